@@ -150,6 +150,40 @@ def test_what_a_row_gives_does_not_depend_on_the_rows_beside_it(text):
         _identical(made.run(part, shared), whole, rows)
 
 
+@pytest.mark.parametrize("text", [*_SCALARS, *_TENSORS])
+def test_rows_that_come_one_by_one_give_the_same_bits(text):
+    """By what the one before was computed with, where it is of the same kind."""
+    program, shared = gradcli.compile(text), (_SCALARS | _TENSORS)[text]
+    columns = _columns(program, shared, 20)
+    whole = RowProgram(program.program, program.inputs).run(columns, shared)
+    made = RowProgram(program.program, program.inputs)
+    for i in range(20):
+        row = {name: c[i : i + 1] for name, c in columns.items()}
+        _identical(made.run(row, shared), whole, slice(i, i + 1))
+
+
+def test_rows_of_other_kinds_and_failing_ones_may_come_in_between():
+    program = RowProgram(read("sum(inv(a))*x"), ("x",))
+    rows = [
+        {"x": np.array([2.0]), "a": np.eye(2)[None]},
+        {"x": np.array([3]), "a": np.eye(2)[None]},
+        {"x": np.array([3.0], "float32"), "a": np.eye(2, dtype="float32")[None]},
+        {"x": np.array([5.0]), "a": np.ones((1, 2, 2))},
+        {"x": np.array([5.0]), "a": 2 * np.eye(3)[None]},
+    ]
+    for row in [*rows, *rows, *reversed(rows)]:
+        found, expected = program.run(row, {}), RowProgram(program.program, ("x",)).run(row, {})
+        assert [f.error.report() for f in found.failures] == [f.error.report() for f in expected.failures]
+        assert found.value.dtype == expected.value.dtype
+        _identical(found, expected, slice(None))
+    shared = [{"a": np.eye(2)}, {"a": np.eye(2) * 4}, {"a": np.eye(3)}, {"a": np.ones((2, 2))}, {"a": np.eye(2)}]
+    for given in shared:
+        column = {"x": np.array([2.0])}
+        found, expected = program.run(column, given), RowProgram(program.program, ("x",)).run(column, given)
+        assert len(found.failures) == len(expected.failures)
+        _identical(found, expected, slice(None))
+
+
 @pytest.mark.parametrize("text", ["[n/(x-2), q]", "sqrt(abs(x - 2))*n", "where(x > 2, log(x - 2), q)*n"])
 def test_a_row_takes_its_own_path_whichever_row_is_the_first(text):
     i = np.arange(1.0, 101)

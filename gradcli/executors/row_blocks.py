@@ -16,27 +16,25 @@ Compute = Callable[[int, int], bool]
 
 
 class RowBlocks:
-    """A program for `size` rows over more: the first axis of those of `inputs` that are `columns` are rows.
+    """A program for `size` rows over more: the first axis of those inputs that are `columns` are rows.
 
     Rows that are missing in the last block are copies of its last one, so that each row is computed as all others are,
-    wherever it stands. Each block may compute `most` array elements.
+    wherever it stands. Each row may take `most` steps and array elements.
     """
 
-    def __init__(
-        self, run: Executable, size: int, inputs: Sequence[Any], columns: Sequence[bool], most: tuple[int, int]
-    ) -> None:
+    def __init__(self, run: Executable, size: int, columns: Sequence[bool], most: tuple[int, int]) -> None:
         self.run = run
         self.size = size
-        self.inputs = inputs
         self.columns = columns
         self.limits = most[0], most[1] * size
+        self._places = arrays.numpy_namespace().arange(size)
 
-    def compute(self, outputs: Sequence[Any], start: int, stop: int) -> bool:
+    def compute(self, inputs: Sequence[Any], outputs: Sequence[Any], start: int, stop: int) -> bool:
         """Put what the rows from `start` to `stop`, no more than a block has, give into their place in `outputs`; False
         where the program fails for one of them, or is not good for it."""
         try:
             with limits.within(*self.limits):
-                found = self.run([self._rows(a, start, stop) if c else a for a, c in zip(self.inputs, self.columns)])
+                found = self.run([self._rows(a, start, stop) if c else a for a, c in zip(inputs, self.columns)])
         except (GradcliError, MemoryError):
             return False
         if found is None:
@@ -47,12 +45,7 @@ class RowBlocks:
 
     def _rows(self, column: Any, start: int, stop: int) -> Any:
         rows = column[start:stop]
-        if stop - start == self.size:
-            return rows
-        padded = arrays.numpy_namespace().empty((self.size, *rows.shape[1:]), rows.dtype)
-        padded[: stop - start] = rows
-        padded[stop - start :] = rows[-1]
-        return padded
+        return rows if stop - start == self.size else rows.take(self._places, 0, mode="clip")
 
 
 def over_blocks(compute: Compute, count: int, size: int, threads: int, *, stay: bool = False) -> list[tuple[int, int]]:

@@ -38,8 +38,10 @@ class Lines:
         Between two lines stands a number that none of them holds, and that is written in one way only: so many of them
         in the list say that no object goes on in the next line, and what is between two of them is one line's.
         """
+        if len(self.texts) < 2:
+            return None
         text = f",{_BETWEEN},".join(self.texts)
-        if len(self.texts) < 2 or text.count(str(_BETWEEN)) != len(self.texts) - 1:
+        if text.count(str(_BETWEEN)) != len(self.texts) - 1:
             return None
         try:
             found = _DECODER.decode(f"[{text}]")

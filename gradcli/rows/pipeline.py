@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -303,10 +302,10 @@ def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
     """How many rows have results that are not finite, and the first of them."""
     np = arrays.numpy_namespace()
     some = None
-    with np.quiet():
-        # A sum is finite only where all are; that of no results at all is none, where what is masked is left out.
-        odd = [f for f in evaluated.results.values() if f.dtype.kind != "O" and not math.isfinite(np.asarray(f).sum())]
-    for found in odd:
+    for found in evaluated.results.values():
+        # Most have none, and what is masked is left out then.
+        if found.dtype.kind == "O" or np.count_nonzero(np.isfinite(np.asarray(found))) == found.size:
+            continue
         values, null = without(found, evaluated.null)
         bad = (~np.isfinite(values)).reshape(len(values), -1).any(1) & ~null
         some = bad if some is None else some | bad

@@ -12,12 +12,20 @@ from gradcli.run import converted
 
 
 class Rows:
-    """Rows by their `numbers`, a range or an array: `columns` are arrays of shape `[n, …]`."""
+    """Rows by their `numbers`, a range or an array: `columns` are arrays of shape `[n, …]`, of the library of a `namespace`,
+    None for NumPy."""
 
-    def __init__(self, numbers: Any, columns: Mapping[str, Any], shared: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        numbers: Any,
+        columns: Mapping[str, Any],
+        shared: Mapping[str, Any],
+        namespace: arrays.Namespace | None = None,
+    ) -> None:
         self.numbers = numbers
         self.columns = columns
         self.shared = shared
+        self.namespace = namespace
 
     @property
     def count(self) -> int:
@@ -35,17 +43,15 @@ class Rows:
     def chosen(self, rows: Any) -> Rows:
         """Those that an array of truth values, or a slice, says."""
         if isinstance(rows, slice):
-            return Rows(self.numbers[rows], {name: column[rows] for name, column in self.columns.items()}, self.shared)
+            return self._of(self.numbers[rows], rows)
         # NumPy is faster by places than by truth values, of which it looks at each for every column.
         places = arrays.numpy_namespace().flatnonzero(rows)
         numbers = self.numbers.start + places if isinstance(self.numbers, range) else self.numbers[places]
-        own = places if self.namespace is None else self.namespace.asarray(places)
-        return Rows(numbers, {name: column[own] for name, column in self.columns.items()}, self.shared)
+        return self._of(numbers, places if self.namespace is None else self.namespace.asarray(places))
 
-    @cached_property
-    def namespace(self) -> arrays.Namespace | None:
-        """That of the arrays, None for those of NumPy."""
-        return arrays.foreign_namespace(self.inputs.values())
+    def _of(self, numbers: Any, places: Any) -> Rows:
+        columns = {name: column[places] for name, column in self.columns.items()}
+        return Rows(numbers, columns, self.shared, self.namespace)
 
     @cached_property
     def _shared(self) -> Mapping[str, Any]:
@@ -60,27 +66,31 @@ class Rows:
 
 def counted(columns: Mapping[str, Any], rows: int | None) -> int:
     """How many rows columns have. Raises ShapeError where they have different numbers, or nothing says it."""
-    counts = {name: len(column) for name, column in columns.items()}
-    if rows is None and not counts:
+    if rows is None and not columns:
         raise ShapeError("no input has rows", hint="an input with one value for each row has them along its first axis")
-    count = next(iter(counts.values())) if rows is None else rows
-    for name, other in counts.items():
-        if other != count:
-            first = "there are" if rows is not None else f"'{next(iter(counts))}' has"
-            raise ShapeError(f"'{name}' has {other:,} rows, and {first} {count:,}")
+    count = len(next(iter(columns.values()))) if rows is None else rows
+    for name, column in columns.items():
+        if len(column) != count:
+            first = "there are" if rows is not None else f"'{next(iter(columns))}' has"
+            raise ShapeError(f"'{name}' has {len(column):,} rows, and {first} {count:,}")
     return count
 
 
-def uniform(columns: Mapping[str, Any], shared: Mapping[str, Any], count: int) -> Iterator[Rows]:
+def uniform(
+    columns: Mapping[str, Any], shared: Mapping[str, Any], count: int, namespace: arrays.Namespace | None
+) -> Iterator[Rows]:
     """All rows, in groups whose inputs have the same shapes: columns of objects may have others in other rows."""
-    np = arrays.numpy_namespace()
-    ragged = {name: [converted.value(x) for x in c] for name, c in columns.items() if c.dtype == "object"}
+    ragged = {
+        name: [converted.value(x) for x in c] for name, c in columns.items() if getattr(c.dtype, "kind", "") == "O"
+    }
     plain = {name: converted.value(c) for name, c in columns.items() if name not in ragged}
+    if not ragged:
+        yield Rows(range(count), plain, shared, namespace)
+        return
+    np = arrays.numpy_namespace()
     groups: dict[Any, list[int]] = {}
     for row, items in enumerate(zip(*ragged.values())):
         groups.setdefault(tuple(map(arrays.shape, items)), []).append(row)
-    if not ragged:
-        yield Rows(range(count), plain, shared)
     for places in groups.values():
         stacked = {name: np.stack([items[row] for row in places]) for name, items in ragged.items()}
-        yield Rows(np.asarray(places), {**{n: c[places] for n, c in plain.items()}, **stacked}, shared)
+        yield Rows(np.asarray(places), {**{n: c[places] for n, c in plain.items()}, **stacked}, shared, namespace)

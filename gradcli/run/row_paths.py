@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.executors import on_host
-from gradcli.executors.row_blocks import RowBlocks, over_blocks
+from gradcli.executors.row_blocks import Compute, RowBlocks, over_blocks
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.program.ir import Atom, Executable, Program
+from gradcli.program.ir import Atom, Program
 from gradcli.program.joined import joined
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
@@ -66,7 +66,7 @@ class Paths:
     @property
     def is_one(self) -> bool:
         """Whether all rows are known to take the same path."""
-        return any(not path.program.guards and not path.fixed for path in self.known)
+        return any(path.is_everyones for path in self.known)
 
     def record(
         self,
@@ -142,13 +142,16 @@ class RowPath:
         self.columns = columns
         self.fixed = fixed
         self.limits = most
+        # Whether all rows take it.
+        self.is_everyones = not self.program.guards and not fixed
         self.most_rows = _most_rows([arrays.size(e.output) for e in self.program.equations])
         dtypes = map(arrays.dtype_name, self.program.outputs)
         # Truth values are written as 0 and 1.
         self._outputs = [
             (arrays.shape(a), "float64" if d == "bool" else d) for a, d in zip(self.program.outputs, dtypes)
         ]
-        self._executables: dict[tuple[int, bool], Executable] = {}
+        self._names = [v.name or "" for v in self.program.inputs]
+        self._blocks: dict[tuple[int, bool], RowBlocks] = {}
         self._whole = WholeColumns(self.program, columns, most)
         self._in_vain = 0
 
@@ -156,8 +159,8 @@ class RowPath:
         """Have what runs so many rows. Raises NotBatchableError for what cannot be done with several at once."""
         size = self._size(count)
         if self.program.guards:
-            self._executable(size, guards=True)
-        self._executable(size, guards=False)
+            self._of_size(size, guards=True)
+        self._of_size(size, guards=False)
 
     def suits(self, shared: Mapping[str, Any]) -> bool:
         """Whether it is good for these inputs that are the same for all rows."""
@@ -171,7 +174,7 @@ class RowPath:
         if rows.namespace is not None:
             found = self._whole.run(rows, guards=True)
             return held if found is None else arrays.to_numpy(found[0])
-        self._run(rows.inputs, rows.count, [held], threads, guards=True)
+        self._run(self._inputs(rows.inputs), rows.count, [held], threads, guards=True)
         return held
 
     def run(self, rows: Rows, threads: int) -> tuple[list[Any], Sequence[int]]:
@@ -179,16 +182,28 @@ class RowPath:
         if rows.namespace is not None:
             found = self._whole.run(rows, guards=False)
             return ([], range(rows.count)) if found is None else ([_floating(f, rows) for f in found], ())
-        np, count = arrays.numpy_namespace(), rows.count
-        outputs = [np.empty((count, *shape), dtype) for shape, dtype in self._outputs]
-        return outputs, self._run(rows.inputs, count, outputs, threads, guards=False)
+        outputs = self._empty(rows.count)
+        return outputs, self._run(self._inputs(rows.inputs), rows.count, outputs, threads, guards=False)
+
+    def of_one(self, inputs: Mapping[str, Any]) -> list[Any] | None:
+        """The outputs for one row of NumPy for which its guards hold, None where it fails."""
+        blocks = self._of_size(self._at_hand(self._size(1), guards=False), guards=False)
+        outputs = self._empty(1)
+        return outputs if blocks.compute(self._inputs(inputs), outputs, 0, 1) else None
+
+    def _empty(self, count: int) -> list[Any]:
+        np = arrays.numpy_namespace()
+        return [np.empty((count, *shape), dtype) for shape, dtype in self._outputs]
+
+    def _inputs(self, given: Mapping[str, Any]) -> list[Any]:
+        return [given[name] for name in self._names]
 
     def _run(
-        self, given: Mapping[str, Any], count: int, outputs: Sequence[Any], threads: int, *, guards: bool
+        self, inputs: Sequence[Any], count: int, outputs: Sequence[Any], threads: int, *, guards: bool
     ) -> list[int]:
         """Fill the outputs, and the rows that it could not be run for."""
         size = self._at_hand(self._size(count), guards=guards)
-        blocks = self._blocks(given, size, guards=guards)
+        blocks = self._of_size(size, guards=guards)
         # What is left is no whole block, and there may be a program for fewer rows.
         left = count % size if count > size else 0
         if left and self._at_hand(self._size(left), guards=guards) == size:
@@ -196,28 +211,17 @@ class RowPath:
         whole = count - left
         work = count * len(self.program.equations)
         at_once = max(1, min(threads, -(-count // size), work // _WORTH_A_THREAD))
-        failed = over_blocks(functools.partial(blocks.compute, outputs), whole, size, at_once, stay=True)
-        lost = [row for block in failed for row in self._alone(blocks, outputs, *block)]
+        compute = functools.partial(blocks.compute, inputs, outputs)
+        lost = [
+            row
+            for block in over_blocks(compute, whole, size, at_once, stay=True)
+            for row in _failing_alone(compute, *block)
+        ]
         if not left:
             return lost
         after = [output[whole:] for output in outputs]
-        further = {name: value[whole:] if name in self.columns else value for name, value in given.items()}
+        further = [value[whole:] if is_column else value for value, is_column in zip(inputs, blocks.columns)]
         return [*lost, *(whole + row for row in self._run(further, left, after, 1, guards=guards))]
-
-    def _alone(self, blocks: RowBlocks, outputs: Sequence[Any], start: int, stop: int) -> list[int]:
-        """The rows of a block that fails which fail by themselves; the others are computed."""
-        failed = []
-        waiting = [(start, stop)]
-        while waiting:
-            start, stop = waiting.pop()
-            if stop - start == 1:
-                failed.append(start)
-                continue
-            middle = (start + stop) // 2
-            for part in ((start, middle), (middle, stop)):
-                if not blocks.compute(outputs, *part):
-                    waiting.append(part)
-        return sorted(failed)
 
     def _size(self, count: int) -> int:
         return min(self.most_rows, next((size for size in _FEWER_ROWS if count <= 4 * size), self.most_rows))
@@ -225,23 +229,20 @@ class RowPath:
     def _at_hand(self, size: int, *, guards: bool) -> int:
         """The size of blocks for which there is a program that does for blocks of `size`, until another one has been worth
         the while to make."""
-        larger = [known for known, joined in self._executables if joined == guards and known >= size]
+        larger = [known for known, joined in self._blocks if joined == guards and known >= size]
         if not larger or self._in_vain > _MAKING * self.most_rows:
             return size
         self._in_vain += min(larger) - size
         return min(larger)
 
-    def _blocks(self, given: Mapping[str, Any], size: int, *, guards: bool) -> RowBlocks:
-        names = [v.name or "" for v in self.program.inputs]
-        run = self._executable(size, guards=guards)
-        return RowBlocks(run, size, [given[n] for n in names], [n in self.columns for n in names], self.limits)
-
-    def _executable(self, size: int, *, guards: bool) -> Executable:
-        run = self._executables.get((size, guards))
-        if run is None:
+    def _of_size(self, size: int, *, guards: bool) -> RowBlocks:
+        blocks = self._blocks.get((size, guards))
+        if blocks is None:
             program = self._by_rows(self.program.guards if guards else self.program.outputs, size, joined=guards)
-            run = self._executables[size, guards] = on_host.executable(optimise(program), reproducible=True)
-        return run
+            run = on_host.executable(optimise(program), reproducible=True)
+            blocks = RowBlocks(run, size, [name in self.columns for name in self._names], self.limits)
+            self._blocks[size, guards] = blocks
+        return blocks
 
     def _by_rows(self, atoms: Sequence[Atom], size: int, *, joined: bool) -> Program:
         """The program for `size` rows that gives the values of `atoms` for each; `joined`, whether all are true."""
@@ -255,6 +256,22 @@ class RowPath:
         }
         with limits.within(), arrays.using_namespace(None):
             return record(run, examples).program
+
+
+def _failing_alone(compute: Compute, start: int, stop: int) -> list[int]:
+    """The rows of a block that fails which fail by themselves; the others are computed."""
+    failed = []
+    waiting = [(start, stop)]
+    while waiting:
+        start, stop = waiting.pop()
+        if stop - start == 1:
+            failed.append(start)
+            continue
+        middle = (start + stop) // 2
+        for part in ((start, middle), (middle, stop)):
+            if not compute(*part):
+                waiting.append(part)
+    return sorted(failed)
 
 
 def _floating(result: Any, rows: Rows) -> Any:

@@ -13,6 +13,7 @@ from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.team import cores
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import converted
+from gradcli.run.lone_rows import LoneRows
 from gradcli.run.row_inputs import Rows, counted, uniform
 from gradcli.run.row_paths import Paths, RowPath
 from gradcli.run.row_results import Gathered, RowResults
@@ -62,6 +63,7 @@ class RowProgram:
         self.keys = keys(self.wrt, order)
         self.limits = max_steps, max_elements
         self._kinds: dict[Any, Paths] = {}
+        self._lone: LoneRows | None = None
         self._lock = threading.Lock()
 
     @property
@@ -93,31 +95,42 @@ class RowProgram:
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
         given = {name: converted.value(value) for name, value in shared.items()}
-        gathered = Gathered(
-            count, self.keys, most_limited, arrays.foreign_namespace([*columns.values(), *given.values()])
-        )
-        for group in uniform(columns, given, count):
+        lone = {**given, **columns} if count == 1 else {}
+        found = self._lone.results(lone) if lone and self._lone is not None else None
+        if found is not None:
+            return found
+        namespace = arrays.foreign_namespace([*columns.values(), *given.values()])
+        gathered = Gathered(count, self.keys, most_limited, namespace)
+        for group in uniform(columns, given, count, namespace):
             if group.count:
                 self._run_group(group, gathered, threads or cores())
+                if lone:
+                    self._remember(group, lone)
         return gathered.results()
+
+    def _remember(self, row: Rows, inputs: Mapping[str, Any]) -> None:
+        """Keep what a row that comes alone was computed with for those after it, where all of its kind are."""
+        path = next(iter(self._paths_of(row).known), None)
+        own = row.namespace is None and all(inputs[name] is column for name, column in row.columns.items())
+        if own and path is not None and path.is_everyones:
+            self._lone = LoneRows(path, inputs)
 
     def _run_group(self, rows: Rows, gathered: Gathered, threads: int) -> None:
         """Compute rows whose inputs have the same shapes: many that take several paths in parts, as those that go along
         one are picked out, and their results put back, in memory that is near then."""
         paths = self._paths_of(rows)
         if rows.count <= _PART or rows.namespace is not None or paths.is_one or paths.joined is not None:
-            self._run_uniform(rows, gathered, threads)
+            self._run_uniform(rows, paths, gathered, threads)
             return
 
         def compute(start: int, stop: int) -> bool:
-            self._run_uniform(rows.chosen(slice(start, stop)), gathered, 1)
+            self._run_uniform(rows.chosen(slice(start, stop)), paths, gathered, 1)
             return True
 
         over_blocks(compute, rows.count, _PART, threads)
 
-    def _run_uniform(self, rows: Rows, gathered: Gathered, threads: int) -> None:
-        """Compute rows whose inputs have the same shapes."""
-        paths = self._paths_of(rows)
+    def _run_uniform(self, rows: Rows, paths: Paths, gathered: Gathered, threads: int) -> None:
+        """Compute rows of one kind, whose `paths` these are."""
         # The rows that paths were recorded for: rounding may keep them from these all the same.
         recorded: set[int] = set()
         seen = 0
@@ -137,9 +150,12 @@ class RowProgram:
     def _paths_of(self, rows: Rows) -> Paths:
         kind = rows.kind
         with self._lock:
-            if len(self._kinds) >= _MOST_KINDS and kind not in self._kinds:
-                self._kinds.pop(next(iter(self._kinds)))
-            return self._kinds.setdefault(kind, Paths())
+            paths = self._kinds.get(kind)
+            if paths is None:
+                if len(self._kinds) >= _MOST_KINDS:
+                    self._kinds.pop(next(iter(self._kinds)))
+                paths = self._kinds[kind] = Paths()
+            return paths
 
     def _along(self, path: RowPath, rows: Rows, gathered: Gathered, threads: int) -> Rows | None:
         """The rows that are left when those that take a path are computed, None where there are none."""

@@ -69,6 +69,11 @@ class Gathered:
         return self.limited > self.most_limited
 
     def results(self) -> RowResults:
+        failures = tuple(sorted(self.failures, key=lambda failure: failure.index))
+        if len(self._parts) == 1 and len(self._parts[0][1]) == self.count:
+            _, value, found = self._parts[0]
+            whole = {key: None if found[key] is None else self._own(found[key]) for key in self.keys}
+            return RowResults(self._own(value), whole, failures)
         value = self._joined([(rows, value) for rows, value, _ in self._parts])
         derivatives: dict[str, Any] = {}
         absent: dict[str, Any] = {}
@@ -79,14 +84,13 @@ class Gathered:
                 absent[key] = arrays.numpy_namespace().zeros(self.count, "bool")
                 for rows, _, found in self._parts:
                     absent[key][_places(rows)] = found[key] is None
-        return RowResults(value, derivatives, tuple(sorted(self.failures, key=lambda f: f.index)), absent)
+        return RowResults(value, derivatives, failures, absent)
 
     def _joined(self, parts: Sequence[tuple[Any, Any]]) -> Any:
-        if len(parts) == 1 and len(parts[0][1]) == self.count:
-            return parts[0][1] if self.namespace is None else self.namespace.asarray(parts[0][1])
-        if self.namespace is not None:
-            return self.namespace.asarray(_joined([(rows, arrays.to_numpy(p)) for rows, p in parts], self.count))
-        return _joined(parts, self.count)
+        return self._own(_joined([(rows, arrays.to_numpy(part)) for rows, part in parts], self.count))
+
+    def _own(self, array: Any) -> Any:
+        return array if self.namespace is None else self.namespace.asarray(array)
 
 
 def _joined(parts: Sequence[tuple[Any, Any]], count: int) -> Any:
