@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import json
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,6 +51,15 @@ def run() -> Callable[..., Outcome]:
         return Outcome(int(status), out.getvalue(), err.getvalue())
 
     return run
+
+
+@pytest.fixture
+def listening() -> Iterator[None]:
+    """Processes that are started end by an interrupt: whoever starts the tests in the background has it ignored."""
+    # What a handler of Python's is for another program is the default.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

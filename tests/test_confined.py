@@ -233,12 +233,12 @@ def gone(pid):
     return False
 
 
+@pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("when", [0, 1.0])
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
 def test_nothing_is_left_of_a_command_that_is_ended(number, status, when, tmp_path):
-    listening = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     words = [*LONG, "--max-seconds", "600", "--max-memory", "8GB", "--save", str(tmp_path / "out.npz")]
-    started, process = running(words, preexec_fn=listening, cwd=tmp_path)
+    started, process = running(words, cwd=tmp_path)
     time.sleep(when)
     started.send_signal(number)
     out, err = started.communicate(timeout=60)

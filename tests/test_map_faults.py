@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,6 @@ from tests.faults import Killed, every
 
 SHELL = [sys.executable, "-m", "gradcli"]
 # Whoever starts the tests in the background has this signal ignored.
-LISTENING = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
 WORDS = ["map", "x**2", "in.csv", "--output", "out.csv"]
 HARMLESS = {"interrupted": faults.interrupted, "short": faults.short}
 FAULTS = {name: faults.failing(number) for name, number in (("no space", errno.ENOSPC), ("too many", errno.EMFILE))}
@@ -111,11 +109,10 @@ def test_a_file_that_changes_is_no_longer_like_the_first(run, monkeypatch):
     assert done.err.startswith("error: b.csv and in.csv have not the same columns")
 
 
+@pytest.mark.usefixtures("listening")
 def test_an_interrupt_of_who_waits_for_a_question():
     words = [*SHELL, "map", "x**2", "-", "--from", "jsonl"]
-    with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=LISTENING
-    ) as process:
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         for x in (1, 2):
             process.stdin.write(b'{"x":%d}\n' % x)
             process.stdin.flush()

@@ -8,13 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 
 import pytest
 
 SHELL = [sys.executable, "-m", "gradcli"]
-# Whoever starts the tests in the background has this signal ignored.
-LISTENING = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
 
 # Runs the command and interrupts it at the import with the number that is its first argument.
 INTERRUPTED_AT = """
@@ -32,25 +29,26 @@ run()
 """
 
 
+@pytest.mark.usefixtures("listening")
 def test_an_interrupt_of_a_program():
     words = ["eval", "while 1 { x = x + 1 }", "x=1", "--max-steps", str(10**9)]
-    process = subprocess.Popen(
-        [*SHELL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=LISTENING
-    )
+    process = subprocess.Popen([*SHELL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=20) == ("", "interrupted\n")
     assert process.returncode == 130
 
 
+@pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("at", [1, 2, 20, 80, 120, 180])
 def test_an_interrupt_while_something_is_imported(at):
     words = [sys.executable, "-c", INTERRUPTED_AT, str(at), "eval", "sum(x**2)", "x=[1,2]"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=LISTENING)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr in ("", "interrupted\n")
 
 
+@pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize(
     ("code", "out"),
     [
@@ -72,24 +70,26 @@ def test_an_interrupt_that_a_library_swallows(code, out):
         "command.call = call\nmain.run()"
     )
     words = [sys.executable, "-c", text]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=LISTENING)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, out, "interrupted\n")
 
 
+@pytest.mark.usefixtures("listening")
 def test_an_interrupt_when_all_is_done():
     text = (
         "import atexit, signal; from gradcli.__main__ import run\n"
         "atexit.register(signal.raise_signal, signal.SIGINT)\nrun()"
     )
     words = [sys.executable, "-c", text, "eval", "x", "x=1", "--no-grad"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=LISTENING)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "value  1.0\n", "")
 
 
+@pytest.mark.usefixtures("listening")
 def test_an_interrupt_that_is_ignored_stays_so():
-    ignored = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     words = [sys.executable, "-c", INTERRUPTED_AT, "40", "eval", "x", "x=1", "--no-grad"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=ignored)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "value  1.0\n", "")
 
 
