@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def numbers_at(columns: Mapping[str, Column], row: int) -> dict[str, Any]:
     return {n: c.values[row] for n, c in columns.items() if row not in c.failing and not c.missing[row]}
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """`rows` rows of a table.
 
     What is written again are `lines`, a series of the rows as they stand in the input, or else the columns of the
@@ -55,11 +54,11 @@ class Block:
 
     rows: int
     numbers: Mapping[str, Column]
-    texts: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    texts: Mapping[str, Sequence[str | None]] = MappingProxyType({})
     lines: Any = None
     fields: Any = None
     line_break: str | None = None
-    failed: Mapping[int, str] = field(default_factory=dict)
+    failed: Mapping[int, str] = MappingProxyType({})
     lost: Sequence[str] = ()
     kinds: bool = False
 
