@@ -79,6 +79,8 @@ def measured(command: Sequence[str]) -> tuple[float, float]:
     """The seconds that a process takes which writes the table that its last argument names, and its peak memory in bytes."""
     # Whoever is atomic keeps an old one to the end, and waits for its deletion then.
     Path(command[-1]).unlink(missing_ok=True)
+    # What the one before has written is on the disk then, and not still on its way.
+    os.sync()
     start = time.perf_counter()
     process = subprocess.Popen(command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
