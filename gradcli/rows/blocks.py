@@ -65,7 +65,7 @@ class Block(NamedTuple):
 
 class Piece(NamedTuple):
     """A part of a table that has not been parsed: about `size` bytes of what is read. It is made in order and at
-    little cost; `block`, which costs, may be called by any thread."""
+    little cost; `block`, which costs, may be called by any thread, once."""
 
     size: int
     block: Callable[[], Block]

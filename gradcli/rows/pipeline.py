@@ -25,8 +25,8 @@ from gradcli.run.row_programs import MOST_LIMITED
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
-# Blocks in flight beyond those that are worked on: what keeps the threads busy while one is written.
-_AHEAD = 1
+# Threads beyond one on each core: a block waits for Polars at times, which computes it on threads of its own.
+_MORE_THREADS = 1
 
 
 class Policy(NamedTuple):
@@ -110,13 +110,13 @@ def run_rows(
     """Evaluate the rows of some tables, one after the other, and write them to a stream. A table is asked for when the
     rows of those before it have been read; all have the same columns, and are written as the first one is.
 
-    At most `threads` blocks are worked on at a time, one on each core where that is None, and a fixed number is in
-    memory. The `shapes` of results are those of the first row that has some, where they are not given. What is written
+    At most `threads` blocks are worked on at a time, about one on each core where that is None, and a fixed number is
+    in memory. The `shapes` of results are those of the first row that has some, where they are not given. What is written
     depends on neither, nor on where the blocks were cut. Raises RowError where more rows fail than the policy allows:
     then those before it are written.
     """
     run = _Run(readers, plan, format, stream, policy, shapes)
-    threads = threads or os.cpu_count() or 1
+    threads = threads or (os.cpu_count() or 1) + _MORE_THREADS
     try:
         with closing(run.pieces()) as pieces, closing(_in_order(run.work, pieces, threads, run.ready)) as done:
             for worked in done:
@@ -194,9 +194,11 @@ class _Run:
         if self._writer is None:
             self.begin(evaluated)
         evaluated = self._spread.columns(evaluated)
-        return _Worked(
-            block, reader.name, part.size, evaluated, self._prepared(block, evaluated), *_nonfinite(evaluated)
-        )
+        prepared, (nonfinite, first) = self._prepared(block, evaluated), _nonfinite(evaluated)
+        if first is None and not evaluated.failures:
+            # Nobody asks for its numbers any more, which would take up memory until it is written.
+            block, evaluated = Block(block.rows, {}, lost=block.lost), evaluated._replace(results={})
+        return _Worked(block, reader.name, part.size, evaluated, prepared, nonfinite, first)
 
     def begin(self, evaluated: Evaluated | None) -> None:
         """Open the writer, for results like these."""
@@ -329,7 +331,7 @@ def _in_order(
                 alone = not ready()
                 if not alone:
                     waiting.append(pool.submit(function, item))
-                while waiting and (alone or len(waiting) > threads + _AHEAD):
+                while waiting and (alone or len(waiting) > threads):
                     yield waiting.popleft().result()
                 if alone:
                     yield function(item)

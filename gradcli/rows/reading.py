@@ -11,7 +11,7 @@ from typing import IO, NamedTuple, cast
 from gradcli.errors import BindingError, did_you_mean
 from gradcli.io import preambles, separators
 from gradcli.rows import records, sources
-from gradcli.rows.blocks import Piece
+from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.delimited import Delimited, Dialect, Selection, not_utf8, one_space_apart
 from gradcli.rows.records import Quoting, Record
 
@@ -187,7 +187,12 @@ class DelimitedReader(TextReader):
         if self._part is not None:
             head, read = b"", self._stream.within(max(self._part.start, self._start), self._part.end)
         for data in records.blocks(read, self._quoting.last_end, self._block, head):
-            yield Piece(len(data), partial(parser.block, data))
+            yield Piece(len(data), partial(_parsed, parser, [data]))
+
+
+def _parsed(parser: Delimited, data: list[bytes]) -> Block:
+    """The rows of the one text in a list, which lets go of it: what is parsed takes up memory for long enough."""
+    return parser.block(data.pop())
 
 
 def _decoded(text: bytes) -> str:
