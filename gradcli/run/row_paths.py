@@ -31,8 +31,9 @@ _ELEMENTS = 2**15
 _FEWER_ROWS = (64, 1024, 8192)
 # Rows times equations for one thread: with fewer, starting it takes longer than it saves.
 _WORTH_A_THREAD = 2**20
-# So many elements are kept while a program for a block is made.
-_MOST_KEPT = 2**23
+# So many elements are kept while a program for a block is made: with a hundred equations blocks are half as large, which
+# takes no longer and half of the memory of each thread.
+_MOST_KEPT = 3 * 2**20
 # To make a program for smaller blocks takes as long as to compute so many whole ones.
 _MAKING = 8
 
