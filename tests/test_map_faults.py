@@ -24,7 +24,6 @@ from tests import faults
 from tests.faults import Killed, every
 
 SHELL = [sys.executable, "-m", "gradcli"]
-# Whoever starts the tests in the background has this signal ignored.
 WORDS = ["map", "x**2", "in.csv", "--output", "out.csv"]
 HARMLESS = {"interrupted": faults.interrupted, "short": faults.short}
 FAULTS = {name: faults.failing(number) for name, number in (("no space", errno.ENOSPC), ("too many", errno.EMFILE))}

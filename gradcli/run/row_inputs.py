@@ -20,7 +20,7 @@ class Rows:
         numbers: Any,
         columns: Mapping[str, Any],
         shared: Mapping[str, Any],
-        namespace: arrays.Namespace | None = None,
+        namespace: arrays.Namespace | None,
     ) -> None:
         self.numbers = numbers
         self.columns = columns
