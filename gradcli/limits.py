@@ -20,6 +20,8 @@ MAX_DIGITS = 1_000
 MAX_PRECISION = 10_000
 # Calls of functions within calls.
 MAX_DEPTH = 100_000
+# So many rows may reach a limit where it is not said how many may: each takes seconds, and there may be millions.
+MOST_LIMITED = 10
 
 # A step is what it takes to evaluate one part of a program, about 3 µs; what takes less is charged in these parts of it.
 STEP = 8

@@ -103,17 +103,26 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
         np.testing.assert_allclose(gradient, other, rtol=1e-13, atol=1e-15)
 
 
-def test_numpy_is_there_before_a_thread_compiles():
+def test_a_thread_that_compiles_leaves_numpy_alone():
     """Polars imports parts of NumPy meanwhile, and panics where it is given one that is not whole."""
-    code = "import sys; from gradcli.executors import sincos; sincos.compile_meanwhile(); print('numpy' in sys.modules)"
+    code = """
+import sys, threading
+from gradcli.executors import sincos
+
+sincos.compile_meanwhile()
+for thread in threading.enumerate():
+    thread is threading.main_thread() or thread.join()
+print(sincos._code.cache_info().currsize, 'numpy' in sys.modules, sincos.ready())
+"""
     run = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True, text=True)
-    assert run.stdout == "True\n"
+    assert run.stdout == "1 False None\n"
 
 
 def test_without_llvmlite_numpy_computes_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     monkeypatch.setattr(native, "_target", native._target.__wrapped__)
-    monkeypatch.setattr(sincos, "_compiled", cache(sincos._compiled.__wrapped__))
+    for name in ("_code", "_compiled"):
+        monkeypatch.setattr(sincos, name, cache(getattr(sincos, name).__wrapped__))
     monkeypatch.setattr(waves, "MANY", 1)
     monkeypatch.setattr(schedule, "BLOCK", 4)
     assert sincos.compiled() is None

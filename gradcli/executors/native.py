@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 # NumPy's numbers for dtypes.
 _TYPES = {"bool": 0, "float64": 12}
@@ -19,6 +19,13 @@ lock = RLock()
 if hasattr(os, "register_at_fork"):
     # Whatever another thread compiles is done before the process forks: in the new one nobody would end it.
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+class Code(NamedTuple):
+    """Machine code for a loop, at an `address`; it is there for as long as its `engine` is."""
+
+    address: int
+    engine: Any
 
 
 class Loop:
@@ -35,24 +42,29 @@ class Loop:
 def is_there() -> bool:
     """Whether loops can be compiled."""
     with lock:
-        return _target() is not None
+        return _target() is not None and _make() is not None
 
 
-def compiled(
-    name: str, text: str, inputs: Sequence[str], outputs: Sequence[str], symbols: Sequence[str] = ()
-) -> Loop | None:
-    """The loop `name` of a text, over arrays of these dtypes; None where there is no `llvmlite`, or it fails. `symbols` are
-    functions of the C library that it calls."""
+def code(name: str, text: str, symbols: Sequence[str] = ()) -> Code | None:
+    """The loop `name` of a text, compiled; None where there is no `llvmlite`, or it fails. `symbols` are functions of the C
+    library that it calls. It does without NumPy."""
     with lock:
         target = _target()
         if target is None or not all(map(_is_found, symbols)):
             return None
         try:
             engine = _engine(*target, text)
-            return _around(name, engine.get_function_address(name), engine, inputs, outputs)
+            return Code(engine.get_function_address(name), engine)
         except Exception:
             # Compilers fail in ways of their own, and NumPy computes the same.
             return None
+
+
+def loop(name: str, code: Code | None, inputs: Sequence[str], outputs: Sequence[str]) -> Loop | None:
+    """The loop of the code as a function of NumPy, over arrays of these dtypes; None where there is no code, or NumPy does not
+    take it."""
+    make = None if code is None else _make()
+    return None if code is None or make is None else _around(make, name, code, inputs, outputs)
 
 
 @cache
@@ -61,8 +73,6 @@ def _target() -> tuple[Any, Any] | None:
     try:
         import llvmlite.binding as llvm
 
-        if _make() is None:
-            return None
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         return llvm, llvm.Target.from_default_triple()
@@ -97,7 +107,7 @@ def _is_found(symbol: str) -> bool:
 
 @cache
 def _make() -> Any:
-    """What makes a ufunc of a loop in NumPy's C interface."""
+    """What makes a ufunc of a loop in NumPy's C interface; None where NumPy has it no more."""
     import ctypes
 
     table = getattr(import_module("numpy._core._multiarray_umath"), "_UFUNC_API", None)
@@ -111,15 +121,15 @@ def _make() -> Any:
     return ctypes.PYFUNCTYPE(ctypes.py_object, *signature)(functions[_FROM_LOOP])
 
 
-def _around(name: str, loop: int, engine: Any, inputs: Sequence[str], outputs: Sequence[str]) -> Loop:
+def _around(make: Any, name: str, code: Code, inputs: Sequence[str], outputs: Sequence[str]) -> Loop:
     import ctypes
 
-    loops, data = (ctypes.c_void_p * 1)(loop), (ctypes.c_void_p * 1)()
+    loops, data = (ctypes.c_void_p * 1)(code.address), (ctypes.c_void_p * 1)()
     types = ctypes.create_string_buffer(bytes(_TYPES[d] for d in (*inputs, *outputs)))
     called = ctypes.create_string_buffer(name.encode())
-    ufunc = _make()(
+    ufunc = make(
         ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), 1, len(inputs), len(outputs), -1,
         ctypes.addressof(called), None, 0,
     )  # fmt: skip
     # The ufunc looks at all of them for as long as it lives.
-    return Loop(ufunc, engine, loops, data, types, called)
+    return Loop(ufunc, code, loops, data, types, called)

@@ -20,7 +20,6 @@ from functools import cache
 from threading import Thread
 from typing import Any
 
-from gradcli import arrays
 from gradcli.executors import native
 
 # Beyond, the three parts of pi/2 are too few.
@@ -57,16 +56,28 @@ def compiled() -> SinCos | None:
 
 
 def compile_meanwhile() -> None:
-    """Have another thread compile the function, for whoever asks for it soon."""
-    # NumPy is imported here: of two threads that import parts of it, one may be given a part that is not whole.
-    arrays.numpy_namespace()
+    """Have another thread compile the function, for whoever asks for it soon.
+
+    It leaves NumPy alone, which others may import meanwhile: of two threads that import parts of it, one may be given a
+    part that is not whole.
+    """
+
+    def compile() -> None:
+        with native.lock:
+            _code()
+
     # One that ends with the process would be within LLVM while that is taken down.
-    Thread(target=compiled, name="gradcli-sincos").start()
+    Thread(target=compile, name="gradcli-sincos").start()
+
+
+@cache
+def _code() -> native.Code | None:
+    return native.code("sincos", _text(), ("sin", "cos"))
 
 
 @cache
 def _compiled() -> native.Loop | None:
-    return native.compiled("sincos", _text(), ["float64"], ["float64"] * 2, ("sin", "cos"))
+    return native.loop("sincos", _code(), ["float64"], ["float64"] * 2)
 
 
 def _text() -> str:

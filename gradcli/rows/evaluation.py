@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, did_you_mean, pointing_into
@@ -15,13 +15,16 @@ from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
+from gradcli.limits import MOST_LIMITED
 from gradcli.primitives import table
 from gradcli.rows.absent import masked
 from gradcli.rows.blocks import Column
 from gradcli.rows.plan import VALUE, Plan
 from gradcli.rows.row_uncertainties import PREFIX, checked, combined
-from gradcli.run.row_programs import MOST_LIMITED, RowProgram, hopeless
 from gradcli.run.row_results import Gathered, RowResults
+
+if TYPE_CHECKING:
+    from gradcli.run.row_programs import RowProgram
 
 # So many programs that rows bring themselves are kept.
 _MOST_PROGRAMS = 1_000
@@ -69,10 +72,10 @@ class Evaluation:
         self._shared = dict(plan.asked.shared)
         self._programs: OrderedDict[str, _Program | GradcliError] = OrderedDict()
         self._lock = Lock()
-        self._only = None if plan.program is None else self._made(plan.program)
         if plan.program is not None and _has_waves(plan.program):
-            # While the first rows are read.
+            # While the rest is loaded, and the first rows are read.
             sincos.compile_meanwhile()
+        self._only = None if plan.program is None else self._made(plan.program)
 
     def run(self, count: int, numbers: Numbers, texts: Texts, failed: Mapping[int, str]) -> Evaluated:
         """The results of `count` rows, of which some `failed` to be read, with the reasons."""
@@ -91,7 +94,7 @@ class Evaluation:
         for text, rows in self._by_text(texts, found.null).items():
             program = self._of_text(text)
             if found.gathered.is_hopeless():
-                program = hopeless(self._most_limited)
+                program = found.gathered.hopeless()
             if isinstance(program, GradcliError):
                 found.fail(rows, program)
             else:
@@ -155,6 +158,9 @@ class Evaluation:
 
     def _made(self, program: Module) -> _Program:
         """Raises BindingError for a name that nothing gives a value to."""
+        # The engine, whose import takes as long as a table's opening: where that reads ahead, it does so meanwhile.
+        from gradcli.run.row_programs import RowProgram
+
         asked, columns = self._plan.asked, self._plan.columns
         reads = scope.outer_reads(program)
         for name, read_at in reads.items():

@@ -12,6 +12,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError
+from gradcli.limits import MOST_LIMITED
 from gradcli.rows.absent import without
 from gradcli.rows.blocks import MOST_LOST, Block, Piece, numbers_at
 from gradcli.rows.evaluation import Evaluated, Evaluation
@@ -20,7 +21,6 @@ from gradcli.rows.plan import Plan
 from gradcli.rows.reading import Chosen, Reader
 from gradcli.rows.spread import Shapes, Spread, shapes_of
 from gradcli.rows.writing import Writer, writer
-from gradcli.run.row_programs import MOST_LIMITED
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")

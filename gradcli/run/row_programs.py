@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
-from gradcli.errors import BindingError, GradcliError, LimitError
+from gradcli.errors import BindingError, GradcliError
 from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.team import cores
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS, MOST_LIMITED
 from gradcli.run import converted
 from gradcli.run.lone_rows import LoneRows
 from gradcli.run.row_inputs import Rows, counted, uniform
@@ -24,20 +24,10 @@ if TYPE_CHECKING:
 
 # So many rows are picked apart at a time.
 _PART = 2**17
-# So many rows may reach a limit where it is not said how many may: each takes seconds, and there may be millions.
-MOST_LIMITED = 10
 # For fewer, paths are not run together, which takes a program more.
 _JOINED = 2**14
 # So many kinds of rows, by their shapes and dtypes, are known at a time.
 _MOST_KINDS = 32
-
-
-def hopeless(most: int) -> LimitError:
-    """The error of a row that is not evaluated, as more than `most` rows have reached a limit."""
-    return LimitError(
-        f"it is not evaluated, as more than {most:,} row{'' if most == 1 else 's'} reached a limit",
-        hint="raise the limit with --max-steps or --max-elements, or allow more rows with --max-errors",
-    )
 
 
 class RowProgram:
@@ -197,7 +187,7 @@ class RowProgram:
     def _alone(self, rows: Rows, place: int, gathered: Gathered) -> tuple[Any, Mapping[str, Any]] | None:
         """What a row gives that is evaluated by itself; None where that fails."""
         if gathered.is_hopeless():
-            gathered.fail(int(rows.numbers[place]), hopeless(gathered.most_limited))
+            gathered.fail(int(rows.numbers[place]), gathered.hopeless())
             return None
         try:
             value, found, _ = evaluated(self.program, rows.row(place), self.wrt, self.order, self.limits)

@@ -68,6 +68,13 @@ class Gathered:
         """Whether more rows have reached a limit than may."""
         return self.limited > self.most_limited
 
+    def hopeless(self) -> LimitError:
+        """The error of a row that is not evaluated then."""
+        return LimitError(
+            f"it is not evaluated, as more than {self.most_limited:,} row{'' if self.most_limited == 1 else 's'} reached a limit",
+            hint="raise the limit with --max-steps or --max-elements, or allow more rows with --max-errors",
+        )
+
     def results(self) -> RowResults:
         failures = tuple(sorted(self.failures, key=lambda failure: failure.index))
         if len(self._parts) == 1 and len(self._parts[0][1]) == self.count:
