@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError
 from gradcli.limits import MOST_LIMITED
+from gradcli.rows import arenas
 from gradcli.rows.absent import without
 from gradcli.rows.blocks import MOST_LOST, Block, Piece, numbers_at
 from gradcli.rows.evaluation import Evaluated, Evaluation
@@ -115,6 +116,7 @@ def run_rows(
     depends on neither, nor on where the blocks were cut. Raises RowError where more rows fail than the policy allows:
     then those before it are written.
     """
+    arenas.share()
     run = _Run(readers, plan, format, stream, policy, shapes)
     threads = threads or (os.cpu_count() or 1) + _MORE_THREADS
     try:
