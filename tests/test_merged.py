@@ -328,9 +328,12 @@ raise SystemExit(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.usefixtures("at_once")
-def test_without_llvmlite_numpy_computes_them(monkeypatch):
-    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
-    monkeypatch.setattr(native, "_target", native._target.__wrapped__)
+@pytest.mark.parametrize(
+    ("module", "found"), [("llvmlite.binding", "_target"), ("numpy._core._multiarray_umath", "_make")]
+)
+def test_without_a_compiler_or_a_way_to_its_loops_numpy_computes_them(monkeypatch, module, found):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(native, found, getattr(native, found).__wrapped__)
     assert not native.is_there()
     x = RNG.random(50)
     for _, (value, gradient) in zip(range(3), runs("sum(x*x*x + x)", {"x": x}, ("x",))):

@@ -107,11 +107,12 @@ def _is_found(symbol: str) -> bool:
 
 @cache
 def _make() -> Any:
-    """What makes a ufunc of a loop in NumPy's C interface; None where NumPy has it no more."""
+    """What makes a ufunc of a loop in NumPy's C interface; None where NumPy does not have it there."""
     import ctypes
 
-    table = getattr(import_module("numpy._core._multiarray_umath"), "_UFUNC_API", None)
-    if table is None:
+    try:
+        table = import_module("numpy._core._multiarray_umath")._UFUNC_API
+    except (ImportError, AttributeError):
         return None
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)

@@ -116,9 +116,10 @@ def run_rows(
     depends on neither, nor on where the blocks were cut. Raises RowError where more rows fail than the policy allows:
     then those before it are written.
     """
-    arenas.share()
-    run = _Run(readers, plan, format, stream, policy, shapes)
     threads = threads or (os.cpu_count() or 1) + _MORE_THREADS
+    if threads > 1:
+        arenas.share()
+    run = _Run(readers, plan, format, stream, policy, shapes)
     try:
         with closing(run.pieces()) as pieces, closing(_in_order(run.work, pieces, threads, run.ready)) as done:
             for worked in done:
