@@ -36,7 +36,7 @@ class Merged(NamedTuple):
     ) -> Merged | None:
         """None where no loop can be compiled for them."""
         text = loop_text.text("merged", [*equations.values()], inputs, outputs)
-        loop = native.loop("merged", native.code("merged", text), [v.dtype for v in inputs], [v.dtype for v in outputs])
+        loop = native.loop(native.code("merged", text), [v.dtype for v in inputs], [v.dtype for v in outputs])
         return None if loop is None else cls(equations, inputs, outputs, loop)
 
 

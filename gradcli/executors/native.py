@@ -22,8 +22,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class Code(NamedTuple):
-    """Machine code for a loop, at an `address`; it is there for as long as its `engine` is."""
+    """Machine code for the loop `name`, at an `address`; it is there for as long as its `engine` is."""
 
+    name: str
     address: int
     engine: Any
 
@@ -54,17 +55,27 @@ def code(name: str, text: str, symbols: Sequence[str] = ()) -> Code | None:
             return None
         try:
             engine = _engine(*target, text)
-            return Code(engine.get_function_address(name), engine)
+            return Code(name, engine.get_function_address(name), engine)
         except Exception:
             # Compilers fail in ways of their own, and NumPy computes the same.
             return None
 
 
-def loop(name: str, code: Code | None, inputs: Sequence[str], outputs: Sequence[str]) -> Loop | None:
-    """The loop of the code as a function of NumPy, over arrays of these dtypes; None where there is no code, or NumPy does not
-    take it."""
-    make = None if code is None else _make()
-    return None if code is None or make is None else _around(make, name, code, inputs, outputs)
+def loop(code: Code | None, inputs: Sequence[str], outputs: Sequence[str]) -> Loop | None:
+    """The code as a function of NumPy, over arrays of these dtypes; None where there is none, or NumPy does not take it."""
+    if code is None or _make() is None:
+        return None
+    import ctypes
+
+    loops, data = (ctypes.c_void_p * 1)(code.address), (ctypes.c_void_p * 1)()
+    types = ctypes.create_string_buffer(bytes(_TYPES[d] for d in (*inputs, *outputs)))
+    called = ctypes.create_string_buffer(code.name.encode())
+    ufunc = _make()(
+        ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), 1, len(inputs), len(outputs), -1,
+        ctypes.addressof(called), None, 0,
+    )  # fmt: skip
+    # The ufunc looks at all of them for as long as it lives.
+    return Loop(ufunc, code, loops, data, types, called)
 
 
 @cache
@@ -120,17 +131,3 @@ def _make() -> Any:
     functions = ctypes.cast(pointer(table, None), ctypes.POINTER(ctypes.c_void_p))
     signature = [*[ctypes.c_void_p] * 3, *[ctypes.c_int] * 4, *[ctypes.c_void_p] * 2, ctypes.c_int]
     return ctypes.PYFUNCTYPE(ctypes.py_object, *signature)(functions[_FROM_LOOP])
-
-
-def _around(make: Any, name: str, code: Code, inputs: Sequence[str], outputs: Sequence[str]) -> Loop:
-    import ctypes
-
-    loops, data = (ctypes.c_void_p * 1)(code.address), (ctypes.c_void_p * 1)()
-    types = ctypes.create_string_buffer(bytes(_TYPES[d] for d in (*inputs, *outputs)))
-    called = ctypes.create_string_buffer(name.encode())
-    ufunc = make(
-        ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), 1, len(inputs), len(outputs), -1,
-        ctypes.addressof(called), None, 0,
-    )  # fmt: skip
-    # The ufunc looks at all of them for as long as it lives.
-    return Loop(ufunc, code, loops, data, types, called)

@@ -77,7 +77,7 @@ def _code() -> native.Code | None:
 
 @cache
 def _compiled() -> native.Loop | None:
-    return native.loop("sincos", _code(), ["float64"], ["float64"] * 2)
+    return native.loop(_code(), ["float64"], ["float64"] * 2)
 
 
 def _text() -> str:

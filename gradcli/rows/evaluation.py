@@ -158,7 +158,7 @@ class Evaluation:
 
     def _made(self, program: Module) -> _Program:
         """Raises BindingError for a name that nothing gives a value to."""
-        # The engine, whose import takes as long as a table's opening: where that reads ahead, it does so meanwhile.
+        # The engine is loaded while another thread compiles, and while some readers read ahead.
         from gradcli.run.row_programs import RowProgram
 
         asked, columns = self._plan.asked, self._plan.columns
