@@ -43,6 +43,8 @@ def flat(*names: str) -> dict[str, float]:
 ZEROS = [0.0, 0.0]
 NO_HESSIAN = [ZEROS, ZEROS]
 NO_THIRD = [NO_HESSIAN, NO_HESSIAN]
+NAN_HESSIAN = [[NAN, NAN]] * 2
+NAN_THIRD = [NAN_HESSIAN] * 2
 # 1 where all three indices differ.
 DIFFERENT = [[[float({i, j, k} == {0, 1, 2}) for k in range(3)] for j in range(3)] for i in range(3)]
 
@@ -79,30 +81,30 @@ POWERS = [
 ]  # fmt: skip
 
 KINKS = [
-    of_x("abs(x)", 0.0, 0.0, 0.0, 0.0, 0.0),
-    of_x("abs(x)**3", 0.0, 0.0, 0.0, 0.0, 0.0),
-    of_x("relu(x)", 0.0, 0.0, 0.0, 0.0, 0.0),
-    of_x("elu(x)", 0.0, 0.0, 1.0, 1.0, 1.0),
-    of_x("clip(x, 0, 1)**3", 0.0, 0.0, 0.0, 0.0, 6.0),
-    of_x("clip(x, 0, 1)**3", 1.0, 1.0, 3.0, 6.0, 6.0),
+    of_x("abs(x)", 0.0, 0.0, 0.0, NAN, NAN),
+    of_x("abs(x)**3", 0.0, 0.0, 0.0, 0.0, NAN),
+    of_x("relu(x)", 0.0, 0.0, 0.0, NAN, NAN),
+    of_x("elu(x)", 0.0, 0.0, 1.0, NAN, NAN),
+    of_x("clip(x, 0, 1)**3", 0.0, 0.0, 0.0, 0.0, NAN),
+    of_x("clip(x, 0, 1)**3", 1.0, 1.0, 3.0, NAN, NAN),
     of_x("clip(x, 0, 1)**3", 2.0, 1.0, 0.0, 0.0, 0.0),
-    Edge("clip(x, a, b)**2", {"x": 1.0, "a": 0.0, "b": 1.0}, {"x": 2.0, "x,x": 2.0, **flat("a", "b", "b,b", "x,b")}),
+    Edge("clip(x, a, b)**2", {"x": 1.0, "a": 0.0, "b": 1.0}, {"x": 2.0, "x,x": NAN, "b,b": NAN, "x,b": NAN, **flat("a", "b", "a,a")}),
     Edge(
         "maximum(x, y)**3", {"x": 1.0, "y": 1.0},
-        {"x": 1.5, "y": 1.5, **dict.fromkeys(("x,x", "x,y", "y,y"), 1.5), **dict.fromkeys(("x,x,x", "x,y,y"), 0.75)},
+        {"x": 1.5, "y": 1.5, **dict.fromkeys(("x,x", "x,y", "y,y", "x,x,x", "x,y,y"), NAN)},
     ),
-    Edge("minimum(x, y)**2", {"x": 1.0, "y": 1.0}, {"x": 1.0, "y": 1.0, "x,x": 0.5, "x,y": 0.5, "x,x,y": 0.0}),
-    of_x("max(x)**2", [1.0, 1.0], 1.0, [1.0, 1.0], [[0.5, 0.5], [0.5, 0.5]], NO_THIRD),
-    of_x("min(x)**2", [1.0, 1.0, 2.0], 1.0, [1.0, 1.0, 0.0], [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]),
-    of_x("median(x)**2", [1.0, 1.0], 1.0, [1.0, 1.0], [[0.5, 0.5], [0.5, 0.5]], NO_THIRD),
+    Edge("minimum(x, y)**2", {"x": 1.0, "y": 1.0}, {"x": 1.0, "y": 1.0, **dict.fromkeys(("x,x", "x,y", "x,x,y"), NAN)}),
+    of_x("max(x)**2", [1.0, 1.0], 1.0, [1.0, 1.0], NAN_HESSIAN, NAN_THIRD),
+    of_x("min(x)**2", [1.0, 1.0, 2.0], 1.0, [1.0, 1.0, 0.0], [[NAN] * 3, [NAN] * 3, [NAN, NAN, 0.0]]),
+    of_x("median(x)**2", [1.0, 1.0], 1.0, [1.0, 1.0], NAN_HESSIAN, NAN_THIRD),
     of_x("median(x)**2", [3.0, 2.0, 1.0, 2.0], 4.0, [0.0, 2.0, 0.0, 2.0]),
-    of_x("sum(sort(x)*[1, 2])", [1.0, 1.0], 3.0, [1.0, 2.0], NO_HESSIAN, NO_THIRD),
-    *(of_x(f"norm(x, {p})", ZEROS, 0.0, ZEROS, NO_HESSIAN, NO_THIRD) for p in ("1", "2", "3", "4", "0.5", "inf")),
+    of_x("sum(sort(x)*[1, 2])", [1.0, 1.0], 3.0, [1.0, 2.0], NAN_HESSIAN, NAN_THIRD),
+    *(of_x(f"norm(x, {p})", ZEROS, 0.0, ZEROS, NAN_HESSIAN, NAN_THIRD) for p in ("1", "2", "3", "4", "0.5", "inf")),
     of_x(
         "norm(x)", [0.0, 2.0],
         2.0, [0.0, 1.0], [[0.5, 0.0], ZEROS], [[[0.0, -0.25], [-0.25, 0.0]], [[-0.25, 0.0], ZEROS]],
     ),
-    of_x("std(x)", [2.0, 2.0], 0.0, ZEROS, NO_HESSIAN, NO_THIRD),
+    of_x("std(x)", [2.0, 2.0], 0.0, ZEROS, NAN_HESSIAN, NAN_THIRD),
     of_x("sqrt(x)", 0.0, 0.0, INF, -INF, INF),
     of_x("cbrt(x)", 0.0, 0.0, INF, -INF, INF),
     of_x("cbrt(x)", -0.0, 0.0, INF, INF, INF),
@@ -115,15 +117,15 @@ KINKS = [
     of_x("acosh(x)", 1.0, 0.0, INF, -INF, INF),
     of_x("atanh(x)", 1.0, INF, INF, INF, INF),
     of_x("atanh(x)", -1.0, -INF, INF, -INF, INF),
-    Edge("atan2(y, x)", {"y": 0.0, "x": 0.0}, flat("", "y", "x", "y,y", "y,x", "x,x", "y,y,y", "y,y,x", "x,x,x")),
+    Edge("atan2(y, x)", {"y": 0.0, "x": 0.0}, {**flat("", "y", "x"), **dict.fromkeys(("y,y", "y,x", "y,y,y", "y,y,x"), NAN)}),
     Edge("atan2(y, x)", {"y": 0.0, "x": -1.0}, {"": math.pi, "y": -1.0, "y,x": -1.0, "y,y,y": 2.0, **flat("x", "y,y")}),
     Edge("hypot(x, y)", {"x": 0.0, "y": 0.0}, {"": 0.0, "x": NAN, "y": NAN}),
     Edge("hypot(x, y)", {"x": 0.0, "y": 1.0}, {"x": 0.0, "y": 1.0, "x,x": 1.0, "x,y": 0.0, "y,y": 0.0, "x,x,y": -1.0}),
     Edge("fmod(x, y)", {"x": 1.0, "y": 1e-300}, {"x": 1.0, "y": -1e300, **flat("x,x", "x,y", "y,y", "y,y,y")}),
-    Edge("fmod(x, y)", {"x": 3.0, "y": 1.5}, {"": 0.0, "x": 1.0, "y": -2.0, **flat("x,x", "x,y", "y,y", "x,y,y")}),
-    Edge("heaviside(x, y)", {"x": 0.0, "y": 0.7}, {"": 0.7, "y": 1.0, **flat("x", "x,x", "x,y", "y,y", "y,y,y")}),
+    Edge("fmod(x, y)", {"x": 3.0, "y": 1.5}, {"": 0.0, "x": 1.0, "y": -2.0, **dict.fromkeys(("x,x", "x,y", "y,y", "x,y,y"), NAN)}),
+    Edge("heaviside(x, y)", {"x": 0.0, "y": 0.7}, {"": 0.7, "y": 1.0, "x,x": NAN, "x,y": NAN, **flat("x", "y,y", "y,y,y")}),
     Edge("heaviside(x, y)", {"x": -1.0, "y": 0.7}, flat("", "x", "y", "x,x", "x,y", "y,y")),
-    Edge("copysign(x, y)", {"x": 0.0, "y": -1.0}, flat("x", "y", "x,x", "x,y", "x,x,x")),
+    Edge("copysign(x, y)", {"x": 0.0, "y": -1.0}, {"x,x": NAN, "x,y": NAN, "x,x,x": NAN, **flat("x", "y", "y,y")}),
 ]  # fmt: skip
 
 UNTAKEN = [
@@ -225,9 +227,11 @@ SCALAR = [edge for edge in EDGES if "" in edge.expected and all(np.ndim(v) == 0 
 
 @pytest.mark.parametrize("edge", SCALAR, ids=str)
 def test_diff_inside_a_program(edge):
-    """The same derivatives, each by `diff` of the one below."""
+    """The same derivatives, each by `diff` of the one below, which has the derivative of a convention at a kink."""
     *statements, value = edge.program.split(";")
     for key, expected in edge.expected.items():
+        if edge in KINKS and np.isnan(expected) and "," in key:
+            continue
         expression = value
         for name in key.split(",") if key else ():
             expression = f"diff({expression}, {name})"

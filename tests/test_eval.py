@@ -255,8 +255,9 @@ class TestWarnings:
         assert "2.0 and inf" in warning["message"]
 
     def test_a_branch_that_was_not_taken_is_not_blamed(self, run):
-        (warning,) = run("eval", "where(x > 0, log(x), x) + sqrt(x)", "x=0", "--json").json["warnings"]
+        warning, tie = run("eval", "where(x > 0, log(x), x) + sqrt(x)", "x=0", "--json").json["warnings"]
         assert (warning["phase"], warning["operation"]) == ("backward", "sqrt")
+        assert (tie["code"], tie["operation"]) == ("nonsmooth", ">")
 
     def test_the_line_of_a_longer_program(self, run):
         assert "\n2 | log(y)\n  | ^^^^^^\n" in run("eval", "y = 2*x\nlog(y)", "x=0").err

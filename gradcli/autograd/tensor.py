@@ -14,6 +14,7 @@ from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
+from gradcli.kinds.switching import watcher_now
 from gradcli.limits import charge_steps
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
 from gradcli.primitives.bind import Kind, bind, components, constant, on_floats, together
@@ -101,6 +102,10 @@ class Tensor(TensorSurface):
                 if primitive.strides is not None:
                     note_view(made, operands[0], primitive, params)
                 return made
+            if primitive.truths or primitive.smooth is not None:
+                see = watcher_now()
+                if see is not None:
+                    see(primitive, data, params)
         made = Tensor(result)
         if inference.get():
             made.version = None

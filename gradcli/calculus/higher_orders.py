@@ -7,9 +7,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import deviation
 from gradcli.calculus.derivatives import gradients, jacobians, zeros
@@ -18,12 +20,17 @@ from gradcli.calculus.rows import shaped
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds import batch
 from gradcli.kinds.rounding import Roundings
+from gradcli.kinds.switching import Switching, watcher_now, watching
 from gradcli.kinds.taylor import Jet, check_order, shadow_of
 from gradcli.primitives.arithmetic import add, multiply
-from gradcli.primitives.bind import assume
+from gradcli.primitives.bind import Kind, assume, concrete, constant
 from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import permute, reshape
+from gradcli.primitives.reductions import sum_
 from gradcli.primitives.shape import iter_first_axis, stack
+
+if TYPE_CHECKING:
+    from gradcli.calculus.kinks import Settled
 
 # Interpolation leaves half of the digits at this order.
 _HIGHEST_OF_SEVERAL = 16
@@ -65,6 +72,45 @@ def watched_derivatives(function: Function, leaves: Mapping[str, Any], order: in
 
 
 def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None) -> Derivatives:
+    if order < 2:
+        return _of_the_way_taken(function, leaves, order, roundings)
+    switching = Switching()
+    with watching(switching):
+        result = _of_the_way_taken(function, leaves, order, roundings)
+    value = constant(result.value)
+    if isinstance(value, Kind) or not assume(isfinite(value)) or (not switching and _is_finite(result)):
+        return result
+    # How far shadows are off is known of what was found on the way that was taken.
+    return Derivatives(result.value, _settled(function, leaves, value, result.found, at_kink=switching.at_kink).found)
+
+
+def first_derivatives(
+    function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The gradient, or the Jacobian, by the leaves, arrays by name, of a function that switches there; `found` is that of
+    the way that it takes."""
+    return _settled(function, leaves, value, found, at_kink=False).found
+
+
+def weighted(value: Any, weights: Any) -> Any:
+    """The sum of a value's elements times weights, where there are any: what a cotangent differentiates."""
+    return value if weights is None else sum_(multiply(value, weights))
+
+
+def _settled(
+    function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any], *, at_kink: bool
+) -> Settled:
+    # Few points are where a function switches.
+    from gradcli.calculus.kinks import settled
+
+    plain = {key: None if d is None else concrete(d) for key, d in found.items()}
+    return settled(function, leaves, concrete(value), plain, at_kink=at_kink)
+
+
+def _of_the_way_taken(
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
+) -> Derivatives:
+    """The derivatives of what the function computes at the leaves, where its kinks have those of conventions."""
     shapes = [arrays.shape(leaf) for leaf in leaves.values()]
     check_order(order)
     try:
@@ -288,6 +334,7 @@ def _by_reverse_mode(
         for name, array in leaves.items()
     }
     value = scalar(function(tensors))
+    note_kinks(value)
     names = list(leaves)
     known: dict[tuple[int, ...], Any] = {(): value}
     for n in range(1, order + 1):
@@ -299,6 +346,16 @@ def _by_reverse_mode(
     series = {key: None if d is None else d.inner for key, d in found.items()}
     deviations = {key: None if d is None else deviation(_inner(d), _inner(shadow_of(d))) for key, d in series.items()}
     return Derivatives(_inner(value), {key: _inner(d) for key, d in series.items()}, deviations)
+
+
+def note_kinks(value: Any) -> None:
+    """Tell who watches of the operations of a graph that have kinks; series tell of them while they are made."""
+    see = watcher_now()
+    if see is None:
+        return
+    for node in ancestors(value):
+        if isinstance(node, PrimitiveNode) and node.primitive.smooth is not None and node.saved is not None:
+            see(node.primitive, node.operands, node.params)
 
 
 def watched_leaf(array: Any, roundings: Roundings) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -13,6 +14,7 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError, ShapeError
+from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import identity, multiply
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import constant
@@ -43,12 +45,13 @@ def detach(value: Any) -> Any:
 
 
 def diff(y: Any, x: Any, n: Any = 1) -> Any:
-    """The nth derivative of the scalar `y` by `x`; 0 where it does not depend on it."""
+    """The nth derivative of the scalar `y` by `x`; 0 where it does not depend on it, and nan from order 2 on at a kink."""
     order = whole(n, "the order of 'diff'")
     if order < 0:
         raise DifferentiationError("the order of 'diff' must not be negative")
     orders = [y]
-    for _ in range(order):
+    kinked = order > 1 and _has_kinks(y, x)
+    for n in range(order):
         if arrays.shape(y):
             raise DifferentiationError(
                 f"'diff' needs a scalar, and this has shape {list(arrays.shape(y))}",
@@ -56,11 +59,21 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
             )
         found = gradients(y, (x,), create_graph=True)[0]
         y = _or_zeros(found, y, x)
+        if kinked and n:
+            y = multiply(y, math.nan)
         orders.append(y)
         if found is None and not arrays.shape(y):
             # All that follow are 0 too.
             break
     return _observed(orders)
+
+
+def _has_kinks(y: Any, x: Any) -> bool:
+    """Whether something that `y` is computed from `x` by has a kink here: what reverse mode finds of order 2 is then that
+    of a convention. Series along one side know better."""
+    if not isinstance(y, Tensor) or isinstance(y.inner, Jet):
+        return False
+    return not all(node.is_smooth() for node in ancestors(y, after=beginning((x,))))
 
 
 def depends(y: Any, x: Any) -> bool:
@@ -80,7 +93,8 @@ def hessian(y: Any, x: Any) -> Any:
             f"'hessian' needs a scalar, and this has shape {list(arrays.shape(y))}", hint="hessian(sum(y), x)"
         )
     gradient = _or_zeros(gradients(y, (x,), create_graph=True)[0], y, x)
-    return _observed([y, gradient, _or_zeros(jacobians(gradient, (x,), create_graph=True)[0], gradient, x)])
+    second = _or_zeros(jacobians(gradient, (x,), create_graph=True)[0], gradient, x)
+    return _observed([y, gradient, multiply(second, math.nan) if _has_kinks(y, x) else second])
 
 
 def jvp(y: Any, x: Any, v: Any) -> Any:

@@ -14,6 +14,7 @@ from gradcli.arrays.constants import is_exact, ratio
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds.order import JET
 from gradcli.kinds.rounding import Roundings
+from gradcli.kinds.switching import watcher_now
 from gradcli.kinds.varying import everywhere, varying, with_constants
 from gradcli.primitives.arithmetic import add, divide, identity, multiply, negative, subtract, zeros_like
 from gradcli.primitives.bind import Kind, bind
@@ -123,6 +124,9 @@ class Jet(Operators):
             else:
                 primals.append(operand)
             differentiable >>= 1
+        see = watcher_now() if primitive.smooth is not None or not jets else None
+        if see is not None:
+            see(primitive, primals, params)
         if not jets:
             return bind(primitive, primals, params)
         images = jets[0]._images if _has_images(primitive, operands, params) else None
@@ -214,6 +218,11 @@ class Jet(Operators):
         """All coefficients, up to the last that is not zero by construction."""
         self.coefficient(self.order)
         return tuple(self._known)
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether coefficients may be asked for before they are there."""
+        return self._rest is not None
 
     @property
     def degree(self) -> int:

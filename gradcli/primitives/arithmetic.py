@@ -238,7 +238,7 @@ ceil = _piecewise_constant(
     "ceil", "the smallest whole number >= x", lambda x: equal(x, floor(x)),
     spelling=spelled("c sql polars", sympy="ceiling"),
 )  # fmt: skip
-_round = _piecewise_constant(
+round_to_even = _piecewise_constant(
     "round", "the nearest whole number, halves to even", lambda x: equal(x - floor(x), 0.5),
     internal=True, spelling=spelled(c="nearbyint"),
 )  # fmt: skip
@@ -247,13 +247,13 @@ _round = _piecewise_constant(
 def _round_call(x: Any, decimals: Any = 0) -> Any:
     digits = whole(decimals, "a number of decimals")
     if not digits:
-        return _round(x)
+        return round_to_even(x)
     if abs(digits) > _MOST_DECIMALS:
         raise EvaluationError(f"{digits} is no number of decimals between {-_MOST_DECIMALS} and {_MOST_DECIMALS}")
     scale = constants.ratio(10 ** abs(digits))
     if digits > 0:
-        return divide(_round(multiply(x, scale)), scale)
-    return multiply(_round(divide(x, scale)), scale)
+        return divide(round_to_even(multiply(x, scale)), scale)
+    return multiply(round_to_even(divide(x, scale)), scale)
 
 
 round_ = Composite(

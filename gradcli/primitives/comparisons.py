@@ -93,7 +93,7 @@ where: Primitive = elementwise(
     edges=("what is not taken may be nan or infinite: its derivative is 0",),
     selects=True,
     samples=((True, 0.7, 1.3), ([True, False], [1.0, 2.0], [0.5, 0.4])),
-    example="'where(x > 0, log(x), 0)' x=0",
+    example="'where(x > 0, log(x), 0)' x=-1",
 )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
 maximum = _larger_or_smaller("maximum", "the larger of x and y", ">", lambda x, y: less_equal(x, y))
 minimum = _larger_or_smaller("minimum", "the smaller of x and y", "<", lambda x, y: greater_equal(x, y))
 
-_clip = elementwise(
+clip_between = elementwise(
     "clip", "x, min, max", "x held between min and max",
     internal=True,
     forward=lambda xp, x, low, high: xp.minimum(xp.maximum(x, low), high),
@@ -145,7 +145,7 @@ _clip = elementwise(
 
 
 def _clip_call(x: Any, min: Any = None, max: Any = None) -> Any:
-    return _clip(x, float("-inf") if min is None else min, float("inf") if max is None else max)
+    return clip_between(x, float("-inf") if min is None else min, float("inf") if max is None else max)
 
 
 clip = Composite(

@@ -31,7 +31,7 @@ from gradcli.primitives.reductions import (
     order_statistic,
     sum_,
 )
-from gradcli.primitives.scans import sort
+from gradcli.primitives.scans import scan_smooth, sort
 from gradcli.primitives.series import locally_constant
 from gradcli.primitives.shape import concat, flip, ravel, stack
 from gradcli.primitives.statistics import std, var
@@ -48,6 +48,7 @@ positions_in_order = Primitive(
     forward=lambda xp, x, *, axis: xp.argsort(x, axis=axis, stable=True),
     prepare=lambda x, axis: ((x,), {"axis": normalize_axis(axis, len(arrays.shape(x)))}),
     batch=batching.along_axis,
+    smooth=lambda x, *, axis: scan_smooth(x, axis=axis),
     spelling=spelled(numpy="argsort"),
     derivative="none",
     elements=sorting(),
@@ -122,16 +123,37 @@ topk = Composite(
 
 
 def _running(name: str, better: str) -> Any:
+    def extremes(x: Any, axis: int) -> Any:
+        return getattr(arrays.numpy_namespace(), better).accumulate(arrays.to_numpy(x), axis=axis)
+
+    def forward(xp: Any, x: Any, *, axis: int) -> Any:
+        np, numbers = arrays.numpy_namespace(), arrays.to_numpy(x)
+        shape = [-1 if a == axis else 1 for a in range(numbers.ndim)]
+        steps = np.arange(numbers.shape[axis]).reshape(shape)
+        taken = np.where((numbers == extremes(x, axis)) | (numbers != numbers), steps, 0)
+        return xp.asarray(np.maximum.accumulate(taken, axis=axis))
+
+    def smooth(x: Any, *, axis: int) -> bool:
+        np = arrays.numpy_namespace()
+        before, after = (np.moveaxis(numbers, axis, 0) for numbers in (extremes(x, axis), arrays.to_numpy(x)))
+        return not (before[:-1] == after[1:]).any()
+
+    positions = Primitive(
+        f"{name}_positions", "x, axis", f"where the elements are that {name} takes",
+        internal=name,
+        vjp=None, jet=locally_constant, forward=forward, smooth=smooth,
+        prepare=lambda x, axis: ((x,), {"axis": axis}),
+        batch=batching.along_axis,
+        derivative="none",
+        samples=((_VECTOR, 0), (_MATRIX, 1)),
+    )  # fmt: skip
+
     def function(x: Any, axis: Any = 0) -> Pair:
         number = normalize_axis(axis, len(arrays.shape(x)))
-        xp, numbers = arrays.numpy_namespace(), arrays.to_numpy(concrete(x))
-        limits.charge(3 * numbers.size)
-        extremes = getattr(xp, better).accumulate(numbers, axis=number)
-        shape = [-1 if a == number else 1 for a in range(numbers.ndim)]
-        steps = xp.arange(numbers.shape[number]).reshape(shape)
-        taken = xp.where((numbers == extremes) | (numbers != numbers), steps, 0)
-        positions = xp.maximum.accumulate(taken, axis=number)
-        return Pair(index(x, at_places(numbers.shape, number, positions)), arrays.placed(positions))
+        # They are an index, which is made of numbers.
+        limits.charge(3 * arrays.size(concrete(x)))
+        found = arrays.to_numpy(concrete(positions(x, number)))
+        return Pair(index(x, at_places(arrays.shape(x), number, found)), arrays.placed(found))
 
     word = "largest" if name == "cummax" else "smallest"
     return Composite(

@@ -276,21 +276,26 @@ def _position_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Seq
     return (x,), {"axis": number, "keepdims": truth(keepdims, "'keepdims'")}
 
 
-def _position(name: str, doc: str) -> Primitive:
+def _position(name: str, doc: str, of: Primitive) -> Primitive:
+    def smooth(x: Any, *, axis: int | None, **_params: Any) -> bool:
+        axes = tuple(range(len(arrays.shape(x)))) if axis is None else (axis,)
+        return not axes or _one_at_most(equal(x, of(x, axes, True)), axes)
+
     return Primitive(
         name, SIGNATURE, doc,
         vjp=None,
         jet=locally_constant,
         prepare=_position_call,
         batch=batching.position,
+        smooth=smooth,
         derivative="none",
         edges=("the first of several that tie", "no elements are an error"),
         samples=SAMPLES[:3],
     )  # fmt: skip
 
 
-argmax = _position("argmax", "the position of the largest element")
-argmin = _position("argmin", "the position of the smallest element")
+argmax = _position("argmax", "the position of the largest element", max_)
+argmin = _position("argmin", "the position of the smallest element", min_)
 
 
 def _order_smooth(x: Any, *, k: int) -> bool:

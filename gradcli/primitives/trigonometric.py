@@ -10,7 +10,7 @@ from gradcli.arrays import definitions
 from gradcli.arrays.constants import by_formula
 from gradcli.primitives.arithmetic import divide, minus, multiply
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, greater, where
+from gradcli.primitives.comparisons import equal, greater, logical_and, nowhere, where
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import sqrt
@@ -125,7 +125,8 @@ atan2 = elementwise(
     ),
     spelling=spelled("c sql sympy", numpy="arctan2"),
     derivative="g*x/(x**2 + y**2), -g*y/(x**2 + y**2), 0 at the origin",
-    domain="(x, y) != (0, 0)",
+    domain="smooth where (x, y) != (0, 0)",
+    smooth=lambda y, x: nowhere(logical_and(equal(y, 0), equal(x, 0))),
     edges=("atan2(0, 0) = 0, with derivatives 0 of every order", "atan2(0, -1) = pi, atan2(-0.0, -1) = -pi"),
     aliases=("arctan2",),
     samples=_PAIRS,
@@ -137,7 +138,8 @@ hypot = elementwise(
     vjp=(lambda g, y, a, _b: g * divide(a, y), lambda g, y, _a, b: g * divide(b, y)),
     spelling=spelled("c"),
     derivative="g*x/hypot(x, y), g*y/hypot(x, y)",
-    domain="(x, y) != (0, 0)",
+    domain="smooth where (x, y) != (0, 0)",
+    smooth=lambda x, y: nowhere(logical_and(equal(x, 0), equal(y, 0))),
     edges=("hypot(0, 0) = 0, with derivatives nan",),
     samples=_PAIRS,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import digits_left, loss_text
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Derivatives, derivatives, watched_derivatives
+from gradcli.calculus.higher_orders import Derivatives, derivatives, first_derivatives, watched_derivatives, weighted
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
     AccuracyWarning,
@@ -21,8 +21,10 @@ from gradcli.errors import (
     flag,
     pointing_into,
 )
+from gradcli.kinds.switching import EQUALITIES, Switching, watching
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.operators import operand
 from gradcli.run import converted
 from gradcli.run.recordings import Recordings, Wanted, abstract, seen_as
@@ -200,10 +202,34 @@ class Compiled:
     def _eager_value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
     ) -> tuple[Any, dict[str, Any]]:
-        leaves, value = self._differentiable(values, wrt)
+        switching = Switching(EQUALITIES)
+        with watching(switching):
+            leaves, value = self._differentiable(values, wrt)
         with pointing_into(self._computation.source):
-            found = gradients(value, list(leaves.values()), grad_output, retain_graph=False)
-        return converted.plain(value, leaves), {name: converted.plain(g, leaves) for name, g in zip(leaves, found)}
+            found: Mapping[str, Any] = dict(
+                zip(leaves, gradients(value, list(leaves.values()), grad_output, retain_graph=False))
+            )
+            if switching:
+                found = self._settled(values, leaves, value, found, grad_output)
+        return converted.plain(value, leaves), {name: converted.plain(g, leaves) for name, g in found.items()}
+
+    def _settled(
+        self,
+        values: Mapping[str, Any],
+        leaves: Mapping[str, Tensor],
+        value: Any,
+        found: Mapping[str, Any],
+        grad_output: Any = None,
+    ) -> Mapping[str, Any]:
+        """The derivatives where an equality holds that the program decides by; those that were `found` are of one branch."""
+        bindings = self._bindings(values)
+
+        def function(given: Mapping[str, Any]) -> Any:
+            return weighted(self._run({**bindings, **given}), grad_output)
+
+        with enable_grad():
+            points = {name: concrete(leaf) for name, leaf in leaves.items()}
+            return first_derivatives(function, points, weighted(value, grad_output), found)
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
@@ -212,9 +238,13 @@ class Compiled:
             outcome = self._recorded(bindings, Wanted(tuple(names), "jacobians"))
             if outcome is not None:
                 return outcome.derivatives
-            leaves, value = self._differentiable(values, wrt)
+            switching = Switching(EQUALITIES)
+            with watching(switching):
+                leaves, value = self._differentiable(values, wrt)
             with pointing_into(self._computation.source):
                 found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}), leaves, value)
+                if switching:
+                    found = {**self._settled(values, leaves, value, found)}
             return {name: converted.plain(j, leaves) for name, j in found.items()}
 
     def hessian(
@@ -235,7 +265,7 @@ class Compiled:
             if not names:
                 return {}
             outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if flag(sparse, "sparse") else "hessian"))
-            if outcome is not None:
+            if outcome is not None and (sparse or _is_finite(outcome)):
                 return outcome.derivatives
             if sparse:
                 return self._coordinates(bindings, names)
@@ -273,7 +303,7 @@ class Compiled:
     def _all_derivatives(self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int) -> Derivatives:
         bindings, names = self._leaves(values, wrt)
         outcome = self._recorded(bindings, Wanted(tuple(names), "derivatives", order))
-        if outcome is not None:
+        if outcome is not None and _is_finite(outcome):
             return Derivatives(converted.plain(outcome.value, {}), outcome.derivatives, outcome.deviations)
         return self._eager_derivatives(bindings, names, order, watched=True)
 
@@ -287,9 +317,10 @@ class Compiled:
                 return self._run({**bindings, **given})
 
             made = watched_derivatives(function, leaves, order) if watched else derivatives(function, leaves, order)
-        value, found, *further = made
-        return Derivatives(
-            converted.plain(value, bindings), {key: converted.plain(d, bindings) for key, d in found.items()}, *further
+        result = Derivatives(*made)
+        return result._replace(
+            value=converted.plain(result.value, bindings),
+            found={key: converted.plain(d, bindings) for key, d in result.found.items()},
         )
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
@@ -331,6 +362,11 @@ class Compiled:
         if foreign is None:
             return bindings
         return {name: converted.beside(value, foreign) for name, value in bindings.items()}
+
+
+def _is_finite(outcome: Outcome) -> bool:
+    """Whether all derivatives are: others may have a value that evaluation in another way finds."""
+    return all(d is None or arrays.every(isfinite(d)) for d in outcome.derivatives.values())
 
 
 def _seen_by(seen: Any, values: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:

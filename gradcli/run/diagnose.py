@@ -14,10 +14,12 @@ from gradcli.autograd.observers import observing
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.errors import Span
 from gradcli.kinds.batch import stacked
+from gradcli.kinds.switching import switches
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.comparisons import equal, isfinite
+from gradcli.primitives.primitive import Primitive
 from gradcli.run.felt_roundings import FeltRoundings
 
 if TYPE_CHECKING:
@@ -59,6 +61,10 @@ class Watch:
         self.unseen: dict[Span | None, Any] = {}
         # What the program calls the operation at a place, and its latest operands there.
         self.seen: dict[Span, tuple[str, list[Any]]] = {}
+        # Comparisons of what is equal, where the derivative may be that of one branch.
+        self.ties: dict[Span, Warning] = {}
+        # Whether the value has all derivatives where the program switches; None where it does not switch.
+        self.settled: bool | None = None
         # Where a series lost its digits first.
         self.lossy: Span | None = None
         # How far roundings are felt, where that is looked at.
@@ -117,6 +123,20 @@ class Watch:
         name = operation_at(self.program, node.span) or node.primitive.name
         message = f"'{name}' is not differentiable here, for {_describe(node.operands, None)}"
         self.nonsmooth[node.span] = Warning("nonsmooth", "backward", name, node.span, message)
+
+    def see_tie(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
+        """Note a comparison of what is equal, or a kink, where the program may go another way nearby; see
+        `gradcli.kinds.switching`."""
+        span = current_span.get()
+        if span is None or span in self.ties or not switches(primitive, operands, params):
+            return
+        called, where = operation_at(self.program, span), _describe([constant(o) for o in operands], None)
+        name = called or primitive.operator or primitive.name
+        if called is None and primitive.smooth is None:
+            text = f"the branches of '{name}' differ here, in value or derivative, for {where}"
+        else:
+            text = f"'{name}' is not differentiable here, for {where}"
+        self.ties[span] = Warning("nonsmooth", "backward", name, span, text)
 
     def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
         """Note the first operation whose result is not finite though its operands are, and the
@@ -178,18 +198,19 @@ class Watch:
         self.nonfinite[phase] = Warning("nonfinite", written, name, span, message)
 
     def warnings(self, *, finite: bool, value_is_finite: bool) -> list[Warning]:
-        """What was noted, where `finite` says so of all results.
+        """What was noted, where `finite` says so of all results, or of all that kinks do not explain.
 
         A nan of the value was born forward, or came with an input; it explains those that follow
         backward. Where the value is finite, what was born forward did not reach it.
         """
+        switching = [] if self.settled else [*(self.ties | self.nonsmooth).values()]
         if finite:
-            return [*self.nonsmooth.values()]
+            return switching
         phases = ("backward",) if value_is_finite else ("forward", "inputs")
         last = self.program.body[-1].span
         why = "where that comes from takes too many steps to find" if self.stopped else "as an input is not"
         unborn = Warning("nonfinite", "forward", "input", last, f"a result is not finite, {why}")
-        return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *self.nonsmooth.values()]
+        return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *switching]
 
 
 def inaccurate(program: Module, place: Span | None, text: str, digits: Mapping[str, int] | None = None) -> Warning:

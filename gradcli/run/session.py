@@ -25,11 +25,15 @@ from gradcli.errors import (
     did_you_mean,
     pointing_into,
 )
+from gradcli.kinds.switching import Switching, SwitchingError, watching
 from gradcli.language import scope
 from gradcli.language.interpreter import Evaluation, evaluate
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module
 from gradcli.language.values import plain
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.reductions import sum_
 from gradcli.run.diagnose import Warning, Watch, all_finite, unused_parts
 from gradcli.run.felt_roundings import FeltRoundings
 
@@ -114,8 +118,11 @@ def _result(request: EvaluationRequest) -> Result:
         watch, seen = Watch(request.program), _derivatives_inside(request.program)
         with nullcontext() if seen is None else seen.watched():
             result = _run(request, watch, None)
+            _settle(request, watch, result)
         result.finite = all_finite(result.value, *_numbers(result))
-        if not result.finite:
+        # Of a derivative of higher order that does not exist the warning of the kink says enough.
+        explained = result.finite or (watch.settled is False and _is_finite_to_order_1(result))
+        if not explained:
             watch = Watch(request.program)
             try:
                 with limits.attempt():
@@ -123,7 +130,7 @@ def _result(request: EvaluationRequest) -> Result:
             except LimitError:
                 # The result is there; where it comes from is not worth an error.
                 watch.stopped = True
-        result.warnings = watch.warnings(finite=result.finite, value_is_finite=all_finite(result.value))
+        result.warnings = watch.warnings(finite=explained, value_is_finite=all_finite(result.value))
         if result.digits_left:
             watch = Watch(request.program)
             with suppress(LimitError), limits.attempt():
@@ -134,6 +141,31 @@ def _result(request: EvaluationRequest) -> Result:
         if (seen is None or not seen.taken) and result.finite and watch.felt is not None:
             result.warnings += _first_losses(request, watch.felt, result)
         return result
+
+
+def _settle(request: EvaluationRequest, watch: Watch, result: Result) -> None:
+    """Where the program switches, have the first derivatives that the value has there, and know whether all exist."""
+    if not all_finite(result.value):
+        return
+    for part, weights in (("grad", request.grad_output), ("jacobian", None)):
+        named = getattr(result, part)
+        if not named or not (watch.nonsmooth or watch.ties or not all_finite(*named.values())):
+            continue
+        from gradcli.calculus.kinks import settled
+
+        function, leaves = _weighted(_again(request), weights), {name: request.bindings[name] for name in named}
+        given = {name: None if d is None else arrays.beside(d, leaves[name]) for name, d in named.items()}
+        found, smooth = settled(function, leaves, concrete(function({})), given, at_kink=False)
+        setattr(result, part, {name: plain(d) for name, d in found.items()})
+        if smooth:
+            watch.settled = watch.settled is not False
+        elif watch.nonsmooth or watch.ties:
+            watch.settled = False
+
+
+def _weighted(function: Function, weights: Any) -> Function:
+    """The sum of what a function gives, times weights where there are any."""
+    return function if weights is None else lambda given: sum_(multiply(function(given), weights))
 
 
 def _first_losses(request: EvaluationRequest, felt: FeltRoundings, result: Result) -> Sequence[Warning]:
@@ -208,7 +240,7 @@ def _compiled(request: EvaluationRequest) -> Result | None:
     bindings, cotangent = request.bindings, request.grad_output
     wrt = tuple(request.wrt) if request.gradient else ()
     try:
-        with observing(_assume_smooth):
+        with observing(_assume_smooth), watching(Switching()):
             with limits.attempt():
                 made = recording(
                     request.program,
@@ -220,7 +252,7 @@ def _compiled(request: EvaluationRequest) -> Result | None:
                     rewrite=request.rewrite,
                 )
             outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
-    except _NotSmoothError:
+    except SwitchingError:
         return None
     except (NotRecordableError, BackendError) as error:
         if request.executor is None:
@@ -238,14 +270,15 @@ def _compiled(request: EvaluationRequest) -> Result | None:
     return result
 
 
-class _NotSmoothError(NotRecordableError):
-    """There is a kink, of which eager evaluation warns."""
-
-
 def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
     """Have a recorded program be good only where the function of a node is smooth."""
     if isinstance(node, PrimitiveNode) and not node.is_smooth():
-        raise _NotSmoothError(f"'{node.primitive.name}' is not differentiable here")
+        raise SwitchingError(f"'{node.primitive.name}' is not differentiable here")
+
+
+def _is_finite_to_order_1(result: Result) -> bool:
+    parts = (result.grad, result.jacobian, result.retained)
+    return all_finite(result.value, *(v for part in parts for v in (part or {}).values()))
 
 
 def _numbers(result: Result) -> list[Any]:
@@ -257,7 +290,10 @@ def _numbers(result: Result) -> list[Any]:
 def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: bool = False) -> Result:
     wrt = frozenset(request.wrt if request.gradient else ())
     leaves = {n: _leaf(v, n in wrt) for n, v in request.bindings.items()}
-    with watch.roundings() if wrt and observe is None and not is_exact() else nullcontext():
+    with (
+        watch.roundings() if wrt and observe is None and not is_exact() else nullcontext(),
+        watching(watch.see_tie if wrt else None),
+    ):
         evaluation = _evaluate(request, leaves, observe)
     result = Result(plain(evaluation.value))
     retained = {name: _retained(request, evaluation, name) for name in request.retain}
@@ -269,6 +305,8 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
     last = request.program.body[-1]
     places = pointing_into(request.program.source, last.span)
     with watch.derivatives(nonfinite=observe is not None, inaccurate=inaccurate), places:
+        if (request.order is not None and request.order > 1) or scope.differentiates(request.program):
+            watch.see_kinks(evaluation.value)
         if request.gradient:
             _backward(request, evaluation.value, by, result)
         # Taken before further passes, which would add to them.
@@ -277,9 +315,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
         if request.nodes:
             result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
             result.rewritten = evaluation.rewritten
-        if request.order is not None and request.order > 1:
-            watch.see_kinks(evaluation.value)
-        _further(request, evaluation.value, by, again, result)
+        _further(request, evaluation.value, by, again, result, watch)
     # What is recorded has no numbers to watch.
     if request.sparse and by:
         result.coordinates, result.digits_left = _coordinates(request)
@@ -325,7 +361,12 @@ def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], 
 
 
 def _further(
-    request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], run_again: Function, result: Result
+    request: EvaluationRequest,
+    value: Any,
+    by: Mapping[str, Tensor],
+    run_again: Function,
+    result: Result,
+    watch: Watch,
 ) -> None:
     if request.jacobian:
         from gradcli.calculus.jacobians import jacobians_by_either_mode
@@ -336,7 +377,10 @@ def _further(
         from gradcli.calculus.higher_orders import watched_derivatives
 
         leaves = {name: leaf.inner for name, leaf in by.items()}
-        number, found, deviations = watched_derivatives(run_again, leaves, request.order)
+        with watching(None if watch.nonsmooth or watch.ties else watch.see_tie):
+            number, found, deviations = watched_derivatives(run_again, leaves, request.order)
+        if (watch.nonsmooth or watch.ties) and not all_finite(*found.values()):
+            watch.settled = False
         result.derivatives = {key: plain(d) for key, d in found.items() if "," in key}
         result.digits_left = digits_left(found, deviations, number)
 

@@ -10,9 +10,10 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Derivatives, Function, derivatives
+from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, first_derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import pointing_into
+from gradcli.kinds.switching import EQUALITIES, Switching, watching
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
 from gradcli.primitives.bind import concrete
@@ -35,19 +36,29 @@ def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str],
     None where the value does not depend on an input. Raises DifferentiationError for a value that is no scalar where
     the order is above 1, and what `run` raises.
     """
+
+    def function(given: Mapping[str, Any]) -> Any:
+        return run({**inputs, **given})
+
     with enable_grad():
         leaves = {name: Tensor(inputs[name]).requires_grad_() for name in wrt}
-        value = run({**inputs, **leaves})
+        switching = Switching(EQUALITIES)
+        with watching(switching):
+            value = function(leaves)
         if not wrt:
             return Derivatives(value, {})
+        points = {name: inputs[name] for name in wrt}
         if arrays.shape(value) and order == 1:
-            return Derivatives(value, jacobians_by_either_mode(lambda given: run({**inputs, **given}), leaves, value))
-        found: Mapping[str, Any] = {}
-        if order > 1:
-            _, found = derivatives(lambda given: run({**inputs, **given}), {name: inputs[name] for name in wrt}, order)
-        # The first are those of reverse mode, at kinks too.
-        first = zip(wrt, gradients(value, list(leaves.values()), retain_graph=False))
-        return Derivatives(value, {**dict(first), **{key: d for key, d in found.items() if "," in key}})
+            first: Mapping[str, Any] = jacobians_by_either_mode(function, leaves, value)
+        else:
+            # Those of reverse mode, at kinks too.
+            first = dict(zip(wrt, gradients(value, list(leaves.values()), retain_graph=False)))
+        if switching:
+            first = first_derivatives(function, points, value, first)
+        if order < 2:
+            return Derivatives(value, first)
+        _, found = derivatives(function, points, order)
+        return Derivatives(value, {**first, **{key: d for key, d in found.items() if "," in key}})
 
 
 def evaluated(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, scalar, watched_derivatives
+from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, note_kinks, scalar, watched_derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import pointing_into
+from gradcli.kinds.switching import EQUALITIES, Switching, watcher_now, watching
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
 from gradcli.program.ir import Program
@@ -84,11 +86,17 @@ def value_and_jacobians(program: Computation, inputs: Mapping[str, Any], wrt: Se
 
 
 def gradients_of_scalar(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any) -> Trace:
-    """As `value_and_gradients`, for further derivatives: raises DifferentiationError for a value
-    that is no scalar."""
+    """As `value_and_gradients`, for further derivatives, which kinks do not have: it is good where there are none. Raises
+    DifferentiationError for a value that is no scalar."""
+
+    def smooth(run: Function, leaves: Mapping[str, Any]) -> Any:
+        value = scalar(run(leaves))
+        note_kinks(value)
+        return value
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
-        return _gradients(lambda leaves: scalar(run(leaves)), given, wrt)
+        with watching(Switching()):
+            return _gradients(partial(smooth, run), given, wrt)
 
     return _traced(program, inputs, differentiate, **options)
 
@@ -132,8 +140,12 @@ def value_and_hessian(program: Computation, inputs: Mapping[str, Any], wrt: Sequ
 
 def _gradients(run: Function, given: Mapping[str, Any], wrt: Sequence[str], weights: Any = None) -> Derivatives:
     leaves = _leaves(given, wrt)
-    value = run(leaves)
-    return Derivatives(value, dict(zip(wrt, gradients(value, [*leaves.values()], weights, retain_graph=False))))
+    watcher = watcher_now()
+    # A recording is good where no equality decides, or where nothing switches if whoever records watches for that.
+    with watching(Switching(EQUALITIES) if watcher is None else watcher):
+        value = run(leaves)
+    with watching(None):
+        return Derivatives(value, dict(zip(wrt, gradients(value, [*leaves.values()], weights, retain_graph=False))))
 
 
 def _leaves(given: Mapping[str, Any], wrt: Sequence[str]) -> dict[str, Tensor]:

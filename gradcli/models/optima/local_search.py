@@ -56,6 +56,8 @@ def _searched(posed: PosedObjective, start: Any, method: str, most: int, watch: 
     by_products = not bounded and posed.objective.has_products(at)
     chosen = "trust-krylov" if by_products else "l-bfgs"
     found = searches.search(chosen, posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
-    if math.isfinite(found.value) or chosen == "l-bfgs":
-        return found
-    return searches.search("l-bfgs", posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
+    if not math.isfinite(found.value) and chosen != "l-bfgs":
+        found = searches.search("l-bfgs", posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
+    # Few variables have no Hessian at a kink alone, where one may have started.
+    is_stuck = method == "auto" and not found.converged and len(start) <= MOST_DENSE
+    return descend(posed.objective, found, start, posed.low, posed.high, most, watch) if is_stuck else found

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.calculus.gradient_series import gradients_along
+from gradcli.calculus.gradient_series import Along, gradients_along
+from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError, ShapeError
+from gradcli.kinds.switching import Switching, watching
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.coverage import size_of
@@ -38,12 +40,17 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
     def function(point: Any) -> Any:
         return evaluate(program, {**quantities.exact, **_parts(quantities, point)}).value
 
+    switching = Switching()
+
     try:
         with limits.attempt():
             limits.charge(quantities.packing.size**2)
             directions = quantities.deviations(np.eye(quantities.packing.size))
             with_numbers = directions.any(1)
-            along = gradients_along(function, quantities.mean, directions[with_numbers], len(value))
+            with watching(switching):
+                along = gradients_along(function, quantities.mean, directions[with_numbers], len(value))
+            if switching:
+                along = _where_smooth(function, quantities.mean, directions[with_numbers], len(value))
     except (LimitError, NotBatchableError, NotImplementedError, NotRecordableError, EvaluationError, ShapeError):
         return None
     skewness, excess = (numbers[with_numbers] for numbers in quantities.moments())
@@ -60,6 +67,23 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
         u = size * math.sqrt(variance) if variance >= 0 else math.nan
         found.append(SecondOrder(f + 0.5 * size * float(np.trace(hessian)), u))
     return found
+
+
+def _where_smooth(function: Callable[[Any], Any], point: Any, directions: Any, size: int) -> Along:
+    """As `gradients_along`, at a point where the function goes one of several ways: nan where it has no such derivatives."""
+    np = arrays.numpy_namespace()
+    second, third = np.full((2, size, *directions.shape), np.nan)
+    for row in range(size):
+
+        def element(given: Mapping[str, Any], row: int = row) -> Any:
+            return reshape(function(given["point"]), (size,))[row]
+
+        _, found = derivatives(element, {"point": point}, 3)
+        hessian, tensor = found["point,point"], found["point,point,point"]
+        if hessian is not None and tensor is not None:
+            second[row] = directions @ np.asarray(hessian)
+            third[row] = [np.asarray(tensor) @ d @ d for d in directions]
+    return Along(second, third)
 
 
 def _parts(quantities: Quantities, point: Any) -> Mapping[str, Any]:

@@ -1,0 +1,300 @@
+"""Derivatives at points where a function switches: of the function itself, whatever the way to it does there.
+
+`abs(x)**2` and `where(x == 0, 1, sin(x)/x)` are smooth at 0, though `abs` and the comparison are not. Where a computation
+switches at the point, f is expanded along rays x + t*v, t > 0, by one-sided series (`gradcli.kinds.one_sided`). If f is
+smooth to order n there, coefficients 0 to n along all rays are those of one polynomial in v. That is looked at along the
+directions that determine the polynomial, along those opposite to them, and along some others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.arrays.constants import is_exact, ratio
+from gradcli.calculus.interpolation import Counts, Weights, counts, directions
+from gradcli.errors import EvaluationError, GradcliError, LimitError
+from gradcli.kinds.one_sided import Ray
+from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
+from gradcli.primitives.bind import Kind, assume
+from gradcli.primitives.comparisons import equal, isfinite, less_equal
+from gradcli.primitives.conversions import permute, reshape
+from gradcli.primitives.reductions import max_, sum_
+from gradcli.primitives.shape import stack
+
+# Coefficients beyond those that are asked for, as roots and quotients of what is 0 at the point take some away.
+_FURTHER = 6
+# How far coefficients along two rays may be apart, in units of rounding: of the largest of their order, and of any order.
+_OF_THEIR_ORDER, _OF_ANY_ORDER = 2.0**12, 64.0
+# That unit where numbers do not round: what is not told from 0 with so many digits is taken for it.
+_EXACT_UNIT = 1e-30
+# Directions with signs at random, beside those in which any two variables have opposite ones.
+_RANDOM_SIGNS = 2
+# Rays that are followed, each of which is an evaluation of the function, and elements of all leaves.
+_MOST_RAYS, _MOST_VARIABLES = 4000, 10_000
+
+# The value that `function` makes of leaves by name, which may be of any kinds.
+Function = Callable[[Mapping[str, Any]], Any]
+
+
+class Settled(NamedTuple):
+    """Derivatives by what they are called, and whether the function is smooth to their order; None where that cannot be
+    told."""
+
+    found: dict[str, Any]
+    smooth: bool | None
+
+
+def settled(
+    function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any], *, at_kink: bool
+) -> Settled:
+    """The derivatives of a function that switches at the leaves, arrays by name. `found` are those of the way that it
+    takes there, of all orders up to the highest, keyed by leaves joined with commas; None by a leaf that it does not
+    depend on.
+
+    A derivative that does not exist is nan from order 2 on, while one of order 1 stays as it was found. So do all where
+    that cannot be told, except that `at_kink` those of order 2 and up are nan.
+    """
+    order = max((key.count(",") + 1 for key in found), default=0)
+    rays = _Rays(function, leaves, value, order)
+    try:
+        with limits.attempt(), arrays.quiet():
+            better: dict[str, Any] = {}
+            for candidate in (dict, rays.polynomial, rays.derivatives):
+                better = candidate(found)
+                if rays.agree_with(better):
+                    return Settled(better, True)
+            return Settled(better, False)
+    except (_UnknownError, LimitError):
+        return Settled({key: _nan_like(d) if at_kink and "," in key else d for key, d in found.items()}, None)
+
+
+class _UnknownError(GradcliError):
+    """Series that are needed are not known."""
+
+
+class _Rays:
+    """The one-sided series of a function along directions.
+
+    The elements of all leaves, one after another, are the variables; a direction has a whole number for each.
+    """
+
+    def __init__(self, function: Function, leaves: Mapping[str, Any], value: Any, order: int) -> None:
+        self.function, self.leaves, self.value, self.order = function, leaves, value, order
+        self.variables: dict[str, range] = {}
+        first = 0
+        for name, leaf in leaves.items():
+            self.variables[name] = range(first, first + arrays.size(leaf))
+            first += arrays.size(leaf)
+        self.number = first
+        self.dtype = arrays.dtype_name(value) if arrays.is_floating(value) else "float64"
+        self.unit = _EXACT_UNIT if is_exact() else float(arrays.numpy_namespace().finfo(self.dtype).eps)
+        self._weights = Weights(order)
+        self._known: dict[Counts, Sequence[Any] | None] = {}
+        self._smooth: dict[tuple[int, ...], int] = {}
+
+    # --- series
+
+    def _along(self, steps: Mapping[str, Any]) -> Sequence[Any] | None:
+        """Coefficients 0 to `order` along a direction, of which each leaf has its own; None where there are none."""
+        given = {n: Ray([leaf, steps[n]], self.order + _FURTHER) for n, leaf in self.leaves.items()}
+        try:
+            made = self.function(given)
+        except LimitError:
+            raise
+        except (EvaluationError, NotImplementedError, ArithmeticError):
+            return None
+        while isinstance(made, Kind) and not isinstance(made, Ray):
+            made = made.inner
+        if not isinstance(made, Ray):
+            return [made, *[arrays.zeros_like(made)] * self.order]
+        if made.order < self.order:
+            return None
+        found = [made.coefficient(k) for k in range(self.order + 1)]
+        # A zero has a sign on one side.
+        found = [made.zeros() if c is None else add(c, 0.0) for c in found]
+        return found if all(assume(isfinite(c)) for c in found) else None
+
+    def _coefficients(self, direction: Counts) -> Sequence[Any]:
+        """Those along a direction. Raises _UnknownError where there are none."""
+        known = self._known_coefficients(direction)
+        if known is None:
+            raise _UnknownError("no series")
+        return known
+
+    def _known_coefficients(self, direction: Counts) -> Sequence[Any] | None:
+        if direction not in self._known:
+            if len(self._known) >= _MOST_RAYS:
+                raise _UnknownError("too many directions")
+            numbers = dict(direction)
+            self._known[direction] = self._along(self._steps([numbers.get(i, 0) for i in range(self.number)]))
+        return self._known[direction]
+
+    def _steps(self, numbers: Sequence[int]) -> dict[str, Any]:
+        """A direction by leaves."""
+        found = {}
+        for name, leaf in self.leaves.items():
+            own = [float(numbers[i]) for i in self.variables[name]]
+            shape, dtype = arrays.shape(leaf), arrays.dtype_name(leaf)
+            array = arrays.asarray(own, dtype) if shape else arrays.astype(own[0], dtype)
+            found[name] = arrays.beside(reshape(array, shape) if shape else array, leaf)
+        return found
+
+    # --- whether derivatives are those along rays
+
+    def agree_with(self, found: Mapping[str, Any]) -> bool:
+        """Whether derivatives are those along both sides of a few directions."""
+        if self.number > _MOST_VARIABLES:
+            raise _UnknownError("too many variables")
+        if any(d is not None and not assume(isfinite(d)) for d in found.values()):
+            return False
+        for numbers in _other_directions(self.number) if self.number > 1 else ([1],):
+            expected = [self.value, *self._expected(found, self._steps(numbers))]
+            if min(self._agreements(tuple(enumerate(numbers)), expected)) < self.order:
+                return False
+        return True
+
+    def _agreements(self, direction: Counts, expected: Sequence[Any]) -> Iterator[int]:
+        """Up to which order coefficients along a direction and along the opposite one are those expected: along one of
+        them where there are none along the other, which the domain of the function does not have."""
+        sides = [self._known_coefficients(d) for d in (direction, _opposite(direction))]
+        if all(side is None for side in sides):
+            raise _UnknownError("no series on either side")
+        for along, sign in zip(sides, (1, -1)):
+            if along is not None:
+                yield self._agreement(along, expected, sign)
+
+    def _expected(self, found: Mapping[str, Any], steps: Mapping[str, Any]) -> Iterator[Any]:
+        """The coefficients from order 1 on along a direction, by derivatives."""
+        for k in range(1, self.order + 1):
+            total = arrays.zeros_like(self.value)
+            for key in itertools.combinations_with_replacement(self.leaves, k):
+                term = found[",".join(key)]
+                if term is None:
+                    continue
+                for name in reversed(key):
+                    rank, axes = len(arrays.shape(term)), len(arrays.shape(steps[name]))
+                    term = multiply(term, steps[name])
+                    term = sum_(term, tuple(range(rank - axes, rank))) if axes else term
+                orders = math.factorial(k) // math.prod(math.factorial(key.count(n)) for n in {*key})
+                total = add(total, multiply(term, ratio(orders, math.factorial(k))))
+            yield total
+
+    def _agreement(self, along: Sequence[Any], expected: Sequence[Any], side: int) -> int:
+        """Up to which order coefficients on one side of a direction are those expected on the other, or, where `side`
+        is 1, on the same one; -1 where the values differ."""
+        size = [max(_largest(a), _largest(e)) for a, e in zip(along, expected)]
+        for k, (one, other) in enumerate(zip(along, expected)):
+            apart = absolute(subtract(one, multiply(other, float(side**k))))
+            allowed = self.unit * (_OF_THEIR_ORDER * size[k] + _OF_ANY_ORDER * max(size))
+            if not assume(less_equal(apart, allowed)):
+                return k - 1
+        return self.order
+
+    # --- the derivatives themselves
+
+    def polynomial(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """The derivatives of the polynomial that the series along one side of each direction determine, if all belong to
+        one."""
+        if math.comb(self.number + self.order - 1, self.order) > _MOST_RAYS:
+            raise _UnknownError("too many directions")
+        return self._joined(found, lambda derivative, _old, _index: self._derivative(derivative))
+
+    def derivatives(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """The derivatives each of which exists by itself; else nan from order 2 on, and those of order 1 that were
+        found."""
+        return self._joined(found, self._part)
+
+    def _joined(self, found: Mapping[str, Any], part: Callable[[Counts, Any, int], Any]) -> dict[str, Any]:
+        better: dict[str, Any] = {}
+        for key, old in found.items():
+            names = key.split(",")
+            parts = [
+                part(counts(place), old, index)
+                for index, place in enumerate(itertools.product(*(self.variables[n] for n in names)))
+            ]
+            flat = old is None and all(assume(equal(p, 0.0)) for p in parts)
+            if flat and (len(names) == 1 or better[names[0]] is None):
+                better[key] = None
+                continue
+            shape = tuple(s for n in names for s in arrays.shape(self.leaves[n]))
+            own = arrays.shape(self.value)
+            whole = reshape(stack(parts), (*shape, *own)) if shape else parts[0]
+            axes = range(len(shape) + len(own))
+            better[key] = permute(whole, (*axes[len(shape) :], *axes[: len(shape)])) if own and shape else whole
+        return better
+
+    def _part(self, derivative: Counts, old: Any, index: int) -> Any:
+        order = sum(n for _, n in derivative)
+        if self._smooth_order(tuple(v for v, _ in derivative)) >= order:
+            return self._derivative(derivative)
+        if order > 1:
+            return _nan_like(self.value)
+        if old is None:
+            return arrays.zeros_like(self.value)
+        size = arrays.size(self.value)
+        rows = reshape(old, (size, arrays.size(old) // size)) if arrays.shape(old) else old
+        return reshape(rows[:, index], arrays.shape(self.value)) if arrays.shape(old) else old
+
+    def _derivative(self, derivative: Counts) -> Any:
+        order = sum(n for _, n in derivative)
+        terms = (multiply(w, self._coefficients(d)[order]) for d, w in self._weights.of(derivative))
+        total = None
+        for term in terms:
+            total = term if total is None else add(total, term)
+        return total
+
+    def _smooth_order(self, variables: tuple[int, ...]) -> int:
+        """To which order the function of these variables alone is smooth; -1 where it jumps."""
+        if variables not in self._smooth:
+            self._smooth[variables] = min(self._orders(variables))
+        return self._smooth[variables]
+
+    def _orders(self, variables: tuple[int, ...]) -> Iterator[int]:
+        for direction in directions(len(variables), self.order):
+            there = tuple((variables[v], n) for v, n in direction)
+            known = self._coefficients(there)
+            yield from self._agreements(there, [self.value, *known[1:]])
+        if len(variables) > 1:
+            for numbers in _other_directions(len(variables)):
+                there = tuple(zip(variables, numbers))
+                yield from self._agreements(there, [self.value, *self._polynomial(variables, there)])
+
+    def _polynomial(self, variables: Sequence[int], direction: Counts) -> Iterator[Any]:
+        """The coefficients along a direction, by the derivatives by its variables."""
+        numbers = dict(direction)
+        for k in range(1, self.order + 1):
+            total = arrays.zeros_like(self.value)
+            for derivative in map(counts, itertools.combinations_with_replacement(variables, k)):
+                weight = ratio(
+                    math.prod(numbers[v] ** n for v, n in derivative),
+                    math.prod(math.factorial(n) for _, n in derivative),
+                )
+                total = add(total, multiply(weight, self._derivative(derivative)))
+            yield total
+
+
+def _opposite(direction: Counts) -> Counts:
+    return tuple((v, -n) for v, n in direction)
+
+
+def _other_directions(number: int) -> Iterator[list[int]]:
+    """Directions of so many variables, the same ones each time, in one of which at least any two have opposite signs."""
+    generator = random.Random(number)
+    patterns = [[(-1) ** (i >> bit & 1) for i in range(number)] for bit in range((number - 1).bit_length())]
+    patterns += [[generator.choice((-1, 1)) for _ in range(number)] for _ in range(_RANDOM_SIGNS)]
+    for signs in patterns:
+        yield [sign * generator.randint(1, 3) for sign in signs]
+
+
+def _largest(value: Any) -> float:
+    size = absolute(value)
+    return float(max_(size) if arrays.shape(size) else size)
+
+
+def _nan_like(value: Any) -> Any:
+    return value if value is None else multiply(arrays.zeros_like(value), math.nan)

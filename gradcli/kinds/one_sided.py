@@ -1,0 +1,508 @@
+"""One-sided Taylor series as operands: f(x + t*v) for small t > 0, along a ray from a point that may be a kink.
+
+A `Jet` is expanded at its point, where a kink has the derivative of a convention. A `Ray` is expanded beside it: a
+comparison, a sign or a maximum is decided by the first coefficients that differ, and roots and quotients of what is 0
+at the point are series again, as sqrt(t**2) is t. Where the series along all rays belong to one polynomial, that is
+the Taylor polynomial of f, whatever kinks the way to it has; see `gradcli.calculus.kinks`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays.constants import is_exact
+from gradcli.arrays.shapes import broadcast
+from gradcli.errors import EvaluationError
+from gradcli.kinds.taylor import Jet
+from gradcli.primitives.arithmetic import (
+    absolute,
+    add,
+    ceil,
+    copysign,
+    divide,
+    floor,
+    floor_divide,
+    fmod,
+    heaviside,
+    multiply,
+    negative,
+    reciprocal,
+    remainder,
+    round_to_even,
+    sign,
+    subtract,
+    trunc,
+)
+from gradcli.primitives.bind import Kind, assume, bind
+from gradcli.primitives.comparisons import (
+    clip_between,
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    not_equal,
+    nowhere,
+    where,
+)
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.exponential import expm1
+from gradcli.primitives.indexing import index
+from gradcli.primitives.orders import positions_in_order
+from gradcli.primitives.powers import cbrt, general_power, rsqrt, sqrt, whole_power
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.reductions import argmax, argmin, max_, min_, order_statistic
+from gradcli.primitives.scans import sort
+from gradcli.primitives.shape import ravel
+from gradcli.primitives.special import elu, leaky_relu, relu
+from gradcli.primitives.statistics import flat_root, flat_sqrt
+from gradcli.primitives.trigonometric import atan2, hypot
+
+_NO_PARAMS: Mapping[str, Any] = {}
+# Of a constant, all coefficients are known; no series has more.
+_ANY_ORDER = 170
+
+
+class NoRayError(EvaluationError):
+    """A function has no one-sided Taylor series, or none that is known."""
+
+
+class Ray(Jet):
+    """A Taylor series in t that holds for small t > 0.
+
+    One that is a square root knows its `square`, whose even powers are exact where roots of coefficients are rounded.
+    """
+
+    __slots__ = ("square",)
+
+    def __init__(self, coefficients: Sequence[Any], order: int) -> None:
+        super().__init__(coefficients, order)
+        self.square: Ray | None = None
+
+    def as_root_of(self, square: Any) -> Ray:
+        self.square = square
+        return self
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+        """Apply the primitive beside the point. Raises NoRayError where it has a kink or a pole there for which there
+        is no rule."""
+        rule = _RULES.get(primitive)
+        if rule is not None and not any(isinstance(o, Jet) and o.is_growing for o in operands):
+            return rule(*[o if isinstance(o, Ray) else Ray([o], _ANY_ORDER) for o in operands], **params)
+        if primitive.smooth is not None and rule is None:
+            primals = [o.inner if isinstance(o, Jet) else o for o in operands]
+            if not primitive.smooth(*primals, **params):
+                raise NoRayError(f"'{primitive.called}' has no one-sided series here")
+        return Jet._applied(primitive, operands, params)
+
+
+def _smoothly(primitive: Primitive, *operands: Any, **params: Any) -> Any:
+    """What a primitive makes of series at whose point it is smooth."""
+    return Jet._applied(primitive, operands, params)
+
+
+def _coefficient(x: Ray, k: int) -> Any:
+    found = x.coefficient(k)
+    return x.zeros() if found is None else found
+
+
+# --- comparisons
+
+
+def _compared(a: Ray, b: Ray) -> tuple[Any, Any, Any]:
+    """Where a < b, where a = b and where a > b, for small t > 0."""
+    below, above = less(a.inner, b.inner), greater(a.inner, b.inner)
+    tied = equal(a.inner, b.inner)
+    for k in range(1, min(a.order, b.order) + 1):
+        first, second = a.coefficient(k), b.coefficient(k)
+        if first is None and second is None:
+            continue
+        apart = subtract(_coefficient(a, k), _coefficient(b, k))
+        below = logical_or(below, logical_and(tied, less(apart, 0.0)))
+        above = logical_or(above, logical_and(tied, greater(apart, 0.0)))
+        tied = logical_and(tied, equal(apart, 0.0))
+    return below, tied, above
+
+
+def _less(a: Ray, b: Ray) -> Any:
+    return _compared(a, b)[0]
+
+
+def _less_equal(a: Ray, b: Ray) -> Any:
+    below, tied, _ = _compared(a, b)
+    return logical_or(below, tied)
+
+
+def _greater(a: Ray, b: Ray) -> Any:
+    return _compared(a, b)[2]
+
+
+def _greater_equal(a: Ray, b: Ray) -> Any:
+    _, tied, above = _compared(a, b)
+    return logical_or(tied, above)
+
+
+def _equal(a: Ray, b: Ray) -> Any:
+    return _compared(a, b)[1]
+
+
+def _not_equal(a: Ray, b: Ray) -> Any:
+    return logical_not(_equal(a, b))
+
+
+# --- functions that choose
+
+
+def _absolute(x: Ray) -> Any:
+    found: Ray = where(less(x, 0.0), negative(x), x)
+    return found.as_root_of(multiply(x, x))
+
+
+def _sign(x: Ray) -> Any:
+    below, _, above = _compared(x, Ray([0.0], _ANY_ORDER))
+    return where(above, 1.0, where(below, -1.0, 0.0))
+
+
+def _floor(x: Ray) -> Any:
+    whole = bind(floor, (x.inner,), _NO_PARAMS)
+    return where(less(x, whole), subtract(whole, 1.0), whole)
+
+
+def _ceil(x: Ray) -> Any:
+    return negative(_floor(negative(x)))
+
+
+def _trunc(x: Ray) -> Any:
+    return where(less(x, 0.0), _ceil(x), _floor(x))
+
+
+def _round(x: Ray) -> Any:
+    nearest = _floor(add(x, 0.5))
+    # Halves, which stay halves along the ray, go to even.
+    return where(equal(subtract(nearest, x), 0.5), bind(round_to_even, (x.inner,), _NO_PARAMS), nearest)
+
+
+def _heaviside(x: Ray, y: Ray) -> Any:
+    below, _, above = _compared(x, Ray([0.0], _ANY_ORDER))
+    return where(above, 1.0, where(below, 0.0, y))
+
+
+def _copysign(x: Ray, y: Ray) -> Any:
+    signs = where(less(y, 0.0), -1.0, where(greater(y, 0.0), 1.0, bind(copysign, (1.0, y.inner), _NO_PARAMS)))
+    return multiply(absolute(x), signs)
+
+
+def _maximum(a: Ray, b: Ray) -> Any:
+    return where(less(a, b), b, a)
+
+
+def _minimum(a: Ray, b: Ray) -> Any:
+    return where(greater(a, b), b, a)
+
+
+def _clip(x: Ray, low: Ray, high: Ray) -> Any:
+    return minimum(maximum(x, low), high)
+
+
+def _relu(x: Ray) -> Any:
+    return where(less(x, 0.0), 0.0, x)
+
+
+def _leaky_relu(x: Ray, slope: Ray) -> Any:
+    return where(greater(x, 0.0), x, multiply(slope, x))
+
+
+def _elu(x: Ray, alpha: Ray) -> Any:
+    return where(greater(x, 0.0), x, multiply(alpha, expm1(where(greater(x, 0.0), 0.0, x))))
+
+
+def _floor_divide(x: Ray, y: Ray) -> Any:
+    return floor(divide(x, y))
+
+
+def _remainder(x: Ray, y: Ray) -> Any:
+    return subtract(x, multiply(y, floor(divide(x, y))))
+
+
+def _fmod(x: Ray, y: Ray) -> Any:
+    return subtract(x, multiply(y, trunc(divide(x, y))))
+
+
+def _extreme(primitive: Primitive) -> Callable[..., Any]:
+    """The largest or smallest element along axes: of those that tie, the one whose next coefficient is."""
+
+    def rule(x: Ray, *, axis: Any, keepdims: bool) -> Any:
+        first = bind(primitive, (x.inner,), {"axis": axis, "keepdims": True})
+        tied = equal(x.inner, first)
+        worst = -math.inf if primitive is max_ else math.inf
+        for k in range(1, x.order + 1):
+            if x.coefficient(k) is None:
+                continue
+            among = where(tied, _coefficient(x, k), worst)
+            tied = logical_and(tied, equal(among, bind(primitive, (among,), {"axis": axis, "keepdims": True})))
+        found = [
+            bind(primitive, (where(tied, _coefficient(x, k), worst),), {"axis": axis, "keepdims": keepdims})
+            for k in range(x.order + 1)
+        ]
+        return Ray(found, x.order)
+
+    return rule
+
+
+# --- order
+
+
+def _rising(x: Ray, axis: int) -> Any:
+    """The positions of the elements in rising order along an axis, of those that tie by the next coefficient."""
+    np = arrays.numpy_namespace()
+    keys = [np.moveaxis(_as_numpy(_coefficient(x, k)), axis, -1) for k in range(x.order, -1, -1)]
+    return np.moveaxis(np.lexsort(keys), -1, axis)
+
+
+def _as_numpy(coefficient: Any) -> Any:
+    if is_exact() or isinstance(coefficient, Kind):
+        raise NoRayError("an order of what is no float")
+    return arrays.to_numpy(coefficient)
+
+
+def _taken(x: Ray, positions: Any, axis: int) -> Ray:
+    np = arrays.numpy_namespace()
+    found = [np.take_along_axis(_as_numpy(_coefficient(x, k)), positions, axis) for k in range(x.order + 1)]
+    return Ray([arrays.beside(c, x.inner) for c in found], x.order)
+
+
+def _sort(x: Ray, *, axis: int) -> Any:
+    return _taken(x, _rising(x, axis), axis)
+
+
+def _order_statistic(x: Ray, *, k: int) -> Any:
+    return index(_sort(x, axis=-1), (..., k))
+
+
+def _positions_in_order(x: Ray, *, axis: int) -> Any:
+    return arrays.placed(_rising(x, axis))
+
+
+def _position(largest: bool) -> Callable[..., Any]:
+    def rule(x: Ray, *, axis: int | None, keepdims: bool) -> Any:
+        np = arrays.numpy_namespace()
+        flat: Ray = ravel(x) if axis is None else x
+        found = np.take(_rising(negative(flat) if largest else flat, axis or 0), [0], axis or 0)
+        if not keepdims:
+            found = np.squeeze(found, axis or 0)
+        elif axis is None:
+            found = found.reshape((1,) * len(x.shape))
+        return arrays.placed(found)
+
+    return rule
+
+
+# --- what is 0 at the point
+
+
+def _valuations(x: Ray) -> Iterator[tuple[int, Any]]:
+    """The numbers m of coefficients that are 0 before the first one that is not, each with where x has it; last that
+    of the elements all of whose coefficients are 0, one more than there may be."""
+    left: Any = broadcast_to(True, x.shape) if x.shape else True
+    for k in range(x.order + 1):
+        nonzero = logical_and(left, not_equal(_coefficient(x, k), 0.0))
+        if not nowhere(nonzero):
+            yield k, nonzero
+        left = logical_and(left, logical_not(nonzero))
+        if nowhere(left):
+            return
+    yield x.order + 1, left
+
+
+def _shifted(x: Ray, there: Any, m: int, elsewhere: float) -> Ray:
+    """x/t**m where it has such a series, and a constant elsewhere."""
+    found = [where(there, _coefficient(x, k + m), elsewhere if k == 0 else 0.0) for k in range(x.order - m + 1)]
+    return Ray(found, x.order - m)
+
+
+def _assembled(parts: Sequence[tuple[Any, int, Sequence[Any]]], order: int, shape: Any) -> Ray:
+    """The series whose coefficients, where a part is, are those of the part from its place on."""
+    found: list[Any] = [0.0] * (order + 1)
+    for there, place, coefficients in parts:
+        for k in range(place, order + 1):
+            if k - place < len(coefficients):
+                found[k] = where(there, coefficients[k - place], found[k])
+    return Ray([broadcast_to(c, shape) if shape else c for c in found], order)
+
+
+def _power(x: Ray, exponent: float, raise_to: Callable[[Ray], Any], *, of_negative: bool = False) -> Ray:
+    """x to a power above 0, of which `raise_to` is the function where x is not 0, and has numbers where x is negative."""
+    if not of_negative and not nowhere(less(x, 0.0)):
+        raise NoRayError("a root of what is negative beside this point")
+    parts: list[tuple[Any, int, Sequence[Any]]] = []
+    order = x.order
+    for m, there in _valuations(x):
+        place = exponent * m
+        if m > x.order or place != round(place):
+            # Only that the coefficients up to a power of t are 0 is known.
+            order = min(order, math.ceil(place) - 1)
+            parts.append((there, 0, ()))
+            continue
+        raised = raise_to(_shifted(x, there, m, 1.0))
+        order = min(order, int(place) + raised.order)
+        parts.append((there, int(place), raised.coefficients))
+    if order < 0:
+        raise NoRayError("a root has no series here")
+    return _assembled(parts, order, x.shape)
+
+
+def _square_root(primitive: Primitive) -> Callable[..., Any]:
+    def rule(x: Ray) -> Any:
+        if nowhere(equal(x.inner, 0.0)):
+            return _smoothly(primitive, x)
+        return _power(x, 0.5, lambda shifted: _smoothly(primitive, shifted)).as_root_of(x)
+
+    return rule
+
+
+def _cube_root(x: Ray) -> Any:
+    if nowhere(equal(x.inner, 0.0)):
+        return _smoothly(cbrt, x)
+    return _power(x, 1.0 / 3.0, lambda shifted: _smoothly(cbrt, shifted), of_negative=True)
+
+
+def _flat_root(x: Ray, *, n: float) -> Any:
+    if nowhere(equal(x.inner, 0.0)):
+        return _smoothly(flat_root, x, n=n)
+    if n < 0:
+        raise NoRayError("a root has a pole here")
+    return _power(x, 1.0 / n, lambda shifted: _smoothly(flat_root, shifted, n=n))
+
+
+def _general_power(x: Ray, q: Ray) -> Any:
+    if nowhere(equal(x.inner, 0.0)):
+        return _smoothly(general_power, x, q)
+    if q.degree or q.shape or not assume(greater(q.inner, 0.0)):
+        raise NoRayError("a power of 0 has no series here")
+    exponent = q.inner
+    return _power(x, float(exponent), lambda shifted: _smoothly(general_power, shifted, exponent))
+
+
+def _whole_power(x: Ray, *, n: float) -> Any:
+    if n < 0:
+        return divide(1.0, whole_power(x, n=-n))
+    if x.square is not None and n % 2 == 0:
+        return whole_power(x.square, n=n / 2)
+    return _smoothly(whole_power, x, n=n)
+
+
+def _multiply(a: Ray, b: Ray) -> Any:
+    if a is b and a.square is not None:
+        return a.square
+    found: Ray = _smoothly(multiply, a, b)
+    for root, factor in ((a, b), (b, a)):
+        if root.square is not None and not factor.degree:
+            return found.as_root_of(multiply(root.square, multiply(factor.inner, factor.inner)))
+    return found
+
+
+def _divide(a: Ray, b: Ray) -> Any:
+    if nowhere(equal(b.inner, 0.0)):
+        return _smoothly(divide, a, b)
+    shape = broadcast((a.shape, b.shape))
+    a, b = (_spread(x, shape) for x in (a, b))
+    parts: list[tuple[Any, int, Sequence[Any]]] = []
+    order = min(a.order, b.order)
+    for m, there in _valuations(b):
+        if m > min(a.order, b.order):
+            raise NoRayError("a quotient by 0 has no series")
+        for k in range(m):
+            if not nowhere(logical_and(there, not_equal(_coefficient(a, k), 0.0))):
+                raise NoRayError("a quotient has a pole here")
+        quotient = _smoothly(divide, _shifted(a, there, m, 0.0), _shifted(b, there, m, 1.0))
+        order = min(order, quotient.order)
+        parts.append((there, 0, quotient.coefficients))
+    return _assembled(parts, order, shape)
+
+
+def _spread(x: Ray, shape: Any) -> Ray:
+    if x.shape == shape:
+        return x
+    return Ray([None if c is None else broadcast_to(c, shape) for c in x.coefficients], x.order)
+
+
+def _hypot(a: Ray, b: Ray) -> Any:
+    return sqrt(add(multiply(a, a), multiply(b, b)))
+
+
+def _atan2(y: Ray, x: Ray) -> Any:
+    """The angle of the leading terms, with the others. On its cut it goes on, as its derivatives do."""
+    if nowhere(logical_and(equal(y.inner, 0.0), equal(x.inner, 0.0))):
+        return _smoothly(atan2, y, x)
+    shape = broadcast((y.shape, x.shape))
+    y, x = (_spread(z, shape) for z in (y, x))
+    parts: list[tuple[Any, int, Sequence[Any]]] = []
+    order = min(y.order, x.order)
+    left = broadcast_to(True, shape) if shape else True
+    for m in range(order + 1):
+        nonzero = logical_or(not_equal(_coefficient(y, m), 0.0), not_equal(_coefficient(x, m), 0.0))
+        there = logical_and(left, nonzero)
+        left = logical_and(left, logical_not(nonzero))
+        if nowhere(there):
+            continue
+        turned = _smoothly(atan2, _shifted(y, there, m, 0.0), _shifted(x, there, m, 1.0))
+        order = min(order, turned.order)
+        parts.append((there, 0, turned.coefficients))
+    if not nowhere(left):
+        raise NoRayError("an angle of (0, 0) has no series")
+    return _assembled(parts, order, shape)
+
+
+_RULES: Mapping[Primitive, Callable[..., Any]] = {
+    less: _less,
+    less_equal: _less_equal,
+    greater: _greater,
+    greater_equal: _greater_equal,
+    equal: _equal,
+    not_equal: _not_equal,
+    absolute: _absolute,
+    sign: _sign,
+    floor: _floor,
+    ceil: _ceil,
+    trunc: _trunc,
+    round_to_even: _round,
+    heaviside: _heaviside,
+    copysign: _copysign,
+    maximum: _maximum,
+    minimum: _minimum,
+    clip_between: _clip,
+    relu: _relu,
+    leaky_relu: _leaky_relu,
+    elu: _elu,
+    floor_divide: _floor_divide,
+    remainder: _remainder,
+    fmod: _fmod,
+    max_: _extreme(max_),
+    min_: _extreme(min_),
+    sort: _sort,
+    order_statistic: _order_statistic,
+    positions_in_order: _positions_in_order,
+    argmax: _position(largest=True),
+    argmin: _position(largest=False),
+    multiply: _multiply,
+    sqrt: _square_root(sqrt),
+    flat_sqrt: _square_root(flat_sqrt),
+    flat_root: _flat_root,
+    cbrt: _cube_root,
+    general_power: _general_power,
+    whole_power: _whole_power,
+    divide: _divide,
+    reciprocal: lambda x: divide(1.0, x),
+    rsqrt: lambda x: divide(1.0, sqrt(x)),
+    hypot: _hypot,
+    atan2: _atan2,
+}
