@@ -41,6 +41,7 @@ def database() -> sqlite3.Connection:
     for name, function in {"ln": math.log, "log2": math.log2, "log10": math.log10}.items():
         made.create_function(name, 1, function)
     made.create_function("power", 2, math.pow)
+    made.create_function("mod", 2, math.fmod)
     made.create_function("atan2", 2, math.atan2)
     made.create_function("sign", 1, lambda x: (x > 0) - (x < 0))
     return made

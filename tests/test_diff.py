@@ -416,6 +416,7 @@ LACKING = {
     },
     "polars": {
         "erf(x)": "erf", "gelu(x)": "erfc", "gamma(x)": "gamma", "lgamma(x)": "lgamma", "sinc(x)": "sinc", "j0(x)": "bessel_j",
+        "x % y": "remainder",
     },
 }  # fmt: skip
 
@@ -714,6 +715,30 @@ def test_polars(run):
         assert row == pytest.approx(expected, rel=1e-9, abs=1e-12), program
 
 
+@pytest.mark.parametrize("program", ["x % q", "x//q", "q*(x % 0.5)", "q + x//-0.25"])
+@pytest.mark.parametrize(("x", "q"), [(1.0, 0.1), (1e17, 3.0), (-7.5, 2.0), (7.5, -2.0), (-1e-20, 1.0), (0.3, 0.1)])
+def test_remainders_are_those_of_eval(run, program, x, q):
+    """A quotient that is rounded up to a whole number would leave none."""
+    inputs = {"x": x, "q": q}
+    expected = [value(program, inputs), *(derivative(program, by, 1, inputs) for by in inputs)]
+    select = diff(run, program, "--wrt", "x,q", "--to", "sql", "--dialect", "sqlite")
+    assert [*database().execute(f"{select} FROM (SELECT ? AS x, ? AS q)", (x, q)).fetchone()] == expected
+    if "/q" not in program and "% q" not in program:
+        frame = polars.DataFrame({name: [v] for name, v in inputs.items()})
+        assert [*frame.select(**columns_of(diff(run, program, "--wrt", "x,q", "--to", "polars"))).row(0)] == expected
+    assert run("diff", "x % q", "--to", "sql", "--dialect", "postgres").status == 1
+
+
+@pytest.mark.parametrize("program", ["x/(q/0)", "x/(2*x*q/0)"])
+def test_a_quotient_by_what_is_divided_by_0_has_no_formula(run, program):
+    assert "divided by 0" in run("diff", program).err
+
+
+@pytest.mark.parametrize(("program", "expected"), [("(x*1e300)**15", "1e+300*(15*(1e+300*x)**14)")])
+def test_numbers_of_thousands_of_digits(run, program, expected):
+    assert run("diff", program).out == f"{expected}\n"
+
+
 BRANCHES = ["x**2 if x > 1 else q", "relu(x)*q", "maximum(x, q)", "where(x > q, 2*x, q)*exp(x)", "clip(q, 0, x)"]
 
 
@@ -737,11 +762,11 @@ def test_what_expressions_of_polars_share_has_a_name(run):
 
 
 def test_polars_of_whole_numbers_truth_values_and_words(run):
-    program = "x/lambda_ + 1*(x > 2)*pl + columns**2//3 + 0*__debug__"
-    frame = polars.DataFrame({"x": [1, 3], "lambda_": [2, 2], "pl": [5, 5], "columns": [2, 4], "__debug__": [0, 0]})
+    program = "x/lambda_ + 1*(x > 2)*pl + columns**2//4 + 0*__debug__"
+    frame = polars.DataFrame({"x": [1, 3], "lambda_": [2, 2], "pl": [5, 5], "columns": [2, 5], "__debug__": [0, 0]})
     found = frame.with_columns(**columns_of(diff(run, program, "--wrt", "x,columns", "--to", "polars")))
     assert found.columns == [*frame.columns, "value", "d_x", "d_columns"]
-    assert found.select("value", "d_x").rows() == [(1.5, 0.5), (11.5, 0.5)]
+    assert found.select("value", "d_x").rows() == [(1.5, 0.5), (12.5, 0.5)]
     element = columns_of(diff(run, "x[0]**2*x[1]", "--to", "polars"))
     assert polars.DataFrame({"x_0": [3], "x_1": [2]}).select(**element).rows() == [(18.0, 12.0, 9.0)]
 

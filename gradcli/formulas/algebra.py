@@ -13,6 +13,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.errors import DifferentiationError
 from gradcli.formulas.numbers import Decimal, common_factor, square_part
 from gradcli.primitives.arithmetic import absolute
 from gradcli.primitives.primitive import Primitive
@@ -347,6 +348,12 @@ class Algebra:
         coefficient, rest = self.split(base)
         if rest is self.zero or abs(n) > _LARGEST_EXPONENT:
             return self._merged(Fraction(1), {base: self.number(n)})
+        if n < 0 and self.zero in self.powers(rest):
+            # 1/(x/0) is no multiple of 0: the infinity below the bar has the derivative nan.
+            raise DifferentiationError(
+                "the program divides by a number that is divided by 0, of which there is no formula",
+                hint="gradcli eval computes what comes of it",
+            )
         raised = {b: self.scale(n, e) for b, e in self.powers(rest).items()}
         return self._merged(coefficient ** int(n), raised)
 

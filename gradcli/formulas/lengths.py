@@ -123,6 +123,10 @@ class Lengths:
         return Length(inner.at(ATOM) + 2 + written.at(UNARY), parts, POWER, inner.bars)
 
 
+# Bits of the largest numbers whose digits are counted; Python writes no whole number of more than 4,300 digits.
+_LONGEST_NUMBER = 14_000
+
+
 def _number(n: Fraction) -> Length:
     if isinstance(n, Decimal):
         return _digits(n)
@@ -131,6 +135,9 @@ def _number(n: Fraction) -> Length:
 
 def _digits(number: Fraction | int) -> Length:
     """A whole number, or one that has an end as a decimal: as a float where it has a point, which may be too large for one."""
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _LONGEST_NUMBER:
+        # As many digits as Python writes, and more than any other way of writing the formula has.
+        return Length(_LONGEST_NUMBER)
     try:
         return Length(len(str(number if number.denominator == 1 else float(number))))
     except OverflowError:

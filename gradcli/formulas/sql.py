@@ -12,7 +12,7 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import Document, Formulas, identifier, stable
 from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
-from gradcli.formulas.sql_dialects import DIALECTS, Dialect
+from gradcli.formulas.sql_dialects import DIALECTS, FLOORED, FLOORED_REST, Dialect
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
     ATOM,
@@ -24,6 +24,7 @@ from gradcli.formulas.writing import (
     Language,
     Piece,
     Truths,
+    by_powers_of_two,
     calls,
     function,
     operators,
@@ -184,6 +185,10 @@ def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return function("POWER", operands[0].text, _number(equation.params["n"]).text)
 
 
+# MOD, which is fmod, rounds nothing, while a quotient may be rounded up to a whole number.
+_REST = "CASE WHEN SIGN(MOD({0}, {1}))*SIGN({1}) < 0.0 THEN MOD({0}, {1}) + {1} ELSE MOD({0}, {1}) END"
+
+
 def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     condition, x, y = (o.text for o in operands)
     # What is chosen among otherwise are further cases.
@@ -217,8 +222,9 @@ LANGUAGE = Language(
         "maximum": template("CASE WHEN {0} >= {1} THEN {0} ELSE {1} END"),
         "minimum": template("CASE WHEN {0} <= {1} THEN {0} ELSE {1} END"),
         "clip": template("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"),
-        "remainder": template("{0} - {1}*FLOOR(1.0*{0}/{1})", SUM),
-        "floor_divide": template("FLOOR(1.0*{0}/{1})"),
+        "remainder": by_powers_of_two(FLOORED_REST, template(_REST), "sql"),
+        "floor_divide": by_powers_of_two(FLOORED, template(f"FLOOR(({{0}} - {_REST})/{{1}} + 0.5)"), "sql"),
+        "fmod": template("MOD({0}, {1})", inner=0),
         "where": _choice,
         "xlogy": template("CASE WHEN {0} = 0.0 THEN 0.0 ELSE {0}*LN({1}) END"),
         "logical_and": template("({0} AND {1})"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gradcli.formulas.writing import COMPARE, TIMES, Spelling, infix, template
+from gradcli.formulas.writing import COMPARE, SUM, TIMES, Spelling, by_powers_of_two, infix, lacking, template
 
 
 class Dialect(NamedTuple):
@@ -24,6 +24,19 @@ class Dialect(NamedTuple):
 def _calls(**names: str) -> Mapping[str, Spelling]:
     """The functions of one operand that a database has, by our names."""
     return {ours: template(f"{theirs}({{0}})", inner=0) for ours, theirs in names.items()}
+
+
+FLOORED = template("FLOOR(1.0*{0}/{1})")
+FLOORED_REST = template("{0} - {1}*FLOOR(1.0*{0}/{1})", SUM)
+
+
+def _without_mod(name: str) -> Mapping[str, Spelling]:
+    """Of a database whose MOD is of whole numbers and decimals alone."""
+    return {
+        "remainder": by_powers_of_two(FLOORED_REST, None, name),
+        "floor_divide": by_powers_of_two(FLOORED, None, name),
+        "fmod": lacking(name),
+    }
 
 
 # Columns are numbers in float64 here, of which / leaves nothing out.
@@ -48,6 +61,7 @@ _POSTGRES = Dialect(
     nan="CAST('NaN' AS DOUBLE PRECISION)",
     functions={
         **_DIVIDED,
+        **_without_mod("postgres"),
         **_calls(cbrt="CBRT", log10="LOG", erf="ERF", erfc="ERFC"),
         "isnan": template("{0} = CAST('NaN' AS DOUBLE PRECISION)", COMPARE),
     },
@@ -72,6 +86,7 @@ _BIGQUERY = Dialect(
     infinity="CAST('inf' AS FLOAT64)",
     nan="CAST('nan' AS FLOAT64)",
     functions={
+        **_without_mod("bigquery"),
         # A query ends where / divides by 0.
         "divide": template("IEEE_DIVIDE({0}, {1})", inner=0),
         "reciprocal": template("IEEE_DIVIDE(1.0, {0})", inner=0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -317,6 +318,33 @@ def function(name: str, *arguments: str) -> Piece:
 def template(text: str, level: int = ATOM, *, inner: int = ATOM) -> Spelling:
     """A text with {0}, {1}, … for the operands, in parentheses unless they hold together as `inner`."""
     return lambda _equation, operands: Piece(text.format(*[o.at(inner) for o in operands]), level)
+
+
+def by_powers_of_two(exact: Spelling, others: Spelling | None, language: str) -> Spelling:
+    """`exact` where the second operand is a number that is a power of two, which a quotient by is not rounded, and
+    `others` elsewhere; where there are none, the language lacks the function."""
+
+    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        if _is_power_of_two(equation.inputs[1]):
+            return exact(equation, operands)
+        if others is None:
+            raise LackingError(equation, language)
+        return others(equation, operands)
+
+    return spelled
+
+
+def _is_power_of_two(atom: Atom) -> bool:
+    return not isinstance(atom, Variable) and not arrays.shape(atom) and abs(math.frexp(float(atom))[0]) == 0.5
+
+
+def lacking(language: str) -> Spelling:
+    """Of what a language lacks that others of its kind have."""
+
+    def spelled(equation: Equation, _operands: Sequence[Piece]) -> Piece:
+        raise LackingError(equation, language)
+
+    return spelled
 
 
 def calls(
