@@ -175,7 +175,19 @@ def test_both_readings_keep_the_sign(run, program, one, other):
 
 def test_a_condition_in_square_brackets(run):
     assert "write (x > 2)*y in round brackets" in run("eval", "[x > 2]*x^2", "x=3").err
-    assert run("eval", "sum([x]*(n + 1))", "x=2", "n=3", "--json").json["value"] == 8
+    assert run("eval", "sum([2.0]*(n + 1))", "n=3", "--json").json["value"] == 8
+
+
+@pytest.mark.parametrize("program", ["[x + 1]*2", "[x]*n", "2*[x]", "[x*1.0]*(n + 1)"])
+def test_a_list_of_what_is_computed_is_not_repeated_in_silence(run, program):
+    outcome = run("eval", f"sum({program}) + 0*x*n", "x=2", "n=3")
+    assert "'*' of lists repeats the list in Python" in outcome.err
+    assert "write tile(x, n) or multiply(x, n)" in outcome.err
+
+
+@pytest.mark.parametrize("program", ["[0.0]*3", "[-1]*n", "[[0.0]*2]*n", "[True]*n"])
+def test_a_list_of_numbers_that_are_written_is_repeated(run, program):
+    assert run("eval", f"y = {program}; len(y) + 0*n", "n=3", "--json").json["value"] == 3
 
 
 def test_a_sign_and_a_fraction_that_are_no_part_of_a_formula(run):
@@ -192,3 +204,60 @@ def test_a_value_as_it_is_written_elsewhere(run, given, hint):
     error = run("eval", "x^2", f"x={given}", "--json").error
     assert hint in error["hint"]
     assert error["column"] > 2
+
+
+@pytest.mark.parametrize(
+    ("given", "read", "number"),
+    [("10k", "10e3", 1e4), ("2.2u", "2.2e-6", 2.2e-6), ("-4.7n", "-4.7e-9", -4.7e-9), ("3 M", "3e6", 3e6)],
+)
+def test_a_prefix_of_a_value_is_read_and_told(run, given, read, number):
+    outcome = run("eval", "x", f"x={given}", "--json")
+    assert outcome.json["value"] == number
+    assert outcome.err == f"note: x={given} is read as {read}\n"
+    assert run("eval", "x", f"x={given}", "--json", "--quiet").err == ""
+
+
+def test_metres_are_no_thousandths(run):
+    assert "write 5e-3 for thousandths, or 5" in run("eval", "x", "x=5m").err
+
+
+def test_a_value_is_not_made_of_other_names(run):
+    assert "computed in the program" in run("eval", "x*y", "x=1", "y=2*x").err
+
+
+@pytest.mark.parametrize(
+    ("program", "hint"),
+    [
+        ("A'*A", "write A.T@A"), ("i^2", "complex numbers"), ("(3+4i)", "complex numbers"), ("fzero(x)", "gradcli solve"),
+        ("ode45(x)", "differential equations"), ("maximize(x)", "gradcli minimize --max"), ("help", "gradcli --help"),
+        ("A(1,2)", "write A[0, 1] for an element"),
+    ],
+)  # fmt: skip
+def test_what_is_elsewhere(run, program, hint):
+    words = ["A=[[1,2],[3,4]]"] if "A" in program else ["x=1"] if "x" in program else []
+    assert hint in run("eval", program, *words).err
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [("help", "gradcli --help"), ("maximize", "gradcli minimize --max"), ("repl", "gradcli map -"), ("calc", "did you mean 'eval'?")],
+)  # fmt: skip
+def test_a_command_that_is_called_otherwise(run, command, hint):
+    outcome = run(command, "x")
+    assert (outcome.status, hint in outcome.err) == (2, True)
+
+
+def test_a_function_that_is_called_otherwise(run):
+    assert "did you mean 'diff'?" in run("ops", "derivative").err
+
+
+def test_a_model_that_is_written_as_an_assignment(run, tmp_path):
+    (tmp_path / "d.csv").write_text("L,T\n1,2\n2,2.8\n3,3.5\n")
+    assert "write it as 'T ~ 2*pi*sqrt(L/g)'" in run("fit", "T = 2*pi*sqrt(L/g)", f"{tmp_path}/d.csv").err
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"), [("cosd(60)", 0.5), ("tand(45)", 1.0), ("sind(180)", 0.0), ("atand(1)", 45.0)]
+)
+def test_angles_in_degrees(run, program, expected):
+    assert run("eval", program, "--json").json["value"] == expected

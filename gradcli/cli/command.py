@@ -149,9 +149,35 @@ def _add(app: typer.Typer, name: str, summary: str, command: Command[Any]) -> No
     app.command(name, help=f"{summary}\n\n{command.help}", context_settings=settings)(options)
 
 
+# What people type for a command that is called otherwise.
+_OTHERWISE = {
+    "help": "gradcli --help lists the commands, gradcli COMMAND --help says all about one",
+    "maximize": "gradcli minimize --max finds a maximum",
+    "maximise": "gradcli minimize --max finds a maximum",
+    "minimise": "did you mean 'minimize'?",
+    "optimize": "did you mean 'minimize'?",
+    "grad": "gradcli eval prints the gradient, gradcli diff derivatives as formulas",
+    "gradient": "gradcli eval prints the gradient, gradcli diff derivatives as formulas",
+    "derivative": "gradcli diff prints derivatives as formulas, gradcli eval their values",
+    "differentiate": "gradcli diff prints derivatives as formulas, gradcli eval their values",
+    "calc": "did you mean 'eval'?",
+    "run": "did you mean 'eval'?",
+    "functions": "did you mean 'ops'?",
+    "taylor": "did you mean 'series'?",
+    "root": "did you mean 'solve'?",
+    "roots": "did you mean 'solve'?",
+    "version": "gradcli --version shows it",
+    **dict.fromkeys(
+        ("repl", "shell", "interactive", "console"),
+        "each call of gradcli computes one program; gradcli map - --from jsonl answers line by line",
+    ),
+}
+
+
 def _command(parser: Any, name: str) -> Any:
     if name not in parser.commands:
-        hint = did_you_mean(name, parser.commands, f"gradcli eval {name!r} evaluates a program")
+        otherwise = _OTHERWISE.get(name.casefold(), f"gradcli eval {name!r} evaluates a program")
+        hint = otherwise if name.casefold() in _OTHERWISE else did_you_mean(name, parser.commands, otherwise)
         raise UsageError(f"there is no command {name!r}", hint=hint)
     return parser.commands[name]
 

@@ -283,6 +283,7 @@ def bound(
     reading = reading or (_interval if getattr(options, "enclose", False) else constant)
     for word in words:
         name, text, offset = variables.split_binding(word)
+        text = _without_prefix(name, text, options, environment)
         if name in values:
             raise BindingError(
                 f"'{name}' is given twice", hint="give each name one value", span=name_span(word), source=word
@@ -295,6 +296,22 @@ def bound(
     if files or form is not None:
         values |= {name: partial(_read, v, dtype) for name, v in _from_files(files, form, options, environment).items()}
     return values
+
+
+# Of metres and femtoseconds m and f are, or a mark of C for its floats.
+_PREFIXES = {"p": -12, "n": -9, "u": -6, "µ": -6, "μ": -6, "k": 3, "M": 6, "G": 9, "T": 12}
+_PREFIXED = re.compile(rf"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)) ?([{''.join(_PREFIXES)}])\s*")
+
+
+def _without_prefix(name: str, text: str, options: BindingOptions, environment: Environment) -> str:
+    """A number with a prefix of the SI, as in 10k and 2.2u, with a power of ten, which is told."""
+    found = _PREFIXED.fullmatch(text)
+    if found is None:
+        return text
+    written = f"{found[1]}e{_PREFIXES[found[2]]}"
+    if not getattr(options, "quiet", False):
+        environment.complain(f"note: {name}={text.strip()} is read as {written}")
+    return written
 
 
 def _from_files(

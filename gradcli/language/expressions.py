@@ -154,6 +154,22 @@ def _of_truths(machine: Machine, node: tree.Binary | tree.Unary, operation: Oper
     return machine.apply(node, operation.name, operation, *values)
 
 
+def _is_written(item: tree.SyntaxNode) -> bool:
+    """Whether an item of a list is a number or a constant as it stands, or a list of such, `[[0.0]*2]*3` included."""
+    waiting = [item]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tree.Unary):
+            waiting.append(part.operand)
+        elif isinstance(part, tree.List):
+            waiting.extend(part.items)
+        elif isinstance(part, tree.Binary) and part.operator == "*" and isinstance(part.left, tree.List):
+            waiting.append(part.left)
+        elif not isinstance(part, (tree.Number, tree.Constant, tree.String)):
+            return False
+    return True
+
+
 def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
     """What an operator makes of lists in Python, where NumPy does not make something else; None where it computes with
     the tensors that they are.
@@ -172,6 +188,9 @@ def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
             )
         counted = items is left or isinstance(node.left, tree.Number)
         if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
+            # A list of a number that is written is filled with it; one of what is computed may be meant as a tensor.
+            if isinstance(display, tree.List) and not all(map(_is_written, display.items)):
+                raise _both(node, "repeats the list", "multiplies its elements", "tile(x, n)", "multiply(x, n)")
             count = max(0, whole(concrete(number(other, "'*'")), "how often a list is repeated"))
             limits.charge(count)
             return Items(items.items * count, node.span, "generated")

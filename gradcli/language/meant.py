@@ -95,6 +95,16 @@ _OTHERWISE = {
     "integrate": "there are derivatives alone, and trapezoid(y, x) of values",
     "integral": "there are derivatives alone, and trapezoid(y, x) of values",
     "limit": "there are derivatives alone: evaluate near the point, as in x=1e-9",
+    "ode45": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
+    "odeint": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
+    "solveivp": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
+    **dict.fromkeys(("fzero", "fsolve", "findroot", "uniroot", "newton"), "gradcli solve finds roots"),
+    **dict.fromkeys(
+        ("fminsearch", "fminunc", "fmincon", "fminbnd", "minimize", "minimise"), "gradcli minimize finds minima"
+    ),
+    **dict.fromkeys(("maximize", "maximise"), "gradcli minimize --max finds maxima"),
+    **dict.fromkeys(("curvefit", "lsqcurvefit", "nls", "polyfit"), "gradcli fit fits a model to data"),
+    "help": "gradcli ops NAME says all about a function, gradcli --help lists the commands",
     "simplify": "gradcli diff --simplify simplifies derivatives",
     "symbols": "leave it out: a name is a symbol",
     "symbol": "leave it out: a name is a symbol",
@@ -193,6 +203,10 @@ def of_name(name: str, source: str, span: Span) -> str | None:
         return f"write {summed}"
     if source[span.end - 1] == "ᵀ":
         return f"write {source[span.start : span.end - 1]}.T"
+    if name in ("i", "j") and re.search(r"(?:^|[-+*/(^,;=\s\d])$", before) and "for" not in before:
+        return "complex numbers are not part of the language"
+    if name == "help":
+        return "gradcli ops NAME says all about a function, gradcli --help lists the commands"
     constant = re.match(r"\s*\.\s*(\w+)\b(?!\s*\()", behind)
     if constant is not None and constant[1] in _VALUES:
         return f"write {_VALUES[constant[1]]}"

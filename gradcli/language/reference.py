@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gradcli.errors import UnknownNameError, did_you_mean
 from gradcli.language import scope
+from gradcli.language.meant import function
 from gradcli.primitives import table
 from gradcli.primitives.operation import Operation
 
@@ -129,7 +130,13 @@ def find(name: str) -> Entry:
     """The entry with this name, alias or operator. Raises UnknownNameError, with the nearest name."""
     by_name = _by_name()
     if name not in by_name:
-        hint = table.why_missing(name) or did_you_mean(name, by_name, "gradcli ops lists them all")
+        meant = function(name)
+        close = (
+            f"did you mean '{meant}'?"
+            if meant in by_name
+            else did_you_mean(name, by_name, "gradcli ops lists them all")
+        )
+        hint = table.why_missing(name) or close
         raise UnknownNameError(f"there is no function or constant '{name}'", hint=hint)
     return by_name[name]
 

@@ -392,9 +392,17 @@ def _unknown_function(
     call: tree.Call, functions: Collection[str], bound: Collection[str], source: str
 ) -> UnknownNameError | CallError:
     if call.receiver is None and call.name in bound:
+        inner = source[call.name_span.end : call.span.end].strip()
+        places = [argument.value for argument in call.arguments if isinstance(argument, tree.Number)]
+        several = len(call.arguments) + len(call.keywords) != 1
+        if several and len(places) == len(call.arguments) and all(place >= 1 for place in places):
+            # As in Matlab, R and Fortran, where the first element has the number 1.
+            inner = f"({', '.join(f'{place - 1:g}' for place in places)})"
         return CallError(
             f"'{call.name}' is a value, not a function",
-            hint=f"write {call.name}*{source[call.name_span.end : call.span.end].strip()} for a product",
+            hint=f"write {call.name}[{inner[1:-1].strip()}] for an element: the first of all has the index 0"
+            if several
+            else f"write {call.name}*{inner} for a product",
             span=call.name_span,
             source=source,
         )

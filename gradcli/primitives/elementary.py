@@ -25,7 +25,7 @@ from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.reductions import all_
-from gradcli.primitives.trigonometric import cos, sin, sinh, tan, tanh
+from gradcli.primitives.trigonometric import acos, asin, atan, cos, rad2deg, sin, sinh, tan, tanh
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
@@ -96,6 +96,39 @@ cospi: Primitive = elementwise(
     derivative="-g*pi*sinpi(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
+
+
+_HALF_TURN = 180.0
+# What a degree is in radians.
+_DEGREE = "pi/180"
+
+
+def _of_degrees(name: str, doc: str, function: Any, derivative: str, **known: Any) -> Composite:
+    return Composite(
+        name, "x", f"{doc} of an angle in degrees", lambda x: function(divide(x, _HALF_TURN)),
+        derivative=derivative, samples=((30.0,), ([-50.0, 110.0],)), **known,
+    )  # fmt: skip
+
+
+sind = _of_degrees("sind", "sine", sinpi, f"g*{_DEGREE}*cosd(x)")
+cosd = _of_degrees("cosd", "cosine", cospi, f"-g*{_DEGREE}*sind(x)")
+tand = _of_degrees(
+    "tand", "tangent", lambda turns: divide(sinpi(turns), cospi(turns)), f"g*{_DEGREE}*(1 + tand(x)**2)",
+    domain="x is no odd multiple of 90",
+)  # fmt: skip
+
+
+def _in_degrees(name: str, inverse: Primitive, of: str, derivative: str, **known: Any) -> Composite:
+    return Composite(
+        name, "x", f"the angle in degrees whose {of} is x", lambda x: rad2deg(inverse(x)),
+        derivative=derivative, samples=((0.7,), ([-0.5, 0.25],)), **known,
+    )  # fmt: skip
+
+
+_BETWEEN = {"domain": "-1 <= x <= 1; smooth inside"}
+asind = _in_degrees("asind", asin, "sine", "g*180/(pi*sqrt(1 - x**2))", **_BETWEEN)
+acosd = _in_degrees("acosd", acos, "cosine", "-g*180/(pi*sqrt(1 - x**2))", **_BETWEEN)
+atand = _in_degrees("atand", atan, "tangent", "g*180/(pi*(1 + x**2))")
 
 
 def _chosen(wins: Any) -> Any:

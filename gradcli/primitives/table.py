@@ -65,7 +65,7 @@ _LATER = {
     "elementary": (
         "elementwise",
         "sec csc cot csch coth sinpi cospi fmax fmin nextafter logaddexp2 isinf nan_to_num isclose allclose lerp addcmul addcdiv "
-        "threshold",
+        "threshold sind cosd tand asind acosd atand",
     ),
     "activations": (
         "special",

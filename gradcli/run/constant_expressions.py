@@ -11,7 +11,7 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.tree import Evaluate, Module
 
-_WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\*?[^\W\d][\w/^*²³]*")
+_WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)[^\W\d][\w/^*²³]*")
 # Numbers as those write them who do not know them for certain.
 _UNCERTAIN = re.compile(r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+(\.\d*)?\)\s*([eE][-+]?\d+)?\s*$")
 _UNCERTAIN_HINT = (
@@ -34,6 +34,9 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
         if _UNCERTAIN.search(text):
             error.hint = f"{error.hint}; {_UNCERTAIN_HINT}"
         if isinstance(error, UnknownNameError) and (unit := _WITH_UNIT.fullmatch(text)):
-            error.hint = f"write {unit[1]}: a value has no unit"
+            number = f"{unit[1]}e-3 for thousandths, or {unit[1]}" if text.endswith("m") else unit[1]
+            error.hint = f"write {number}: a value has no unit"
+        elif isinstance(error, UnknownNameError) and error.span is not None and "give it a value" in (error.hint or ""):
+            error.hint = "a value is made of numbers alone: what is made of other names is computed in the program"
         raise
     return arrays.astype(getattr(value, "data", value) if not arrays.is_array(value) else value, dtype)

@@ -37,9 +37,10 @@ def read_model(source: str, response: str | None = None) -> ModelText:
     found = _TILDE.search(source)
     if found is None:
         if response is None:
+            assigned = re.fullmatch(r"\s*([^\W\d]\w*)\s*=(?!=)\s*(\S.*)", source)
+            written = f"{assigned[1]} ~ {assigned[2]}" if assigned is not None else f"y ~ {source.lstrip(' ~')}"
             raise UsageError(
-                "the model does not say what it is a model of",
-                hint=f"write it as 'y ~ {source.lstrip(' ~')}', or add --response y",
+                "the model does not say what it is a model of", hint=f"write it as '{written}', or add --response y"
             )
         return ModelText(source, read(source), read(response))
     if response is not None:
