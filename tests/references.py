@@ -220,6 +220,9 @@ ELEMENTWISE = {
     "yv": of_one(lambda x: mpmath.bessely(2.5, x), (1e-3, 5.0), before=(2.5,)),
     "iv": of_one(lambda x: mpmath.besseli(2.5, x), (1e-3, 5.0), before=(2.5,)),
     "ive": of_one(lambda x: mpmath.exp(-x) * mpmath.besseli(2.5, x), (1e-3, 5.0), before=(2.5,)),
+    "ive_slope": of_one(
+        lambda x: mpmath.exp(-x) * (mpmath.besseli(2.5, x, 1) - mpmath.besseli(2.5, x)), (1e-3, 2.0), before=(2.5,)
+    ),
     "rgamma": of_one(mpmath.rgamma, (1e-3, 20.0)),
     "gammasgn": of_one(lambda x: mpmath.sign(mpmath.gamma(x)), (-20.0, 20.0)),
     "exp1": of_one(mpmath.e1, POSITIVE),

@@ -188,7 +188,9 @@ ELSEWHERE: dict[str, Callable[..., bool]] = {
     "ellipe": lambda m: m == 1 or m == -math.inf,
     "yv": lambda v, _x: v < 0,
     **dict.fromkeys(("bessel_i", "expn", "y0", "y1"), lambda x: math.isinf(x)),
-    **dict.fromkeys(("jv_of_number", "iv", "ive", "yv"), lambda v, x: v < 0 or math.isinf(v) or math.isinf(x)),
+    **dict.fromkeys(
+        ("jv_of_number", "iv", "ive", "ive_slope", "yv"), lambda v, x: v < 0 or math.isinf(v) or math.isinf(x)
+    ),
     **dict.fromkeys(
         ("gamma_density", "gammainc", "gammaincc", "digamma_rise", "comb", "perm"), lambda *x: math.inf in x
     ),

@@ -63,3 +63,50 @@ def test_the_sign_of_gamma_is_smooth_between_whole_numbers(run):
     outcome = run("eval", "sum(gammasgn(x))", "x=[-2.5, -1.5, -0.5, 2]", "--json")
     assert outcome.json["value"] == 0.0
     assert "warnings" not in outcome.json
+
+
+# Values and slopes by mpmath, where libraries round the angle of an oscillation, or take one large part from another.
+BESSEL = [
+    ("j0(x)", 1e10, 2.175591750246892e-06, 7.676508175684158e-06),
+    ("j0(x)", 1e300, -7.860673062724093e-151, 1.3681360450342481e-151),
+    ("j1(x)", 1e15, 2.4468665123771328e-08, 6.156638646884997e-09),
+    ("jv(0, x)", 1e15, 6.156638646885021e-09, -2.4468665123771328e-08),
+    ("jv(1, x)", 1e5, 0.0018467575628825677, -0.001719219583811601),
+    ("jv(7, x)", -1e18, -6.270071914094411e-10, 4.934387036790141e-10),
+    ("jv(200, x)", 1e16, 8.661427680763043e-10, -7.931694266804997e-09),
+    ("jv(-2.3, x)", 1e22, -1.8691426107660082e-12, -7.756821716229977e-12),
+    ("y0(x)", 1e10, -7.676508175792937e-06, 2.175591750630717e-06),
+    ("y1(x)", 1e6, -0.00033104337672417626, -0.0007259681912918024),
+    ("yv(200, x)", 1e7, 0.00023672509629775958, -8.731098496825949e-05),
+    ("yv(-120.2, x)", 1000.1, 0.025317051878218828, 0.0004844292344365984),
+    ("yv(-20.3, x)", 1e9, 6.565362140257172e-06, 2.4362179544837783e-05),
+    ("yv(-120.5, x)", 0.1, 0.0, 0.0),
+    ("yv(200, x)", 0.1, -np.inf, np.inf),
+    ("jv(-100.3, x)", 1e-3, np.inf, -np.inf),
+    ("jv(1e-9, x)", 1e-9, 0.9999999791608032, 0.9999999786608033),
+    ("iv(1, x)", 1e-200, 5e-201, 0.5),
+    ("iv(2.5, x)", 1e-100, 5.319230405352436e-252, 1.3298076013381089e-151),
+    ("iv(50.3, x)", 1e200, np.inf, np.inf),
+    ("ive(2.5, x)", 1e4, 0.0039882260968558065, -1.9929164609520674e-07),
+    ("ive(300, x)", 1e6, 0.0003813878546815105, -1.7353150477729217e-10),
+    ("ive(0, x)", 1e15, 1.2615662610100802e-08, -6.307831305050403e-24),
+    ("ive(-2.999999999, x)", 0.09, 3.392591705623862e-05, -0.00023926013297966166),
+]
+
+
+@pytest.mark.parametrize(("program", "x", "value", "slope"), BESSEL)
+def test_bessel_functions_have_their_digits_far_out_and_near_zero(run, program, x, value, slope):
+    outcome = run("eval", program, f"x={x}", "--json").json
+    found = [outcome["value"], outcome["grad"]["x"]]
+    assert [float(number) for number in found] == pytest.approx([value, slope], rel=2e-13)
+    # In an array, beside a number that is not far.
+    beside, by = gradcli.compile(program).value_and_grad({"x": np.array([0.5, x])}, grad_output=np.ones(2))
+    assert [beside[1], by["x"][1]] == pytest.approx([value, slope], rel=2e-13)
+
+
+def test_bessel_functions_of_tensors_have_their_digits_far_out():
+    torch = pytest.importorskip("torch")
+    for program, x, value, slope in BESSEL[:2] + BESSEL[8:9]:
+        leaf = {"x": torch.tensor([0.5, x], dtype=torch.float64)}
+        found, by = gradcli.compile(program).value_and_grad(leaf, grad_output=torch.ones(2, dtype=torch.float64))
+        assert [float(found[1]), float(by["x"][1])] == pytest.approx([value, slope], rel=2e-13)

@@ -7,7 +7,12 @@ they do not.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+from gradcli.arrays.definitions import as_arrays
 
 Array = Any
 
@@ -17,6 +22,8 @@ _FAR, _FAR_BY_ORDER, _TERMS = 40.0, 2.0, 16
 _NODES = 32
 # The step and the number of nodes of the trapezoidal rule for the derivatives of k0e.
 _STEP, _POINTS = 0.2, 34
+# Where the uniform expansion of modified Bessel functions has all digits, and its number of terms.
+_UNIFORM, _UNIFORM_TERMS = 40.0, 14
 
 
 def scaled_i(xp: Any, x: Array, n: int) -> Array:
@@ -60,3 +67,66 @@ def scaled_k(xp: Any, x: Array, n: int) -> Array:
     for k in range(2, n + 1):
         before, value = value, xp.divide((k - 1.0 - 2.0 * near) * value + (2.0 * k - 3.0) * before, near)
     return xp.where(far, total * xp.pow(large, -float(n)), value)
+
+
+@cache
+def _uniform_polynomials() -> Sequence[Sequence[float]]:
+    """The polynomials U(k) of DLMF 10.41.10, U(k, p) = p**k*P(p**2), as the coefficients of P from the constant on."""
+    polynomial = {0: Fraction(1)}
+    found = [polynomial]
+    for _ in range(_UNIFORM_TERMS):
+        following: dict[int, Fraction] = {}
+        for power, c in polynomial.items():
+            rise = c * Fraction(power, 2) + c / (8 * (power + 1))
+            fall = -c * Fraction(power, 2) - 5 * c / (8 * (power + 3))
+            following[power + 1] = following.get(power + 1, Fraction(0)) + rise
+            following[power + 3] = following.get(power + 3, Fraction(0)) + fall
+        polynomial = following
+        found.append(polynomial)
+    return [[float(p[k + 2 * j]) for j in range(k + 1)] for k, p in enumerate(found)]
+
+
+class _Uniform(NamedTuple):
+    """The parts of the uniform expansion of the modified Bessel function of the first kind, times exp(-x), and of its
+    logarithmic derivative."""
+
+    value: Array
+    slope: Array
+
+
+def _uniform_i(xp: Any, v: Any, x: Array) -> _Uniform:
+    """By DLMF 10.41.3, 10.41.5 and 10.41.11, in powers of 1/sqrt(v**2 + x**2), for x > 0; what cancels is left out."""
+    root = xp.hypot(v + 0.0 * x, x)
+    inverse, part = 1.0 / root, (v / root) * (v / root)
+    total, change = 0.0 * root, 0.0 * root
+    for k, polynomial in reversed(list(enumerate(_uniform_polynomials()))):
+        inner, bent = 0.0 * part, 0.0 * part
+        for j, coefficient in reversed(list(enumerate(polynomial))):
+            inner = inner * part + coefficient
+            bent = bent * part + coefficient * (k + 0.5 + 2.0 * j)
+        total = total * inverse + inner
+        change = change * inverse + bent
+    rise = v * (v / (root + x))
+    exponent = rise - v * xp.asinh(v / x)
+    value = total * xp.exp(exponent) * xp.sqrt((0.5 / math.pi) * inverse)
+    return _Uniform(value, rise / x - (x * inverse) * inverse * (change / total))
+
+
+def ive(xp: Any, v: Any, x: Array) -> Array:
+    """exp(-x)*I(v, x) far out, where SciPy has no digits."""
+    return _uniform_i(xp, v, x).value
+
+
+def ive_slope(xp: Any, v: Any, x: Array) -> Array:
+    """The derivative of exp(-abs(x))*I(v, x), whose parts cancel far out."""
+    v, x = as_arrays(xp, v, x)
+    size = xp.abs(x)
+    far = xp.logical_and(xp.greater(size, _UNIFORM), xp.greater(size, -10.0 * v))
+    far = xp.logical_and(far, xp.isfinite(x))
+    value = xp.ive(v, x)
+    parts = 0.5 * (xp.ive(v - 1.0, x) + xp.ive(v + 1.0, x))
+    # Of an order near 0 that below is near -1, where it cancels.
+    low = xp.logical_and(xp.less(xp.abs(v), 1.0), xp.not_equal(x, 0.0))
+    parts = xp.where(low, v / xp.where(low, x, 1.0) * value + xp.ive(v + 1.0, x), parts) - xp.sign(x) * value
+    large = xp.where(far, size, _UNIFORM)
+    return xp.where(far, xp.sign(x) * value * _uniform_i(xp, xp.abs(v), large).slope, parts)

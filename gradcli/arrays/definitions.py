@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from gradcli.arrays.dtypes import PLAIN
+
 Array = Any
 
 # Its square is far below 1, and is a number in single precision too.
@@ -17,12 +19,18 @@ SMALL = 2.0**-54
 # Beyond it Stirling's series is exact to rounding.
 STIRLING = 10.0
 _EULER = 0.57721566490153286
-# Hankel's expansions of j0 and j1 are exact to rounding from here on.
-_HANKEL = 25.0
-_HANKEL_TERMS = 20
+# The modulus and phase of Bessel functions are exact to rounding by so many terms from here on, for orders up to this
+# part of their argument; a phase with this many turns has no digits left.
+BESSEL_FAR, BESSEL_FAR_BY_ORDER, _PHASE_TERMS, _LOST_PHASE = 25.0, 4.0, 16, 1e15
 _BESSEL_NODES = 16
 # B(2k)/(2k(2k-1)), DLMF 5.11.1.
 _STIRLING_COEFFICIENTS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+
+
+def as_arrays(xp: Any, *operands: Any) -> Sequence[Array]:
+    """Operands, numbers beside arrays as arrays: of two numbers a library may know no choice and no logarithm."""
+    zero = next((xp.zeros_like(o) for o in operands if type(o) not in PLAIN), 0.0)
+    return [o + zero if type(o) in PLAIN else o for o in operands]
 
 
 def heaviside(xp: Any, x: Array, y: Any) -> Array:
@@ -312,9 +320,17 @@ def jv(xp: Any, n: int, x: Array) -> Array:
 
 
 def _bessel_j(xp: Any, n: int, x: Array) -> Array:
-    """j0 or j1 for x >= 4, by Bessel's integral or Hankel's expansion."""
-    far = xp.greater(x, _HANKEL)
-    return xp.where(far, _hankel(xp, n, xp.where(far, x, _HANKEL)), _integral(xp, n, xp.where(far, 0.0, x)))
+    """j0 or j1 for x >= 4, by Bessel's integral or far out by their modulus and phase."""
+    far = xp.logical_and(xp.greater(x, BESSEL_FAR), xp.isfinite(x))
+    value = far_bessel(xp, float(n), xp.where(far, x, BESSEL_FAR))
+    near = _integral(xp, n, xp.where(xp.greater(x, BESSEL_FAR), 0.0, x))
+    return xp.where(far, value, xp.where(xp.equal(x, math.inf), math.nan, near))
+
+
+def bessel_y(xp: Any, n: int, x: Array, plain: Callable[[Array], Array]) -> Array:
+    """y0 or y1 as `plain` has it, far out by its modulus and phase."""
+    far = xp.logical_and(xp.greater(x, BESSEL_FAR), xp.isfinite(x))
+    return xp.where(far, far_bessel(xp, float(n), xp.where(far, x, BESSEL_FAR), True), plain(xp.where(far, 1.0, x)))
 
 
 def _integral(xp: Any, n: int, x: Array) -> Array:
@@ -326,20 +342,32 @@ def _integral(xp: Any, n: int, x: Array) -> Array:
     return total * (1.0 / _BESSEL_NODES)
 
 
-def _hankel(xp: Any, n: int, x: Array) -> Array:
-    """DLMF 10.17.3, with the cosine and sine of x - n*pi/2 - pi/4 from those of x."""
-    finite = xp.where(xp.isfinite(x), x, _HANKEL)
-    inverse = 1.0 / finite
-    even, odd, coefficient, power = 0.0 * inverse, 0.0 * inverse, 1.0, 0.0 * inverse + 1.0
-    for k in range(_HANKEL_TERMS):
-        signed = coefficient if k % 4 < 2 else -coefficient
-        even, odd = (even, odd + signed * power) if k % 2 else (even + signed * power, odd)
-        coefficient *= (4 * n * n - (2 * k + 1) ** 2) / (8 * (k + 1))
-        power = power * inverse
-    sine, cosine = xp.sin(finite), xp.cos(finite)
-    turned = (sine - cosine, -sine - cosine) if n else (cosine + sine, sine - cosine)
-    value = xp.sqrt(inverse * (1.0 / math.pi)) * (even * turned[0] - odd * turned[1])
-    return xp.where(xp.equal(x, math.inf), math.nan, value)
+def far_bessel(xp: Any, v: Any, x: Array, second: bool = False) -> Array:
+    """The Bessel function of order v, of the `second` kind or the first, for x > 25 and x > 4*abs(v).
+
+    By its modulus and phase, DLMF 10.18.17 and 10.18.18. That which is added to x is kept apart from it, so that the cosine
+    and sine of x have all its digits. The coefficients are those of (size/(2*x))**2, so that they do not overflow.
+    """
+    size = max(abs(2.0 * v), 1.0) if type(v) is float else xp.maximum(xp.abs(2.0 * v), 1.0)
+    ratio = 2.0 * v / size
+    amplitudes, slopes = [1.0], [1.0]
+    for k in range(1, _PHASE_TERMS + 1):
+        odd = (2 * k - 1) / size
+        amplitudes.append(amplitudes[-1] * ((ratio - odd) * (ratio + odd) * ((k - 0.5) / k)))
+        # The derivative of the phase is the inverse of the squared modulus.
+        slopes.append(-sum(a * b for a, b in zip(amplitudes[1:], reversed(slopes))))
+    inverse = size * 0.5 / x
+    square = inverse * inverse
+    amplitude, shift = 0.0 * x, 0.0 * x
+    for k in range(_PHASE_TERMS, 0, -1):
+        amplitude = (amplitude + amplitudes[k]) * square
+        shift = (shift + slopes[k] * (1.0 / (2 * k - 1))) * square
+    shift = x * shift
+    turns = xp.remainder(v + 1.0 if second else v, 4.0) if type(v) is not float else (v + second) % 4.0
+    angle = shift + math.pi * (0.5 * turns + 0.25)
+    value = xp.cos(x) * xp.cos(angle) + xp.sin(x) * xp.sin(angle)
+    value = value * xp.sqrt((1.0 + amplitude) * ((2.0 / math.pi) / x))
+    return xp.where(xp.less(xp.abs(shift), _LOST_PHASE), value, math.nan)
 
 
 class SpecialFunctions:

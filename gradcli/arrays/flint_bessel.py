@@ -10,7 +10,7 @@ from flint import arb, ctx, fmpq
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, is_nan
 from gradcli.arrays.flint_elementary import cospi
 from gradcli.arrays.flint_functions import abs as absolute
-from gradcli.arrays.flint_functions import less, multiply
+from gradcli.arrays.flint_functions import add, less, multiply, sign, subtract
 from gradcli.arrays.flint_numbers import (
     HALF,
     ONE,
@@ -127,6 +127,11 @@ def _modified(v: Any, x: Any) -> Any:
 
 def ive(v: Number, x: Number) -> Number:
     return _of_order(v, x, lambda v, x: (-absolute(x)).exp() * _modified(v, x), ZERO, ZERO, lambda _v: UNDEFINED)
+
+
+def ive_slope(v: Number, x: Number) -> Number:
+    before, after = ive(subtract(v, ONE), x), ive(add(v, ONE), x)
+    return subtract(multiply(HALF, add(before, after)), multiply(sign(x), ive(v, x)))
 
 
 def _of_order(v: Number, x: Number, value: Callable[[Any, Any], Any], below: Any, above: Any, pole: Unary) -> Number:

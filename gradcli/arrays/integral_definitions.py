@@ -12,8 +12,7 @@ from functools import cache
 from typing import Any
 
 from gradcli import limits
-from gradcli.arrays.definitions import STIRLING, cospi, stirling
-from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.definitions import STIRLING, as_arrays, cospi, stirling
 
 Array = Any
 
@@ -113,15 +112,9 @@ def elliptic(xp: Any, m: Array, n: int, power: float) -> Array:
     return xp.where(near, leading * (1.0 + total), value)
 
 
-def _as_arrays(xp: Any, *operands: Any) -> Sequence[Array]:
-    """Operands, numbers beside arrays as arrays: of two numbers a library may know no choice and no logarithm."""
-    zero = next((xp.zeros_like(o) for o in operands if type(o) not in PLAIN), 0.0)
-    return [o + zero if type(o) in PLAIN else o for o in operands]
-
-
 def gamma_density(xp: Any, a: Array, x: Array) -> Array:
     """x**(a - 1)*exp(-x)/gamma(a); for large a by the distance of x from it, as both logarithms are large there."""
-    a, x = _as_arrays(xp, a, x)
+    a, x = as_arrays(xp, a, x)
     large, there = xp.greater_equal(a, STIRLING), xp.greater(x, 0.0)
     low, high, y = xp.where(large, 1.0, a), xp.where(large, a, STIRLING), xp.where(there, x, 1.0)
     plain = xp.exp((low - 1.0) * xp.log(y) - y - xp.lgamma(low))
@@ -163,7 +156,7 @@ def riemann(xp: Any, x: Array) -> Array:
 
 
 def _euler_maclaurin(xp: Any, x: Any, q: Any, n: int) -> Array:
-    x, q = _as_arrays(xp, x, q)
+    x, q = as_arrays(xp, x, q)
     total = 0.0 * (x + q)
     limits.charge_steps(_ZETA_POWER * n)
     for k in range(_ZETA_FIRST):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from gradcli.arrays import spellings
+from gradcli.arrays import definitions, spellings
 from gradcli.timing import phase
 
 # Below this SciPy goes from pole to pole, which takes for ever far below it.
 _MANY_POLES = -20.0
+# Far from here SciPy's scaled Bessel functions lose their digits; below, the first term of their series has all of them.
+_IVE_FAR, _TINY = 1e6, 1e-9
+# Here exp(x) is near its overflow.
+_EXP_IS_LARGE = 700.0
 
 
 def polygamma(n: int, x: Any) -> Any:
@@ -38,11 +44,126 @@ def erfinv(x: Any) -> Any:
     return scipy.special.erfinv(np.where(np.abs(x) > 1.0, np.nan, x))
 
 
+def j0(x: Any) -> Any:
+    return _with_far(_scipy("j0"), 0.0, x)
+
+
+def j1(x: Any) -> Any:
+    return _with_far(_scipy("j1"), 1.0, x)
+
+
+def y0(x: Any) -> Any:
+    return _with_far(_scipy("y0"), 0.0, x, second=True)
+
+
+def y1(x: Any) -> Any:
+    return _with_far(_scipy("y1"), 1.0, x, second=True)
+
+
+def jv(v: Any, x: Any) -> Any:
+    """SciPy has inf where it overflows, of either sign."""
+    import numpy as np
+
+    value = _with_far(partial(_scipy("jv"), v), v, x)
+    infinite = np.isinf(value)
+    if not infinite.any():
+        return value
+    # As 1/gamma(v + 1) has it, DLMF 10.2.2.
+    return np.where(infinite & np.equal(np.remainder(np.floor(np.add(v, 1.0)), 2.0), 1.0), -np.inf, value)
+
+
+jv_of_number = jv
+
+
+def yv(v: Any, x: Any) -> Any:
+    """SciPy has it infinite near 0 for orders below 0 that are halves, where it is a function of the first kind."""
+    import numpy as np
+
+    value = _with_far(partial(_scipy("yv"), v), v, x, second=True)
+    half = np.logical_and(np.less(v, 0.0), np.equal(np.remainder(v, 1.0), 0.5))
+    if not half.any():
+        return value
+    sign = np.where(np.equal(np.remainder(v, 2.0), 1.5), 1.0, -1.0)
+    return np.where(half, sign * jv(np.where(half, -v, 0.0), x), value)
+
+
+def iv(v: Any, x: Any) -> Any:
+    """SciPy has it 0 near 0, infinite as soon as exp(x) is, and far out not at all."""
+    import numpy as np
+
+    size = np.abs(x)
+    value = _scipy("iv")(v, x)
+    large = np.logical_and(size > _EXP_IS_LARGE, size < np.inf)
+    if large.any():
+        half = np.exp(0.5 * size)
+        scaled = ive(v, x)
+        # Where it is 0, the function itself need not be.
+        value = np.where(np.logical_and(large, np.not_equal(scaled, 0.0)), scaled * half * half, value)
+    whole = np.equal(np.remainder(v, 1.0), 0.0)
+    tiny = (size < _TINY) & np.not_equal(x, 0.0) & (whole | (np.greater(v, 0.0) & np.greater(x, 0.0)))
+    if not tiny.any():
+        return value
+    order = np.where(whole, np.abs(v), v)
+    leading = np.power(0.5 * size, order) * _scipy("rgamma")(order + 1.0)
+    return np.where(tiny, np.where(np.less(x, 0.0) & np.equal(np.remainder(v, 2.0), 1.0), -leading, leading), value)
+
+
+def ive(v: Any, x: Any) -> Any:
+    """SciPy has none far out; and for orders below 0 it rounds pi times the order, and has nan where it is infinite."""
+    import numpy as np
+
+    from gradcli.arrays import bessel_definitions
+
+    size, order, whole = np.abs(x), np.abs(v), np.equal(np.remainder(v, 1.0), 0.0)
+    value = _scipy("ive")(v, x)
+    mirrored = np.logical_and(np.less(v, 0.0) & ~whole, np.greater(x, 0.0))
+    if mirrored.any():
+        # DLMF 10.27.2.
+        second = _scipy("kve")(order, size) * np.exp(-2.0 * size)
+        second = np.where(np.isinf(second), _scipy("kv")(order, size) * np.exp(-size), second)
+        # What is infinite before it is multiplied by a small number need not be.
+        second = np.where(np.isinf(second) & (size > 1.0), np.nan, second) * definitions.sinpi(np, order)
+        value = np.where(mirrored, _scipy("ive")(order, x) + (2.0 / np.pi) * second, value)
+    far = (size > _IVE_FAR) & (size < np.inf) & (np.greater(x, 0.0) | whole) & (size > -10.0 * np.where(whole, 0.0, v))
+    if not far.any():
+        return value
+    there = bessel_definitions.ive(np, order, np.where(far, size, 1.0))
+    odd = np.less(x, 0.0) & np.equal(np.remainder(v, 2.0), 1.0)
+    return np.where(far, np.where(odd, -there, there), value)
+
+
+def _scipy(name: str) -> Any:
+    with phase("import"):
+        import scipy.special
+
+    return getattr(scipy.special, name)
+
+
+def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) -> Any:
+    """A Bessel function of order v that SciPy has `near` 0; far out SciPy rounds the angle of its sine."""
+    import numpy as np
+
+    size = np.abs(x)
+    far = np.logical_and(size > definitions.BESSEL_FAR, size > definitions.BESSEL_FAR_BY_ORDER * np.abs(v))
+    far = np.logical_and(far, size < np.inf)
+    negative = np.less(x, 0.0)
+    if negative.any():
+        # Of x < 0 there are those of the first kind and whole order.
+        far = np.logical_and(far, np.logical_or(~negative, np.equal(np.remainder(v, 1.0), 0.0) & (not second)))
+    if not far.any():
+        return near(x)
+    value = np.array(near(np.where(far, 1.0, x)))
+    order = float(v) if np.ndim(v) == 0 else np.asarray(np.broadcast_to(v, far.shape)[far], "float64")
+    there = definitions.far_bessel(np, order, np.asarray(np.broadcast_to(size, far.shape)[far], "float64"), second)
+    if negative.any():
+        odd = np.not_equal(np.remainder(order, 2.0), 0.0)
+        there = np.where(np.broadcast_to(negative, far.shape)[far] & odd, -there, there)
+    value[far] = there
+    return value
+
+
 def __getattr__(name: str) -> Any:
     theirs = spellings.of(name).names.get("scipy")
     if theirs is None:
         raise spellings.MissingFunctionError("numpy", name)
-    with phase("import"):
-        import scipy.special
-
-    return getattr(scipy.special, theirs)
+    return _scipy(theirs)

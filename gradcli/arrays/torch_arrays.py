@@ -180,6 +180,12 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
     def j1(self, x: Array) -> Array:
         return definitions.jv(self, 1, x)
 
+    def y0(self, x: Array) -> Array:
+        return definitions.bessel_y(self, 0, x, self._function("y0"))
+
+    def y1(self, x: Array) -> Array:
+        return definitions.bessel_y(self, 1, x, self._function("y1"))
+
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         dtype = reduce(torch.promote_types, (o.dtype for o in operands))
         return torch.einsum(subscripts, *(o.to(dtype) for o in operands))

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from gradcli.formulas.algebra import Algebra, Formula
+from gradcli.arrays.shapes import broadcast
+from gradcli.formulas.algebra import Algebra, Formula, Sum
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 
@@ -129,6 +130,24 @@ def _gamma_density(algebra: Algebra, operands: Sequence[Formula], _params: Mappi
     )
 
 
+def _ive_slope(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
+    v, x = operands
+    shape = broadcast([v.shape, x.shape])
+    if isinstance(v, Sum) and v.terms.keys() == {algebra.one}:
+        # A decimal beside 1 would stay one, and be another number than the fractions of the orders that rules make.
+        v = algebra.number(Fraction(v.terms[algebra.one]))
+
+    def of_order(step: int) -> Formula:
+        return algebra.call(_primitive("ive"), [algebra.add(v, algebra.number(step)), x], {}, shape, "float64")
+
+    there = algebra.multiply(algebra.function(_primitive("sign"), x), of_order(0))
+    return algebra.add(
+        algebra.scale(Fraction(1, 2), of_order(-1)),
+        algebra.scale(Fraction(1, 2), of_order(1)),
+        algebra.scale(-1, there),
+    )
+
+
 SPECIAL_IDENTITIES = {
     "scaled_i": _by_recurrence(_first_i, _next_i),
     "k0e": _by_recurrence(_first_k, _next_k),
@@ -137,4 +156,5 @@ SPECIAL_IDENTITIES = {
     "ellipe": _by_recurrence(_first_ellipe, _next_ellipe),
     "expn": _exponential_integral,
     "gamma_density": _gamma_density,
+    "ive_slope": _ive_slope,
 }

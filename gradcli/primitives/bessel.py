@@ -8,8 +8,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays import bessel_definitions as definitions
 from gradcli.primitives.arithmetic import absolute, divide, negative, sign
-from gradcli.primitives.bind import bind
-from gradcli.primitives.families import elementwise
+from gradcli.primitives.bind import assume, bind, constant
+from gradcli.primitives.comparisons import isfinite, less, logical_or, not_equal, where
+from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, Vjp, not_implemented, spelled
 from gradcli.primitives.special import bessel_j
@@ -131,7 +132,7 @@ def _of_number(name: str, doc: str, by_x: Vjp, derivative: str, **fields: Any) -
     return elementwise(
         name, "v, x", doc,
         time=170, surcharge=of_bessel_of_number,
-        vjp=(not_implemented(f"the derivative of '{fields.get('internal', name)}' by its order is not known"), by_x),
+        vjp=(not_implemented(f"the derivative of '{name.split('_')[0]}' by its order is not known"), by_x),
         derivative=f"unknown by v, {derivative}",
         domain="x > 0",
         samples=((2, 0.7), (3, [0.4, 2.5])),
@@ -139,32 +140,65 @@ def _of_number(name: str, doc: str, by_x: Vjp, derivative: str, **fields: Any) -
     )  # fmt: skip
 
 
+def _half_difference(before: Any, after: Any, v: Any) -> Any:
+    """Half of the difference of the functions of the orders v - 1 and v + 1. Of two that are infinite near 0, that of the
+    order of the larger size is the larger one."""
+    finite = [isfinite(constant(value)) for value in (before, after)]
+    if assume(logical_or(*finite)):
+        return 0.5 * (before - after)
+    some = logical_or(*finite)
+    difference = where(some, before, 0.0) - where(some, after, 0.0)
+    return 0.5 * where(some, difference, where(less(v, 0), before, -after))
+
+
+def _has_low_order(v: Any, x: Any) -> bool:
+    """Whether the function of the order v - 1, which is near -1, may have lost its digits."""
+    return type(v) in arrays.PLAIN and 0 < abs(v) < 1 and assume(not_equal(constant(x), 0))
+
+
 jv_of_number: Primitive = _of_number(
     "jv_of_number", "Bessel function of the first kind and order v",
-    lambda g, _y, v, x: g * (0.5 * (jv_of_number(v - 1.0, x) - jv_of_number(v + 1.0, x))),
+    lambda g, y, v, x: (
+        g * (divide(v * y, x) - jv_of_number(v + 1.0, x))
+        if _has_low_order(v, x)
+        else g * _half_difference(jv_of_number(v - 1.0, x), jv_of_number(v + 1.0, x), v)
+    ),
     "g*(jv(v - 1, x) - jv(v + 1, x))/2",
     internal="jv",
     spelling=spelled(scipy="jv"),
 )  # fmt: skip
 yv: Primitive = _of_number(
     "yv", "Bessel function of the second kind and order v",
-    lambda g, _y, v, x: g * (0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x))),
+    lambda g, _y, v, x: g * _half_difference(yv(v - 1.0, x), yv(v + 1.0, x), v),
     "g*(yv(v - 1, x) - yv(v + 1, x))/2",
     spelling=spelled("scipy"),
     aliases=("yn",),
 )  # fmt: skip
 iv: Primitive = _of_number(
     "iv", "modified Bessel function of the first kind and order v",
-    lambda g, _y, v, x: g * (0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x))),
+    lambda g, y, v, x: (
+        g * (divide(v * y, x) + iv(v + 1.0, x))
+        if _has_low_order(v, x) and v > 0
+        else g * (0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x)))
+    ),
     "g*(iv(v - 1, x) + iv(v + 1, x))/2",
     spelling=spelled("scipy"),
 )  # fmt: skip
 ive: Primitive = _of_number(
     "ive", "exp(-abs(x))*iv(v, x), without overflow",
-    lambda g, y, v, x: g * (0.5 * (ive(v - 1.0, x) + ive(v + 1.0, x)) - sign(x) * y),
+    lambda g, _y, v, x: g * ive_slope(v, x),
     "g*((ive(v - 1, x) + ive(v + 1, x))/2 - sign(x)*ive(v, x))",
     spelling=spelled("scipy"),
 )  # fmt: skip
+
+ive_slope: Primitive = _of_number(
+    "ive_slope",
+    "the derivative of ive(v, x) by x",
+    lambda g, y, v, x: g * (0.5 * (ive_slope(v - 1.0, x) + ive_slope(v + 1.0, x)) - sign(x) * y),
+    "g*((ive_slope(v - 1, x) + ive_slope(v + 1, x))/2 - sign(x)*ive_slope(v, x))",
+    internal=True,
+    forward=in_precision(definitions.ive_slope),
+)
 
 
 def _jv(v: Any, x: Any) -> Any:
