@@ -22,6 +22,8 @@ _EULER = 0.57721566490153286
 # The modulus and phase of Bessel functions are exact to rounding by so many terms from here on, for orders up to this
 # part of their argument; a phase with this many turns has no digits left.
 BESSEL_FAR, BESSEL_FAR_BY_ORDER, _PHASE_TERMS, _LOST_PHASE = 25.0, 4.0, 16, 1e15
+# For orders up to 1.
+_LOW_PHASE_TERMS = 9
 _BESSEL_NODES = 16
 # B(2k)/(2k(2k-1)), DLMF 5.11.1.
 _STIRLING_COEFFICIENTS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
@@ -348,26 +350,37 @@ def far_bessel(xp: Any, v: Any, x: Array, second: bool = False) -> Array:
     By its modulus and phase, DLMF 10.18.17 and 10.18.18. That which is added to x is kept apart from it, so that the cosine
     and sine of x have all its digits. The coefficients are those of (size/(2*x))**2, so that they do not overflow.
     """
+    low = type(v) is float and abs(v) <= 1.0
+    terms = _LOW_PHASE_TERMS if low else _PHASE_TERMS
     size = max(abs(2.0 * v), 1.0) if type(v) is float else xp.maximum(xp.abs(2.0 * v), 1.0)
     ratio = 2.0 * v / size
     amplitudes, slopes = [1.0], [1.0]
-    for k in range(1, _PHASE_TERMS + 1):
+    for k in range(1, terms + 1):
         odd = (2 * k - 1) / size
         amplitudes.append(amplitudes[-1] * ((ratio - odd) * (ratio + odd) * ((k - 0.5) / k)))
         # The derivative of the phase is the inverse of the squared modulus.
         slopes.append(-sum(a * b for a, b in zip(amplitudes[1:], reversed(slopes))))
     inverse = size * 0.5 / x
     square = inverse * inverse
-    amplitude, shift = 0.0 * x, 0.0 * x
-    for k in range(_PHASE_TERMS, 0, -1):
+    amplitude, shift = amplitudes[terms] * square, slopes[terms] * (1.0 / (2 * terms - 1)) * square
+    for k in range(terms - 1, 0, -1):
         amplitude = (amplitude + amplitudes[k]) * square
         shift = (shift + slopes[k] * (1.0 / (2 * k - 1))) * square
     shift = x * shift
-    turns = xp.remainder(v + 1.0 if second else v, 4.0) if type(v) is not float else (v + second) % 4.0
-    angle = shift + math.pi * (0.5 * turns + 0.25)
-    value = xp.cos(x) * xp.cos(angle) + xp.sin(x) * xp.sin(angle)
+    turns = (v + second) % 4.0 if type(v) is float else xp.remainder(v + 1.0 if second else v, 4.0)
+    start = math.pi * (0.5 * turns + 0.25)
+    cosine, sine = _turned(start, shift) if low else (xp.cos(shift + start), xp.sin(shift + start))
+    value = xp.cos(x) * cosine + xp.sin(x) * sine
     value = value * xp.sqrt((1.0 + amplitude) * ((2.0 / math.pi) / x))
-    return xp.where(xp.less(xp.abs(shift), _LOST_PHASE), value, math.nan)
+    return value if low else xp.where(xp.less(xp.abs(shift), _LOST_PHASE), value, math.nan)
+
+
+def _turned(start: float, shift: Array) -> tuple[Array, Array]:
+    """The cosine and sine of start + shift, for shifts below 1/64: their Taylor polynomials have all digits there."""
+    square = shift * shift
+    cosine = 1.0 - square * (0.5 - square * (1 / 24 - square * (1 / 720)))
+    sine = shift * (1.0 - square * (1 / 6 - square * (1 / 120)))
+    return math.cos(start) * cosine - math.sin(start) * sine, math.sin(start) * cosine + math.cos(start) * sine
 
 
 class SpecialFunctions:

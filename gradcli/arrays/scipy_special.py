@@ -15,6 +15,8 @@ _MANY_POLES = -20.0
 _IVE_FAR, _TINY = 1e6, 1e-9
 # Here exp(x) is near its overflow.
 _EXP_IS_LARGE = 700.0
+# The numbers of a block, of which ten intermediate results are in the cache of a processor.
+_BLOCK = 8192
 
 
 def polygamma(n: int, x: Any) -> Any:
@@ -154,7 +156,13 @@ def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) 
         return near(x)
     value = np.array(near(np.where(far, 1.0, x)))
     order = float(v) if np.ndim(v) == 0 else np.asarray(np.broadcast_to(v, far.shape)[far], "float64")
-    there = definitions.far_bessel(np, order, np.asarray(np.broadcast_to(size, far.shape)[far], "float64"), second)
+    large = np.asarray(np.broadcast_to(size, far.shape)[far], "float64")
+    there = np.empty_like(large)
+    # In blocks, whose intermediate results stay in the cache.
+    for start in range(0, large.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        part = order if type(order) is float else order[block]
+        there[block] = definitions.far_bessel(np, part, large[block], second)
     if negative.any():
         odd = np.not_equal(np.remainder(order, 2.0), 0.0)
         there = np.where(np.broadcast_to(negative, far.shape)[far] & odd, -there, there)
