@@ -232,6 +232,9 @@ ELEMENTWISE = {
     "ellipk": of_one(mpmath.ellipk, (-20.0, 0.999)),
     "ellipe": of_one(mpmath.ellipe, (-20.0, 0.999)),
     "gamma_density": of_two(lambda a, x: x ** (a - 1) * mpmath.exp(-x) / mpmath.gamma(a), POSITIVE),
+    "beta_density": Elementwise(
+        lambda a, b, x: x ** (a - 1) * (1 - x) ** (b - 1) / mpmath.beta(a, b), (POSITIVE, POSITIVE, FRACTION)
+    ),
     "gammainc": of_one(lambda x: mpmath.gammainc(2.5, 0, x, regularized=True), POSITIVE, before=(2.5,)),
     "gammaincc": of_one(lambda x: mpmath.gammainc(2.5, x, regularized=True), POSITIVE, before=(2.5,)),
     "betainc": of_one(lambda x: mpmath.betainc(2.5, 1.5, 0, x, regularized=True), FRACTION, before=(2.5, 1.5)),

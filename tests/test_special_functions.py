@@ -110,3 +110,47 @@ def test_bessel_functions_of_tensors_have_their_digits_far_out():
         leaf = {"x": torch.tensor([0.5, x], dtype=torch.float64)}
         found, by = gradcli.compile(program).value_and_grad(leaf, grad_output=torch.ones(2, dtype=torch.float64))
         assert [float(found[1]), float(by["x"][1])] == pytest.approx([value, slope], rel=2e-13)
+
+
+# By mpmath: an integral of the density with 50 digits.
+OF_LARGE = [
+    ("betainc(1e10, 1e10, x)", 0.5, 0.5, 112837.91670814079),
+    ("betainc(1e16, 1e16, x)", 0.5, 0.5, 112837916.70955126),
+    ("betainc(1e300, 1e300, x)", 0.5, 0.5, 1.1283791670955126e150),
+    ("betainc(1.142078734627049e+19, 6.123431773304181e+18, x)", 0.6509715404504914, 0.4999995644630517, None),
+    ("betainc(75481193536065.58, 687839786999669.6, x)", 0.09888521458223619, 1.3764984299420357e-05, None),
+    ("betainc(10983916579.466713, 11597967125.98897, x)", 0.4863861792310307, 4.8691471433761665e-08, None),
+    ("betainc(2.5, 1e300, x)", 1e-300, 0.15085496391539036, 2.7673833161372966e299),
+    ("betainc(1, 1e300, x)", 1e-300, 0.6321205588285577, 3.678794411714423e299),
+    ("betainc(inf, 2, x)", 0.4, 0.0, 0.0),
+    ("gammainc(1e16, x)", 1e16, 0.50000000132980760, 3.989422804014327e-09),
+    ("gammainc(inf, x)", 2.0, 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize(("program", "x", "value", "slope"), OF_LARGE)
+def test_incomplete_functions_of_large_parameters(run, program, x, value, slope):
+    outcome = run("eval", program, f"x={x}", "--json").json
+    assert outcome["value"] == pytest.approx(value, rel=2e-13)
+    if slope is not None:
+        assert outcome["grad"]["x"] == pytest.approx(slope, rel=2e-13)
+
+
+@pytest.mark.parametrize(
+    ("program", "x", "derivatives"),
+    [
+        ("gammainc(1, x)", 0, [1, -1, 1]),
+        ("gammainc(2, x)", 0, [0, 1, -2]),
+        ("gammaincc(3, x)", 0, [0, 0, -1]),
+        ("gammainc(1.5, x)", 0, [0, np.inf]),
+        ("betainc(1, 1, x)", 1, [1, 0, 0]),
+        ("betainc(1, 2, x)", 0, [2, -2, 0]),
+        ("betainc(2, 3, x)", 0, [0, 12, -48]),
+        ("betainc(2, 3, x)", 1, [0, 0, 24]),
+        ("betainc(2, 0.5, x)", 1, [np.inf, np.inf]),
+    ],
+)
+def test_incomplete_functions_at_their_ends(run, program, x, derivatives):
+    outcome = run("eval", program, f"x={x}", "--order", len(derivatives), "--json").json
+    found = [outcome["grad"]["x"], *outcome["derivatives"].values()]
+    assert [float(d) for d in found] == pytest.approx(derivatives, rel=1e-14)

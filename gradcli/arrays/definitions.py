@@ -232,6 +232,7 @@ def digamma_rise(xp: Any, x: Array, y: Array) -> Array:
     By DLMF 5.5.2 from 10 further on, where each term of the asymptotic series, DLMF 5.11.2, is subtracted from its
     like: of p = 1/(x + y) and q = 1/x the difference p**(2k) - q**(2k) is made from that for k - 1.
     """
+    x, y = as_arrays(xp, x, y)
     positive = xp.logical_and(xp.greater(x, 0.0), xp.greater(x + y, 0.0))
     low, step = xp.where(positive, x, 1.0), xp.where(positive, y, 1.0)
     total = 0.0 * low

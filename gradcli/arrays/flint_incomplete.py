@@ -25,13 +25,29 @@ _HUGE, _CLOSE, _SQUARE = 50_000, 16, 2.5
 
 def gamma_density(a: Number, x: Number) -> Number:
     """x**(a - 1)*exp(-x)/gamma(a)."""
-    if is_nan(a) or is_nan(x) or is_infinite(a) or less(a, ZERO) or less(x, ZERO):
+    if is_nan(a) or is_nan(x) or less(a, ZERO) or less(x, ZERO) or (is_infinite(a) and is_infinite(x)):
         return UNDEFINED
-    if is_infinite(x):
+    if is_infinite(x) or is_infinite(a):
         return ZERO
     if is_at(x, ZERO):
         return pow(x, subtract(a, ONE))
     return certain(((arb(a) - 1) * arb(x).log() - x).exp() * arb(a).rgamma())
+
+
+def beta_density(a: Number, b: Number, x: Number) -> Number:
+    """x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)."""
+    if is_nan(a) or is_nan(b) or is_nan(x) or (is_infinite(a) and is_infinite(b)):
+        return UNDEFINED
+    if not (compared(a, ZERO) > 0 and compared(b, ZERO) > 0) or less(x, ZERO) or less(ONE, x):
+        return UNDEFINED
+    if is_at(x, ZERO) or is_at(x, ONE):
+        near, far = (a, b) if is_at(x, ZERO) else (b, a)
+        return far if is_at(near, ONE) else pow(ZERO, subtract(near, ONE))
+    if is_infinite(a) or is_infinite(b):
+        return ZERO
+    first, second = arb(a), arb(b)
+    scale = (first + second).gamma() * first.rgamma() * second.rgamma()
+    return certain(scale * ((first - 1) * arb(x).log() + (second - 1) * (1 - arb(x)).log()).exp())
 
 
 def gammainc(a: Number, x: Number) -> Number:

@@ -23,6 +23,11 @@ _EXP_FAR, _EXP_TERMS = 700.0, 8
 _DAWSON_FAR, _DAWSON_TERMS = 7.0, 30
 # Elliptic integrals by their Taylor series, and its number of terms.
 _ELLIPTIC_NEAR, _ELLIPTIC_TERMS = 0.5, 52
+# The terms of atanh(t)/t for t up to 1/3; and what splits a float into halves.
+_ATANH_TERMS, _SPLIT, _SCALE = 16, 134217729.0, 2.0**-40
+# The parameters from which on the incomplete beta function is that of a normal distribution or of a gamma distribution,
+# but for a correction.
+_BOTH_LARGE, _ONE_LARGE = 1e7, 1e30
 # The terms of zeta that are added before Euler-Maclaurin's formula, and the terms of that.
 _ZETA_FIRST, _ZETA_TERMS = 12, 13
 # What a power of the logarithms takes there, in eighths of steps.
@@ -119,13 +124,132 @@ def gamma_density(xp: Any, a: Array, x: Array) -> Array:
     low, high, y = xp.where(large, 1.0, a), xp.where(large, a, STIRLING), xp.where(there, x, 1.0)
     plain = xp.exp((low - 1.0) * xp.log(y) - y - xp.lgamma(low))
     u = (y - high) / high
-    near = xp.less(xp.abs(u), 0.5)
-    logarithm = xp.where(near, xp.log1p(xp.where(near, u, 0.0)), xp.log(y / high))
-    scaled = xp.exp(-high * (u - logarithm) - stirling(high)) * xp.sqrt(high * (0.5 / math.pi)) / y
+    scaled = xp.exp(high * _log1p_rest(xp, u, y / high) - stirling(high)) * xp.sqrt(high * (0.5 / math.pi)) / y
     at_zero = xp.where(xp.less(a, 1.0), math.inf, xp.where(xp.equal(a, 1.0), a, 0.0))
     at_zero = xp.where(xp.equal(x, 0.0), at_zero, math.nan)
     value = xp.where(xp.equal(y, math.inf), 0.0, xp.where(large, scaled, plain))
+    value = xp.where(xp.logical_and(xp.equal(a, math.inf), xp.less(x, math.inf)), 0.0, value)
     return xp.where(xp.less(a, 0.0), math.nan, xp.where(there, value, at_zero))
+
+
+def _log1p_rest(xp: Any, u: Array, above: Array) -> Array:
+    """log(1 + u) - u, of which the parts cancel near 0, for `above` = 1 + u.
+
+    With t = u/(2 + u) the logarithm is 2*atanh(t), and u is 2*t + u*t.
+    """
+    near = xp.less(xp.abs(u), 0.5)
+    v = xp.where(near, u, 0.0)
+    t = v / (2.0 + v)
+    square, total = t * t, 0.0 * t
+    for k in range(_ATANH_TERMS, 0, -1):
+        total = (total + 1.0 / (2 * k + 1)) * square
+    return xp.where(near, t * (2.0 * total - v), xp.log(xp.where(near, 1.0, above)) - u)
+
+
+def _product_and_rest(x: Array, y: Array) -> tuple[Array, Array]:
+    """x*y, and what its rounding left out, by T. Dekker, Numerische Mathematik 18 (1971)."""
+    parts = []
+    for factor in (x, y):
+        scaled = factor * _SPLIT
+        high = scaled - (scaled - factor)
+        parts.append((high, factor - high))
+    product = x * y
+    (a, b), (c, d) = parts
+    return product, ((a * c - product) + a * d + b * c) + b * d
+
+
+def beta_deviation(xp: Any, a: Array, b: Array, x: Array) -> Array:
+    """b*x - a*(1 - x) for large a and b: by how far x is from a/(a + b), times a + b, with all digits."""
+    rest = 1.0 - x
+    left_out = (1.0 - rest) - x
+    # Scaled, what is split into halves does not overflow.
+    a, b = a * _SCALE, b * _SCALE
+    (first, first_rest), (second, second_rest) = _product_and_rest(b, x), _product_and_rest(a, rest)
+    return ((first - second) + (first_rest - second_rest - a * left_out)) * (1.0 / _SCALE)
+
+
+def beta_exponent(xp: Any, a: Array, b: Array, x: Array, deviation: Array) -> Array:
+    """a*log(x*(a + b)/a) + b*log((1 - x)*(a + b)/b), at most 0."""
+    u, w = deviation / a, -deviation / b
+    first = _log1p_rest(xp, u, x * (1.0 + b / a))
+    return a * first + b * _log1p_rest(xp, w, (1.0 - x) * (1.0 + a / b))
+
+
+def beta_density(xp: Any, a: Array, b: Array, x: Array) -> Array:
+    """x**(a - 1)*(1 - x)**(b - 1)/beta(a, b); for large parameters as `gamma_density`, whose logarithms are large there."""
+    a, b, x = as_arrays(xp, a, b, x)
+    there = xp.logical_and(
+        xp.logical_and(xp.greater(a, 0.0), xp.greater(b, 0.0)), xp.logical_and(xp.greater(x, 0.0), xp.less(x, 1.0))
+    )
+    swapped = xp.greater(a, b)
+    low, high = xp.minimum(a, b), xp.maximum(a, b)
+    large = xp.logical_and(xp.greater_equal(high, STIRLING), there)
+    both = xp.logical_and(xp.greater_equal(low, STIRLING), large)
+    y = xp.where(there, x, 0.5)
+
+    # Both large: by Stirling's series, DLMF 5.11.1.
+    s, t = xp.where(both, a, STIRLING), xp.where(both, b, STIRLING)
+    z = xp.where(both, y, 0.5)
+    exponent = beta_exponent(xp, s, t, z, beta_deviation(xp, s, t, z))
+    exponent = exponent + stirling(s + t) - stirling(s) - stirling(t)
+    of_both = xp.exp(exponent) * xp.sqrt((0.5 / math.pi) * (s / (s + t)) * t) / (z * (1.0 - z))
+
+    # One large.
+    one = xp.logical_and(large, xp.logical_not(both))
+    s, t = xp.where(one, low, 1.0), xp.where(one, high, STIRLING)
+    z, rest = xp.where(swapped, 1.0 - y, y), xp.where(swapped, y, 1.0 - y)
+    logarithm = xp.where(swapped, xp.log(rest), xp.log1p(-z))
+    total = s + t
+    exponent = s * xp.log(z * total) + t * logarithm - xp.lgamma(s)
+    exponent = exponent + ((t - 0.5) * xp.log1p(s / t) - s) + (stirling(total) - stirling(t))
+    of_one = xp.exp(exponent) / (z * rest)
+
+    s, t = xp.where(large, 1.0, xp.where(there, a, 1.0)), xp.where(large, 1.0, xp.where(there, b, 1.0))
+    plain = xp.pow(y, s - 1.0) * xp.pow(1.0 - y, t - 1.0) * (xp.gamma(s + t) / (xp.gamma(s) * xp.gamma(t)))
+    value = xp.where(both, of_both, xp.where(one, of_one, plain))
+    value = xp.where(xp.logical_and(xp.equal(high, math.inf), xp.less(low, math.inf)), 0.0, value)
+    return xp.where(there, value, _beta_density_at_ends(xp, a, b, x))
+
+
+def _beta_density_at_ends(xp: Any, a: Array, b: Array, x: Array) -> Array:
+    """The density at 0 and 1, where it is 0, infinite, or that of the power 0; elsewhere nan."""
+    near, far = xp.where(xp.equal(x, 0.0), a, b), xp.where(xp.equal(x, 0.0), b, a)
+    value = xp.where(xp.less(near, 1.0), math.inf, xp.where(xp.equal(near, 1.0), far, 0.0))
+    known = xp.logical_and(xp.greater(near, 0.0), xp.greater(far, 0.0))
+    at_end = xp.logical_or(xp.equal(x, 0.0), xp.equal(x, 1.0))
+    return xp.where(xp.logical_and(at_end, known), value, math.nan)
+
+
+def is_of_large(xp: Any, a: Array, b: Array) -> Array:
+    """Where `betainc_of_large` has all digits."""
+    low, high = xp.minimum(a, b), xp.maximum(a, b)
+    both, one = xp.greater(low, _BOTH_LARGE), xp.logical_and(xp.greater(low, 0.0), xp.greater(high, _ONE_LARGE))
+    return xp.logical_and(xp.logical_or(both, one), xp.less(high, math.inf))
+
+
+def betainc_of_large(xp: Any, a: Array, b: Array, x: Array) -> Array:
+    """The incomplete beta function for large parameters, and 0 < x < 1: of two by DLMF 8.18.9, of one by 8.18.3."""
+    both = xp.greater(xp.minimum(a, b), _BOTH_LARGE)
+    s, t, z = xp.where(both, a, 1.0), xp.where(both, b, 1.0), xp.where(both, x, 0.25)
+    deviation, total = beta_deviation(xp, s, t, z), s + t
+    exponent = xp.minimum(beta_exponent(xp, s, t, z, deviation), 0.0)
+    # eta is the deviation in units of its scale, but for its curvature.
+    eta = xp.copysign(xp.sqrt(-2.0 * exponent / total), deviation)
+    spread = xp.sqrt(s / total) * xp.sqrt(t / total)
+    scaled = deviation / total / spread
+    small = xp.less(xp.abs(scaled), 1e-6 * spread)
+    series = (t - s) / total / (3.0 * spread) - scaled * (1.0 - spread * spread) / (12.0 * spread * spread)
+    safe = xp.where(small, 1.0, eta)
+    first = xp.where(small, series, (xp.where(small, 0.0, scaled) - safe) / safe / xp.where(small, 1.0, scaled))
+    correction = xp.exp(exponent) * first / xp.sqrt(2.0 * math.pi * total)
+    of_both = 0.5 * xp.erfc(xp.copysign(xp.sqrt(-exponent), -deviation)) + correction
+
+    low, high, swapped = xp.minimum(a, b), xp.maximum(a, b), xp.greater(a, b)
+    logarithm = xp.where(swapped, xp.log(x), xp.log1p(-x))
+    y = -(high + 0.5 * (low - 1.0)) * logarithm
+    low = xp.where(both, 1.0, low)
+    of_one = xp.where(swapped, xp.gammaincc(low, y), xp.gammainc(low, y))
+    return xp.where(both, of_both, of_one)
 
 
 @cache

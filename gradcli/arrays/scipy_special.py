@@ -134,6 +134,22 @@ def ive(v: Any, x: Any) -> Any:
     return np.where(far, np.where(odd, -there, there), value)
 
 
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """SciPy has nan for many large parameters."""
+    import numpy as np
+
+    from gradcli.arrays import integral_definitions, namespaces
+
+    value = _scipy("betainc")(a, b, x)
+    large = integral_definitions.is_of_large(np, a, b) & np.greater(x, 0.0) & np.less(x, 1.0)
+    if not large.any():
+        return value
+    parameters = [np.where(large, parameter, replacement) for parameter, replacement in ((a, 1.0), (b, 1.0), (x, 0.5))]
+    return np.where(
+        large, integral_definitions.betainc_of_large(namespaces.numpy_namespace(), *parameters), value
+    ).astype(value.dtype)
+
+
 def _scipy(name: str) -> Any:
     with phase("import"):
         import scipy.special

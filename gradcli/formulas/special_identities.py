@@ -130,6 +130,17 @@ def _gamma_density(algebra: Algebra, operands: Sequence[Formula], _params: Mappi
     )
 
 
+def _beta_density(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
+    a, b, x = operands
+    shape = broadcast([a.shape, b.shape])
+    beta = algebra.call(_primitive("betaln"), [a, b], {}, shape, "float64")
+    return algebra.multiply(
+        algebra.power(x, algebra.add(a, algebra.number(-1))),
+        algebra.power(algebra.add(algebra.one, algebra.negative(x)), algebra.add(b, algebra.number(-1))),
+        algebra.power(algebra.euler, algebra.negative(beta)),
+    )
+
+
 def _ive_slope(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
     v, x = operands
     shape = broadcast([v.shape, x.shape])
@@ -156,5 +167,6 @@ SPECIAL_IDENTITIES = {
     "ellipe": _by_recurrence(_first_ellipe, _next_ellipe),
     "expn": _exponential_integral,
     "gamma_density": _gamma_density,
+    "beta_density": _beta_density,
     "ive_slope": _ive_slope,
 }

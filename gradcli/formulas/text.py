@@ -366,6 +366,7 @@ LANGUAGE = Language(
         "scaled_i": of_order("text", "i0e"),
         "hurwitz_zeta": _zeta,
         "gamma_density": template("{1}**({0} - 1)*exp(-{1})/gamma({0})", TIMES),
+        "beta_density": template("{2}**({0} - 1)*(1 - {2})**({1} - 1)/beta({0}, {1})", TIMES),
         "ive_slope": template("(ive({0} - 1, {1}) + ive({0} + 1, {1}))/2 - sign({1})*ive({0}, {1})", SUM),
         "lambertw": of_branch("lambertw({})", "lambertw({}, -1)"),
         "reshape": shaped("reshape"),

@@ -10,14 +10,15 @@ from gradcli.arrays.constants import by_formula
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import divide
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import bind
-from gradcli.primitives.comparisons import less, where
+from gradcli.primitives.bind import assume, bind, constant
+from gradcli.primitives.comparisons import equal, less, logical_not, logical_or, not_equal, where
 from gradcli.primitives.elementary import cospi, sinpi
-from gradcli.primitives.exponential import exp, log, xlog1py, xlogy
+from gradcli.primitives.exponential import exp, xlog1py, xlogy
 from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.operation import Composite
+from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Primitive, not_implemented, spelled
-from gradcli.primitives.special import betaln, digamma, lgamma
+from gradcli.primitives.special import betaln, digamma, digamma_rise, lgamma
 from gradcli.primitives.surcharges import of_betainc, of_derivative
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
@@ -123,12 +124,26 @@ ellipe = _complete(
 )
 
 
+def _slope_of_power(x: Any, p: Any) -> Any:
+    """p*x**(p - 1), also where x and p are 0."""
+    return p * power(x, where(equal(p, 0), 1.0, p - 1.0))
+
+
+def _gamma_density_by_x(g: Any, y: Any, a: Any, x: Any) -> Any:
+    if assume(not_equal(constant(x), 0)):
+        return g * (y * (divide(a - 1.0, x) - 1.0))
+    at_zero = equal(x, 0)
+    base, inside = where(at_zero, x, 1.0), where(at_zero, 1.0, x)
+    rise = exp(-lgamma(a)) * _slope_of_power(base, a - 1.0) * exp(-base)
+    return g * (where(at_zero, rise, y * divide(a - 1.0, inside)) - y)
+
+
 gamma_density: Primitive = elementwise(
     "gamma_density", "a, x", "x**(a - 1)*exp(-x)/gamma(a)",
     internal=True, time=120, forward=in_precision(definitions.gamma_density),
     vjp=(
-        lambda g, y, a, x: g * (y * (log(x) - digamma(a))),
-        lambda g, y, a, x: g * (y * (divide(a - 1.0, x) - 1.0)),
+        lambda g, y, a, x: g * (xlogy(y, x) - y * digamma(a)),
+        _gamma_density_by_x,
     ),
     derivative="g*y*(log(x) - digamma(a)), g*y*((a - 1)/x - 1)",
     domain="a > 0, x > 0",
@@ -159,8 +174,34 @@ gammainc = _incomplete("gammainc", "igamma", "regularised lower incomplete gamma
 gammaincc = _incomplete("gammaincc", "igammac", "regularised upper incomplete gamma function, 1 - gammainc(a, x)", -1.0)
 
 
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    return exp(xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - betaln(a, b))
+def _beta_density_by_x(g: Any, y: Any, a: Any, b: Any, x: Any) -> Any:
+    ends = logical_or(equal(constant(x), 0), equal(constant(x), 1))
+    inside = x if assume(logical_not(ends)) else where(ends, 0.5, x)
+    slope = y * divide((a - 1.0) - (a + b - 2.0) * inside, inside * (1.0 - inside))
+    if inside is x:
+        return g * slope
+    base = where(ends, x, 0.5)
+    rest = 1.0 - base
+    rise = _slope_of_power(base, a - 1.0) * power(rest, b - 1.0)
+    fall = power(base, a - 1.0) * _slope_of_power(rest, b - 1.0)
+    return g * where(ends, exp(-betaln(a, b)) * (rise - fall), slope)
+
+
+beta_density: Primitive = elementwise(
+    "beta_density", "a, b, x", "x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)",
+    internal=True, time=250, forward=in_precision(definitions.beta_density),
+    vjp=(
+        lambda g, y, a, b, x: g * (xlogy(y, x) + y * digamma_rise(a, b)),
+        lambda g, y, a, b, x: g * (xlog1py(y, -x) + y * digamma_rise(b, a)),
+        _beta_density_by_x,
+    ),
+    derivative=(
+        "g*y*(log(x) + digamma(a + b) - digamma(a)), g*y*(log(1 - x) + digamma(a + b) - digamma(b)), "
+        "g*y*((a - 1)/x - (b - 1)/(1 - x))"
+    ),
+    domain="a > 0, b > 0, 0 < x < 1",
+    samples=((2.5, 1.5, 0.7), (2, 30.0, [0.2, 0.5]), (20.0, 30.0, [0.2, 0.5])),
+)  # fmt: skip
 
 
 betainc = elementwise(
@@ -169,7 +210,7 @@ betainc = elementwise(
     vjp=(
         not_implemented(_BY_PARAMETER.format("betainc", "a")),
         not_implemented(_BY_PARAMETER.format("betainc", "b")),
-        lambda g, _y, a, b, x: g * _beta_density(a, b, x),
+        lambda g, _y, a, b, x: g * beta_density(a, b, x),
     ),
     spelling=spelled("scipy"),
     derivative="unknown by a and b, g*x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)",
