@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import special
@@ -154,3 +156,30 @@ def test_incomplete_functions_at_their_ends(run, program, x, derivatives):
     outcome = run("eval", program, f"x={x}", "--order", len(derivatives), "--json").json
     found = [outcome["grad"]["x"], *outcome["derivatives"].values()]
     assert [float(d) for d in found] == pytest.approx(derivatives, rel=1e-14)
+
+
+@pytest.mark.parametrize(("function", "exact"), [("comb", math.comb), ("perm", math.perm)])
+def test_choices_among_whole_numbers_are_whole(run, function, exact):
+    pairs = [(34, 15), (45, 12), (100, 30), (170, 85), (26, 9), (10, 0), (7, 7), (50000, 3)]
+    for n, k in pairs:
+        found = run("eval", f"{function}({n}, {k})", "--json").json["value"]
+        assert found == pytest.approx(exact(n, k), rel=2.3e-16)
+        assert exact(n, k) > 2**53 or found == exact(n, k)
+    n, k = np.array(pairs, float).T
+    found = gradcli.compile(f"{function}(n, k)")(n=n, k=k)
+    np.testing.assert_allclose(found, [float(exact(*pair)) for pair in pairs], 2.3e-16)
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("comb(1000, 500)", 2.702882409454366e299),
+        ("comb(1000000, 50)", 3.2839240782023247e235),
+        ("comb(1000000.5, 40.2)", 9.2536730980705e192),
+        ("perm(1000000.5, 40.2)", 1.5836767309384855e241),
+        ("perm(100.5, 50.25)", 1.1546731426710183e94),
+        ("perm(8e14, 0.3256)", 71194.44351784263),
+    ],
+)
+def test_choices_among_many(run, program, value):
+    assert run("eval", program, "--json").json["value"] == pytest.approx(value, rel=2e-14)

@@ -25,6 +25,8 @@ BESSEL_FAR, BESSEL_FAR_BY_ORDER, _PHASE_TERMS, _LOST_PHASE = 25.0, 4.0, 16, 1e15
 # For orders up to 1.
 _LOW_PHASE_TERMS = 9
 _BESSEL_NODES = 16
+# What splits a float into halves.
+_SPLIT = 2.0**27 + 1.0
 # B(2k)/(2k(2k-1)), DLMF 5.11.1.
 _STIRLING_COEFFICIENTS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 
@@ -33,6 +35,18 @@ def as_arrays(xp: Any, *operands: Any) -> Sequence[Array]:
     """Operands, numbers beside arrays as arrays: of two numbers a library may know no choice and no logarithm."""
     zero = next((xp.zeros_like(o) for o in operands if type(o) not in PLAIN), 0.0)
     return [o + zero if type(o) in PLAIN else o for o in operands]
+
+
+def product_and_rest(x: Array, y: Array) -> tuple[Array, Array]:
+    """x*y, and what its rounding left out, by T. Dekker, Numerische Mathematik 18 (1971)."""
+    parts = []
+    for factor in (x, y):
+        scaled = factor * _SPLIT
+        high = scaled - (scaled - factor)
+        parts.append((high, factor - high))
+    product = x * y
+    (a, b), (c, d) = parts
+    return product, ((a * c - product) + a * d + b * c) + b * d
 
 
 def heaviside(xp: Any, x: Array, y: Any) -> Array:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from gradcli import limits
-from gradcli.arrays.definitions import STIRLING, as_arrays, cospi, stirling
+from gradcli.arrays.definitions import STIRLING, as_arrays, cospi, product_and_rest, stirling
 
 Array = Any
 
@@ -23,8 +23,8 @@ _EXP_FAR, _EXP_TERMS = 700.0, 8
 _DAWSON_FAR, _DAWSON_TERMS = 7.0, 30
 # Elliptic integrals by their Taylor series, and its number of terms.
 _ELLIPTIC_NEAR, _ELLIPTIC_TERMS = 0.5, 52
-# The terms of atanh(t)/t for t up to 1/3; and what splits a float into halves.
-_ATANH_TERMS, _SPLIT, _SCALE = 16, 134217729.0, 2.0**-40
+# The terms of atanh(t)/t for t up to 1/3; and by what large numbers are scaled so that no part of them overflows.
+_ATANH_TERMS, _SCALE = 16, 2.0**-40
 # The parameters from which on the incomplete beta function is that of a normal distribution or of a gamma distribution,
 # but for a correction.
 _BOTH_LARGE, _ONE_LARGE = 1e7, 1e30
@@ -146,25 +146,13 @@ def _log1p_rest(xp: Any, u: Array, above: Array) -> Array:
     return xp.where(near, t * (2.0 * total - v), xp.log(xp.where(near, 1.0, above)) - u)
 
 
-def _product_and_rest(x: Array, y: Array) -> tuple[Array, Array]:
-    """x*y, and what its rounding left out, by T. Dekker, Numerische Mathematik 18 (1971)."""
-    parts = []
-    for factor in (x, y):
-        scaled = factor * _SPLIT
-        high = scaled - (scaled - factor)
-        parts.append((high, factor - high))
-    product = x * y
-    (a, b), (c, d) = parts
-    return product, ((a * c - product) + a * d + b * c) + b * d
-
-
 def beta_deviation(xp: Any, a: Array, b: Array, x: Array) -> Array:
     """b*x - a*(1 - x) for large a and b: by how far x is from a/(a + b), times a + b, with all digits."""
     rest = 1.0 - x
     left_out = (1.0 - rest) - x
     # Scaled, what is split into halves does not overflow.
     a, b = a * _SCALE, b * _SCALE
-    (first, first_rest), (second, second_rest) = _product_and_rest(b, x), _product_and_rest(a, rest)
+    (first, first_rest), (second, second_rest) = product_and_rest(b, x), product_and_rest(a, rest)
     return ((first - second) + (first_rest - second_rest - a * left_out)) * (1.0 / _SCALE)
 
 

@@ -15,6 +15,8 @@ _MANY_POLES = -20.0
 _IVE_FAR, _TINY = 1e6, 1e-9
 # Here exp(x) is near its overflow.
 _EXP_IS_LARGE = 700.0
+# SciPy multiplies so many numbers.
+_FEW = 20
 # The numbers of a block, of which ten intermediate results are in the cache of a processor.
 _BLOCK = 8192
 
@@ -150,6 +152,41 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     ).astype(value.dtype)
 
 
+def binom(n: Any, k: Any) -> Any:
+    """SciPy has all digits for few k of whole numbers alone."""
+    import numpy as np
+
+    from gradcli.arrays import namespaces, special_definitions
+
+    few = np.equal(np.floor(n), n) & (np.minimum(k, np.subtract(n, k)) < _FEW)
+    found = special_definitions.binom(namespaces.numpy_namespace(), np.where(few, 1.0, n), np.where(few, 1.0, k))
+    value = np.where(few, special_definitions.nearest(np, _scipy("binom")(n, k), n, k), found)
+    return _of_whole("choices", value, n, k)
+
+
+def arrangements(n: Any, k: Any) -> Any:
+    from gradcli.arrays import namespaces, special_definitions
+
+    return _of_whole("arrangements", special_definitions.arrangements(namespaces.numpy_namespace(), n, k), n, k)
+
+
+def _of_whole(quotient: str, value: Any, n: Any, k: Any) -> Any:
+    """A number of choices, rounded once where n and k are whole and not too large."""
+    import numpy as np
+
+    from gradcli.arrays import factorial_quotients
+
+    n, k = np.broadcast_arrays(n, k)
+    whole = (
+        np.equal(np.floor(n), n) & np.equal(np.floor(k), k) & (k >= 0) & (k <= n) & (n <= factorial_quotients.HIGHEST)
+    )
+    if not whole.any():
+        return value
+    value = np.array(value)
+    value[whole] = getattr(factorial_quotients, quotient)(n[whole].astype("int64"), k[whole].astype("int64"))
+    return value
+
+
 def _scipy(name: str) -> Any:
     with phase("import"):
         import scipy.special
@@ -171,7 +208,7 @@ def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) 
     if not far.any():
         return near(x)
     value = np.array(near(np.where(far, 1.0, x)))
-    order = float(v) if np.ndim(v) == 0 else np.asarray(np.broadcast_to(v, far.shape)[far], "float64")
+    order: Any = float(v) if np.ndim(v) == 0 else np.asarray(np.broadcast_to(v, far.shape)[far], "float64")
     large = np.asarray(np.broadcast_to(size, far.shape)[far], "float64")
     there = np.empty_like(large)
     # In blocks, whose intermediate results stay in the cache.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli.arrays.definitions import betaln
+from gradcli.arrays.definitions import STIRLING, as_arrays, stirling
 
 Array = Any
 
@@ -49,23 +49,41 @@ def erfcx(xp: Any, x: Array) -> Array:
     return xp.where(far, 2.0 / math.sqrt(math.pi) * quotient, small)
 
 
-def _nearest(xp: Any, value: Array, n: Array, k: Array) -> Array:
-    """A whole number where n and k are whole, and it is one that has all its digits."""
+def nearest(xp: Any, value: Array, n: Array, k: Array) -> Array:
+    """A whole number where n and k are whole, and floats have parts of it."""
     whole = xp.logical_and(xp.equal(n, xp.floor(n)), xp.equal(k, xp.floor(k)))
-    return xp.where(xp.logical_and(whole, xp.less(value, 2.0**40)), xp.round(value), value)
+    return xp.where(xp.logical_and(whole, xp.less(value, 2.0**53)), xp.round(value), value)
 
 
 def binom(xp: Any, n: Array, k: Array) -> Array:
-    """n!/(k!*(n - k)!) for 0 <= k <= n."""
-    return _nearest(xp, xp.exp(-betaln(xp, n - k + 1.0, k + 1.0)) / (n + 1.0), n, k)
+    """n!/(k!*(n - k)!) for 0 <= k <= n: by Stirling's formula, DLMF 5.11.1, in powers, where k or n - k is large."""
+    n, k = as_arrays(xp, n, k)
+    low, high = xp.minimum(k, n - k), xp.maximum(k, n - k)
+    one, both = (xp.greater_equal(smaller, STIRLING) for smaller in (high, low))
+    s, t = xp.where(both, low, STIRLING), xp.where(one, high, STIRLING)
+    of_both = xp.pow((s + t) / s, s) * xp.sqrt((0.5 / math.pi) * (s + t) / s / t)
+    of_both = of_both * xp.exp(t * xp.log1p(s / t) + (stirling(s + t) - stirling(s) - stirling(t)))
+    u = xp.where(both, 1.0, low)
+    rise = (t + 0.5) * xp.log1p(u / t) - u + (stirling(t + u) - stirling(t))
+    of_one = xp.pow(t + u, u) * xp.exp(rise) / xp.gamma(u + 1.0)
+    few = xp.where(one, 1.0, high)
+    plain = xp.gamma(few + u + 1.0) / (xp.gamma(few + 1.0) * xp.gamma(u + 1.0))
+    return nearest(xp, xp.where(both, of_both, xp.where(one, of_one, plain)), n, k)
 
 
-def poch(xp: Any, n: Array, k: Array) -> Array:
-    """gamma(n + k)/gamma(n) for n > 0 and k >= 0."""
-    some = xp.greater(k, 0.0)
-    safe = xp.where(some, k, 1.0)
-    value = xp.exp(xp.lgamma(safe) - betaln(xp, n, safe))
-    return _nearest(xp, xp.where(some, value, k + 1.0), n, k)
+def arrangements(xp: Any, n: Array, k: Array) -> Array:
+    """n!/(n - k)! for 0 <= k <= n: by Stirling's formula from 10 on, with (n - k)! as a part of (n - k + 10)! below."""
+    n, k = as_arrays(xp, n, k)
+    rest = n - k
+    few, low = xp.less(n, STIRLING), xp.less(rest, STIRLING)
+    plain = xp.gamma(xp.where(few, n, 1.0) + 1.0) / xp.gamma(xp.where(few, rest, 1.0) + 1.0)
+    s, t = xp.where(few, STIRLING, n), xp.where(few, STIRLING, xp.where(low, rest + STIRLING, rest))
+    u = xp.where(few, 0.0, xp.where(low, k - STIRLING, k))
+    half = xp.pow(s, 0.5 * u)
+    value = half * xp.exp((t + 0.5) * xp.log1p(u / t) - u + (stirling(s) - stirling(t))) * half
+    for i in range(1, int(STIRLING) + 1):
+        value = value * xp.where(low, rest + float(i), 1.0)
+    return nearest(xp, xp.where(few, plain, value), n, k)
 
 
 def within(xp: Any, function: Any, n: Array, k: Array) -> Array:

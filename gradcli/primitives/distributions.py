@@ -29,6 +29,7 @@ _minus_sqrt_half, _sqrt_2_over_pi = by_formula(lambda m: -m.sqrt(0.5)), by_formu
 _over_sqrt_2_pi, _log_pi = by_formula(lambda m: 1.0 / m.sqrt(2.0 * m.pi)), by_formula(lambda m: m.log(m.pi))
 
 spellings.declare("binom", Spelling({"scipy": "binom"}, elementwise=True, fallback=definitions.binom))
+spellings.declare("arrangements", Spelling({"scipy": "poch"}, elementwise=True, fallback=definitions.arrangements))
 
 factorial = Composite(
     "factorial", "x", "gamma(x + 1)", lambda x: gamma(add(x, 1.0)),
@@ -133,7 +134,7 @@ comb = elementwise(
 perm = elementwise(
     "perm", "N, k", "the number of arrangements of k among N: N!/(N - k)!",
     time=10,
-    forward=lambda xp, n, k: definitions.within(xp, lambda n, k: definitions.poch(xp, n - k + 1.0, k), n, k),
+    forward=lambda xp, n, k: definitions.within(xp, xp.arrangements, n, k),
     vjp=(
         lambda g, y, n, k: g * (y * _rise_by_n(n, k)),
         lambda g, y, n, k: g * (y * _perm_by_k(n, k)),
