@@ -183,3 +183,30 @@ def test_choices_among_whole_numbers_are_whole(run, function, exact):
 )
 def test_choices_among_many(run, program, value):
     assert run("eval", program, "--json").json["value"] == pytest.approx(value, rel=2e-14)
+
+
+@pytest.mark.parametrize(
+    ("program", "values", "value", "slopes"),
+    [
+        ("zeta(s, q)", {"s": 0.5, "q": 2}, -2.460354508809587, {"s": -3.9226461392091516, "q": -0.8061876743427442}),
+        ("zeta(s, q)", {"s": -1.5, "q": 3.2}, -4.688677555887902, {"q": -4.4175899690303714}),
+        ("zeta(s, q)", {"s": -7, "q": 2.1535534837056654}, -2.71573671918621, {"q": -16.51565643635037}),
+        ("zeta(s, q)", {"s": -40.3, "q": 100}, -7.782226285457075e80, {}),
+        ("zeta(s, q)", {"s": 0, "q": 0.25}, 0.25, {"q": -1.0}),
+        ("zeta(x, 1)", {"x": 1e15}, 1.0, {"x": 0.0}),
+        ("zeta(x, q)", {"x": np.nan, "q": -np.inf}, np.nan, {}),
+        ("rgamma(x)", {"x": -3}, 0.0, {"x": -6.0}),
+        ("rgamma(x)", {"x": 150.5}, 2.1454289173407215e-262, {"x": -1.0749965827187751e-261}),
+        ("rgamma(x)", {"x": 1e4}, 0.0, {"x": 0.0}),
+        ("xlogy(0, y)", {"y": 0}, 0.0, {"y": 0.0}),
+        ("xlogy(x, y)", {"x": 0, "y": 0}, 0.0, {"x": 0.0, "y": 0.0}),
+        ("xlog1py(0, y)", {"y": -1}, 0.0, {"y": 0.0}),
+        ("sum(xlogy([0, 1], p))", {"p": [0, 1]}, 0.0, {"p": [0.0, 1.0]}),
+        ("sum(rel_entr([0, 1], q))", {"q": [0, 1]}, 0.0, {"q": [0.0, -1.0]}),
+    ],
+)
+def test_values_and_slopes_at_edges_and_far_out(run, program, values, value, slopes):
+    outcome = run("eval", program, *(f"{name}={number}" for name, number in values.items()), "--json").json
+    assert float(outcome["value"]) == pytest.approx(value, rel=5e-14, nan_ok=True)
+    for name, slope in slopes.items():
+        assert outcome["grad"][name] == pytest.approx(slope, rel=2e-13)

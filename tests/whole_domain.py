@@ -119,8 +119,7 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     **dict.fromkeys(("i0e", "i1e"), tuple((x,) for (x,) in NONZERO if abs(x) < 1e6)),
     **dict.fromkeys(("y0", "y1", "jv"), _of_one(*(x for x in _MAGNITUDES if 1e-100 < x < 26))),
     **dict.fromkeys(("yv", "iv", "ive"), _of_one(*(x for x in _MAGNITUDES if 1e-30 < x < 26))),
-    # Beyond, the square of gamma(x) overflows, and the derivative is 0.
-    "rgamma": _of_one(*(x for x in _MAGNITUDES if x < 90)),
+    "rgamma": _of_one(*(x for x in _MAGNITUDES if x < 1e5)),
     "gammasgn": tuple((x,) for (x,) in STEPS if x > 0 or x != math.floor(x)),
     **dict.fromkeys(("k0", "k1"), _of_one(*(x for x in _MAGNITUDES if 1e-100 < x < 800))),
     "k0e": _of_one(*(x for x in _MAGNITUDES if 1e-100 < x < 1e6)),

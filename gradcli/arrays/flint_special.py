@@ -115,6 +115,9 @@ _gamma = analytic(_mirrored_gamma, above=INFINITY)
 _to_the_right = analytic(arb.lgamma, above=INFINITY)
 
 
+rgamma = analytic(arb.rgamma, zero=ZERO, above=ZERO)
+
+
 def lgamma(x: Number) -> Number:
     n = whole(x)
     if n is not None and n <= 0:
@@ -304,7 +307,7 @@ def hurwitz_zeta(x: Number, q: Number, *, n: int) -> Number:
         return UNDEFINED
     if is_at(x, ONE):
         return INFINITY
-    if n == 0 and less(x, ONE):
+    if n == 0 and less(x, ONE) and not compared(q, ZERO) > 0:
         return UNDEFINED
     poles = whole(q)
     if poles is not None and poles <= 0:

@@ -30,6 +30,8 @@ _ATANH_TERMS, _SCALE = 16, 2.0**-40
 _BOTH_LARGE, _ONE_LARGE = 1e7, 1e30
 # The terms of zeta that are added before Euler-Maclaurin's formula, and the terms of that.
 _ZETA_FIRST, _ZETA_TERMS = 12, 13
+# The powers down to which that does not cancel in derivatives, and from which on it is 0; and the terms of the Taylor series in q.
+_LOWEST_POWER, _HIGHEST_POWER, _TAYLOR_TERMS = -1.0, 1000.0, 64
 # What a power of the logarithms takes there, in eighths of steps.
 _ZETA_POWER = 48
 # Steps of Newton's method for lambertw, and where its series about the branch point has all digits.
@@ -253,9 +255,37 @@ def hurwitz(xp: Any, x: Array, q: Array, n: int) -> Array:
     """The sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …, for x != 1, q > 0: (-1)**n times the nth derivative of zeta by x.
 
     The first terms, and Euler and Maclaurin's formula for the others, DLMF 25.11.5, differentiated term by term: those
-    derivatives by t are t**(-x - m) times polynomials in log(t).
+    derivatives by t are t**(-x - m) times polynomials in log(t). Its parts cancel for x far below 0: there is nan.
     """
-    return _euler_maclaurin(xp, x, q, n) if n else xp.hurwitz_zeta(x, q)
+    if not n:
+        return xp.hurwitz_zeta(x, q)
+    return xp.where(xp.less(x + 0.0 * q, _LOWEST_POWER), math.nan, _euler_maclaurin(xp, x, q, n))
+
+
+def continued_hurwitz(xp: Any, x: Array, q: Array) -> Array:
+    """The continuation of the sum of (k + q)**-x to x < 1, for q > 0; nan where neither of the following has its digits.
+
+    By Euler and Maclaurin's formula, which cancels for x < 0, unless q is large. There by the Taylor series in q about 1,
+    DLMF 25.11.10, brought to q from 1/2 to 3/2 by the first terms.
+    """
+    large, above = xp.greater(q, float(_ZETA_FIRST)), xp.greater_equal(x, 0.0)
+    far = xp.logical_and(large, xp.greater(q, -x))
+    value = _euler_maclaurin(xp, xp.where(above, x, 0.5), q, 0)
+    value = xp.where(far, _euler_maclaurin(xp, xp.where(far, x, 0.5), xp.where(far, q, 15.0), 0, first=0), value)
+    steps = xp.where(large, 0.0, xp.floor(q + 0.5) - 1.0)
+    near = xp.where(large, 1.0, q - steps)
+    # At its pole zeta has the factor 0, and both together the product of the other factors.
+    total, factor, others, move = 0.0 * (x + near), 1.0 + 0.0 * (x + near), 0.0 * x, 1.0 - near
+    for k in range(_TAYLOR_TERMS):
+        power = x + float(k)
+        pole = xp.equal(power, 1.0)
+        total = total + xp.where(pole, others, factor * xp.riemann_zeta(xp.where(pole, 2.0, power)))
+        others = factor * move / (k + 1.0)
+        factor = others * power
+    for k in range(_ZETA_FIRST):
+        total = total - xp.where(xp.less(float(k), steps), xp.pow(near + float(k), -x), 0.0)
+    total = total + xp.where(xp.less(steps, 0.0), xp.pow(q, -x), 0.0)
+    return xp.where(xp.logical_or(above, far), value, xp.where(large, math.nan, total))
 
 
 def riemann(xp: Any, x: Array) -> Array:
@@ -267,14 +297,16 @@ def riemann(xp: Any, x: Array) -> Array:
     return xp.where(low, scale * value, value)
 
 
-def _euler_maclaurin(xp: Any, x: Any, q: Any, n: int) -> Array:
+def _euler_maclaurin(xp: Any, x: Any, q: Any, n: int, first: int = _ZETA_FIRST) -> Array:
     x, q = as_arrays(xp, x, q)
     total = 0.0 * (x + q)
     limits.charge_steps(_ZETA_POWER * n)
-    for k in range(_ZETA_FIRST):
+    for k in range(first):
         logarithm = xp.log(q + float(k))
         total = total + _whole_power(logarithm, n) * xp.exp(-x * logarithm)
-    t = q + float(_ZETA_FIRST)
+    t = q + float(first)
+    # Beyond, all that follows is 0, and its factors would be infinite.
+    x = xp.minimum(x, _HIGHEST_POWER)
     logarithm = xp.log(t)
     there = xp.exp(-x * logarithm)
     inverse = xp.divide(1.0, x - 1.0)

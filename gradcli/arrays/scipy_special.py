@@ -152,6 +152,27 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     ).astype(value.dtype)
 
 
+def hurwitz_zeta(x: Any, q: Any) -> Any:
+    """SciPy has nan for x < 1, and the sum to which it falls for q = -inf whatever x is."""
+    import numpy as np
+
+    from gradcli.arrays import integral_definitions, namespaces
+
+    value = np.where(np.isnan(x) | np.isnan(q), np.nan, _scipy("zeta")(x, q))
+    low = np.less(x, 1.0) & np.greater(x, -np.inf) & np.greater(q, 0.0) & np.less(q, np.inf)
+    if not low.any():
+        return value
+    continued = integral_definitions.continued_hurwitz
+    return np.where(low, continued(namespaces.numpy_namespace(), np.where(low, x, 0.5), np.where(low, q, 1.0)), value)
+
+
+def rgamma(x: Any) -> Any:
+    """SciPy has 0 at -inf, where the function has no limit."""
+    import numpy as np
+
+    return np.where(np.isneginf(x), np.nan, _scipy("rgamma")(x))
+
+
 def binom(n: Any, k: Any) -> Any:
     """SciPy has all digits for few k of whole numbers alone."""
     import numpy as np

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli.arrays.definitions import STIRLING, as_arrays, stirling
+from gradcli.arrays.definitions import STIRLING, as_arrays, sinpi, stirling
 
 Array = Any
 
@@ -47,6 +47,13 @@ def erfcx(xp: Any, x: Array) -> Array:
     for k in range(_FRACTION_STEPS, -1, -1):
         quotient = 0.5 / (large + (k + 1) * quotient)
     return xp.where(far, 2.0 / math.sqrt(math.pi) * quotient, small)
+
+
+def rgamma(xp: Any, x: Array) -> Array:
+    """1/gamma(x), on the left by the mirror image, DLMF 5.5.3, which has the zeros."""
+    left = xp.less(x, 0.5)
+    mirrored = sinpi(xp, xp.where(left, x, 0.0)) * xp.gamma(xp.where(left, 1.0 - x, 1.0)) * (1.0 / math.pi)
+    return xp.where(left, mirrored, 1.0 / xp.gamma(xp.where(left, 1.0, x)))
 
 
 def nearest(xp: Any, value: Array, n: Array, k: Array) -> Array:

@@ -14,8 +14,8 @@ from gradcli.primitives.arithmetic import add, divide, floor, multiply, subtract
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.comparisons import equal, greater, greater_equal, less, logical_and, where
-from gradcli.primitives.elementary import sinpi
-from gradcli.primitives.exponential import exp, log
+from gradcli.primitives.elementary import cospi, sinpi
+from gradcli.primitives.exponential import exp, log, share_of_zero
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, spelled
@@ -39,19 +39,21 @@ factorial = Composite(
 )  # fmt: skip
 
 
-def _reciprocal_gamma(x: Any) -> Any:
-    # On the left the mirror image, which has the zeros and their slopes.
+def _reciprocal_gamma_rule(g: Any, y: Any, x: Any) -> Any:
+    # On the left that of the mirror image, DLMF 5.5.3, which has the zeros and their slopes.
     left = less(x, 0.5)
     mirrored, right = where(left, x, 0.0), where(left, 1.0, x)
-    return where(
-        left,
-        multiply(sinpi(mirrored), divide(gamma(subtract(1.0, mirrored)), constants.pi())),
-        divide(1.0, gamma(right)),
-    )
+    rest = subtract(1.0, mirrored)
+    slope = cospi(mirrored) - divide(sinpi(mirrored), constants.pi()) * digamma(rest)
+    return g * where(left, gamma(rest) * slope, -y * digamma(right))
 
 
-rgamma = Composite(
-    "rgamma", "x", "1/gamma(x), 0 at the whole numbers <= 0", _reciprocal_gamma,
+rgamma = elementwise(
+    "rgamma", "x", "1/gamma(x), 0 at the whole numbers <= 0",
+    time=3,
+    fallback=definitions.rgamma,
+    vjp=(_reciprocal_gamma_rule,),
+    spelling=spelled("scipy"),
     derivative="-g*digamma(x)/gamma(x)",
     samples=(0.7, [0.4, 2.5], [-1.3, -2.0]),
 )  # fmt: skip
@@ -228,7 +230,7 @@ rel_entr = elementwise(
     fallback=definitions.rel_entr,
     vjp=(
         lambda g, _y, a, b: g * (1.0 + (log(a) - log(b))),
-        lambda g, _y, a, b: g * -divide(a, b),
+        lambda g, _y, a, b: g * -share_of_zero(a, b),
     ),
     piecewise=True,
     spelling=spelled("scipy"),

@@ -9,7 +9,7 @@ from gradcli.arrays import definitions
 from gradcli.arrays.constants import by_formula, is_exact, log_2
 from gradcli.primitives.arithmetic import absolute, divide, multiply, negative, sign, subtract
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_and, logical_not, where
+from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_and, logical_not, not_equal, where
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, spelled
@@ -170,6 +170,14 @@ logit = Composite(
 )  # fmt: skip
 
 
+def share_of_zero(a: Any, b: Any) -> Any:
+    """a/b, and 0 where both are 0: there what it is the derivative of is 0 for all b."""
+    if assume(not_equal(constant(b), 0)):
+        return divide(a, b)
+    nothing = logical_and(equal(a, 0), equal(b, 0))
+    return where(nothing, 0.0, divide(a, where(nothing, 1.0, b)))
+
+
 xlogy = elementwise(
     "xlogy", "x, y", "x*log(y), 0 where x is 0",
     subject="special",
@@ -178,12 +186,12 @@ xlogy = elementwise(
     ),
     vjp=(
         lambda g, _y, a, b: g * log(where(logical_and(equal(a, 0), less_equal(b, 0)), 1.0, b)),
-        lambda g, _y, a, b: g * divide(a, b),
+        lambda g, _y, a, b: g * share_of_zero(a, b),
     ),
     spelling=spelled("scipy"),
     derivative="g*log(y), g*x/y; by x it is 0 where x = 0 and y <= 0",
     domain="y > 0",
-    edges=("0 where x = 0, also at y <= 0; there the derivative by x is 0",),
+    edges=("0 where x = 0, also at y <= 0; there the derivatives are 0",),
     samples=_POSITIVE_PAIRS,
 )  # fmt: skip
 
@@ -195,11 +203,11 @@ xlog1py = elementwise(
     ),
     vjp=(
         lambda g, _y, a, b: g * log1p(where(logical_and(equal(a, 0), less_equal(b, -1)), 0.0, b)),
-        lambda g, _y, a, b: g * divide(a, 1.0 + b),
+        lambda g, _y, a, b: g * share_of_zero(a, 1.0 + b),
     ),
     spelling=spelled("scipy"),
     derivative="g*log(1 + y), g*x/(1 + y); by x it is 0 where x = 0 and y <= -1",
     domain="y > -1",
-    edges=("0 where x = 0, also at y <= -1; there the derivative by x is 0",),
+    edges=("0 where x = 0, also at y <= -1; there the derivatives are 0",),
     samples=_POSITIVE_PAIRS,
 )  # fmt: skip

@@ -220,7 +220,7 @@ betainc = elementwise(
 )  # fmt: skip
 
 hurwitz_zeta: Primitive = elementwise(
-    "hurwitz_zeta", "x, q", "the sum of (k + q)**-x over k = 0, 1, …",
+    "hurwitz_zeta", "x, q", "the sum of (k + q)**-x over k = 0, 1, …, and its continuation to x < 1",
     internal="zeta", time=60, surcharge=of_derivative(150),
     forward=in_precision(definitions.hurwitz),
     vjp=(
@@ -230,14 +230,19 @@ hurwitz_zeta: Primitive = elementwise(
     prepare=_value,
     spelling=spelled(scipy="zeta", jax="zeta", torch="zeta", latex="zeta"),
     derivative="-g*sum(log(k + q)*(k + q)**-x), -g*x*zeta(x + 1, q)",
-    domain="x > 1, q > 0",
+    domain="x != 1, q > 0",
     samples=((2.5, 0.7), ([1.5, 4.0], [0.4, 2.5])),
 )  # fmt: skip
 
 
 def _zeta_by_q(x: Any, q: Any, n: int) -> Any:
     """The derivative by q of the sum of log(k + q)**n*(k + q)**-x."""
-    slope = -1.0 * x * bind(hurwitz_zeta, (x + 1.0, q), {"n": n})
+    if n or assume(not_equal(constant(x), 0)):
+        slope = -1.0 * x * bind(hurwitz_zeta, (x + 1.0, q), {"n": n})
+    else:
+        # The sum is 1/x there, but for what x takes to 0.
+        pole = equal(x, 0)
+        slope = where(pole, -1.0, -1.0 * x * bind(hurwitz_zeta, (where(pole, 1.0, x) + 1.0, q), {"n": n}))
     return slope + float(n) * bind(hurwitz_zeta, (x + 1.0, q), {"n": n - 1}) if n else slope
 
 
@@ -279,10 +284,10 @@ def _zeta(x: Any, q: Any = None, n: Any = 0) -> Any:
 
 zeta = Composite(
     "zeta", "x, q=None, n=0",
-    "Riemann's zeta function; with q the sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …",
+    "Riemann's zeta function; with q the sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …, and its continuation to x < 1",
     _zeta,
     derivative="-g*sum(log(k + q)*(k + q)**-x), -g*x*zeta(x + 1, q)",
-    domain="x > 1, q > 0; without q x != 1",
+    domain="x != 1, q > 0",
     samples=(2.5, ([1.5, 4.0], [0.4, 2.5])),
 )  # fmt: skip
 
