@@ -520,3 +520,16 @@ def test_a_whole_number_that_is_chosen_beside_a_float_is_differentiated_as_one(c
     value, gradients = program.value_and_grad({"x": 0.5, "q": 0.5})
     assert value == program(x=0.5, q=0.5) == 0.25
     assert gradients["x"] == 1.0
+
+
+@pytest.mark.parametrize("program", ["logdet(A)", "slogdet(A)[1]"])
+def test_the_logarithm_of_the_determinant_of_a_singular_matrix(run, program):
+    outcome = run("eval", program, "A=[[1, 2], [2, 4]]", "--json")
+    assert outcome.status == 0
+    assert outcome.json["value"] == "-Infinity"
+    assert outcome.json["grad"]["A"] == [["Infinity", "-Infinity"], ["-Infinity", "Infinity"]]
+
+
+def test_a_singular_matrix_beside_a_regular_one_has_its_own_logarithm(run):
+    found = run("eval", "sum(logdet(A))", "A=[[[1, 2], [2, 4]], [[2, 0], [0, 1]]]", "--json").json["grad"]["A"]
+    assert found == [[["Infinity", "-Infinity"], ["-Infinity", "Infinity"]], [[0.5, 0.0], [0.0, 1.0]]]

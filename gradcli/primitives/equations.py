@@ -17,12 +17,12 @@ from gradcli.primitives.conversions import reshape
 from gradcli.primitives.decompositions import pinv, svdvals
 from gradcli.primitives.indexing import index, scatter
 from gradcli.primitives.linear import einsum, matmul
-from gradcli.primitives.matrices import cubic, inv, solve, square_matrix
+from gradcli.primitives.matrices import cubic, from_gradient, log_determinant_rule, solve, square_matrix
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import power, square
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import max_, min_, sum_
-from gradcli.primitives.series import Coefficients, integrated, locally_constant
+from gradcli.primitives.series import locally_constant
 from gradcli.primitives.shape import expand_dims, flip, matrix_transpose, moveaxis, sequence, stack, tril, triu
 from gradcli.primitives.statistics import norm
 
@@ -79,8 +79,8 @@ log_magnitude = Primitive(
     "log_magnitude", "A", "log(abs(det(A))), without overflow",
     internal="slogdet",
     forward=lambda xp, x: xp.linalg.slogdet(x)[1],
-    vjp=(lambda g, _y, x: reshape(g, (*arrays.shape(g), 1, 1)) * matrix_transpose(inv(x)),),
-    jet=lambda primitive, y, x: _traced_series(primitive, y, x),
+    vjp=(log_determinant_rule,),
+    jet=from_gradient,
     prepare=square_matrix("slogdet"),
     elements=cubic(call=1600),
     batch=batching.trailing,
@@ -88,12 +88,6 @@ log_magnitude = Primitive(
     domain="det(A) != 0",
     samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 1.0]],)),
 )  # fmt: skip
-
-
-def _traced_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """The derivative of the logarithm of a determinant is the trace of inv(A)@A'."""
-    (inner,) = y.inside_rule(primitive, (x,), {})
-    yield from integrated(y, sum_(matrix_transpose(inv(inner)) * x.derivative(), (-2, -1)))
 
 
 determinant_sign = Primitive(

@@ -15,10 +15,20 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import absolute, add, minus, multiply, negative, ones_like, subtract
+from gradcli.primitives.arithmetic import (
+    absolute,
+    add,
+    divide,
+    minus,
+    multiply,
+    negative,
+    ones_like,
+    subtract,
+    zeros_like,
+)
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
-from gradcli.primitives.comparisons import greater_equal, has_all_digits, logical_and
+from gradcli.primitives.comparisons import equal, greater_equal, has_all_digits, logical_and, nowhere, where
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.elements import largest_operand, work
 from gradcli.primitives.indexing import index
@@ -121,7 +131,19 @@ def _cofactors(x: Any, determinant: Any) -> Any:
     return multiply(det(_minors(x)), signs)
 
 
-def _from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+def log_determinant_rule(g: Any, y: Any, x: Any) -> Any:
+    """The cotangent of a matrix from that of the logarithm of the magnitude of its determinant: where that is -inf, the
+    cofactors over 0."""
+    singular = equal(constant(y), -math.inf)
+    if nowhere(singular):
+        return _per_matrix(g) * matrix_transpose(inv(x))
+    singular = _per_matrix(singular)
+    inverse = inv(where(singular, arrays.numpy_namespace().eye(arrays.shape(x)[-1]), x))
+    infinite = divide(_cofactors(x, zeros_like(y)), _per_matrix(det(x)))
+    return _per_matrix(g) * where(singular, infinite, matrix_transpose(inverse))
+
+
+def from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     """One number a matrix: its derivative is the product with the gradient, which the vjp rule makes of ones."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     gradient = primitive.rule(0)(ones_like(y.inner), y, inner)
@@ -132,7 +154,7 @@ det: Primitive = Primitive(
     "det", "A", "determinant",
     forward=lambda xp, x: xp.linalg.det(x),
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
-    jet=_from_gradient,
+    jet=from_gradient,
     prepare=square_matrix("det"),
     elements=cubic(call=1600),
     batch=batching.trailing,
@@ -151,8 +173,8 @@ def _logdet(xp: Any, x: Any) -> Any:
 logdet: Primitive = Primitive(
     "logdet", "A", "log(det(A)), without overflow; nan where det(A) < 0",
     forward=_logdet,
-    vjp=(lambda g, _y, x: _per_matrix(g) * matrix_transpose(inv(x)),),
-    jet=_from_gradient,
+    vjp=(log_determinant_rule,),
+    jet=from_gradient,
     prepare=square_matrix("logdet"),
     elements=cubic(call=1600),
     batch=batching.trailing,
