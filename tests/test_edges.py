@@ -533,3 +533,20 @@ def test_the_logarithm_of_the_determinant_of_a_singular_matrix(run, program):
 def test_a_singular_matrix_beside_a_regular_one_has_its_own_logarithm(run):
     found = run("eval", "sum(logdet(A))", "A=[[[1, 2], [2, 4]], [[2, 0], [0, 1]]]", "--json").json["grad"]["A"]
     assert found == [[["Infinity", "-Infinity"], ["-Infinity", "Infinity"]], [[0.5, 0.0], [0.0, 1.0]]]
+
+
+@pytest.mark.parametrize(
+    ("program", "x", "expected"),
+    [
+        ("stack([x**2, x*log(-1)])", 3.0, [6.0, NAN]),
+        ("x*log(x)", [1.0, -1.0], [[1.0, 0.0], [0.0, NAN]]),
+        ("stack([x[0]**2, x[0]*log(x[1]), x[0]*x[1]])", [1.0, -1.0], [[2.0, 0.0], [NAN, -1.0], [-1.0, 1.0]]),
+        ("stack([sum(x), sum(x*log(x))])", [1.0, 0.5, -1.0], [[1.0, 1.0, 1.0], [1.0, 1 - math.log(2), NAN]]),
+    ],
+)
+def test_a_row_of_a_jacobian_keeps_out_what_other_rows_are_made_of(run, program, x, expected):
+    found = run("eval", program, f"x={x}", "--jacobian", "--json").json["jacobian"]["x"]
+    np.testing.assert_allclose(np.array(found, float), expected)
+    compiled = gradcli.compile(program)
+    for _ in range(3):
+        np.testing.assert_allclose(compiled.jacobian({"x": x})["x"], expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from gradcli import arrays
@@ -14,9 +15,16 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.readings import rows_of
 from gradcli.errors import LimitError, NotBatchableError
 from gradcli.kinds import batch
+from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.axes import MOST_AXES
-from gradcli.primitives.bind import constant
+from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.comparisons import equal
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.indexing import index
 from gradcli.primitives.shape import concat, stack
+
+# So many gradients with a nan are computed anew, each by itself, of a value with so many elements.
+_MOST_ROWS, _MOST_ELEMENTS = 256, 4096
 
 
 def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_graph: bool) -> tuple[Any, ...]:
@@ -26,13 +34,15 @@ def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_gra
     the way that cannot take them: a user's Function, a hook, a condition on their numbers.
     """
     # What differentiates along directions may hold batches of its own.
-    at_once = 0 if batch.nestings(value.inner) else _rows_at_once(value, leaves)
+    nested = batch.nestings(value.inner)
+    at_once = 0 if nested else _rows_at_once(value, leaves)
+    found = None
     if at_once:
-        try:
-            return _in_batches(value, leaves, create_graph, at_once)
-        except NotBatchableError:
-            pass
-    return _one_by_one(value, leaves, create_graph)
+        with suppress(NotBatchableError):
+            found = _in_batches(value, leaves, create_graph, at_once)
+    if found is None:
+        found = _one_by_one(value, leaves, create_graph)
+    return found if nested else _each_by_itself(value, leaves, found, create_graph)
 
 
 def _in_batches(value: Tensor, leaves: Sequence[Tensor], create_graph: bool, at_once: int) -> tuple[Any, ...]:
@@ -51,6 +61,32 @@ def _one_by_one(value: Tensor, leaves: Sequence[Tensor], create_graph: bool) -> 
     rows = (arrays.beside(units(value, i, i + 1)[0], value.inner) for i in range(value.size))
     parts = [_gradients(value, leaves, row, create_graph) for row in rows]
     return tuple(_joined(stack, of_leaf) for of_leaf in zip(*parts))
+
+
+def _each_by_itself(value: Tensor, leaves: Sequence[Tensor], found: Any, create_graph: bool) -> tuple[Any, ...]:
+    """The gradients, those with a nan anew: of an element that is taken by itself, what the others are made of is not
+    reached, where 0 times an infinite or undefined derivative is nan."""
+    if all(f is None or assume(equal(constant(f), constant(f))) for f in found):
+        return tuple(found)
+    rows = [i for i in range(value.size) if not _is_defined(found, i)]
+    if len(rows) > _MOST_ROWS or value.size > _MOST_ELEMENTS:
+        return tuple(found)
+    flat, parts = (
+        reshape(value, (value.size,)),
+        [[None if f is None else index(f, i) for i in range(value.size)] for f in found],
+    )
+    for i in rows:
+        gradients = grad([index(flat, i)], leaves, create_graph=create_graph, retain_graph=True, allow_unused=True)
+        for part, gradient in zip(parts, gradients):
+            if part[i] is not None:
+                part[i] = zeros_like(part[i]) if gradient is None else gradient
+    return tuple(None if f is None else stack(part) for f, part in zip(found, parts))
+
+
+def _is_defined(found: Sequence[Any], i: int) -> bool:
+    """Whether row i has no nan."""
+    rows = [constant(index(f, i)) for f in found if f is not None]
+    return all(assume(equal(row, row)) for row in rows)
 
 
 def _gradients(value: Tensor, leaves: Sequence[Tensor], cotangent: Any, create_graph: bool) -> tuple[Any, ...]:
