@@ -225,6 +225,36 @@ def test_unicode_names(run):
 
 
 class TestWarnings:
+    @pytest.mark.parametrize(
+        ("program", "words", "start"),
+        [
+            ("sqrt(a**2 + b**2 - 2*a*b*cos(t))", ["a=1", "b=1", "t=1e-9"], "the derivative of 'sqrt' is inf for operand 0.0"),
+            ("log(a**2 + b**2 - 2*a*b*cos(t))", ["a=1", "b=1", "t=1e-9"], "'log' gives -inf for operand 0.0"),
+            ("1/(cos(k)**2 + sin(k)**2 - 1)", ["k=0.3"], "'divide' gives inf for operands 1.0 and 0.0"),
+            ("sum(log(x*(1/x) - 1))", ["x=[3,49]"], "'log' gives -inf at [0] for operand 0.0"),
+            ("acos(x/sqrt(x*x))", ["x=0.3"], "the derivative of 'acos' is -inf for operand 1.0"),
+        ],
+    )  # fmt: skip
+    def test_what_is_0_by_rounding_is_no_singularity(self, run, program, words, start):
+        (warning,) = run("eval", program, *words, "--json").json["warnings"]
+        assert warning["code"] == "nonfinite"
+        assert warning["message"].startswith(f"digits are lost by rounding: {start}")
+        assert warning["message"].endswith("; --digits gives more")
+
+    @pytest.mark.parametrize(
+        ("program", "words"),
+        [
+            ("log(2 - 2*cos(k))", ["k=0"]),
+            ("1/(x - y)", ["x=0.1", "y=0.1"]),
+            ("acos(2*x)", ["x=0.5"]),
+            ("(x > 1)/x", ["x=0"]),
+            ("exp(x)*1e308", ["x=3.3"]),
+        ],
+    )
+    def test_what_is_singular_is_not_said_to_be_rounding(self, run, program, words):
+        (warning,) = run("eval", program, *words, "--json").json["warnings"]
+        assert "rounding" not in warning["message"]
+
     def test_nonfinite_forward(self, run):
         outcome = run("eval", "y = 2*x; log(y)", "x=0")
         assert outcome.status == 0

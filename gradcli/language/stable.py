@@ -6,26 +6,35 @@ What the forms are is in `gradcli.language.stable_forms`; here they are found in
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.errors import Span
 from gradcli.language.euler import exponentials
-from gradcli.language.stable_forms import RULES_BY_ROOT, StableForm
+from gradcli.language.stable_forms import OF_STABLE_SUMS, RULES_BY_ROOT, StableForm
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
 from gradcli.primitives.signature import rename
 
 _OF_EULER = StableForm("e**x", "exp(x)", "e is Euler's number")
 _COMMUTATIVE = ("+", "*")
+# A term of a sum with more factors is read as it stands.
+_MOST_FACTORS = 8
 # Numbers and arguments in patterns.
 _NUMBERS = (1.0, 2.0)
+# Whole numbers below it are floats.
+_WHOLE = 2.0**53
 _MOST_ARGUMENTS = 2
 # The module that functions in stable forms are said to be of.
 MODULE = "gradcli"
 
+# The name of a common factor in a stable form.
+_FACTOR = "c"
+# A function in a pattern.
+_CALLED = re.compile(r"\w+(?=\()")
 # A name of a pattern, which may be an argument by itself.
 _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
 
@@ -54,19 +63,51 @@ def rewrites(
     found: dict[tree.SyntaxNode, Rewritten] = {
         node: Fitting(node.span, _OF_EULER, node, call, {"x": call.arguments}) for node, call in powers.items()
     }
-    for node in tree.everything(program):
+    nodes = tree.everything(program)
+    called = frozenset([c for c in map(_called, nodes) if c] + ["exp"] * bool(powers))
+    # The parts of an expression before it.
+    for node in reversed(nodes):
         if not isinstance(node, tree.Expression) or node in powers:
             continue
         root = _root(node)
         if root not in RULES_BY_ROOT:
             continue
         fits: tree.Expression = node
-        for rule, pattern in _likely(root, _outline(node, powers)):
-            parts = _match(pattern, node, own_functions, powers)
-            if parts is not None:
-                stable = _filled(_parsed(rule.stable), parts, node.span)
-                fits = found[node] = Fitting(node.span, rule, fits, stable, parts)
+        for rule, read in [*_readings(root, node, powers, called)]:
+            parts = _match(read.pattern, read.node, own_functions, powers)
+            if parts is None:
+                continue
+            if rule.pattern in OF_STABLE_SUMS and tree.children(node)[0] in found:
+                rule = OF_STABLE_SUMS[rule.pattern]
+            if read.sign or read.factor is not None:
+                rule = _scaled(rule, read.sign, read.factor is not None)
+                parts = parts if read.factor is None else {**parts, _FACTOR: [read.factor]}
+            stable = _filled(_parsed(rule.stable), parts, node.span)
+            fits = found[node] = Fitting(node.span, rule, fits, stable, parts)
     return found
+
+
+class _Reading(NamedTuple):
+    """An expression, or what it is a factor times, with a minus before it where that is the sign, and the pattern that may
+    fit what it is read as."""
+
+    pattern: tree.Expression
+    node: tree.Expression
+    factor: tree.Expression | None = None
+    sign: str = ""
+
+
+def _readings(
+    root: str, node: tree.Expression, powers: _ReadAs, called: frozenset[str]
+) -> Iterator[tuple[StableForm, _Reading]]:
+    """The rules that may fit an expression, the first one last: those of a sum with a common factor, or the other way
+    round, and those of the expression as it stands."""
+    if root in ("+", "-") and called:
+        for factor, sign, terms in _with_factor(node):  # type: ignore[arg-type]
+            for rule, pattern in _likely(terms.operator, _outline(terms, powers), called):
+                yield rule, _Reading(pattern, terms, factor, sign)
+    for rule, pattern in _likely(root, _outline(node, powers), called):
+        yield rule, _Reading(pattern, node)
 
 
 def stable_text(rewritten: Rewritten, source: str) -> str:
@@ -76,10 +117,19 @@ def stable_text(rewritten: Rewritten, source: str) -> str:
 
     def written(match: re.Match[str]) -> str:
         part = parts[match["name"]][0]
-        text = source[part.span.start : part.span.end]
+        text = _text(part, rewritten.span, source)
         return f"({text})" if _is_loose(part) and match["argument"] is None else text
 
     return _PATTERN_NAME.sub(written, rewritten.rule.stable)
+
+
+def _text(part: tree.Expression, whole: Span, source: str) -> str:
+    """A part as it stands in the text; what is made of parts has the place of the whole expression."""
+    if isinstance(part, tree.Number) and part.text:
+        return part.text
+    if part.span == whole and isinstance(part, tree.Binary):
+        return part.operator.join(_text(operand, whole, source) for operand in (part.left, part.right))
+    return source[part.span.start : part.span.end]
 
 
 def _is_loose(node: tree.SyntaxNode) -> bool:
@@ -129,17 +179,111 @@ def _operands(node: Any) -> Sequence[tree.SyntaxNode]:
 
 
 @lru_cache(_MOST_OUTLINES)
-def _likely(root: str, outline: _Outline) -> Sequence[tuple[StableForm, tree.Expression]]:
-    """The rules that may fit an expression of such an outline, each with its pattern in the order that may, the
-    first one last: hardly any, as a rule."""
-    return [(rule, order) for rule, order, expected in reversed(_ordered(root)) if _may_fit(expected, outline)]
+def _likely(root: str, outline: _Outline, called: frozenset[str]) -> Sequence[tuple[StableForm, tree.Expression]]:
+    """The rules that may fit an expression of such an outline in a program that calls these functions, each with its
+    pattern in the order that may, the first one last: hardly any, as a rule."""
+    rules = [rule for rule in RULES_BY_ROOT[root] if _functions(rule) <= called]
+    return [
+        (rule, order)
+        for rule in reversed(rules)
+        for order, expected in reversed(_ordered(rule))
+        if _may_fit(expected, outline)
+    ]
 
 
 @cache
-def _ordered(root: str) -> Sequence[tuple[StableForm, tree.Expression, _Outline]]:
-    """The rules of a root, each with its pattern in every order, and the outlines of these."""
-    orders = [(rule, order) for rule in RULES_BY_ROOT[root] for order in _orders(_parsed(rule.pattern))]
-    return [(rule, order, _outline(order, {})) for rule, order in orders]
+def _functions(rule: StableForm) -> frozenset[str]:
+    """The functions that a pattern calls, by the names of the table, or that it has powers; without the time to parse it."""
+    return frozenset(table.known(name).name for name in _CALLED.findall(rule.pattern)) or frozenset({"**"})
+
+
+def _called(node: tree.SyntaxNode) -> str | None:
+    if isinstance(node, tree.Binary):
+        return "**" if node.operator == "**" else None
+    operation = table.find(node.name) if isinstance(node, tree.Call) else None
+    return operation.name if operation else None
+
+
+@cache
+def _ordered(rule: StableForm) -> Sequence[tuple[tree.Expression, _Outline]]:
+    """The pattern of a rule in every order, and the outlines of these."""
+    return [(order, _outline(order, {})) for order in _orders(_parsed(rule.pattern))]
+
+
+def _with_factor(node: tree.Binary) -> Iterator[tuple[tree.Expression | None, str, tree.Binary]]:
+    """A sum of two terms as a factor, which may be 1, times a sum without it, with a sign before: 2 - 2*cos(x) is
+    2*(1 - cos(x)), and cos(x) - 1 is -(1 - cos(x))."""
+    (sign, factors), (other_sign, others) = _term(node.left, 1), _term(node.right, -1 if node.operator == "-" else 1)
+    if not any(type(part) in (tree.Call, tree.Binary) for part in (*factors, *others)):
+        return
+    common = []
+    for part in [*factors]:
+        if any(_alike(part, other) for other in others):
+            factors, others = _without(part, factors), _without(part, others)
+            common.append(part)
+    factor = _product(common, node.span) if common else None
+    one, other = _product(factors, node.span), _product(others, node.span)
+    if sign == other_sign:
+        if factor is not None or sign < 0:
+            yield factor, "-" if sign < 0 else "", _binary(node, "+", one, other)
+        return
+    if sign < 0:
+        one, other = other, one
+    if factor is not None or sign < 0:
+        yield factor, "", _binary(node, "-", one, other)
+    yield factor, "-", _binary(node, "-", other, one)
+
+
+def _term(node: tree.Expression, sign: int) -> tuple[int, list[tree.Expression]]:
+    """The sign and the factors of a term; a number that is 1 is none of them."""
+    factors: list[tree.Expression] = []
+    waiting, whole = [node], sign
+    while waiting:
+        part = waiting.pop()
+        if len(factors) == _MOST_FACTORS:
+            return whole, [node]
+        if isinstance(part, tree.Unary) and part.operator == "-":
+            sign = -sign
+            waiting.append(part.operand)
+        elif isinstance(part, tree.Binary) and part.operator == "*":
+            waiting += (part.right, part.left)
+        elif not (isinstance(part, tree.Number) and part.value == 1.0):
+            factors.append(part)
+    return sign, factors
+
+
+def _without(factor: tree.Expression, parts: Sequence[tree.Expression]) -> list[tree.Expression]:
+    found = next(k for k, part in enumerate(parts) if _alike(part, factor))
+    return [*parts[:found], *parts[found + 1 :]]
+
+
+def _product(factors: Sequence[tree.Expression], span: Span) -> tree.Expression:
+    if not factors:
+        return tree.Number(span, 1.0, "1")
+    product, *others = factors
+    for factor in others:
+        product = tree.Binary(span, "*", span, product, factor)
+    return product
+
+
+def _binary(node: tree.Binary, operator: Any, left: tree.Expression, right: tree.Expression) -> tree.Binary:
+    return tree.Binary(node.span, operator, node.operator_span, left, right)
+
+
+@cache
+def _scaled(rule: StableForm, sign: str, has_factor: bool) -> StableForm:
+    """A rule times a factor."""
+    before = sign + (f"{_FACTOR}*" if has_factor else "")
+    when = rule.when
+
+    def of_others(**values: Any) -> Any:
+        values.pop(_FACTOR, None)
+        assert when is not None
+        return when(**values)
+
+    return rule._replace(
+        pattern=f"{before}({rule.pattern})", stable=f"{before}({rule.stable})", when=when and of_others
+    )
 
 
 def _orders(pattern: Any) -> list[Any]:
@@ -180,6 +324,11 @@ def _match(
     pairs: list[tuple[tree.SyntaxNode, tree.SyntaxNode]] = [(pattern, node)]
     while pairs:
         expected, given = pairs.pop()
+        if isinstance(given, tree.Number) and isinstance(expected, tree.Binary):
+            root = _root_of_square(expected, given)
+            if root is None:
+                return None
+            expected, given = expected.left, root
         if isinstance(expected, tree.Name):
             known = parts.setdefault(expected.id, [])
             if known and not _alike(known[0], given):
@@ -191,6 +340,15 @@ def _match(
             return None
         pairs.extend(below)
     return parts
+
+
+def _root_of_square(expected: tree.Binary, given: tree.Number) -> tree.Number | None:
+    """Of a whole number that fits `x**2`, x; None where it fits no such pattern."""
+    is_square = expected.operator == "**" and isinstance(expected.right, tree.Number) and expected.right.value == 2.0
+    if not is_square or not given.text.isdigit() or given.value >= _WHOLE:
+        return None
+    root = math.isqrt(int(given.value))
+    return tree.Number(given.span, float(root), str(root)) if root * root == given.value else None
 
 
 def _alike(first: tree.SyntaxNode, second: tree.SyntaxNode) -> bool:

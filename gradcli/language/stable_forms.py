@@ -12,9 +12,18 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays.constants import is_exact
-from gradcli.primitives.arithmetic import absolute, subtract
+from gradcli.primitives.arithmetic import absolute, multiply, subtract
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, greater, isfinite, less, usable_divisor
+from gradcli.primitives.comparisons import (
+    equal,
+    greater,
+    greater_equal,
+    isfinite,
+    less,
+    logical_and,
+    maximum,
+    usable_divisor,
+)
 
 
 class StableForm(NamedTuple):
@@ -70,6 +79,46 @@ def _close(x: Any, y: Any) -> Any:
     return not is_exact() and less(absolute(subtract(constant(x), constant(y))), 0.5)
 
 
+def _close_angles(x: Any, y: Any) -> Any:
+    # The sum of large angles rounds off more than their functions do.
+    x = absolute(constant(x))
+    return not is_exact() and less(multiply(absolute(subtract(x, absolute(constant(y)))), maximum(x, 1.0)), 0.5)
+
+
+def _positive_x(x: Any, **_others: Any) -> Any:
+    # Where digits are kept, the root is exact where it can be.
+    return not is_exact() and greater(constant(x), 0.0)
+
+
+def _small_and_positive(x: Any) -> Any:
+    x = constant(x)
+    return not is_exact() and logical_and(greater_equal(x, 0.0), less(x, 0.5))
+
+
+def _within_pi(x: Any) -> Any:
+    return not is_exact() and less(absolute(constant(x)), math.pi)
+
+
+def _within_half_pi(x: Any) -> Any:
+    return not is_exact() and less(absolute(constant(x)), math.pi / 2)
+
+
+def _below_half(x: Any) -> Any:
+    return not is_exact() and less(constant(x), 0.5)
+
+
+def _above_half(x: Any) -> Any:
+    return not is_exact() and greater(constant(x), 0.5)
+
+
+def _above_minus_half(x: Any) -> Any:
+    return not is_exact() and greater(constant(x), -0.5)
+
+
+def _below_minus_half(x: Any) -> Any:
+    return not is_exact() and less(constant(x), -0.5)
+
+
 def _is_0(x: Any, **_others: Any) -> Any:
     return equal(constant(x), 0)
 
@@ -105,6 +154,16 @@ RULES_BY_ROOT = {
         StableForm("log(erfc(x))", "log(erfcx(x)) - x*x", "the definition of erfcx", _above_1, (2.0, 0.0)),
         StableForm("log(1 - erf(x))", "log(erfcx(x)) - x*x", "the definition of erfcx", _above_1, (2.0, 0.0)),
         StableForm("log(1 - erf(x))", "log(erfc(x))", "the definition of erfc"),
+        StableForm(
+            "log(1 - tanh(x))", "log(2) - softplus(2*x)", "1 - tanh(x) = 2/(1 + exp(2*x))", _above_half, (1.0, 0.0)
+        ),
+        StableForm(
+            "log(1 + tanh(x))",
+            "log(2) - softplus(-2*x)",
+            "1 + tanh(x) = 2/(1 + exp(-2*x))",
+            _below_minus_half,
+            (-1.0, 0.0),
+        ),
         StableForm("log(1 + x)", "log1p(x)", "the definition of log1p"),
         StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p"),
     ),
@@ -114,6 +173,36 @@ RULES_BY_ROOT = {
         StableForm("sqrt(sum(x**2))", "norm(x)", "the definition of norm"),
         StableForm("sqrt(sum(x**2, axis=a))", "norm(x, axis=a)", "the definition of norm"),
         StableForm("sqrt(sum(x*x))", "norm(x)", "the definition of norm"),
+    ),
+    # Near the ends of their domain the inverse functions have half of the digits of what they are applied to.
+    "acos": (
+        StableForm("acos(cos(x))", "abs(x)", "cos is even, and falls from 0 to pi", _within_pi, (1.0, 4.0)),
+        StableForm("acos(sin(x))", "acos(0) - x", "sin(x) = cos(pi/2 - x)", _within_half_pi, (1.0, 2.0)),
+        StableForm("acos(sqrt(1 - x**2))", "asin(abs(x))", "sin(y)**2 + cos(y)**2 = 1"),
+        StableForm("acos(1 - x)", "2*asin(sqrt(x/2))", "1 - 2*sin(y/2)**2 = cos(y)", _small_and_positive, (0.1, 1.0)),
+    ),
+    "asin": (
+        StableForm("asin(sin(x))", "x*1", "asin is the inverse of sin", _within_half_pi, (1.0, 2.0)),
+        StableForm("asin(cos(x))", "acos(0) - abs(x)", "cos(x) = sin(pi/2 - abs(x))", _within_pi, (1.0, 4.0)),
+        StableForm("asin(sqrt(1 - x**2))", "acos(abs(x))", "sin(y)**2 + cos(y)**2 = 1"),
+        StableForm(
+            "asin(1 - x)", "acos(0) - 2*asin(sqrt(x/2))", "1 - 2*sin(y/2)**2 = cos(y)", _small_and_positive, (0.1, 1.0)
+        ),
+    ),
+    "atan": (StableForm("atan(tan(x))", "x*1", "atan is the inverse of tan", _within_half_pi, (1.0, 2.0)),),
+    "asinh": (StableForm("asinh(sinh(x))", "x*1", "asinh is the inverse of sinh"),),
+    "acosh": (
+        StableForm("acosh(cosh(x))", "abs(x)", "cosh is even, and rises from 0 on"),
+        StableForm("acosh(sqrt(1 + x**2))", "asinh(abs(x))", "cosh(y)**2 - sinh(y)**2 = 1"),
+        StableForm(
+            "acosh(1 + x)", "2*asinh(sqrt(x/2))", "1 + 2*sinh(y/2)**2 = cosh(y)", _small_and_positive, (0.1, 1.0)
+        ),
+    ),
+    "atanh": (
+        StableForm("atanh(tanh(x))", "x*1", "atanh is the inverse of tanh"),
+        StableForm(
+            "atanh(1 - x)", "log((2 - x)/x)/2", "atanh(y) = log((1 + y)/(1 - y))/2", _small_and_positive, (0.1, 1.0)
+        ),
     ),
     "-": (
         StableForm("exp(x) - 1", "expm1(x)", "the definition of expm1"),
@@ -129,6 +218,25 @@ RULES_BY_ROOT = {
         StableForm("1 - erf(x)", "erfc(x)", "the definition of erfc"),
         StableForm("1 - erfc(x)", "erf(x)", "the definition of erfc"),
         StableForm("1 - cos(x)", "2*sin(x/2)**2", "cos(x) = 1 - 2*sin(x/2)**2"),
+        StableForm("cosh(x) - 1", "2*sinh(x/2)**2", "cosh(x) = 1 + 2*sinh(x/2)**2"),
+        StableForm("cosh(x)**2 - 1", "sinh(x)**2", "cosh(x)**2 - sinh(x)**2 = 1"),
+        StableForm("1 - tanh(x)", "2*sigmoid(-2*x)", "tanh(x) = 1 - 2/(1 + exp(2*x))", _above_half, (1.0, 0.0)),
+        StableForm(
+            "cos(x) - cos(y)",
+            "-2*sin((x + y)/2)*sin((x - y)/2)",
+            "the sum of angles",
+            _close_angles,
+        ),
+        StableForm("sin(x) - sin(y)", "2*cos((x + y)/2)*sin((x - y)/2)", "the sum of angles", _close_angles),
+        StableForm("x - sqrt(x**2 - y)", "y/(x + sqrt(x**2 - y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
+        StableForm("x - sqrt(x*x - y)", "y/(x + sqrt(x*x - y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
+        StableForm("x - sqrt(x**2 + y)", "-y/(x + sqrt(x**2 + y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
+        StableForm("x - sqrt(x*x + y)", "-y/(x + sqrt(x*x + y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
+    ),
+    "+": (
+        StableForm("1 + cos(x)", "2*cos(x/2)**2", "cos(x) = 2*cos(x/2)**2 - 1"),
+        StableForm("1 + tanh(x)", "2*sigmoid(2*x)", "tanh(x) = 1 - 2/(1 + exp(2*x))", _below_minus_half, (-1.0, 0.0)),
+        StableForm("1 + erf(x)", "erfc(-x)", "the definition of erfc"),
     ),
     "/": (
         StableForm("1/(1 + exp(-x))", "sigmoid(x)", "the definition of sigmoid"),
@@ -195,3 +303,10 @@ RULES_BY_ROOT = {
     ),
 }
 RULES = tuple(rule for rules in RULES_BY_ROOT.values() for rule in rules)
+
+# These stand for rules of the same patterns where the sum in them has a stable form of its own, which is what is right
+# near 0 and what the logarithm is then of.
+OF_STABLE_SUMS = {
+    "log(1 - x)": StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p", _below_half, (0.0, 0.9)),
+    "log(1 + x)": StableForm("log(1 + x)", "log1p(x)", "the definition of log1p", _above_minus_half, (0.0, -0.9)),
+}

@@ -59,6 +59,8 @@ class Watch:
         self.nonsmooth: dict[Span, Warning] = {}
         # A coefficient that is not finite of a series that was made at a place, of finite ones.
         self.unseen: dict[Span | None, Any] = {}
+        # The operands of an operation that gave what is not finite, and the place of the number in its result.
+        self.before: dict[str, tuple[list[Any], tuple[int, ...]]] = {}
         # What the program calls the operation at a place, and its latest operands there.
         self.seen: dict[Span, tuple[str, list[Any]]] = {}
         # Comparisons of what is equal, where the derivative may be that of one branch.
@@ -194,6 +196,7 @@ class Watch:
             # Another form computes this: its last operation is none that the program has.
             name, expression = written_there, self.program.source[span.start : span.end]
             message = text.format(" ".join(expression.split()), _kind(number, where))
+        self.before[phase] = operands, where
         written = "backward" if phase == "backward" else "forward"
         self.nonfinite[phase] = Warning("nonfinite", written, name, span, message)
 
@@ -211,6 +214,11 @@ class Watch:
         why = "where that comes from takes too many steps to find" if self.stopped else "as an input is not"
         unborn = Warning("nonfinite", "forward", "input", last, f"a result is not finite, {why}")
         return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *switching]
+
+    def operands_of(self, warning: Warning) -> tuple[list[Any], tuple[int, ...]]:
+        """The operands of the operation that a warning is of, and the place of the number in its result that is not
+        finite; none where they are not known."""
+        return next((self.before[p] for p, known in self.nonfinite.items() if known is warning), ([], ()))
 
 
 def inaccurate(program: Module, place: Span | None, text: str, digits: Mapping[str, int] | None = None) -> Warning:

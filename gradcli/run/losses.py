@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,6 +67,52 @@ def first_losses(
     if judged:
         warnings.append(_felt(program, felt, "backward", loss_text(judged), judged))
     return warnings
+
+
+# What runs a program with leaves in place of its inputs, and tells of every operation.
+Observed = Callable[[Mapping[str, Any], Callable[[Span, str, Sequence[Any], Any], None]], None]
+
+
+def by_rounding(
+    run: Observed, bindings: Mapping[str, Any], warning: Warning, known: Sequence[Any], where: Any
+) -> Warning:
+    """The warning of a number that is not finite, which says so where an operand of its operation is at the edge of the
+    domain, 0 or 1, by rounding: where the `known` operands are off by as much as they are from it. `where` is the place of
+    the number in the result."""
+    roundings = Roundings(spare_exact=True)
+    leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
+    lost: list[bool] = []
+
+    def observe(span: Span, _name: str, operands: Sequence[Any], _result: Any) -> None:
+        if span == warning.span and not lost and len(operands) == len(known):
+            pairs = [(_element(_number(o), where), o) for o in operands]
+            if all(number == _element(k, where) for (number, _), k in zip(pairs, known)):
+                lost.append(any(_is_on_edge(number, _element(_apart(o), where)) for number, o in pairs))
+
+    run(leaves, observe)
+    if not any(lost):
+        return warning
+    text = (
+        f"digits are lost by rounding: {warning.message}, which is off by as much as it is from the edge of the domain"
+    )
+    return warning._replace(message=f"{text}; --digits gives more")
+
+
+def _is_on_edge(number: Any, apart: Any) -> bool:
+    if type(number) is not float or type(apart) is not float or not apart > 0.0:
+        return False
+    return min(abs(number), abs(abs(number) - 1.0)) <= apart
+
+
+def _element(operand: Any, where: tuple[int, ...]) -> Any:
+    """The number at a place of what an operand is broadcast to."""
+    if type(operand) in arrays.PLAIN or not arrays.is_array(operand):
+        return operand
+    shape = arrays.shape(operand)
+    places = where[len(where) - len(shape) :]
+    if len(places) != len(shape) or not all(size == 1 or i < size for i, size in zip(places, shape)):
+        return None
+    return float(arrays.on_host(operand)[tuple(0 if size == 1 else i for i, size in zip(places, shape))])
 
 
 def _by_inputs(number: Any, found: Mapping[str, Any], bindings: Mapping[str, Any]) -> float:

@@ -131,6 +131,8 @@ def _result(request: EvaluationRequest) -> Result:
                 # The result is there; where it comes from is not worth an error.
                 watch.stopped = True
         result.warnings = watch.warnings(finite=explained, value_is_finite=all_finite(result.value))
+        if not explained and not is_exact():
+            result.warnings[:1] = _told_of_rounding(request, watch, result.warnings[:1])
         if result.digits_left:
             watch = Watch(request.program)
             with suppress(LimitError), limits.attempt():
@@ -178,6 +180,18 @@ def _first_losses(request: EvaluationRequest, felt: FeltRoundings, result: Resul
     with suppress(GradcliError, NotImplementedError), limits.attempt(), enable_grad():
         return first_losses(request.program, felt, _again(request), request.bindings, request.wrt)
     return []
+
+
+def _told_of_rounding(request: EvaluationRequest, watch: Watch, warnings: Sequence[Warning]) -> Sequence[Warning]:
+    """The warning of a number that is not finite, which says so where that is by rounding."""
+    from gradcli.run.losses import by_rounding
+
+    def run(leaves: Mapping[str, Any], observe: Any) -> None:
+        _evaluate(request, {**request.bindings, **leaves}, observe)
+
+    with suppress(GradcliError, NotImplementedError), limits.attempt():
+        return [by_rounding(run, request.bindings, w, *watch.operands_of(w)) for w in warnings]
+    return warnings
 
 
 def _again(request: EvaluationRequest) -> Function:
