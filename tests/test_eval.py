@@ -231,7 +231,7 @@ class TestWarnings:
             ("sqrt(a**2 + b**2 - 2*a*b*cos(t))", ["a=1", "b=1", "t=1e-9"], "the derivative of 'sqrt' is inf for operand 0.0"),
             ("log(a**2 + b**2 - 2*a*b*cos(t))", ["a=1", "b=1", "t=1e-9"], "'log' gives -inf for operand 0.0"),
             ("1/(cos(k)**2 + sin(k)**2 - 1)", ["k=0.3"], "'divide' gives inf for operands 1.0 and 0.0"),
-            ("sum(log(x*(1/x) - 1))", ["x=[3,49]"], "'log' gives -inf at [0] for operand 0.0"),
+            ("log(x*(1/x) - 1)", ["x=3"], "'log' gives -inf for operand 0.0"),
             ("acos(x/sqrt(x*x))", ["x=0.3"], "the derivative of 'acos' is -inf for operand 1.0"),
         ],
     )  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -204,9 +206,9 @@ def test_the_expression_may_stand_behind_a_choice_where_it_is_not_compiled(run):
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ("x/x", ["x=0"]), ("x**2/x", ["x=0"]), ("x**20/x", ["x=0"]), ("x**40/x**20", ["x=0"]), ("x*sin(x)/x", ["x=0"]), ("x/abs(x)", ["x=0"]), ("abs(x)/x", ["x=0"]), ("relu(x)/x", ["x=0"]),
+        ("x/abs(x)", ["x=0"]), ("abs(x)/x", ["x=0"]), ("relu(x)/x", ["x=0"]), ("x/(x + y)", ["x=0", "y=0"]), ("1/x + 1/x**2", ["x=0"]), ("1/(x - x**2)", ["x=1"]),
         ("elu(x)/x", ["x=0"]), ("sin(x)/x**2", ["x=0"]), ("sin(x)/y", ["x=0", "y=0"]), ("v[0]/norm(v)", ["v=[0,0]"]),
-        ("sin(x) = 2*x; sin(x)/x", ["x=0"]), ("1/x - 1/x", ["x=0"]), ("sqrt(x)/x", ["x=0"]),
+        ("sin(x) = 2*x; sin(x)/x", ["x=0"]), ("sqrt(x)/x", ["x=0"]), ("(cos(a*x) - cos(b*x))/x**3", ["x=0", "a=1", "b=2"]), ("x**2*log(x)/x**3", ["x=0"]),
         ("x/sqrt(x**2)", ["x=0"]), ("floor(x)/x", ["x=0"]), ("where(x > 0, x, 0)/x", ["x=0"]), ("(x > 1)/x", ["x=0"]),
         ("sinc(x)/x - 1/abs(x)", ["x=0"]), ("log(x)/log(x)**2", ["x=1"]),
     ],
@@ -237,7 +239,6 @@ def test_the_note_on_what_was_used(run):
         "x/atanh(2)",
         "x/1e-320",
         "1/x/1e-320",
-        "sin(x)**40/x",
         "polygamma(x, 0.5)/x",
         "round(x, 0.5)/x",
         "atanh(2)/x",
@@ -266,6 +267,170 @@ def test_a_program_is_looked_through_once(monkeypatch):
     looked.clear()
     evaluate(parse("a*x**2/3 + b"), {"x": 1.0, "a": 1.0, "b": 1.0})
     assert not looked
+
+
+# Programs, their numbers, and the value and the derivatives by names in the order of `--order 2`.
+LIMITS = [
+    ("x/x", ["x=0"], {"": 1.0, "x": 0.0, "x,x": 0.0}),
+    ("x**2/x", ["x=0"], {"": 0.0, "x": 1.0, "x,x": 0.0}),
+    ("x**40/x**20", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
+    ("x**50*sin(x)/x", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
+    ("sin(x)**40/x", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
+    ("1/x - 1/x", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
+    ("x*y/x", ["x=0", "y=3"], {"": 3.0, "x": 0.0, "y": 1.0, "x,y": 0.0}),
+    ("x*(1 - x**0.5)", ["x=0"], {"": 0.0, "x": 1.0, "x,x": -math.inf}),
+    ("x**1.1*x", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
+    ("x**q*x", ["x=0", "q=1.1"], {"": 0.0, "x": 0.0, "q": 0.0, "x,x": 0.0, "x,q": 0.0, "q,q": 0.0}),
+    ("x**q*x**(1 - q)", ["x=0", "q=0.25"], {"": 0.0, "x": 1.0, "q": 0.0, "x,x": 0.0}),
+    ("sqrt(x)*sqrt(x)", ["x=0"], {"": 0.0, "x": 1.0, "x,x": 0.0}),
+    ("sqrt(1 - x)*(1 - x)**1.5", ["x=1"], {"": 0.0, "x": 0.0, "x,x": 2.0}),
+    ("x*sqrt(x)", ["x=0"], {"": 0.0, "x": 0.0, "x,x": math.inf}),
+    ("x**2*log(x)", ["x=0"], {"": 0.0, "x": 0.0, "x,x": -math.inf}),
+    ("x**3*log(a*x)**2", ["x=0", "a=2"], {"": 0.0, "x": 0.0, "a": 0.0, "x,x": 0.0, "x,a": 0.0, "a,a": 0.0}),
+    ("x**2*log2(x) + x", ["x=0"], {"": 0.0, "x": 1.0, "x,x": -math.inf}),
+    ("1/(1/x)", ["x=0"], {"": 0.0, "x": 1.0, "x,x": 0.0}),
+    ("1/(1 + 1/x)", ["x=0"], {"": 0.0, "x": 1.0, "x,x": -2.0}),
+    ("1/(1/x + 1/(2*x))", ["x=0"], {"": 0.0, "x": 2 / 3, "x,x": 0.0}),
+    ("1/(x**-2 + x**-3)", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
+    ("1/(1/a + 1/b)", ["a=0", "b=2"], {"": 0.0, "a": 1.0, "b": 0.0, "a,a": -1.0, "a,b": 0.0, "b,b": 0.0}),
+    ("(1 + 1/x)**-2", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 2.0}),
+    ("w = 1/t; 1/(1 + w)", ["t=0"], {"": 0.0, "t": 1.0, "t,t": -2.0}),
+    ("w = 1/t; v = w**2; (v + w)/(3*v + 1)", ["t=0"], {"": 1 / 3, "t": 1 / 3, "t,t": -2 / 9}),
+    ("exp(-a/x**2)", ["x=0", "a=2"], {"": 0.0, "x": 0.0, "a": 0.0, "x,x": 0.0, "x,a": 0.0}),
+    (
+        "(cos(a*x) - cos(b*x))/x**2",
+        ["x=0", "a=2", "b=3"],
+        {"": 2.5, "x": 0.0, "a": -2.0, "b": 3.0, "x,x": -65 / 12, "x,a": 0.0, "a,a": -1.0, "a,b": 0.0, "b,b": 1.0},
+    ),
+    ("(cos(a*x) - cos(b*x))/x**2", ["x=0", "a=2", "b=2"], {"": 0.0, "x": 0.0, "a": -2.0, "b": 2.0, "a,a": -1.0}),
+    (
+        "(a*x + x**2)/(b*x)",
+        ["x=0", "a=2", "b=4"],
+        {"": 0.5, "x": 0.25, "a": 0.25, "b": -0.125, "x,x": 0.0, "x,b": -1 / 16, "a,b": -1 / 16, "b,b": 1 / 16},
+    ),
+    ("(exp(b*x) - 1)/atan(x)*2*x/sin(a*x)", ["x=0", "a=2", "b=3"], {"": 3.0, "x": 4.5, "a": -1.5, "b": 1.0}),
+    ("(x**2 - a**2)/(x - a)", ["x=3", "a=3"], {"": 6.0, "x": 1.0, "a": 1.0, "x,x": 0.0, "x,a": 0.0, "a,a": 0.0}),
+    (
+        "(log(x) - log(a))/(x - a)",
+        ["x=2", "a=2"],
+        {"": 0.5, "x": -0.125, "a": -0.125, "x,x": 1 / 12, "x,a": 1 / 24, "a,a": 1 / 12},
+    ),
+    ("(x**n - 1)/(x - 1)", ["x=1", "n=5"], {"": 5.0, "x": 10.0, "n": 1.0, "x,x": 20.0, "x,n": 4.5, "n,n": 0.0}),
+]
+
+
+@pytest.mark.parametrize(("program", "words", "expected"), LIMITS, ids=[f"{p} {' '.join(w)}" for p, w, _ in LIMITS])
+def test_limits_have_the_derivatives_that_exist(run, program, words, expected):
+    record = run("eval", program, *words, "--order", "2", "--json").json
+    found = {"": record["value"], **record["grad"], **record["derivatives"]}
+    for key, number in expected.items():
+        assert np.float64(found[key]) == pytest.approx(number, rel=1e-13, abs=1e-14)
+    is_finite = all(map(math.isfinite, expected.values()))
+    assert is_finite == (not [w for w in record.get("warnings", ()) if w["code"] == "nonfinite"])
+
+
+@pytest.mark.parametrize(("program", "words", "expected"), LIMITS[:1] + LIMITS[7:9] + LIMITS[14:28:3])
+def test_limits_are_the_same_in_every_way(run, program, words, expected, tmp_path):
+    numbers = dict(word.split("=") for word in words)
+    first, *_others = numbers
+    value, slope = expected[""], expected[first]
+    for more in (["--executor", "compiled"], ["--digits", "12"]):
+        record = run("eval", program, *words, "--json", *more).json
+        assert float(record["value"]) == pytest.approx(value, rel=1e-12, abs=1e-14)
+        assert float(record["grad"][first]) == pytest.approx(slope, rel=1e-12, abs=1e-14)
+    jacobian = run("eval", program, *words, "--jacobian", "--json").json["jacobian"][first]
+    assert jacobian == pytest.approx(slope, abs=1e-14)
+    table = tmp_path / "table.csv"
+    lines = [",".join(numbers), ",".join(numbers.values()), ",".join(str(0.5 + k) for k in range(len(numbers)))]
+    table.write_text("\n".join(lines) + "\n")
+    rows = [line.split(",") for line in run("map", program, str(table), "--wrt", first).out.splitlines()]
+    assert [float(n) for n in rows[1][-2:]] == pytest.approx([value, slope], abs=1e-14)
+    compiled = gradcli.compile(program)
+    beside = {n: 0.5 + k for k, n in enumerate(numbers)}
+    arrays = {n: np.array([float(numbers[n]), beside[n]]) for n in numbers}
+    apart = compiled.value_and_grad(beside)
+    if ";" not in program:
+        total, gradient = gradcli.compile(f"sum({program})").value_and_grad(arrays)
+        assert total == pytest.approx(value + apart[0], rel=1e-13)
+        np.testing.assert_allclose(gradient[first], [slope, apart[1][first]], rtol=1e-13, atol=1e-14)
+
+
+def test_a_series_where_poles_cancel(run):
+    assert run("series", "1/(1 + 1/x)", "x=0", "--order", "3").out.startswith("x - x**2 + x**3\n")
+    coefficients = run("series", "(cos(a*x) - cos(2*x))/x**2", "x=0", "a=3", "--order", "1", "--json").json[
+        "coefficients"
+    ]
+    assert [c["value"] for c in coefficients] == [-2.5, 0.0, -3.0]
+
+
+@pytest.mark.parametrize("order", [3, 12])
+def test_high_orders_where_a_part_is_infinite(order):
+    found = gradcli.compile("1/(1 + 2/x)").derivatives({"x": 0.0}, order)
+    expected = [0.0, *(-((-0.5) ** k) * math.factorial(k) for k in range(1, order + 1))]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_minimum_at_a_limit(run):
+    found = run("minimize", "x**2*log(x) + x**2*y/x + y**2 + 1", "x=0.3", "y=0", "--json").json
+    assert found["value"] < 1.0
+    assert run("minimize", "1/(1/x**2 + 1)", "x=0", "--json").json["value"] == 0.0
+
+
+PARTS = ["sin(a*x)", "x**2", "(exp(x) - 1)", "x", "(1 - cos(b*x))", "log(1 + a*x)", "x*(1 + b*x)", "atan(x)"]
+SINGULAR = ["sqrt(x)", "x**1.5", "log(x)", "1/x", "x**-2", "log(a*x)**2", "x**0.25", "1/x**2"]
+
+
+def _drawn(count):
+    draw = random.Random(3)
+    for _ in range(count):
+        pick = [draw.choice(PARTS) for _ in range(4)]
+        singular = [draw.choice(SINGULAR) for _ in range(2)]
+        yield draw.choice(
+            [
+                f"({pick[0]} + {pick[1]})/({pick[2]} + {pick[3]})",
+                f"{pick[0]}*{singular[0]}*cos(x)",
+                f"1/({singular[0]} + {singular[1]} + b)",
+                f"({singular[0]})*({singular[1]})*{pick[0]}*{pick[1]}",
+                f"(cos(a*x) - cos(b*x))/({pick[0]}*{pick[1]})",
+            ]
+        )
+
+
+def _beside(program, side, order):
+    """The derivative of this order on one side of 0, where it has a limit there."""
+    function = eval(f"lambda x, a, b: {program}", {n: getattr(mpmath, n) for n in MPMATH})
+    found = []
+    for exponent in (-60, -120):
+        x = side * mpmath.mpf(10) ** exponent
+        step = mpmath.mpf(10) ** (exponent - 20)
+        points = [function(x + k * step, mpmath.mpf(1.7), mpmath.mpf(0.6)) for k in (-1, 0, 1)]
+        found.append(
+            [points[1], (points[2] - points[0]) / (2 * step), (points[2] - 2 * points[1] + points[0]) / step**2]
+        )
+    first, last = (numbers[order] for numbers in found)
+    if isinstance(last, mpmath.mpc):
+        return None
+    return last if abs(first - last) < 1e-8 * (1 + abs(last)) else mpmath.nan
+
+
+MPMATH = ("sin", "cos", "exp", "log", "sqrt", "atan")
+
+
+@pytest.mark.parametrize("program", [*dict.fromkeys(_drawn(24))])
+def test_generated_programs_at_0(program):
+    """A number is the limit from each side where the program has values, and there is none where these differ."""
+    compiled = gradcli.compile(program)
+    at = {name: {"x": 0.0, "a": 1.7, "b": 0.6}[name] for name in compiled.inputs}
+    value, grad = compiled.value_and_grad(at)
+    found = [value, grad["x"], compiled.hessian(at)["x,x"]]
+    with mpmath.workdps(600):
+        for order, number in enumerate(found):
+            sides = [_beside(program, side, order) for side in (1, -1)]
+            sides = [float(s) for s in sides if s is not None]
+            if math.isfinite(number) and not (number == 0.0 and math.isnan(sides[0])):
+                np.testing.assert_allclose(number, sides, rtol=1e-7, atol=1e-7)
+            elif len({round(s, 6) for s in sides}) == 1 and abs(sides[0]) < 1e6:
+                raise AssertionError(f"order {order} is {number}, and the limit is {sides[0]}")
 
 
 @pytest.mark.parametrize("program", ["x*log(x)", "x**x"])

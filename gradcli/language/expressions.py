@@ -12,7 +12,7 @@ from gradcli.language.cells import Cell, InParts, is_basic
 from gradcli.language.lists import Items, is_position, item_of
 from gradcli.language.machine import Activation, Machine, Scope, Task
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
-from gradcli.language.removable import Removable
+from gradcli.language.removable import Limiting, Removable
 from gradcli.language.scope import unknown_name
 from gradcli.language.stable import Fitting, Rewritten
 from gradcli.language.statements import bind, elements, key_of
@@ -21,7 +21,7 @@ from gradcli.language.values import Value, number, one_of, truth
 from gradcli.primitives import arithmetic, table
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import assume, concrete, constant
-from gradcli.primitives.comparisons import equal, less, logical_not, where
+from gradcli.primitives.comparisons import equal, isfinite, less, logical_not, where
 from gradcli.primitives.indexing import index
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.powers import power
@@ -285,6 +285,48 @@ def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
     return where(near, by_series, (yield from _as_it_stands(machine, node, scope, values)))
 
 
+def _limiting(machine: Machine, node: Limiting, scope: Scope) -> Task:
+    # Loaded by programs with such expressions.
+    from gradcli.language import limits_at_points as points
+
+    plan = node.plan
+    values: list[Value] = []
+    held: dict[tree.SyntaxNode, Value] = {}
+    for leaf in plan.leaves:
+        first, *others = leaf.nodes
+        given = yield first
+        values.append(number(given, f"'{node.rule.pattern}'"))
+        if not isinstance(first, (tree.Name, tree.Number)):
+            held.update(dict.fromkeys((first, *others), given))
+    numbers = points.in_floats(values)
+    if numbers is None:
+        return (yield from _limits_of_elements(machine, node, scope, values, held))
+    found = machine.apply(node, "limit", lambda *_: points.limit_of_numbers(plan, values, numbers))
+    if found is None:
+        value = yield from _as_it_stands(machine, node, scope, held)
+        if assume(isfinite(constant(value))):
+            return value
+        found = machine.apply(node, "limit", lambda *_: points.limit_of_equals(plan, values, numbers))
+        if found is None:
+            return value
+    machine.rewritten[node] = None
+    return found
+
+
+def _limits_of_elements(
+    machine: Machine, node: Limiting, scope: Scope, values: Sequence[Value], held: dict[tree.SyntaxNode, Value]
+) -> Task:
+    from gradcli.language import limits_at_points as points
+
+    found = points.limit_at_elements(node.plan, values)
+    if found is None:
+        return (yield from _as_it_stands(machine, node, scope, held))
+    machine.rewritten[node] = None
+    near, limits_there, leaf, elsewhere = found
+    held |= dict.fromkeys(node.plan.leaves[leaf].nodes, elsewhere)
+    return where(near, limits_there, (yield from _as_it_stands(machine, node, scope, held)))
+
+
 def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequence[Mapping[str, tuple[Value, Value]]]:
     """What each name stands for in the stable form, and in the original one: where the condition holds, and else."""
     within, without = numbers
@@ -389,6 +431,7 @@ HANDLERS: dict[type, Callable[..., Task]] = {
     tree.Index: _index,
     Fitting: _stable_form,
     Removable: _removable,
+    Limiting: _limiting,
 }
 
 SIMPLE: dict[type, Callable[..., Value]] = {

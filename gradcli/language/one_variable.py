@@ -188,6 +188,22 @@ class Reader:
             return given if operation is not None and _is_elementwise(operation, len(given)) else None
         return None
 
+    def key(self, node: tree.SyntaxNode) -> str:
+        """The same text for expressions that are the same, among those that have no operands."""
+        text = self._program.source[node.span.start : min(node.span.end, node.span.start + _LONGEST)]
+        text = "".join(text.split()) if len(text) < _LONGEST else f"#{id(node)}"
+        while text.startswith("(") and text.endswith(")"):
+            text = text[1:-1]
+        return text
+
+    def float_of(self, node: tree.SyntaxNode) -> float | None:
+        """The float nearest to the number that is written, or that a name stands for."""
+        if isinstance(node, tree.Number):
+            return node.value
+        if isinstance(node, tree.Name) and self._number(node) is not None:
+            return float((scope.LIBRARY_CONSTANTS if node.module else scope.CONSTANTS)[node.id])
+        return None
+
     def _is_plain(self, node: tree.Expression) -> bool:
         """Whether it is an elementwise operation on names and numbers, so that it says the same wherever they do."""
         waiting, below = [node], self.operands(node)
@@ -250,10 +266,7 @@ class Reader:
             return Product(value, ())
         below = self._operands(node)
         if below is None:
-            text = self._program.source[node.span.start : min(node.span.end, node.span.start + _LONGEST)]
-            text = "".join(text.split()) if len(text) < _LONGEST else f"#{id(node)}"
-            while text.startswith("(") and text.endswith(")"):
-                text = text[1:-1]
+            text = self.key(node)
             return self._of_part(text, _Part(frozenset({text})))
         operands = [self._product(b) for b in below]
         if node in self._read_as:
@@ -323,6 +336,13 @@ def _by_logarithm(node: tree.Binary) -> tree.Expression:
         return tree.Call(node.span, name, node.span, None, (operand,), (), stable.MODULE)
 
     return call("exp", tree.Binary(node.span, "*", node.span, node.right, call("log", node.left)))
+
+
+def operation_of(node: tree.SyntaxNode) -> Operation | None:
+    """What an expression with operands does with them; None where it is its operand itself."""
+    if isinstance(node, tree.Name) or (isinstance(node, tree.Unary) and node.operator == "+"):
+        return None
+    return _operation(node)  # type: ignore[arg-type]
 
 
 def _operation(node: tree.Expression) -> Operation:

@@ -2,7 +2,8 @@
 
 An expression in one variable is looked at where it may be nan, and where it has a Taylor series there, that is what it
 is evaluated by nearby, where the expression as it stands would have lost its digits. The variable may be any expression,
-as in sin(a*x)/(a*x). What cancels as it is written, as in x/x, is left alone: it has no value at 0.
+as in sin(a*x)/(a*x). Other expressions are looked at where they have no value, or no derivative, as the program runs; see
+`gradcli.language.limits_at_points`.
 
 In numbers that do not round the same is done with fractions, and the series is used at the point alone.
 """
@@ -26,6 +27,7 @@ from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.powers import power
 
 if TYPE_CHECKING:
+    from gradcli.language.limits_at_points import Plan
     from gradcli.language.one_variable import Form, OneVariable, Place, Real
     from gradcli.primitives.taylor_series import ExactSeries, Series
 
@@ -57,6 +59,13 @@ class Removable(Rewritten):
     others: tuple[tuple[Place, int], ...]
 
 
+class Limiting(Rewritten):
+    """An expression that is its asymptotic series where it, or a derivative of it, has no value as it stands; see
+    `gradcli.language.limits_at_points`."""
+
+    plan: Plan
+
+
 def rewrites(
     program: tree.Module, bound: Collection[str], apart: Collection[str] = ()
 ) -> Mapping[tree.SyntaxNode, Rewritten]:
@@ -77,7 +86,8 @@ def rewrites(
         own = scope.defined_functions(program)
         stable_forms = stable.rewrites(program, own, scope.inner_names(program) | constants)
         with arrays.using_namespace(exactly), _precise():
-            found = known[key] = stable_forms | _removable(program, own, constants, key[1], stable_forms)
+            found = stable_forms | _removable(program, own, constants, key[1], stable_forms)
+            found = known[key] = found | _limits(program, own, constants, key[1], found)
     return found
 
 
@@ -120,6 +130,40 @@ def _removable(
         if node in found:
             search.removed(node)
     return found
+
+
+def _limits(
+    program: tree.Module,
+    own: Collection[str],
+    bound: Collection[str],
+    apart: Collection[str],
+    known: Mapping[tree.SyntaxNode, Rewritten],
+) -> dict[tree.SyntaxNode, Rewritten]:
+    """The expressions of a program that are looked at, when it runs, where they have no value or no derivative."""
+    if not singular.has_irregular(program):
+        return {}
+    # Loaded by programs with such expressions.
+    from gradcli.language.limits_at_points import plan_of
+    from gradcli.language.one_variable import Reader
+
+    reader = Reader(program, own, bound, apart)
+    found: dict[tree.SyntaxNode, Rewritten] = {}
+    for node in singular.Search(program, reader, singular.may_be_irregular):
+        plan = None if _is_whole(known.get(node)) else plan_of(node, reader)
+        if plan is not None and plan.variables:
+            text = program.source[node.span.start : node.span.end]
+            rule = StableForm(text, "its limit", "the asymptotic series of its parts")
+            found[node] = Limiting(node.span, rule, known.get(node, node), plan)
+    return found
+
+
+def _is_whole(known: Rewritten | None) -> bool:
+    """Whether an expression has a Taylor series, beside which no factor varies with the variable by a function of it."""
+    if not isinstance(known, Removable):
+        return False
+    variable = {n.id for place in known.places for n in tree.walk(place.node) if isinstance(n, tree.Name)}
+    beside = [other.node for other, _ in known.others if not isinstance(other.node, tree.Name)]
+    return variable.isdisjoint(n.id for node in beside for n in tree.walk(node) if isinstance(n, tree.Name))
 
 
 def _in_numbers(read: OneVariable) -> tuple[tuple[Place, ...], tuple[tuple[Place, int], ...]]:

@@ -79,6 +79,9 @@ def by_rounding(
     """The warning of a number that is not finite, which says so where an operand of its operation is at the edge of the
     domain, 0 or 1, by rounding: where the `known` operands are off by as much as they are from it. `where` is the place of
     the number in the result."""
+    if not all(type(k) is float for k in known):
+        # Of tensors no result of an operation is known to be exact.
+        return warning
     roundings = Roundings(spare_exact=True)
     leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
     lost: list[bool] = []

@@ -1,0 +1,447 @@
+"""Asymptotic series as operands: what functions are near a point of one of their variables, t away from it, as sums of
+c*t**q*log(t)**m. The exponents q need not be whole, and the coefficients c may be of any kind, so that they have derivatives.
+
+Whether a coefficient is 0 for all values of the other variables, and the terms after it lead, is decided by samples: each
+coefficient is computed beside for other values of these, drawn at random.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.arrays.constants import is_exact
+from gradcli.errors import EvaluationError
+from gradcli.kinds.laurent import unobserved
+from gradcli.kinds.order import PATTERN
+from gradcli.kinds.taylor import Jet
+from gradcli.primitives.arithmetic import add, divide, multiply, negative, reciprocal, subtract
+from gradcli.primitives.bind import Kind, assume, bind, concrete, constant
+from gradcli.primitives.comparisons import equal, greater, less
+from gradcli.primitives.exponential import exp, expm1, log, log1p, log2, log10
+from gradcli.primitives.logarithmic_powers import power_times_logs, unknown_from
+from gradcli.primitives.operators import Operators
+from gradcli.primitives.powers import general_power, power, rsqrt, sqrt, whole_power
+from gradcli.primitives.primitive import Primitive
+
+_NO_PARAMS: Mapping[str, Any] = {}
+
+# A sample that is smaller than so much of what it is the sum of is 0 but for rounding.
+_NOISE = 2.0**-44
+# Exponents that are closer are the same, their decimals being rounded.
+_DECIMALS = 9
+
+
+class NoLimitError(EvaluationError):
+    """There is no such series, or it is not found."""
+
+
+class Coefficient(NamedTuple):
+    """A number of any kind, its sample, and the size of what the sample is the sum of."""
+
+    value: Any
+    sample: float
+    size: float
+
+
+class Term(NamedTuple):
+    """c*t**power*log(t)**logs, where `exponent` is the number that the power is."""
+
+    power: Any
+    exponent: float
+    logs: int
+    c: Coefficient
+
+
+class Asymptotic(Operators):
+    """The terms, those that lead first, and the exponent from which on further ones are unknown; `count` is how far the
+    exponents go beyond the first."""
+
+    __slots__ = ("count", "end", "terms")
+    level = PATTERN
+    shape = ()
+
+    def __init__(self, terms: Iterable[Term], end: float, count: int) -> None:
+        known: dict[tuple[float, int], Term] = {}
+        for term in terms:
+            key = round(term.exponent, _DECIMALS), term.logs
+            known[key] = term if key not in known else known[key]._replace(c=_sum(known[key].c, term.c))
+        found = sorted((t for t in known.values() if not _is_zero(t.c)), key=lambda t: (t.exponent, -t.logs))
+        self.end = min(end, found[0].exponent + count) if found and _is_cut(found, end, count) else end
+        self.terms = tuple(t for t in found if t.exponent < self.end - 10.0**-_DECIMALS)
+        self.count = count
+
+    @property
+    def inner(self) -> Any:
+        # No rule may choose by the values.
+        raise NoLimitError("a series is no number")
+
+    @staticmethod
+    def constant(value: Any, sample: float, count: int) -> Asymptotic:
+        return Asymptotic([Term(0.0, 0.0, 0, Coefficient(value, sample, abs(sample)))], math.inf, count)
+
+    @staticmethod
+    def variable(point: Any, sample: float, count: int, side: float = 1.0) -> Asymptotic:
+        """The point + t, or on the left side of it, which is -1, the point - t."""
+        t = Term(1.0, 1.0, 0, Coefficient(side, side, 1.0))
+        return Asymptotic([*Asymptotic.constant(point, sample, count).terms, t], math.inf, count)
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Asymptotic:
+        count = next(o.count for o in operands if isinstance(o, Asymptotic))
+        series = [o if isinstance(o, Asymptotic) else _constant(o, count) for o in operands]
+        rule = _RULES.get(primitive)
+        with unobserved():
+            return rule(*series, **params) if rule is not None else _regular(primitive, series, params)
+
+    def at(self, t: Any, order: int) -> Any:
+        """The function at the distance t, with derivatives up to this order; those beyond are nan. Raises NoLimitError
+        where it has no limit there."""
+        if self.end <= order:
+            raise NoLimitError("too few terms are known")
+        if any(term.exponent < 0.0 or (term.exponent == 0.0 and term.logs) for term in self.terms):
+            raise NoLimitError("there is a pole")
+        found: Any = 0.0
+        beyond = self.end
+        for term in self.terms:
+            if term.exponent > order:
+                beyond = term.exponent
+                break
+            found = found + _times(term.c.value, _powered(t, term))
+        return found if beyond == math.inf else found + unknown_from(t, math.ceil(beyond))
+
+    def sample_at(self, t: float) -> float:
+        """The sample of the function at the distance t > 0, or t < 0 where all exponents are whole."""
+        return math.fsum(
+            c.sample * (t ** int(q) if q % 1.0 == 0.0 else t**q) * (math.log(t) ** m if m else 1.0)
+            for _, q, m, c in self.terms
+        )
+
+
+def _is_cut(found: Sequence[Term], end: float, count: int) -> bool:
+    return end < math.inf or found[-1].exponent >= found[0].exponent + count
+
+
+def _constant(value: Any, count: int) -> Asymptotic:
+    if type(value) not in arrays.PLAIN:
+        raise NoLimitError("a number of no sample")
+    return Asymptotic.constant(float(value), float(value), count)
+
+
+def _times(value: Any, factor: Any) -> Any:
+    return value if factor is None else factor if type(value) is float and value == 1.0 else value * factor
+
+
+def _powered(t: Any, term: Term) -> Any:
+    """t**q*log(t)**m; None where it is 1."""
+    if term.logs:
+        if isinstance(term.power, Kind):
+            raise NoLimitError("an exponent that varies, beside a logarithm")
+        return power_times_logs(t, term.exponent, (0.0,) * term.logs + (1.0,))
+    plain = not isinstance(term.power, Kind)
+    return None if plain and term.exponent == 0.0 else power(t, term.exponent if plain else term.power)
+
+
+# --- coefficients
+
+
+def _of(primitive: Primitive, *operands: Coefficient) -> tuple[Any, float]:
+    """What a primitive makes of coefficients: the value, and the sample."""
+    value = bind(primitive, [c.value for c in operands], _NO_PARAMS)
+    if all(c.value is c.sample for c in operands):
+        return value, value
+    with _in_floats():
+        return value, float(bind(primitive, [c.sample for c in operands], _NO_PARAMS))
+
+
+def _in_floats() -> Any:
+    return arrays.using_namespace(None) if is_exact() else nullcontext()
+
+
+def _sum(a: Coefficient, b: Coefficient) -> Coefficient:
+    return Coefficient(*_of(add, a, b), a.size + b.size)
+
+
+def _product(a: Coefficient, b: Coefficient) -> Coefficient:
+    return Coefficient(*_of(multiply, a, b), abs(a.sample) * b.size + a.size * abs(b.sample))
+
+
+def _is_zero(c: Coefficient) -> bool:
+    if not math.isfinite(c.sample):
+        raise NoLimitError("a coefficient is no number")
+    if abs(c.sample) > _NOISE * c.size:
+        return False
+    if is_exact() and not assume(equal(constant(c.value), 0.0)):
+        raise NoLimitError("a coefficient is not told from 0")
+    return True
+
+
+def _is_positive(c: Coefficient) -> bool:
+    return c.sample > 0.0 and assume(greater(constant(c.value), 0.0))
+
+
+# --- rules
+
+
+def _negative(a: Asymptotic) -> Asymptotic:
+    terms = [t._replace(c=Coefficient(*_of(negative, t.c), t.c.size)) for t in a.terms]
+    return Asymptotic(terms, a.end, a.count)
+
+
+def _add(a: Asymptotic, b: Asymptotic) -> Asymptotic:
+    return Asymptotic([*a.terms, *b.terms], min(a.end, b.end), a.count)
+
+
+def _lead(a: Asymptotic) -> Term:
+    if not a.terms:
+        raise NoLimitError("a function that is 0 as far as is known")
+    return a.terms[0]
+
+
+def _multiply(a: Asymptotic, b: Asymptotic) -> Asymptotic:
+    if not a.terms or not b.terms:
+        return Asymptotic([], a.end + b.end, a.count)
+    end = min(_lead(a).exponent + b.end, _lead(b).exponent + a.end)
+    reach = min(end, _lead(a).exponent + _lead(b).exponent + a.count)
+    terms = [
+        Term(_plus(s.power, t.power), s.exponent + t.exponent, s.logs + t.logs, _product(s.c, t.c))
+        for s in a.terms
+        for t in b.terms
+        if s.exponent + t.exponent < reach
+    ]
+    whole = reach == end and all(s.exponent + t.exponent < reach for s in a.terms[-1:] for t in b.terms[-1:])
+    return Asymptotic(terms, end if whole else reach, a.count)
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return bind(add, (a, b), _NO_PARAMS) if isinstance(a, Kind) or isinstance(b, Kind) else a + b
+
+
+def _scaled(a: Asymptotic, by: Term) -> Asymptotic:
+    """A series times a term without a logarithm."""
+    return _multiply(a, Asymptotic([by], math.inf, a.count))
+
+
+def _without_lead(a: Asymptotic) -> tuple[Term, Asymptotic]:
+    """The first term, and r, where the series is that term times (1 + r)."""
+    lead = _lead(a)
+    if lead.logs:
+        raise NoLimitError("a function that is led by a logarithm")
+    rest = Asymptotic(a.terms[1:], a.end, a.count)
+    inverse = Coefficient(*_of(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
+    down = bind(negative, (lead.power,), _NO_PARAMS) if isinstance(lead.power, Kind) else -lead.power
+    return lead, _scaled(rest, Term(down, -lead.exponent, 0, inverse))
+
+
+def _composed(coefficients: Callable[[int], Sequence[Coefficient]], r: Asymptotic) -> Asymptotic:
+    """The sum of c[k]*r**k, where r vanishes at the point."""
+    if not r.terms:
+        # What is not known of r is not known of the sum.
+        return Asymptotic([Term(0.0, 0.0, 0, coefficients(1)[0])], r.end, r.count)
+    first = _lead(r).exponent
+    needed = min(r.end, r.count)
+    known = coefficients(math.ceil(needed / first) + 1)
+    found = Asymptotic([], len(known) * first - first * (len(known) - 1), r.count)
+    for c in reversed(known):
+        found = _add(_multiply(found, r), Asymptotic([Term(0.0, 0.0, 0, c)], math.inf, r.count))
+    return Asymptotic(found.terms, min(found.end, needed), r.count)
+
+
+def _plain(numbers: Iterable[float]) -> list[Coefficient]:
+    return [Coefficient(n, n, abs(n)) for n in numbers]
+
+
+def _reciprocal(a: Asymptotic) -> Asymptotic:
+    lead, r = _without_lead(a)
+    found = _composed(lambda n: _plain((-1.0) ** k for k in range(n)), r)
+    return _scaled(found, _inverse(lead))
+
+
+def _inverse(lead: Term) -> Term:
+    c = Coefficient(*_of(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
+    down = bind(negative, (lead.power,), _NO_PARAMS) if isinstance(lead.power, Kind) else -lead.power
+    return Term(down, -lead.exponent, 0, c)
+
+
+def _whole_power(a: Asymptotic, *, n: float) -> Asymptotic:
+    if n < 0.0:
+        return _whole_power(_reciprocal(a), n=-n)
+    found, square, left = Asymptotic.constant(1.0, 1.0, a.count), a, int(n)
+    while left:
+        found = _multiply(found, square) if left % 2 else found
+        left //= 2
+        square = _multiply(square, square) if left else square
+    return found
+
+
+def _general_power(a: Asymptotic, q: Asymptotic) -> Asymptotic:
+    if any(t.exponent or t.logs for t in q.terms) or q.end < math.inf:
+        return _exp(_multiply(q, _log(a)))
+    exponent = q.terms[0].c if q.terms else Coefficient(0.0, 0.0, 0.0)
+    lead, r = _without_lead(a)
+    if not _is_positive(lead.c):
+        raise NoLimitError("a power of what is not positive")
+    number = _number(exponent.value)
+    if lead.exponent:
+        # The terms are those of the exponent that it has, which its sample stands for too.
+        exponent = exponent._replace(sample=number, size=abs(number))
+    c = Coefficient(*_of(general_power, lead.c, exponent), 0.0)
+    c = c._replace(size=abs(c.sample * (1.0 + exponent.sample * lead.c.size / lead.c.sample)))
+    by = lead.exponent * number
+    live = bind(multiply, (exponent.value, lead.power), _NO_PARAMS) if isinstance(exponent.value, Kind) else by
+
+    def binomials(n: int) -> list[Coefficient]:
+        found = _plain([1.0])
+        for k in range(1, n):
+            factor = _sum(exponent, Coefficient(1.0 - k, 1.0 - k, k - 1.0))
+            found.append(_product(_product(found[-1], factor), Coefficient(1.0 / k, 1.0 / k, 1.0 / k)))
+        return found
+
+    # With a whole exponent the binomial series ends.
+    return _scaled(_composed(binomials, r), Term(live if lead.exponent else 0.0, by, 0, c))
+
+
+def _number(value: Any) -> float:
+    """The number that a value is, which a recorded program is good for alone."""
+    number = concrete(value)
+    if arrays.shape(number):
+        raise NoLimitError("an exponent of several numbers")
+    number = float(number)
+    if isinstance(value, Kind) and not assume(equal(constant(value), number)):
+        raise NoLimitError("an exponent that is not one number")
+    return number
+
+
+def _log(a: Asymptotic) -> Asymptotic:
+    lead, r = _without_lead(a)
+    if not _is_positive(lead.c):
+        raise NoLimitError("the logarithm of what is not positive")
+    value, sample = _of(log, lead.c)
+    terms = [Term(0.0, 0.0, 0, Coefficient(value, sample, abs(sample) + lead.c.size / abs(lead.c.sample)))]
+    if lead.exponent:
+        live = lead.power if isinstance(lead.power, Kind) else lead.exponent
+        terms.append(Term(0.0, 0.0, 1, Coefficient(live, lead.exponent, abs(lead.exponent))))
+    series = _composed(lambda n: _plain([0.0, *((-1.0) ** (k + 1) / k for k in range(1, n))]), r)
+    return _add(series, Asymptotic(terms, math.inf, a.count))
+
+
+def _exp(a: Asymptotic) -> Asymptotic:
+    if a.terms and a.terms[0].exponent < 0.0 and _falls(a.terms[0]):
+        # To all orders.
+        return Asymptotic([], math.inf, a.count)
+    c, powers, rest = Coefficient(0.0, 0.0, 0.0), Coefficient(0.0, 0.0, 0.0), []
+    for term in a.terms:
+        if term.exponent < 0.0 or (term.exponent == 0.0 and term.logs > 1):
+            raise NoLimitError("the exponential of what is infinite")
+        if term.exponent > 0.0:
+            rest.append(term)
+        elif term.logs:
+            powers = term.c
+        else:
+            c = term.c
+    if a.end <= 0.0:
+        raise NoLimitError("too few terms are known")
+    value, sample = _of(exp, c)
+    lead = Coefficient(value, sample, abs(sample) * (1.0 + c.size))
+    by = _number(powers.value)
+    series = _composed(lambda n: _plain(1.0 / math.factorial(k) for k in range(n)), Asymptotic(rest, a.end, a.count))
+    return _scaled(series, Term(powers.value if isinstance(powers.value, Kind) else by, by, 0, lead))
+
+
+def _falls(lead: Term) -> bool:
+    """Whether a term is -inf at the point, on every side where there is one."""
+    both = lead.exponent % 2.0 == 0.0 or lead.exponent % 1.0
+    return bool(both) and not lead.logs and lead.c.sample < 0.0 and assume(less(constant(lead.c.value), 0.0))
+
+
+def _regular(primitive: Primitive, operands: Sequence[Asymptotic], params: Mapping[str, Any]) -> Asymptotic:
+    """A function with a Taylor series in what its operands are at the point."""
+    if not primitive.elementwise or primitive.selects or primitive.vjp is None:
+        raise NoLimitError(f"'{primitive.called}' has no such series")
+    parts = [_from_point(o) for o in operands]
+    count = operands[0].count
+    for world in zip(*(c[:2] for c, _ in parts)):
+        smooth = primitive.smooth is None or assume(primitive.smooth(*map(constant, world), **params))
+        if not smooth:
+            raise NoLimitError(f"'{primitive.called}' has a kink there")
+    varying = [i for i, (_, rest) in enumerate(parts) if rest.terms or rest.end < math.inf]
+    if len(varying) < 2:
+        place = varying[0] if varying else 0
+
+        def coefficients(n: int) -> list[Coefficient]:
+            # One more, by which the error of the point is felt.
+            operands = [[c, _plain([1.0])[0]] if i == place else [c] for i, (c, _) in enumerate(parts)]
+            found = _taylor(primitive, operands, params, n + 1)
+            size = parts[place][0].size
+            sizes = [abs(f[1]) + (k + 1) * abs(g[1]) * size for k, (f, g) in enumerate(itertools.pairwise(found))]
+            return [Coefficient(*f, size) for f, size in zip(found, sizes)]
+
+        return _composed(coefficients, parts[place][1])
+    end = min([count, *(operands[i].end for i in varying)])
+    if any(t.logs or t.exponent % 1.0 for o in operands for t in o.terms):
+        raise NoLimitError("a function of several numbers, of other powers than whole ones")
+    orders = math.ceil(end)
+    given = [_by_order(o, orders) for o in operands]
+    found = _taylor(primitive, given, params, orders)
+    size = max([abs(f[1]) for f in found] + [c.size for o in given for c in o])
+    terms = [Term(float(k), float(k), 0, Coefficient(*f, size)) for k, f in enumerate(found)]
+    return Asymptotic(terms, float(orders), count)
+
+
+def _by_order(a: Asymptotic, orders: int) -> list[Coefficient]:
+    found = {int(t.exponent): t.c for t in a.terms}
+    zero = Coefficient(0.0, 0.0, 0.0)
+    return [found.get(k, zero) for k in range(min(orders, max(found, default=0) + 1))]
+
+
+def _from_point(a: Asymptotic) -> tuple[Coefficient, Asymptotic]:
+    """The value at the point, and what is added to it nearby."""
+    if a.end <= 0.0 or any(t.exponent < 0.0 or (t.exponent == 0.0 and t.logs) for t in a.terms):
+        raise NoLimitError("a function of what is infinite")
+    at_point = next((t.c for t in a.terms if t.exponent == 0.0), Coefficient(0.0, 0.0, 0.0))
+    return at_point, Asymptotic([t for t in a.terms if t.exponent > 0.0], a.end, a.count)
+
+
+def _taylor(
+    primitive: Primitive, operands: Sequence[Sequence[Coefficient]], params: Mapping[str, Any], count: int
+) -> list[tuple[Any, float]]:
+    """The coefficients of a function of power series, by values and samples."""
+    values = _jet_coefficients(primitive, [[c.value for c in o] for o in operands], params, count)
+    if all(c.value is c.sample for o in operands for c in o):
+        return [(v, v) for v in values]
+    with _in_floats():
+        samples = _jet_coefficients(primitive, [[c.sample for c in o] for o in operands], params, count)
+        return [(v, float(s)) for v, s in zip(values, samples)]
+
+
+def _jet_coefficients(
+    primitive: Primitive, operands: Sequence[Sequence[Any]], params: Mapping[str, Any], count: int
+) -> list[Any]:
+    found = bind(primitive, [Jet(o[:count], count - 1) for o in operands], params)
+    known = list(found.coefficients) if isinstance(found, Jet) else [found]
+    filled = [0.0 if c is None else c for c in known]
+    return filled + [0.0] * (count - len(filled))
+
+
+_RULES: Mapping[Primitive, Callable[..., Asymptotic]] = {
+    add: _add,
+    subtract: lambda a, b: _add(a, _negative(b)),
+    negative: _negative,
+    multiply: _multiply,
+    divide: lambda a, b: _multiply(a, _reciprocal(b)),
+    reciprocal: _reciprocal,
+    whole_power: _whole_power,
+    general_power: _general_power,
+    sqrt: lambda a: _general_power(a, Asymptotic.constant(0.5, 0.5, a.count)),
+    rsqrt: lambda a: _general_power(a, Asymptotic.constant(-0.5, -0.5, a.count)),
+    log: _log,
+    log2: lambda a: log(a) / math.log(2.0),
+    log10: lambda a: log(a) / math.log(10.0),
+    log1p: lambda a: log(1.0 + a),
+    exp: _exp,
+    expm1: lambda a: exp(a) - 1.0,
+}

@@ -1,0 +1,403 @@
+"""Limits with derivatives, where an expression or a derivative of it has no value as it stands: by its asymptotic series at
+the point, see `gradcli.kinds.asymptotic`.
+
+This is for what `gradcli.language.removable` does not know: expressions in several variables, such as
+(cos(a*x) - cos(b*x))/x**2 at x = 0, parts that are infinite, as in 1/(1 + 1/x), and powers and logarithms whose first
+derivatives exist, as those of x**2*log(x) do. The series is used at the point alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.arrays.constants import is_exact
+from gradcli.errors import GradcliError, LimitError, UndecidedError
+from gradcli.language.one_variable import Reader, operation_of
+from gradcli.language.singular import singular_operand
+from gradcli.language.syntax import tree
+from gradcli.primitives.arithmetic import absolute, divide, multiply, negative, subtract
+from gradcli.primitives.bind import Kind, assume, concrete, constant
+from gradcli.primitives.comparisons import equal, isfinite, logical_not, where
+from gradcli.primitives.operation import Operation
+from gradcli.primitives.powers import power
+
+if TYPE_CHECKING:
+    from gradcli.kinds.asymptotic import Asymptotic
+
+# How far the exponents of a series go beyond the first; where that is too little, the further ones.
+_COUNTS = (10, 24, 48)
+# So many orders more are known than the derivatives that are asked for at once, which may be differentiated again.
+_FURTHER = 3
+# The distances at which a series is compared with the expression, and how far they may be apart.
+_DISTANCES = (2.0**-4, 2.0**-7, 2.0**-10, 2.0**-13)
+_TOLERANCE = 1e-6
+# A difference of two differences is this share of the numbers at most where they are the same.
+_ROUNDED = 2.0**-40
+# At most so many numbers of an expression are points at which it is looked at.
+_MOST_NUMBERS = 4
+# Samples of other variables are off by shares of these of their values, and by so much.
+_OFF = 0.0137
+# Samples of variables of which nothing is known; the fractional parts of multiples of the golden ratio.
+_GOLDEN = 0.6180339887498949
+
+
+class Leaf(NamedTuple):
+    """What an expression is made of: the places where it stands, and the number that it is, None where it varies."""
+
+    nodes: tuple[tree.Expression, ...]
+    number: float | None
+
+
+class Step(NamedTuple):
+    """An operation on the results of leaves and earlier steps, by their numbers, and which of them it is singular in."""
+
+    operation: Operation
+    operands: tuple[int, ...]
+    singular: int | None
+
+
+class Point(NamedTuple):
+    """A leaf, by its number, and a value of it at which the expression has a limit alone; at this distance from it the
+    expression is as it stands."""
+
+    leaf: int
+    value: float
+    distance: float
+
+
+class Plan:
+    """An expression as leaves and steps; the last step is its value."""
+
+    def __init__(self, leaves: Sequence[Leaf], steps: Sequence[Step]) -> None:
+        self.leaves = leaves
+        self.steps = steps
+        self.numbers = frozenset(self._numbers())
+
+    def _numbers(self) -> Iterator[float]:
+        yield from (0.0, 1.0, -1.0)
+        for number in [leaf.number for leaf in self.leaves if leaf.number is not None][:_MOST_NUMBERS]:
+            yield from (number, -number)
+
+    @cached_property
+    def variables(self) -> Sequence[int]:
+        """The leaves that vary and that a singular operand depends on."""
+        below = self._leaves_below
+        found = set().union(*[below[step.singular] for step in self.steps if step.singular is not None])
+        return [i for i in sorted(found) if self.leaves[i].number is None]
+
+    @cached_property
+    def _exponents(self) -> frozenset[int]:
+        """The leaves that exponents depend on."""
+        powers = [step.operands[1] for step in self.steps if step.operation is power]
+        return frozenset().union(*[self._leaves_below[p] for p in powers])
+
+    @cached_property
+    def _leaves_below(self) -> Sequence[frozenset[int]]:
+        """On which leaves each result depends."""
+        below = [frozenset({i}) for i in range(len(self.leaves))]
+        for step in self.steps:
+            below.append(frozenset().union(*[below[o] for o in step.operands]))
+        return below
+
+    def results(self, values: Sequence[Any]) -> list[Any]:
+        """The leaves' values and those of all steps."""
+        found = [*values]
+        for step in self.steps:
+            found.append(step.operation(*[found[o] for o in step.operands]))
+        return found
+
+    def is_singular(self, numbers: Sequence[float]) -> bool:
+        """Whether something in the expression is at a singularity of it, or infinite."""
+        found = self._in_floats(numbers)
+        if found is None or not all(map(math.isfinite, found[len(self.leaves) :])):
+            return True
+        return any(step.singular is not None and found[step.singular] == 0.0 for step in self.steps)
+
+    def value(self, numbers: Sequence[float]) -> float:
+        found = self._in_floats(numbers)
+        return math.nan if found is None else found[-1]
+
+    def _in_floats(self, numbers: Sequence[float]) -> list[float] | None:
+        try:
+            with arrays.using_namespace(None), arrays.quiet():
+                return [float(n) for n in self.results(numbers)]
+        except LimitError:
+            raise
+        except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
+            return None
+
+    def is_regular(self, numbers: Sequence[float], leaf: int, order: int) -> bool:
+        """Whether the value and the derivatives by a leaf, up to an order, are finite as they stand."""
+        from gradcli.kinds.taylor import Jet
+
+        try:
+            with arrays.using_namespace(None), arrays.quiet():
+                given: list[Any] = [*numbers]
+                given[leaf] = Jet([numbers[leaf], 1.0], order)
+                found = self.results(given)[-1]
+        except LimitError:
+            raise
+        except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
+            return False
+        return all(c is None or math.isfinite(c) for c in getattr(found, "coefficients", (found,)))
+
+    def limit(self, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int) -> Any:
+        """The expression near a value of a leaf, the `point`: as a function of the leaf and the others, with derivatives up
+        to an order. Raises NoLimitError where it has none, or none is found."""
+        side, series, _ = self._series(values, samples, leaf, point, order)
+        found = series.at(multiply(side, subtract(values[leaf], point)), order)
+        for value in values:
+            if isinstance(value, Kind) and value.differential and assume(isfinite(constant(value))):
+                # The derivatives by what has no part in the limit are 0.
+                found = found + multiply(0.0, value)
+        return found
+
+    def _series(
+        self, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int
+    ) -> tuple[float, Asymptotic, float]:
+        """The side of the point that it has a series on, 1 or -1, that series, and a distance at which it is right."""
+        # What is looked at seldom is loaded then.
+        from gradcli.kinds.asymptotic import NoLimitError
+
+        try:
+            return self._series_on(1.0, values, samples, leaf, point, order)
+        except NoLimitError:
+            # Powers and logarithms may have values on the left alone, as those of 1 - x at 1 have.
+            if not math.isnan(self.value(_moved(samples, leaf, _DISTANCES[-1]))):
+                raise
+            return self._series_on(-1.0, values, samples, leaf, point, order)
+
+    def _series_on(
+        self, side: float, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int
+    ) -> tuple[float, Asymptotic, float]:
+        from gradcli.kinds.asymptotic import Asymptotic, NoLimitError
+
+        for count in _COUNTS:
+            given: list[Any] = [
+                # What is written as a number stays one: powers with whole exponents are products.
+                v if type(v) is float and known.number is not None else Asymptotic.constant(v, s, count)
+                for known, v, s in zip(self.leaves, values, samples)
+            ]
+            given[leaf] = Asymptotic.variable(point, samples[leaf], count, side)
+            found = self.results(given)[-1]
+            if found.end > order:
+                return side, found, self._distance(found, samples, leaf, side)
+        raise NoLimitError("too few terms are known")
+
+    def _distance(self, series: Asymptotic, samples: Sequence[float], leaf: int, side: float) -> float:
+        """How far from the point samples of the series are those of the expression. Raises NoLimitError where they differ
+        on a side where the expression has a value."""
+        from gradcli.kinds.asymptotic import NoLimitError
+
+        whole = all(t.exponent % 1.0 == 0.0 and not t.logs for t in series.terms)
+        for distance in _DISTANCES:
+            seen = []
+            for t in (distance, -distance):
+                direct = self.value(_moved(samples, leaf, side * t))
+                if not math.isnan(direct):
+                    sample = series.sample_at(t) if t > 0.0 or whole else math.nan
+                    seen.append(abs(direct - sample) <= _TOLERANCE * abs(sample) or direct == sample)
+            if seen and all(seen):
+                return side * distance
+        raise NoLimitError("the series is not that of the expression")
+
+    @cached_property
+    def points(self) -> Sequence[Point]:
+        """Where the expression has a limit alone, whatever numbers the others are."""
+        return [*self._points()]
+
+    def _points(self) -> Iterator[Point]:
+        for leaf in self.variables:
+            for number in self.numbers:
+                numbers = self.sampled(leaf, number)
+                if not self.is_singular(numbers) or self.is_regular(numbers, leaf, _FURTHER):
+                    continue
+                try:
+                    with arrays.using_namespace(None), arrays.quiet():
+                        _, series, distance = self._series(numbers, numbers, leaf, number, 0)
+                        series.at(0.0, 0)
+                    yield Point(leaf, number, distance)
+                except LimitError:
+                    raise
+                except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
+                    continue
+
+    def sampled(self, leaf: int, point: float, numbers: Sequence[float] | None = None) -> list[float]:
+        """Samples of all leaves but one, which is at a point: near numbers, where there are some."""
+        found = []
+        for i, known in enumerate(self.leaves):
+            if known.number is not None or i == leaf:
+                found.append(point if known.number is None else known.number)
+                continue
+            share = (i + 1.0) * _GOLDEN % 1.0
+            if numbers is None:
+                found.append(0.6 + share)
+            else:
+                # With other exponents there are other terms.
+                off = 0.0 if i in self._exponents else _OFF * share
+                found.append(numbers[i] * (1.0 + off) + off)
+        return found
+
+
+def _moved(numbers: Sequence[float], place: int, by: float) -> list[float]:
+    return [n + by if i == place else n for i, n in enumerate(numbers)]
+
+
+def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
+    """An expression as leaves and steps; None where it is a leaf itself."""
+    leaves: dict[Any, list[tree.Expression]] = {}
+    numbers: dict[Any, float | None] = {}
+    order: list[tuple[tree.Expression, Sequence[tree.Expression] | None]] = []
+    waiting: list[tree.Expression] = [node]
+    while waiting:
+        part = waiting.pop()
+        below = reader.operands(part)
+        order.append((part, below))
+        if not below:
+            key = reader.key(part)
+            leaves.setdefault(key, []).append(part)
+            numbers[key] = reader.float_of(part)
+        waiting += below or ()
+    places: dict[tree.SyntaxNode, int] = {}
+    listed = [*leaves]
+    for key, nodes in leaves.items():
+        places.update(dict.fromkeys(nodes, listed.index(key)))
+    steps: list[Step] = []
+    for part, below in reversed(order):
+        if not below or part in places:
+            continue
+        operation = operation_of(part)
+        operands = tuple(places[b] for b in below)
+        if operation is None:
+            # What stands for its operand.
+            places[part] = operands[0]
+            continue
+        which = singular_operand(part, below)
+        steps.append(Step(operation, operands, None if which is None else operands[which]))
+        places[part] = len(listed) + len(steps) - 1
+    if not steps:
+        return None
+    return Plan([Leaf(tuple(leaves[key]), numbers[key]) for key in listed], steps)
+
+
+def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
+    """The limit at one of the numbers that the expression is looked at; None where there is none, or where it is regular."""
+    if not any(numbers[i] in plan.numbers for i in plan.variables) or not plan.is_singular(numbers):
+        return None
+    order = max(map(_orders, values))
+    for leaf in plan.variables:
+        point = numbers[leaf]
+        if point in plan.numbers and _is_at(values[leaf], point) and not plan.is_regular(numbers, leaf, order):
+            found = _tried(plan, values, plan.sampled(leaf, point, numbers), leaf, point, order)
+            if found is not None:
+                return found
+    return None
+
+
+def limit_of_equals(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
+    """The limit where a number is one that others say, as x in (log(x) - log(a))/(x - a) is a; None where there is none."""
+    order = max(map(_orders, values))
+    samples = plan.sampled(-1, 0.0, numbers)
+    for leaf, point, sample in _zeros(plan, values, numbers, samples):
+        found = _tried(plan, values, [sample if i == leaf else s for i, s in enumerate(samples)], leaf, point, order)
+        if found is not None:
+            return found
+    return None
+
+
+def _tried(plan: Plan, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int) -> Any:
+    try:
+        found = plan.limit(values, samples, leaf, point, order)
+        return found if assume(isfinite(constant(found))) else None
+    except LimitError:
+        raise
+    except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
+        return None
+
+
+def limit_at_elements(plan: Plan, values: Sequence[Any]) -> tuple[Any, Any, int, Any] | None:
+    """Of tensors, and of numbers that are not known yet: at which elements there is a limit, the limits there, and a leaf
+    with its values elsewhere; None where there are none."""
+    for leaf, number, distance in plan.points:
+        x = values[leaf]
+        near = equal(constant(x), number)
+        if assume(logical_not(near)):
+            continue
+        samples = plan.sampled(leaf, number)
+        varying = [known.number is None for known in plan.leaves]
+        inside = [where(near, v, s) if varies else v for v, s, varies in zip(values, samples, varying)]
+        inside[leaf] = where(near, x, number)
+        try:
+            found = plan.limit(inside, samples, leaf, number, max(map(_orders, values)))
+        except LimitError:
+            raise
+        except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
+            continue
+        return near, found, leaf, where(near, number + distance, x)
+    return None
+
+
+def _orders(value: Any) -> int:
+    """Up to which order a value, or what is made of it, has derivatives at once, and some more."""
+    from gradcli.kinds.taylor import Jet
+
+    found = _FURTHER
+    while isinstance(value, Kind) and value.differential:
+        found += value.order if isinstance(value, Jet) else 1
+        value = value.inner
+    return found
+
+
+def _is_at(value: Any, point: float) -> bool:
+    try:
+        return assume(equal(constant(value), point))
+    except UndecidedError:
+        return False
+
+
+def _zeros(
+    plan: Plan, values: Sequence[Any], numbers: Sequence[float], samples: Sequence[float]
+) -> Iterator[tuple[int, Any, float]]:
+    """Leaves, and the value and the sample of them at which something in the expression is singular that is so now, where
+    that depends on the leaf linearly: of x - a, x and the value of a."""
+    found = plan._in_floats(numbers)
+    for step in plan.steps:
+        if found is None or step.singular is None or found[step.singular] != 0.0:
+            continue
+        for leaf in plan.variables:
+            with arrays.using_namespace(None):
+                sample = _linear_root(plan, samples, leaf, step.singular)
+            if sample is not None:
+                yield leaf, _linear_root(plan, values, leaf, step.singular), sample
+
+
+def _linear_root(plan: Plan, values: Sequence[Any], leaf: int, place: int) -> Any:
+    """The value of a leaf at which what stands at a place is 0, of which that is a linear function; None where it is not."""
+
+    def at(number: float) -> Any:
+        return plan.results([number if i == leaf else v for i, v in enumerate(values)])[place]
+
+    zero, one, two = at(0.0), at(1.0), at(2.0)
+    slope, further = subtract(one, zero), subtract(two, one)
+    if not assume(isfinite(constant(slope))) or assume(equal(constant(slope), 0.0)):
+        return None
+    off = float(concrete(absolute(subtract(constant(further), constant(slope)))))
+    if off > _ROUNDED * float(concrete(absolute(constant(two)))):
+        return None
+    return divide(negative(zero), slope)
+
+
+def in_floats(values: Sequence[Any]) -> list[float] | None:
+    """The floats that single numbers are, or are nearest to; None where some are tensors, or not known yet."""
+    numbers = [constant(v) for v in values]
+    if all(type(n) is float for n in numbers):
+        return numbers
+    if not is_exact() or any(isinstance(n, Kind) or arrays.shape(n) for n in numbers):
+        return None
+    from gradcli.arrays.balls import exact, to_float
+
+    return [n if type(n) is float else to_float(exact(n)) for n in numbers]

@@ -1,0 +1,56 @@
+"""What limits are made of: powers times powers of a logarithm, and what is known up to an order alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Primitive
+
+
+def _sign_at_0(q: float, factors: Sequence[float]) -> float:
+    """The limit at 0 from the right of x**q*(the sum of factors[k]*log(x)**k)."""
+    k = max((k for k, f in enumerate(factors) if f), default=0)
+    if q > 0.0 or not any(factors):
+        return 0.0
+    return factors[0] if q == 0.0 and k == 0 else math.copysign(math.inf, factors[k] * (-1.0) ** k)
+
+
+def _power_times_logs(xp: Any, x: Any, *, q: float, factors: Sequence[float]) -> Any:
+    inside = xp.greater(x, 0.0)
+    safe = xp.where(inside, x, 1.0)
+    logarithm, total = xp.log(safe), xp.multiply(0.0, safe)
+    for factor in reversed(factors):
+        total = xp.add(xp.multiply(total, logarithm), factor)
+    edge = xp.where(xp.equal(x, 0.0), _sign_at_0(q, factors), math.nan)
+    return xp.where(inside, xp.multiply(xp.pow(safe, q), total), edge)
+
+
+def _slope(q: float, factors: Sequence[float]) -> tuple[float, ...]:
+    """The factors of the derivative, of x**(q - 1)."""
+    return tuple(q * f + (k + 1.0) * g for k, (f, g) in enumerate(zip(factors, (*factors[1:], 0.0))))
+
+
+power_times_logs: Primitive = elementwise(
+    "power_times_logs", "x, q, factors", "x**q times a polynomial in log(x), 0 at 0 where q > 0",
+    time=30, internal="pow",
+    forward=_power_times_logs,
+    vjp=(lambda g, _y, x, *, q, factors: g * power_times_logs(x, q - 1.0, _slope(q, factors)),),
+    prepare=lambda x, q, factors: ((x,), {"q": q, "factors": factors}),
+    derivative="g*(its derivative)",
+    domain="x >= 0; smooth where x > 0",
+    samples=((0.7, 2.0, (0.0, 1.0)), ([0.3, 1.2], 1.5, (1.0, 0.0, 2.0))),
+)  # fmt: skip
+
+unknown_from: Primitive = elementwise(
+    "unknown_from", "x, order", "0, with derivatives that are nan from an order on",
+    internal="Taylor series",
+    forward=lambda xp, x, *, order: xp.multiply(0.0, x) if order > 0 else xp.add(xp.multiply(0.0, x), math.nan),
+    vjp=(lambda g, _y, x, *, order: g * unknown_from(x, order - 1),),
+    prepare=lambda x, order: ((x,), {"order": order}),
+    derivative="g*(0 or nan)",
+    domain="everywhere",
+    samples=((0.7, 40), ([0.3, 1.2], 40)),
+)  # fmt: skip
