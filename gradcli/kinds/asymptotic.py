@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -23,7 +24,7 @@ from gradcli.primitives.arithmetic import add, divide, multiply, negative, recip
 from gradcli.primitives.bind import Kind, assume, bind, concrete, constant
 from gradcli.primitives.comparisons import equal, greater, less
 from gradcli.primitives.exponential import exp, expm1, log, log1p, log2, log10
-from gradcli.primitives.logarithmic_powers import power_times_logs, unknown_from
+from gradcli.primitives.logarithmic_powers import power_times_log, power_times_logs, unknown_from
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.powers import general_power, power, rsqrt, sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
@@ -34,6 +35,11 @@ _NO_PARAMS: Mapping[str, Any] = {}
 _NOISE = 2.0**-44
 # Exponents that are closer are the same, their decimals being rounded.
 _DECIMALS = 9
+
+
+# Whether samples stand for other values of all variables: those of exponents may be what these are, and what is 0 by
+# them may be so for these alone.
+independent: ContextVar[bool] = ContextVar("gradcli_independent_samples", default=True)
 
 
 class NoLimitError(EvaluationError):
@@ -140,7 +146,7 @@ def _powered(t: Any, term: Term) -> Any:
     """t**q*log(t)**m; None where it is 1."""
     if term.logs:
         if isinstance(term.power, Kind):
-            raise NoLimitError("an exponent that varies, beside a logarithm")
+            return power_times_log(t, term.power, term.logs)
         return power_times_logs(t, term.exponent, (0.0,) * term.logs + (1.0,))
     plain = not isinstance(term.power, Kind)
     return None if plain and term.exponent == 0.0 else power(t, term.exponent if plain else term.power)
@@ -175,6 +181,8 @@ def _is_zero(c: Coefficient) -> bool:
         raise NoLimitError("a coefficient is no number")
     if abs(c.sample) > _NOISE * c.size:
         return False
+    if isinstance(c.value, Kind) and c.value.differential and not independent.get():
+        raise NoLimitError("a coefficient that may vary is 0")
     if is_exact() and not assume(equal(constant(c.value), 0.0)):
         raise NoLimitError("a coefficient is not told from 0")
     return True
@@ -286,9 +294,9 @@ def _general_power(a: Asymptotic, q: Asymptotic) -> Asymptotic:
     if not _is_positive(lead.c):
         raise NoLimitError("a power of what is not positive")
     number = _number(exponent.value)
-    if lead.exponent:
-        # The terms are those of the exponent that it has, which its sample stands for too.
-        exponent = exponent._replace(sample=number, size=abs(number))
+    if lead.exponent and exponent.sample != number:
+        # With other exponents there are other terms.
+        raise NoLimitError("a sample of another exponent")
     c = Coefficient(*_of(general_power, lead.c, exponent), 0.0)
     c = c._replace(size=abs(c.sample * (1.0 + exponent.sample * lead.c.size / lead.c.sample)))
     by = lead.exponent * number

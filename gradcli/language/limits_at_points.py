@@ -9,7 +9,7 @@ derivatives exist, as those of x**2*log(x) do. The series is used at the point a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,10 +90,11 @@ class Plan:
         return [i for i in sorted(found) if self.leaves[i].number is None]
 
     @cached_property
-    def _exponents(self) -> frozenset[int]:
+    def exponents(self) -> frozenset[int]:
         """The leaves that exponents depend on."""
         powers = [step.operands[1] for step in self.steps if step.operation is power]
-        return frozenset().union(*[self._leaves_below[p] for p in powers])
+        found = frozenset().union(*[self._leaves_below[p] for p in powers])
+        return frozenset(i for i in found if self.leaves[i].number is None)
 
     @cached_property
     def _leaves_below(self) -> Sequence[frozenset[int]]:
@@ -112,16 +113,16 @@ class Plan:
 
     def is_singular(self, numbers: Sequence[float]) -> bool:
         """Whether something in the expression is at a singularity of it, or infinite."""
-        found = self._in_floats(numbers)
+        found = self.floats(numbers)
         if found is None or not all(map(math.isfinite, found[len(self.leaves) :])):
             return True
         return any(step.singular is not None and found[step.singular] == 0.0 for step in self.steps)
 
     def value(self, numbers: Sequence[float]) -> float:
-        found = self._in_floats(numbers)
+        found = self.floats(numbers)
         return math.nan if found is None else found[-1]
 
-    def _in_floats(self, numbers: Sequence[float]) -> list[float] | None:
+    def floats(self, numbers: Sequence[float]) -> list[float] | None:
         try:
             with arrays.using_namespace(None), arrays.quiet():
                 return [float(n) for n in self.results(numbers)]
@@ -177,12 +178,14 @@ class Plan:
         from gradcli.kinds.asymptotic import Asymptotic, NoLimitError
 
         for count in _COUNTS:
-            given: list[Any] = [
-                # What is written as a number stays one: powers with whole exponents are products.
-                v if type(v) is float and known.number is not None else Asymptotic.constant(v, s, count)
-                for known, v, s in zip(self.leaves, values, samples)
-            ]
-            given[leaf] = Asymptotic.variable(point, samples[leaf], count, side)
+            given: list[Any] = []
+            for i, (known, value, sample) in enumerate(zip(self.leaves, values, samples)):
+                if i == leaf:
+                    given.append(Asymptotic.variable(point, sample, count, side))
+                else:
+                    # What is written as a number stays one: powers with whole exponents are products.
+                    plain = type(value) is float and known.number is not None
+                    given.append(value if plain else Asymptotic.constant(value, sample, count))
             found = self.results(given)[-1]
             if found.end > order:
                 return side, found, self._distance(found, samples, leaf, side)
@@ -226,8 +229,11 @@ class Plan:
                 except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
                     continue
 
-    def sampled(self, leaf: int, point: float, numbers: Sequence[float] | None = None) -> list[float]:
-        """Samples of all leaves but one, which is at a point: near numbers, where there are some."""
+    def sampled(
+        self, leaf: int, point: float, numbers: Sequence[float] | None = None, kept: Collection[int] = ()
+    ) -> list[float]:
+        """Samples of all leaves but one, which is at a point: near numbers, where there are some, of which some are
+        kept."""
         found = []
         for i, known in enumerate(self.leaves):
             if known.number is not None or i == leaf:
@@ -237,8 +243,7 @@ class Plan:
             if numbers is None:
                 found.append(0.6 + share)
             else:
-                # With other exponents there are other terms.
-                off = 0.0 if i in self._exponents else _OFF * share
+                off = 0.0 if i in kept else _OFF * share
                 found.append(numbers[i] * (1.0 + off) + off)
         return found
 
@@ -288,11 +293,19 @@ def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]
     """The limit at one of the numbers that the expression is looked at; None where there is none, or where it is regular."""
     if not any(numbers[i] in plan.numbers for i in plan.variables) or not plan.is_singular(numbers):
         return None
+    from gradcli.kinds.asymptotic import independent
+
     order = max(map(_orders, values))
     for leaf in plan.variables:
         point = numbers[leaf]
-        if point in plan.numbers and _is_at(values[leaf], point) and not plan.is_regular(numbers, leaf, order):
-            found = _tried(plan, values, plan.sampled(leaf, point, numbers), leaf, point, order)
+        if point not in plan.numbers or not _is_at(values[leaf], point) or plan.is_regular(numbers, leaf, order):
+            continue
+        for kept in ((), plan.exponents) if plan.exponents else ((),):
+            token = independent.set(not kept)
+            try:
+                found = _tried(plan, values, plan.sampled(leaf, point, numbers, kept), leaf, point, order)
+            finally:
+                independent.reset(token)
             if found is not None:
                 return found
     return None
@@ -362,17 +375,28 @@ def _is_at(value: Any, point: float) -> bool:
 def _zeros(
     plan: Plan, values: Sequence[Any], numbers: Sequence[float], samples: Sequence[float]
 ) -> Iterator[tuple[int, Any, float]]:
-    """Leaves, and the value and the sample of them at which something in the expression is singular that is so now, where
-    that depends on the leaf linearly: of x - a, x and the value of a."""
-    found = plan._in_floats(numbers)
-    for step in plan.steps:
-        if found is None or step.singular is None or found[step.singular] != 0.0:
-            continue
+    """Leaves, and the value and the sample of them at which something in the expression is singular that is so now: those
+    of another leaf, as in log(x) - log(a), or where it depends on the leaf linearly, as in x - 2*a."""
+    found = plan.floats(numbers)
+    places = [
+        s.singular for s in plan.steps if found is not None and s.singular is not None and found[s.singular] == 0.0
+    ]
+    for place in places:
         for leaf in plan.variables:
+            for other in plan.variables:
+                is_other = other != leaf and numbers[other] == numbers[leaf]
+                if is_other and _is_zero_at(plan, samples, leaf, samples[other], place):
+                    yield leaf, values[other], samples[other]
             with arrays.using_namespace(None):
-                sample = _linear_root(plan, samples, leaf, step.singular)
+                sample = _linear_root(plan, samples, leaf, place)
             if sample is not None:
-                yield leaf, _linear_root(plan, values, leaf, step.singular), sample
+                yield leaf, _linear_root(plan, values, leaf, place), sample
+
+
+def _is_zero_at(plan: Plan, samples: Sequence[float], leaf: int, point: float, place: int) -> bool:
+    """Whether what stands at a place is 0 at a point of a leaf by its samples, and not beside it."""
+    at, beside = (plan.floats(_moved(samples, leaf, point + by - samples[leaf])) for by in (0.0, _DISTANCES[0]))
+    return at is not None and beside is not None and abs(at[place]) <= _ROUNDED * abs(beside[place]) > 0.0
 
 
 def _linear_root(plan: Plan, values: Sequence[Any], leaf: int, place: int) -> Any:

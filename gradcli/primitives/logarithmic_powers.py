@@ -44,6 +44,34 @@ power_times_logs: Primitive = elementwise(
     samples=((0.7, 2.0, (0.0, 1.0)), ([0.3, 1.2], 1.5, (1.0, 0.0, 2.0))),
 )  # fmt: skip
 
+
+def _power_times_log(xp: Any, x: Any, q: Any, *, m: int) -> Any:
+    inside = xp.greater(x, 0.0)
+    safe = xp.where(inside, x, 1.0)
+    value = xp.pow(safe, q)
+    for _ in range(m):
+        value = xp.multiply(value, xp.log(safe))
+    lead = math.copysign(math.inf, (-1.0) ** m)
+    edge = xp.where(xp.greater(q, 0.0), 0.0, xp.where(xp.equal(q, 0.0), lead if m else 1.0, lead))
+    return xp.where(inside, value, xp.where(xp.equal(x, 0.0), edge, math.nan))
+
+
+def _slope_by_base(g: Any, _y: Any, x: Any, q: Any, *, m: int) -> Any:
+    slope = q * power_times_log(x, q - 1.0, m)
+    return g * (slope + float(m) * power_times_log(x, q - 1.0, m - 1)) if m else g * slope
+
+
+power_times_log: Primitive = elementwise(
+    "power_times_log", "x, q, m", "x**q*log(x)**m, 0 at 0 where q > 0",
+    time=30, internal="pow",
+    forward=_power_times_log,
+    vjp=(_slope_by_base, lambda g, _y, x, q, *, m: g * power_times_log(x, q, m + 1)),
+    prepare=lambda x, q, m: ((x, q), {"m": m}),
+    derivative="g*x**(q-1)*log(x)**(m-1)*(q*log(x) + m), g*x**q*log(x)**(m+1)",
+    domain="x >= 0; smooth where x > 0",
+    samples=((0.7, 2.0, 1), ([0.3, 1.2], 1.5, 2)),
+)  # fmt: skip
+
 unknown_from: Primitive = elementwise(
     "unknown_from", "x, order", "0, with derivatives that are nan from an order on",
     internal="Taylor series",
