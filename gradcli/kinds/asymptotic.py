@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays.constants import is_exact
-from gradcli.errors import EvaluationError
+from gradcli.errors import EvaluationError, UndecidedError
 from gradcli.kinds.laurent import unobserved
 from gradcli.kinds.order import PATTERN
 from gradcli.kinds.taylor import Jet
@@ -39,7 +39,7 @@ _DECIMALS = 9
 
 # Whether samples stand for other values of all variables: those of exponents may be what these are, and what is 0 by
 # them may be so for these alone.
-independent: ContextVar[bool] = ContextVar("gradcli_independent_samples", default=True)
+_independent: ContextVar[bool] = ContextVar("gradcli_independent_samples", default=True)
 
 
 class NoLimitError(EvaluationError):
@@ -72,9 +72,11 @@ class Asymptotic(Operators):
     shape = ()
 
     def __init__(self, terms: Iterable[Term], end: float, count: int) -> None:
-        known: dict[tuple[float, int], Term] = {}
+        known: dict[tuple[float, int, int], Term] = {}
         for term in terms:
-            key = round(term.exponent, _DECIMALS), term.logs
+            # Exponents that vary are others, though they be the same number now.
+            varies = id(term.power) if isinstance(term.power, Kind) else 0
+            key = round(term.exponent, _DECIMALS), term.logs, varies
             known[key] = term if key not in known else known[key]._replace(c=_sum(known[key].c, term.c))
         found = sorted((t for t in known.values() if not _is_zero(t.c)), key=lambda t: (t.exponent, -t.logs))
         self.end = min(end, found[0].exponent + count) if found and _is_cut(found, end, count) else end
@@ -109,8 +111,8 @@ class Asymptotic(Operators):
         where it has no limit there."""
         if self.end <= order:
             raise NoLimitError("too few terms are known")
-        if any(term.exponent < 0.0 or (term.exponent == 0.0 and term.logs) for term in self.terms):
-            raise NoLimitError("there is a pole")
+        if any(t.exponent < 0.0 or (t.exponent == 0.0 and (t.logs or isinstance(t.power, Kind))) for t in self.terms):
+            raise NoLimitError("there is a pole, or one for other exponents")
         found: Any = 0.0
         beyond = self.end
         for term in self.terms:
@@ -155,9 +157,49 @@ def _powered(t: Any, term: Term) -> Any:
 # --- coefficients
 
 
+class _Known:
+    """What was computed of which values, and of which value each negative is: in balls two results that are equal cannot
+    be told apart unless they are one."""
+
+    def __init__(self) -> None:
+        self._results: dict[Any, tuple[Any, Sequence[Any]]] = {}
+        self._negated: dict[int, Any] = {}
+
+    def once(self, primitive: Primitive, values: Sequence[Any], more: Any, compute: Callable[[], Any]) -> Any:
+        key = primitive, more, tuple(v if type(v) is float else id(v) for v in values)
+        if key not in self._results:
+            # The operands live as long, so that nothing else gets their ids.
+            self._results[key] = compute(), values
+            if primitive is negative:
+                self._negated[id(self._results[key][0])] = values[0]
+        return self._results[key][0]
+
+    def cancel(self, a: Any, b: Any) -> bool:
+        return self._negated.get(id(a), self) is b or self._negated.get(id(b), self) is a
+
+
+_known: ContextVar[_Known | None] = ContextVar("gradcli_known_coefficients", default=None)
+
+
+@contextmanager
+def samples(*, independent: bool) -> Iterator[None]:
+    """Within the block series are made, whose samples stand for other values of all variables where they are
+    `independent`."""
+    tokens = _independent.set(independent), _known.set(_Known() if is_exact() else None)
+    try:
+        yield
+    finally:
+        _independent.reset(tokens[0])
+        _known.reset(tokens[1])
+
+
 def _of(primitive: Primitive, *operands: Coefficient) -> tuple[Any, float]:
     """What a primitive makes of coefficients: the value, and the sample."""
-    value = bind(primitive, [c.value for c in operands], _NO_PARAMS)
+    values, known = [c.value for c in operands], _known.get()
+    if known is None:
+        value = bind(primitive, values, _NO_PARAMS)
+    else:
+        value = known.once(primitive, values, None, lambda: bind(primitive, values, _NO_PARAMS))
     if all(c.value is c.sample for c in operands):
         return value, value
     with _in_floats():
@@ -169,6 +211,9 @@ def _in_floats() -> Any:
 
 
 def _sum(a: Coefficient, b: Coefficient) -> Coefficient:
+    known = _known.get()
+    if known is not None and known.cancel(a.value, b.value):
+        return Coefficient(0.0, 0.0, 0.0)
     return Coefficient(*_of(add, a, b), a.size + b.size)
 
 
@@ -176,16 +221,23 @@ def _product(a: Coefficient, b: Coefficient) -> Coefficient:
     return Coefficient(*_of(multiply, a, b), abs(a.sample) * b.size + a.size * abs(b.sample))
 
 
-def _is_zero(c: Coefficient) -> bool:
+def _is_noise(c: Coefficient) -> bool:
+    """Whether a sample is 0 but for rounding."""
     if not math.isfinite(c.sample):
         raise NoLimitError("a coefficient is no number")
-    if abs(c.sample) > _NOISE * c.size:
+    return abs(c.sample) <= _NOISE * c.size
+
+
+def _is_zero(c: Coefficient) -> bool:
+    """Whether a coefficient is 0 for all values of the variables, which in balls is to be proved."""
+    if not _is_noise(c) or (not _independent.get() and isinstance(c.value, Kind) and c.value.differential):
         return False
-    if isinstance(c.value, Kind) and c.value.differential and not independent.get():
-        raise NoLimitError("a coefficient that may vary is 0")
-    if is_exact() and not assume(equal(constant(c.value), 0.0)):
-        raise NoLimitError("a coefficient is not told from 0")
-    return True
+    if not is_exact():
+        return True
+    try:
+        return assume(equal(constant(c.value), 0.0))
+    except UndecidedError:
+        return False
 
 
 def _is_positive(c: Coefficient) -> bool:
@@ -239,6 +291,8 @@ def _without_lead(a: Asymptotic) -> tuple[Term, Asymptotic]:
     lead = _lead(a)
     if lead.logs:
         raise NoLimitError("a function that is led by a logarithm")
+    if _is_noise(lead.c):
+        raise NoLimitError("a coefficient is not told from 0")
     rest = Asymptotic(a.terms[1:], a.end, a.count)
     inverse = Coefficient(*_of(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
     down = bind(negative, (lead.power,), _NO_PARAMS) if isinstance(lead.power, Kind) else -lead.power
@@ -418,7 +472,13 @@ def _taylor(
     primitive: Primitive, operands: Sequence[Sequence[Coefficient]], params: Mapping[str, Any], count: int
 ) -> list[tuple[Any, float]]:
     """The coefficients of a function of power series, by values and samples."""
-    values = _jet_coefficients(primitive, [[c.value for c in o] for o in operands], params, count)
+    given, known = [[c.value for c in o] for o in operands], _known.get()
+    if known is None:
+        values = _jet_coefficients(primitive, given, params, count)
+    else:
+        more = count, tuple(map(len, given)), tuple(params.items())
+        flat = [v for o in given for v in o]
+        values = known.once(primitive, flat, more, lambda: _jet_coefficients(primitive, given, params, count))
     if all(c.value is c.sample for o in operands for c in o):
         return [(v, v) for v in values]
     with _in_floats():

@@ -82,6 +82,13 @@ class Plan:
         for number in [leaf.number for leaf in self.leaves if leaf.number is not None][:_MOST_NUMBERS]:
             yield from (number, -number)
 
+    def number(self, point: float, values: Sequence[Any], numbers: Sequence[float]) -> Any:
+        """The number that a point is nearest to, or is."""
+        for leaf, value, number in zip(self.leaves, values, numbers):
+            if leaf.number is not None and abs(point) == abs(number):
+                return value if point == number else negative(value)
+        return point
+
     @cached_property
     def variables(self) -> Sequence[int]:
         """The leaves that vary and that a singular operand depends on."""
@@ -121,6 +128,9 @@ class Plan:
     def value(self, numbers: Sequence[float]) -> float:
         found = self.floats(numbers)
         return math.nan if found is None else found[-1]
+
+    def has_value(self, numbers: Sequence[float]) -> bool:
+        return math.isfinite(self.value(numbers))
 
     def floats(self, numbers: Sequence[float]) -> list[float] | None:
         try:
@@ -293,19 +303,17 @@ def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]
     """The limit at one of the numbers that the expression is looked at; None where there is none, or where it is regular."""
     if not any(numbers[i] in plan.numbers for i in plan.variables) or not plan.is_singular(numbers):
         return None
-    from gradcli.kinds.asymptotic import independent
+    from gradcli.kinds.asymptotic import samples
 
     order = max(map(_orders, values))
     for leaf in plan.variables:
         point = numbers[leaf]
-        if point not in plan.numbers or not _is_at(values[leaf], point) or plan.is_regular(numbers, leaf, order):
+        live = plan.number(point, values, numbers) if point in plan.numbers else None
+        if live is None or not _is_at(values[leaf], live) or plan.is_regular(numbers, leaf, order):
             continue
         for kept in ((), plan.exponents) if plan.exponents else ((),):
-            token = independent.set(not kept)
-            try:
-                found = _tried(plan, values, plan.sampled(leaf, point, numbers, kept), leaf, point, order)
-            finally:
-                independent.reset(token)
+            with samples(independent=not kept):
+                found = _tried(plan, values, plan.sampled(leaf, point, numbers, kept), leaf, live, order)
             if found is not None:
                 return found
     return None
@@ -313,10 +321,13 @@ def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]
 
 def limit_of_equals(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
     """The limit where a number is one that others say, as x in (log(x) - log(a))/(x - a) is a; None where there is none."""
+    from gradcli.kinds.asymptotic import samples
+
     order = max(map(_orders, values))
-    samples = plan.sampled(-1, 0.0, numbers)
-    for leaf, point, sample in _zeros(plan, values, numbers, samples):
-        found = _tried(plan, values, [sample if i == leaf else s for i, s in enumerate(samples)], leaf, point, order)
+    drawn = plan.sampled(-1, 0.0, numbers)
+    for leaf, point, sample in _zeros(plan, values, numbers, drawn):
+        with samples(independent=True):
+            found = _tried(plan, values, [sample if i == leaf else s for i, s in enumerate(drawn)], leaf, point, order)
         if found is not None:
             return found
     return None
@@ -365,9 +376,9 @@ def _orders(value: Any) -> int:
     return found
 
 
-def _is_at(value: Any, point: float) -> bool:
+def _is_at(value: Any, point: Any) -> bool:
     try:
-        return assume(equal(constant(value), point))
+        return assume(equal(constant(value), constant(point)))
     except UndecidedError:
         return False
 
