@@ -7,6 +7,8 @@ import math
 import subprocess
 import sys
 import warnings
+from collections import Counter
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from gradcli.calculus.accuracy import digits_left
 from gradcli.calculus.higher_orders import watched_derivatives
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
-from tests import lost_digits
+from tests import lost_digits, rounding_estimates
 
 HALF = 2.0**-26
 CASES = json.loads(lost_digits.DATA.read_text())
@@ -196,16 +198,35 @@ def test_derivatives_inside_that_keep_their_digits_are_not_warned_of(run, progra
 
 # --- the value and the gradient
 
+# The antiderivative of a rational function.
+_PARTIAL_FRACTIONS = (
+    "(-7/3)/(2+3*x)**7+(-77/3)/(2+3*x)**6+(-1133/5)/(2+3*x)**5+(-1870)/(2+3*x)**4+(-46475/3)/(2+3*x)**3"
+    "+(-138875)/(2+3*x)**2+(-1615625)/(2+3*x)+(-378125)/(3+5*x)+9212500*log(2+3*x)-9212500*log(3+5*x)"
+)
+
 
 @pytest.mark.parametrize(
     ("program", "bindings", "lost"),
     [
-        ("sqrt(x + 1) - sqrt(x)", "x=1e12", [("sqrt", {"value": 3}), ("sqrt", {"x": 3})]),
-        ("sqrt(x + 1) - sqrt(x)", "x=1e30", [("sqrt", {"value": 0})]),
-        ("(a - b)/ln(a/b)", "a=10 b=10.0000001", [("divide", {"value": 7}), ("divide", {"a": 0, "b": 0})]),
+        ("sqrt(x + 1) - sqrt(x)", "x=1e12", [("sqrt", {"value": 3}), ("sqrt", {"x": 4})]),
+        ("sqrt(x + 1) - sqrt(x)", "x=1e30", [("sqrt", {"value": 0}), ("sqrt", {"x": 0})]),
+        ("(a - b)/ln(a/b)", "a=10 b=10.0000001", [("divide", {"a": 0, "b": 0})]),
         ("mean(x**2) - mean(x)**2", "x=[100000000,100000001,100000003]", [("mean", {"value": 0}), ("mean", {"x": 6})]),
-        ("s = 1.0; t = 1.0; for k in range(1, 90) { t = -t*x/k; s = s + t }", "x=20", [("divide", {"value": 0})]),
+        (
+            "s = 1.0; t = 1.0; for k in range(1, 90) { t = -t*x/k; s = s + t }",
+            "x=20",
+            [("divide", {"value": 0}), ("divide", {"x": 0})],
+        ),
         ("1e9 + (exp(x) - exp(x - y))", "x=1 y=1e-13", [("add", {"x": 2})]),
+        # A rounded intermediate, and the rounded e, enter both terms of the gradient.
+        ("x*(1 + 1/x)**x - e*x", "x=1e8", [("multiply", {"value": 6}), ("multiply", {"x": 0})]),
+        ("x*((x + 1)**2/x**2 - 1)", "x=1e9", [("add", {"value": 7}), ("add", {"x": 0})]),
+        ("x*(sqrt(x**2 + 1) - x)", "x=1e7", [("sqrt", {"value": 2}), ("sqrt", {"x": 0})]),
+        # The value is right, and its gradient has the wrong sign.
+        (_PARTIAL_FRACTIONS, "x=0.506", [("multiply", {"x": 0})]),
+        # A gradient that vanishes in a sum, and one behind a square of what is 0 by rounding.
+        ("sqrt(x**2 + 1) - x + 5", "x=1e9", [("sqrt", {"x": 0})]),
+        ("(sin(x) - x)**2", "x=1e-8", [("pow", {"value": 0}), ("pow", {"x": 0})]),
     ],
 )
 def test_a_value_or_gradient_that_lost_half_of_its_digits_is_warned_of(run, program, bindings, lost):
@@ -230,11 +251,33 @@ def test_a_value_or_gradient_that_lost_half_of_its_digits_is_warned_of(run, prog
         ("det(x)", "x=[[1,2],[2,4]]"),
         ("u = 1 + x; log(u)*x/(u - 1)", "x=1e-11"),
         ("diff(x**3, x)", "x=2"),
+        ("sin(x)**2 + cos(x)**2", "x=0.7"),
+        ("cosh(x)**2 - sinh(x)**2", "x=0.7"),
+        ("0.3*x - 0.3*x", "x=0.7"),
+        ("(x - 1)*(x - 3) - (x**2 - 4*x + 3)", "x=19.5"),
+        ("(x - 1)**2 + (x - 2.3)**2", "x=1.65"),
     ],
 )
 def test_what_is_exact_or_as_good_as_its_inputs_is_not_warned_of(run, program, bindings):
     outcome = run("eval", program, *bindings.split())
     assert (outcome.status, outcome.err) == (0, "")
+
+
+def test_no_warning_claims_more_digits_than_are_proved():
+    random, kinds = Random(0), Counter[str]()
+    for _ in range(200):
+        kinds.update(map(rounding_estimates.kind, rounding_estimates.estimates(rounding_estimates.cancelling(random))))
+    assert kinds["exceeds"] == 0
+    assert kinds["warned"] > 100
+    assert kinds["missing"] <= 2
+    assert kinds["groundless"] < 0.1 * kinds["warned"]
+
+
+def test_programs_without_cancellation_are_not_warned_of():
+    random = Random(0)
+    for _ in range(150):
+        estimates = [*rounding_estimates.estimates(rounding_estimates.plain(random))]
+        assert all(estimate.warned is None for estimate in estimates)
 
 
 def test_derivatives_of_i0_need_nothing_that_another_program_has_loaded():

@@ -13,7 +13,7 @@ from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import absolute, multiply, subtract
 
 # Half of the bits of a number.
-_HALF = {"float64": 2.0**-26, "float32": 2.0**-12}
+HALF = {"float64": 2.0**-26, "float32": 2.0**-12}
 # So many times as much as an operation rounds off are its results in a shadow off, about.
 _EXAGGERATED = 8.0
 # So many deviations may be by chance between a derivative that is 0 and what is computed for it.
@@ -73,29 +73,28 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
         # Those by one leaf alone may be larger by many orders than a mixed one that is not 0.
         scale = min(near, certain.mixed(key))
         lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), scale, exact)
-        if lost > _HALF[arrays.dtype_name(found[key])]:
-            left[key] = _digits(lost)
+        if lost > HALF[arrays.dtype_name(found[key])]:
+            left[key] = digits_of(lost)
     return left
 
 
-def first_digits_left(number: Any, distance: Any, scale: float | None = None) -> int | None:
-    """About how many digits are right of a value, or a gradient, that is so far from its shadow; None where at least half
-    are. An element of a gradient that is 0 but for rounding is judged beside the largest, and `scale`, the size of what it
-    is the gradient of."""
+def first_digits_left(number: Any, distance: Any) -> int | None:
+    """About how many digits are right of a gradient that is so far from its shadow; None where at least half are. An
+    element that is 0 but for rounding is judged beside the largest."""
     apart = multiply(distance, 1.0 / _EXAGGERATED)
-    noise = 0.0 if scale is None else _BY_CHANCE * largest(apart)
-    beside = 0.0 if scale is None else max(scale, largest(number))
-    lost = _lost(number, apart, noise, beside, lambda: beside)
-    return None if lost <= _HALF[arrays.dtype_name(number)] else _digits(lost)
+    beside = largest(number)
+    lost = _lost(number, apart, _BY_CHANCE * largest(apart), beside, lambda: beside)
+    return None if lost <= HALF[arrays.dtype_name(number)] else digits_of(lost)
 
 
-def _digits(lost: float) -> int:
+def digits_of(lost: float) -> int:
+    """How many digits are right of a number with such a relative error."""
     return 0 if lost >= 1 else math.floor(-math.log10(lost))
 
 
 def _is_near(number: Any, distance: Any) -> bool:
     """Whether it is plain that a number lost few digits: most did, and are to cost little."""
-    return type(number) is float and type(distance) is float and distance <= _HALF["float64"] * abs(number)
+    return type(number) is float and type(distance) is float and distance <= HALF["float64"] * abs(number)
 
 
 def _lost(derivative: Any, distance: Any, noise: float, scale: float, exact: Callable[[], float]) -> float:

@@ -14,9 +14,10 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.kinds.batch import Batched
-from gradcli.primitives.arithmetic import divide, multiply, subtract
-from gradcli.primitives.bind import bind
+from gradcli.primitives.arithmetic import add, divide, multiply, subtract
+from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.comparisons import equal, logical_and, where
+from gradcli.primitives.powers import whole_power
 from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
@@ -30,8 +31,12 @@ _FACTOR, _SUMMAND, _MODULUS = 6364136223846793005, 1442695040888963407, 2**64
 _FEWEST = 2**14
 # Those of an array with more elements are not kept.
 _MANY = 2**20
+# The elements of arrays beyond which it is not asked whether they are the same.
+_MANY_TO_COMPARE = 1_000
 # The bits of numbers that are no results of rounding but by a rare chance.
 _SHORT = 24
+# Numbers at which functions have simple values.
+_TRIVIAL = (0.0, 1.0, -1.0)
 # The squares of whole numbers times it, without their whole parts, are spread evenly and without a pattern.
 _GOLDEN = 0.6180339887498949
 # What it takes to find them, in eighths of steps.
@@ -45,6 +50,8 @@ class Roundings:
     def __init__(self, *, spare_exact: bool = False) -> None:
         self.spare_exact = spare_exact
         self._state = 1
+        # The factors of results, as those of one operation on the same numbers round alike.
+        self._alike: dict[tuple[Any, ...], Any] = {}
 
     def off(self, value: Any) -> Any:
         """`value`, of any kinds, with each number off by 8 to 16 units of its last place; a zero stays, as None does."""
@@ -54,18 +61,35 @@ class Roundings:
             return Batched(self.off(value.rows), value.nesting)
         return bind(multiply, (value, self._factors(value)), _NO_PARAMS)
 
-    def off_as_result(self, primitive: Primitive, result: Any, operands: Sequence[Any]) -> Any:
+    def off_as_result(
+        self, primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]
+    ) -> Any:
         """The result of an operation as `off` has it, unless it is exact and these are spared."""
-        if self.spare_exact and all(type(x) is float for x in (result, *operands)):
-            return result if _is_exact(primitive, result, operands) else self.off(result)
-        return self.off(result)
+        if not self.spare_exact:
+            return self.off(result)
+        if all(type(x) is float for x in (result, *operands)) and _is_exact(primitive, result, operands, params):
+            return result
+        return self._off_alike(primitive, result, operands, params)
+
+    def _off_alike(self, primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+        """A result as `off` has it, and as the same operation on the same numbers had it before."""
+        key = rounding_key(primitive, operands, params)
+        if key is None or isinstance(result, Kind):
+            return self.off(result)
+        factors = self._alike.get(key)
+        if factors is None:
+            factors = self._alike[key] = self._factors(result)
+        return bind(multiply, (result, factors), _NO_PARAMS)
 
     def off_unless_exact(self, total: Any, a: Any, b: Any) -> Any:
         """The sum of `a` and `b` as `off` has it, unless it is exact: an exponent less 1 must stay a whole number."""
-        if type(total) is float and type(a) is float and type(b) is float:
-            return total if total - a == b and total - b == a else self.off(total)
+        if type(total) is float and type(a) is float and type(b) is float and total - a == b and total - b == a:
+            return total
+        off = self._off_alike(add, total, (a, b), _NO_PARAMS) if self.spare_exact else self.off(total)
+        if type(total) is float:
+            return off
         exact = logical_and(equal(subtract(total, a), b), equal(subtract(total, b), a))
-        return where(exact, total, self.off(total))
+        return where(exact, total, off)
 
     def _factors(self, value: Any) -> Any:
         limits.charge_steps(_FACTORS)
@@ -81,16 +105,50 @@ class Roundings:
         return arrays.beside(known[first : first + size].reshape(shape), value)
 
 
-def _is_exact(primitive: Primitive, result: float, operands: Sequence[float]) -> bool:
-    """Whether the result of an operation on numbers is rounded off by nothing; of functions without a sure test it is so
-    where the operands and the result have few digits, as `sqrt(4)` and `exp(0)`."""
+def rounding_key(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """The same for operations whose results are rounded off by the same, but for the sign; None where that is not known,
+    as of large arrays."""
+    if any(isinstance(o, Kind) or arrays.size(o) > _MANY_TO_COMPARE for o in operands):
+        return None
+    compared = [*map(_fraction if primitive in (multiply, divide) else _compared, operands)]
+    return (primitive, *(sorted(compared, key=repr) if primitive.commutative else compared), *params.items())
+
+
+def _fraction(number: Any) -> Any:
+    """What decides how products and quotients are rounded: a power of 2 and a sign are exact."""
+    if type(number) is float:
+        return abs(math.frexp(number)[0])
+    xp = arrays.numpy_namespace()
+    return _compared(xp.abs(xp.frexp(number)[0]))
+
+
+def _compared(number: Any) -> Any:
+    return number if type(number) is float else (arrays.shape(number), arrays.on_host(number).tobytes())
+
+
+def _is_exact(primitive: Primitive, result: float, operands: Sequence[float], params: Mapping[str, Any]) -> bool:
+    """Whether the result of an operation on numbers is rounded off by nothing."""
     if not all(map(math.isfinite, (result, *operands))):
         return False
     if primitive is multiply:
         return _is_product(result, *operands)
     if primitive is divide:
         return _is_product(operands[0], result, operands[1])
-    return all(map(is_short, (result, *operands)))
+    return is_first_power(primitive, params) or is_exact_result(result, operands)
+
+
+def is_first_power(primitive: Primitive, params: Mapping[str, Any]) -> bool:
+    """Whether an operation raises a number to the power 0 or 1, which is exact."""
+    return primitive is whole_power and params["n"] in (0.0, 1.0)
+
+
+def is_exact_result(result: float, operands: Sequence[float]) -> bool:
+    """Whether a function without a sure test is taken to have rounded off nothing: where the operands and the result have
+    few digits, as `gamma(5)` and `exp(0)`, unless the result is a limit that it is near to, as `tanh(20)` and
+    `hypot(1e9, 1)`."""
+    if not all(map(is_short, (result, *operands))):
+        return False
+    return all(o in _TRIVIAL for o in operands) or abs(result) not in (1.0, *map(abs, operands))
 
 
 def _is_product(product: float, a: float, b: float) -> bool:

@@ -141,7 +141,7 @@ class Jet(Operators):
             first = _rounded_sum(roundings, primitive, first, *primals)
             off = None
         elif roundings is not None and not exact:
-            first = roundings.off_as_result(primitive, first, primals)
+            first = roundings.off_as_result(primitive, first, primals, params)
         result = type(jets[0])([first], order)
         result.roundings = roundings
         if order and not constant:

@@ -103,7 +103,7 @@ class Watch:
     def _see_plain(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
         self.see_kink(node, cotangents, pulled)
         if self.felt is not None:
-            self.felt.see(node, cotangents)
+            self.felt.see(node, cotangents, pulled)
 
     def _see_node(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
         self.see_kink(node, cotangents, pulled)

@@ -13,7 +13,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.node import Node, recorders
+from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.errors import Span
+from gradcli.primitives.arithmetic import add, subtract
 from gradcli.primitives.bind import Kind
 
 # A run is worth a second one where a term is so many times as large as a result: some bits below half of them, as terms add
@@ -30,7 +32,11 @@ class FeltRoundings:
     def __init__(self) -> None:
         self.place: Span | None = None
         # Whether every operation gave a number.
-        self.scalar = True
+        self._scalar = True
+        # Whether a sum of numbers other than 0 is 0.
+        self._vanished = False
+        # By node or leaf, the sum of what is sent to it, 0 aside.
+        self._sent: dict[Any, float] = {}
         self._largest = 0.0
         self._results: dict[Node, Any] = {}
         self._whole = True
@@ -46,17 +52,22 @@ class FeltRoundings:
 
     def _keep(self, node: Node, result: Any) -> None:
         if type(result) is not float:
-            self.scalar = False
+            self._scalar = False
             if arrays.backend_of(type(result)) != "numpy" or arrays.size(result) > _MOST_ELEMENTS:
                 self._whole = False
                 return
+        elif result == 0.0 and isinstance(node, PrimitiveNode) and node.primitive in (add, subtract):
+            self._vanished = True
         if len(self._results) < _MOST_NODES:
             self._results[node] = result
         else:
             self._whole = False
 
-    def see(self, node: Node, cotangents: Sequence[Any]) -> None:
-        """Note the term of an operation that a backward pass visits."""
+    def see(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
+        """Note the term of an operation that a backward pass visits, and what it sends to its operands."""
+        for edge, cotangent in zip(node.edges, pulled):
+            if edge is not None and type(cotangent) is float and cotangent != 0.0:
+                self._sent[edge[0]] = self._sent.get(edge[0], 0.0) + cotangent
         result = self._results.get(node)
         # Those of several passes at once are not of the gradient.
         if result is not None and cotangents[0] is not None and not isinstance(cotangents[0], Kind):
@@ -68,17 +79,37 @@ class FeltRoundings:
         """Whether the value, a number, or a gradient may have lost half of its digits."""
         if not self._whole or not self._results:
             return False
-        shares = [_size(g, leaves[name]) for name, g in gradients.items() if g is not None]
-        sizes = [abs(float(value)), *(s for s in shares if s > 0.0)]
-        return max(self._largest, *sizes) > _SUSPECT[arrays.dtype_name(value)] * min(sizes)
+        shares: list[float] = []
+        for name, g in gradients.items():
+            if type(g) is float:
+                shares.append(_size(g, leaves[name]))
+            elif g is not None:
+                shares += _sizes(g, leaves[name])
+        sizes = [abs(float(value)), *shares]
+        if min(sizes) == 0.0 and (not self._scalar or self._vanished or 0.0 in self._sent.values()):
+            return True
+        smallest = min([sizes[0], *(s for s in shares if s > 0.0)])
+        return max(self._largest, *sizes) > _SUSPECT[arrays.dtype_name(value)] * smallest
 
 
 def _size(derivative: Any, number: Any) -> float:
     """The largest product of a derivative and what it is by."""
     if type(derivative) is float and type(number) is float:
         return abs(derivative * number)
+    products = _products(derivative, number)
+    return 0.0 if products is None else float(products.max(initial=0.0))
+
+
+def _sizes(derivative: Any, number: Any) -> Sequence[float]:
+    """The products of a derivative and what it is by."""
+    products = _products(derivative, number)
+    return [] if products is None else products.ravel().tolist()
+
+
+def _products(derivative: Any, number: Any) -> Any:
+    """The sizes of products as an array of NumPy; None where there are none of its."""
     if arrays.backend_of(type(derivative)) not in ("numpy", None):
-        return 0.0
+        return None
     xp = arrays.numpy_namespace()
     with arrays.quiet():
-        return float(xp.max(xp.abs(xp.multiply(derivative, number)), initial=0.0))
+        return xp.abs(xp.multiply(derivative, number))

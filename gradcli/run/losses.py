@@ -1,8 +1,7 @@
-"""Values and gradients under a shadow, and the derivatives that a program takes itself."""
+"""The derivatives that a program takes itself, beside their shadows."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,59 +13,19 @@ from gradcli.calculus import inside
 from gradcli.calculus.accuracy import (
     deviation,
     digits_left_by_order,
-    first_digits_left,
     largest,
     loss_of_order,
-    loss_of_value,
     loss_text,
 )
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import Function, watched_leaf
 from gradcli.errors import Span
 from gradcli.kinds.batch import stacked
-from gradcli.kinds.rounding import Roundings, is_short
+from gradcli.kinds.rounding import Roundings
 from gradcli.kinds.taylor import Jet, shadow_of
 from gradcli.language.syntax.tree import Module
-from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.bind import Kind
 from gradcli.run.diagnose import Warning, inaccurate
-from gradcli.run.felt_roundings import FeltRoundings
-
-# Shadows are off by so much at most.
-_ROUNDED = 2.0**-48
-# What to do about it.
-_MORE = "; --digits gives more, --certify proves which are"
-
-
-def first_losses(
-    program: Module, felt: FeltRoundings, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str]
-) -> list[Warning]:
-    """The warnings that the value, a number, or its gradient lost more than half of the digits, at the operation whose
-    rounding is felt most; `run` is the program, to be run again with other roundings."""
-    roundings = Roundings(spare_exact=True)
-    leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
-    value = run(leaves)
-    wrt = [name for name in wrt if name in leaves]
-    found = dict(zip(wrt, gradients(value, [leaves[name] for name in wrt], retain_graph=False)))
-    number, apart = _number(value), _apart(value)
-    warnings = []
-    told = apart is None or abs(number) > apart
-    # The zero that sums of several numbers leave may be exact.
-    scalar = felt.scalar and all(type(v) is float for v in bindings.values())
-    left = None if apart is None or (number == 0 and not scalar) else first_digits_left(number, apart)
-    if left is not None and (told or apart > _by_inputs(number, found, bindings)):
-        warnings.append(_felt(program, felt, "forward", loss_of_value(left if told else None), {"value": left}))
-    judged: dict[str, int] = {}
-    for name, gradient in found.items():
-        distance = None if gradient is None else _apart(gradient)
-        if distance is not None:
-            # That of a value that may be 0 may be so too.
-            size = largest(number) / (largest(bindings[name]) or 1.0) if told else math.inf
-            digits = first_digits_left(_number(gradient), distance, size)
-            judged |= {} if digits is None else {name: digits}
-    if judged:
-        warnings.append(_felt(program, felt, "backward", loss_text(judged), judged))
-    return warnings
 
 
 # What runs a program with leaves in place of its inputs, and tells of every operation.
@@ -90,7 +49,7 @@ def by_rounding(
         if span == warning.span and not lost and len(operands) == len(known):
             pairs = [(_element(_number(o), where), o) for o in operands]
             if all(number == _element(k, where) for (number, _), k in zip(pairs, known)):
-                lost.append(any(_is_on_edge(number, _element(_apart(o), where)) for number, o in pairs))
+                lost.append(any(_is_on_edge(number, _element(apart_of(o), where)) for number, o in pairs))
 
     run(leaves, observe)
     if not any(lost):
@@ -118,21 +77,7 @@ def _element(operand: Any, where: tuple[int, ...]) -> Any:
     return float(arrays.on_host(operand)[tuple(0 if size == 1 else i for i, size in zip(places, shape))])
 
 
-def _by_inputs(number: Any, found: Mapping[str, Any], bindings: Mapping[str, Any]) -> float:
-    """How far a value is off where the inputs are by their rounding: what may be 0 is no better known than that. Inputs
-    that are short are known to be exact, of which no number but 0 is as good as it."""
-    if number and all(map(is_short, bindings.values())):
-        return 0.0
-    shares = (largest(multiply(_number(g), bindings[name])) for name, g in found.items() if g is not None)
-    return _ROUNDED * sum(shares)
-
-
-def _felt(program: Module, felt: FeltRoundings, phase: str, text: str, left: Mapping[str, int]) -> Warning:
-    found = inaccurate(program, felt.place, "what '{}' rounds off here is felt: " + text + _MORE, left)
-    return found._replace(phase=phase)
-
-
-def _apart(result: Any) -> Any:
+def apart_of(result: Any) -> Any:
     """How far numbers are from their shadow, where they have one."""
     series = _series(result)
     if not isinstance(series, Jet) or series.shadow is None:
@@ -166,7 +111,7 @@ class Inside:
         self.taken += 1
         if self.place is None and len(orders) > 2:
             self.place = current_span.get()
-        numbers = [*map(_number, orders[1:])]
+        numbers = [*map(number_of, orders[1:])]
         # What is being recorded has no numbers yet.
         if self.warning is not None or any(isinstance(n, Kind) for n in numbers):
             return
@@ -205,7 +150,7 @@ class Inside:
         self.warning = inaccurate(self.program, place, "'{}' loses digits here: " + text, left)
 
 
-def _number(derivative: Any) -> Any:
+def number_of(derivative: Any) -> Any:
     """The numbers of a tensor, or of the series that it is made of."""
     series = _series(derivative)
     return stacked(series.inner if isinstance(series, Jet) else series)
@@ -221,9 +166,9 @@ def _digits_left(orders: Sequence[Any], beside: float = 0.0) -> dict[int, int]:
     found, apart = {}, {}
     # As if of an order from 2 on, where derivatives are judged.
     for order, series in enumerate(map(_series, orders), 1):
-        distance = _apart(series)
+        distance = apart_of(series)
         if distance is not None:
-            number = _number(series)
+            number = number_of(series)
             found[order] = max(largest(number), beside) if order == 1 else number
             apart[order] = distance
     return {order - 1: digits for order, digits in digits_left_by_order(found, apart).items()}

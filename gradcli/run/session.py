@@ -174,7 +174,7 @@ def _first_losses(request: EvaluationRequest, felt: FeltRoundings, result: Resul
     """The warnings that the value or the gradient lost more than half of its digits."""
     if arrays.shape(result.value) or not felt.is_suspect(result.value, result.grad or {}, request.bindings):
         return []
-    from gradcli.run.losses import first_losses
+    from gradcli.run.first_losses import first_losses
 
     # What cannot be computed of numbers that are off was there the first time, and to know this is not worth an error.
     with suppress(GradcliError, NotImplementedError), limits.attempt(), enable_grad():

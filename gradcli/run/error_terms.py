@@ -1,0 +1,243 @@
+"""Bounds of what the roundings of a run do to its value and its gradient, to first order.
+
+A result is off by the sum over all operations of what each rounds off times the derivative of the result by it: S.
+Linnainmaa, "Taylor expansion of the accumulated rounding error", BIT 16 (1976). The gradient has operations of its own, so
+it is recorded as it is computed, and differentiated by all results that are on the way to it. What an operation of
+arithmetic rounds off is computed exactly (T. Dekker, "A floating-point technique for extending the available precision",
+Numerische Mathematik 18, 1971); of another it is bounded. Operations of one function on the same numbers round alike, and
+count as one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.arrays import floats
+from gradcli.autograd.node import Node, recorders
+from gradcli.autograd.observers import observing
+from gradcli.autograd.primitive_node import PrimitiveNode, fit
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients
+from gradcli.kinds import taylor
+from gradcli.kinds.rounding import is_exact_result, is_first_power, is_short, rounding_key
+from gradcli.primitives.arithmetic import absolute, add, divide, identity, multiply, negative, subtract
+from gradcli.primitives.bind import bind, constant
+from gradcli.primitives.powers import sqrt, whole_power
+from gradcli.primitives.primitive import Primitive
+
+# Half of the distance from 1 to the next number.
+_ROUNDED = {"float64": 2.0**-53, "float32": 2.0**-24}
+# How many times that functions beside arithmetic are off, relatively: 2 units of the last place.
+_OF_FUNCTIONS = 4.0
+# It splits a number of 53 bits into two of 26 each.
+_SPLITTER = 2.0**27 + 1.0
+
+
+class _Step(NamedTuple):
+    """An operation: what it rounds off, which is `known` or at most that, and the operands that are rounded constants, by
+    their places. `key` is the same for operations that round alike."""
+
+    key: Any
+    error: Any
+    known: bool
+    constants: Mapping[int, float]
+    operands: Sequence[Any]
+    result: Any
+
+
+class Bounds(NamedTuple):
+    """Of what a number is off: `apart` if no errors cancel each other, `together` with those cancelled whose signs are
+    known. `gradients` are those of the number."""
+
+    apart: float
+    together: float
+    gradients: Sequence[Any]
+
+
+class ErrorTerms:
+    """The operations of a run, and of the backward pass that is recorded in it."""
+
+    def __init__(self, exact: Collection[float]) -> None:
+        # Numbers that are no results of rounding, though they have many digits.
+        self._exact = exact
+        self._steps: dict[Node, _Step] = {}
+        self._last: tuple[Sequence[Any], Any] = ((), None)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Within the block operations on leaves that are series are kept."""
+        token = recorders.set((self._keep, *recorders.get()))
+        seen = taylor.observer.set(self._see_operands)
+        try:
+            yield
+        finally:
+            taylor.observer.reset(seen)
+            recorders.reset(token)
+
+    def _see_operands(self, operands: Sequence[Any], result: Any) -> None:
+        self._last = operands, result
+
+    def _keep(self, node: Node, result: Any) -> None:
+        operands, made = self._last
+        if made is not result or not isinstance(node, PrimitiveNode):
+            return
+        numbers = [constant(o) for o in operands]
+        constants = {
+            i: operand
+            for i, operand in enumerate(operands)
+            if type(operand) is float and not (is_short(operand) or abs(operand) in self._exact)
+        }
+        number = constant(result)
+        with arrays.quiet():
+            error, known = _rounded_off(node.primitive, number, numbers, node.params)
+        if constants or error is not None:
+            key = rounding_key(node.primitive, numbers, node.params) or node
+            self._steps[node] = _Step(key, 0.0 if error is None else error, known, constants, numbers, number)
+
+    def bounds(self, result: Tensor, cotangent: Any, leaves: Sequence[Tensor]) -> Bounds:
+        """How far a number, the sum of `result` weighted by `cotangent`, is off at most."""
+        terms: dict[Any, Any] = {}
+        known: set[Any] = set()
+
+        def see(node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+            step = self._steps.get(node)
+            if step is not None and cotangents[0] is not None:
+                if step.known:
+                    known.add(step.key)
+                for key, term in _terms(node, step, constant(cotangents[0])):
+                    terms[key] = terms[key] + term if key in terms else term
+
+        with observing(see):
+            found = gradients(result, leaves, cotangent)
+        with arrays.quiet():
+            apart = math.fsum(_size(term) for term in terms.values())
+            unknown = math.fsum(_size(term) for key, term in terms.items() if key not in known)
+            joint = math.fsum(_total(term) for key, term in terms.items() if key in known)
+        return Bounds(apart, abs(joint) + unknown, found)
+
+
+def _terms(node: Any, step: _Step, cotangent: Any) -> Iterator[tuple[Any, Any]]:
+    """What the error of an operation, and those of its constants, add to a result."""
+    yield step.key, cotangent * step.error
+    for i, number in step.constants.items():
+        if node.primitive.differentiable(len(step.operands)) >> i & 1:
+            by = node.primitive.rule(i)(cotangent, step.result, *step.operands, **node.params)
+            yield number, fit(by, number) * (_ROUNDED["float64"] * number)
+
+
+def _size(term: Any) -> float:
+    if type(term) is float:
+        return abs(term) if math.isfinite(term) else 0.0
+    xp = arrays.numpy_namespace()
+    return float(xp.sum(xp.where(xp.isfinite(term), xp.abs(term), 0.0)))
+
+
+def _total(term: Any) -> float:
+    if type(term) is float:
+        return term if math.isfinite(term) else 0.0
+    xp = arrays.numpy_namespace()
+    return float(xp.sum(xp.where(xp.isfinite(term), term, 0.0)))
+
+
+def _rounded_off(
+    primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]
+) -> tuple[Any, bool]:
+    """What an operation rounds off, for each element, and whether it is known, else it is at most that; None where it is
+    nothing."""
+    if primitive in (negative, identity, absolute) or primitive.moves or primitive.selects or primitive.truths:
+        return None, True
+    unit = _ROUNDED.get(arrays.dtype_name(result))
+    if unit is None:
+        return None, True
+    if is_first_power(primitive, params):
+        return None, True
+    exactly = _of_square if primitive is whole_power and params["n"] == 2.0 else _EXACTLY.get(primitive)
+    if exactly is not None:
+        found = exactly(*map(_wide, (result, *operands)))
+        # Where a number is too large to be split.
+        return (found, True) if _is_finite(found) else (unit * abs(result), False)
+    if all(type(n) is float for n in (result, *operands)):
+        if is_exact_result(result, operands):
+            return None, True
+    elif not primitive.elementwise and all(map(_is_short, (result, *operands))):
+        # Sums of whole numbers.
+        return None, True
+    if primitive.elementwise:
+        return _OF_FUNCTIONS * unit * abs(result), False
+    # Sums round each of their terms.
+    size = max(map(arrays.size, operands))
+    if primitive.multilinear or primitive.reduces is add:
+        terms = bind(primitive, [abs(o) for o in operands], params)
+    else:
+        terms = abs(result)
+    return (_OF_FUNCTIONS + math.log2(max(size, 1))) * unit * terms, False
+
+
+def _wide(number: Any) -> Any:
+    """In 64 bits, where what numbers of 32 round off is exact."""
+    return number if type(number) is float else arrays.numpy_namespace().asarray(number, "float64")
+
+
+def _is_finite(number: Any) -> bool:
+    return math.isfinite(number) if type(number) is float else bool(arrays.numpy_namespace().isfinite(number).all())
+
+
+def _is_short(number: Any) -> bool:
+    """Whether all numbers have so few digits that they are no results of rounding."""
+    if type(number) is float:
+        return is_short(number)
+    xp = arrays.numpy_namespace()
+    fractions, _ = xp.frexp(number)
+    return bool(xp.all(xp.equal(xp.ldexp(fractions, 24) % 1.0, 0.0)))
+
+
+def _of_sum(total: Any, a: Any, b: Any) -> Any:
+    other = total - a
+    return (a - (total - other)) + (b - other)
+
+
+def _of_product(product: Any, a: Any, b: Any) -> Any:
+    high_a, low_a = _split(a)
+    high_b, low_b = _split(b)
+    return low_a * low_b - (((product - high_a * high_b) - low_a * high_b) - high_a * low_b)
+
+
+def _of_quotient(quotient: Any, a: Any, b: Any) -> Any:
+    product = quotient * b
+    return _divided((a - product) - _of_product(product, quotient, b), b)
+
+
+def _of_root(root: Any, x: Any) -> Any:
+    product = root * root
+    return _divided((x - product) - _of_product(product, root, root), 2.0 * root)
+
+
+def _of_square(square: Any, x: Any) -> Any:
+    return _of_product(square, x, x)
+
+
+def _divided(a: Any, b: Any) -> Any:
+    return floats.divide(a, b) if type(a) is float and type(b) is float else a / b
+
+
+def _split(a: Any) -> tuple[Any, Any]:
+    """Two numbers of half as many bits, of which it is the sum."""
+    c = _SPLITTER * a
+    high = c - (c - a)
+    return high, a - high
+
+
+_EXACTLY: Mapping[Primitive, Callable[..., Any]] = {
+    add: _of_sum,
+    subtract: lambda total, a, b: _of_sum(total, a, -b),
+    multiply: _of_product,
+    divide: _of_quotient,
+    sqrt: _of_root,
+}

@@ -1,0 +1,131 @@
+"""How many digits a value and its gradient lost by rounding: bounds of their errors, to first order, and what becomes of
+them in a second run with other roundings, which sees what the first order does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.accuracy import HALF, digits_of, first_digits_left, largest, loss_of_value, loss_text
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.higher_orders import Function, watched_leaf
+from gradcli.kinds.rounding import Roundings, is_short
+from gradcli.language.syntax import tree
+from gradcli.primitives.arithmetic import multiply
+from gradcli.run.diagnose import Warning, inaccurate
+from gradcli.run.error_terms import ErrorTerms
+from gradcli.run.felt_roundings import FeltRoundings
+from gradcli.run.losses import apart_of, number_of
+
+# Inputs that are no short decimals are known to a few units of their last place: 8 of them.
+_OF_INPUTS = 2.0**-49
+# So many times as much as an operation rounds off are its results in a second run off, at most.
+_EXAGGERATED = 32.0
+# What is computed of roundings whose signs are known is itself rounded off by less than this, relatively.
+_OF_TERMS = 2.0**-44
+# The operations of all backward passes from elements of a gradient, one each; more take too long.
+_MOST_VISITS = 5_000
+# What to do about it.
+_MORE = "; --digits gives more, --certify proves which are"
+
+
+def first_losses(
+    program: tree.Module, felt: FeltRoundings, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str]
+) -> list[Warning]:
+    """The warnings that the value, a number, or its gradient lost more than half of the digits, at the operation whose
+    rounding is felt most; `run` is the program, to be run again with other roundings."""
+    roundings = Roundings(spare_exact=True)
+    terms = ErrorTerms({node.value for node in tree.everything(program) if isinstance(node, tree.Number)})
+    leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
+    with terms.recording():
+        value = run(leaves)
+        wrt = [name for name in wrt if name in leaves]
+        found = dict(zip(wrt, gradients(value, [leaves[name] for name in wrt], create_graph=True)))
+    judge = _Judge(terms, [*leaves.values()])
+    warnings = []
+    loss = judge.loss(value)
+    if loss is not None:
+        digits = digits_of(loss.relative)
+        text = loss_of_value(digits if loss.told else None)
+        warnings.append(_felt(program, felt, "forward", text, {"value": digits}))
+    judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
+    left = {name: digits for name, digits in judged.items() if digits is not None}
+    if left:
+        warnings.append(_felt(program, felt, "backward", loss_text(left), left))
+    return warnings
+
+
+def _felt(program: tree.Module, felt: FeltRoundings, phase: str, text: str, left: Mapping[str, int]) -> Warning:
+    found = inaccurate(program, felt.place, "what '{}' rounds off here is felt: " + text + _MORE, left)
+    return found._replace(phase=phase)
+
+
+class _Loss(NamedTuple):
+    """The relative error of a number, and whether the number is told from 0."""
+
+    relative: float
+    told: bool
+
+
+class _Judge:
+    """Judges the value of a run, and its gradient, by its error terms."""
+
+    def __init__(self, terms: ErrorTerms, leaves: Sequence[Tensor]) -> None:
+        self.terms = terms
+        self.leaves = leaves
+        self.inputs = [number_of(leaf) for leaf in leaves]
+        # Such inputs are known to be exact.
+        self.short = all(map(is_short, self.inputs))
+
+    def digits(self, gradient: Tensor) -> int | None:
+        """How many digits are right of a gradient, None where at least half are; of the element that has the fewest."""
+        if arrays.size(gradient) * len(self.terms) > _MOST_VISITS:
+            distance = apart_of(gradient)
+            return None if distance is None else first_digits_left(number_of(gradient), distance)
+        losses = [loss for unit in _units(gradient) for loss in [self.loss(gradient, unit)] if loss is not None]
+        return min((digits_of(loss.relative) for loss in losses), default=None)
+
+    def loss(self, result: Any, unit: Any = None) -> _Loss | None:
+        """What a number, or the element of a gradient at the 1 of `unit`, lost; None where that is less than half of its
+        digits, or it is as near to 0 as the rounding of the inputs lets it be."""
+        if not isinstance(result, Tensor) or not result.requires_grad:
+            return None
+        number, distance = (_element(numbers, unit) for numbers in (number_of(result), apart_of(result)))
+        apart, together, gradient = self.terms.bounds(result, unit, self.leaves)
+        size = abs(number)
+        if size == 0.0 < apart and together <= _OF_TERMS * apart:
+            # Corrected by what was rounded off, it is 0 again.
+            return None
+        # Errors cancel to first order alone.
+        error = min(apart, together + apart * (apart / size)) if size > apart else apart
+        error = max(error, distance / _EXAGGERATED)
+        if error == 0.0 or error <= HALF[arrays.dtype_name(number_of(result))] * (size - error):
+            return None
+        if not (self.short and size > 0.0) and max(size, error) <= self._by_inputs(gradient):
+            return None
+        return _Loss(error / (size - error), True) if size > error else _Loss(1.0, False)
+
+    def _by_inputs(self, gradient: Sequence[Any]) -> float:
+        """How far a number is off where the inputs are by their rounding: what may be 0 is no better known than that."""
+        shares = (largest(multiply(number_of(g), x)) for g, x in zip(gradient, self.inputs) if g is not None)
+        return _OF_INPUTS * math.fsum(shares)
+
+
+def _units(gradient: Tensor) -> Iterator[Any]:
+    """Cotangents of a gradient, one for each of its elements; None is that of a number."""
+    if not gradient.shape:
+        yield None
+        return
+    for row in arrays.numpy_namespace().eye(arrays.size(gradient)):
+        yield row.reshape(gradient.shape)
+
+
+def _element(numbers: Any, unit: Any) -> float:
+    """A number, or that of an array at the 1 of `unit`; 0 where there are none or it is not finite."""
+    if numbers is None:
+        return 0.0
+    number = float(numbers if unit is None else arrays.on_host(numbers)[unit == 1.0][0])
+    return number if math.isfinite(number) else 0.0
