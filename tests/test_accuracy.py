@@ -112,6 +112,16 @@ def test_single_precision_has_half_as_many_digits_to_lose():
     assert key not in judged("sinh(x)/x", 6, x=0.85)[1]
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.longdouble])
+def test_numbers_of_other_precisions_are_judged_by_theirs(kind):
+    """A longdouble has 64 bits on some machines, and as many as a float on others."""
+    found, left = judged("sin(x)*exp(x)", 3, x=kind(0.85))
+    assert found["x,x,x"] == pytest.approx(2 * math.exp(0.85) * (math.cos(0.85) - math.sin(0.85)), rel=3e-2)
+    assert not left
+    assert "x,x" in judged("f(t) = cosh(t) - 1; f(x)/x**2", 2, x=kind(1e-5))[1]
+    assert set(judged("f(t) = cosh(t) - 1; sum(f(x)/x**2)", 2, x=np.array([1.0, 1e-5], kind))[1]) == {"x,x"}
+
+
 # --- where it is said
 
 

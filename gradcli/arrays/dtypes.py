@@ -14,6 +14,8 @@ Array = Any
 
 PLAIN = frozenset({float, bool, int})
 DTYPES = ("float64", "float32")
+# Without loading NumPy, and of what NumPy does not have.
+_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7}
 _PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", bool: "bool"}
 
 
@@ -47,6 +49,16 @@ def _dtype_name(_library: str, dtype: Any) -> str:
 
 def is_floating(array: Array) -> bool:
     return type(array) is float or dtype_name(array).startswith("float")
+
+
+@cache
+def epsilon(dtype: str) -> float:
+    """The distance from 1 to the next number of a dtype; 0 of truth values and whole numbers, which are not rounded."""
+    if dtype in _EPSILON or "float" not in dtype:
+        return _EPSILON.get(dtype, 0.0)
+    import numpy
+
+    return float(numpy.finfo(dtype).eps)
 
 
 def tidy(array: Array) -> Array:

@@ -12,12 +12,17 @@ from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import absolute, multiply, subtract
 
-# Half of the bits of a number.
-HALF = {"float64": 2.0**-26, "float32": 2.0**-12}
+# Half of the bits of a float.
+_HALF_OF_A_FLOAT = 2.0**-26
 # So many times as much as an operation rounds off are its results in a shadow off, about.
 _EXAGGERATED = 8.0
 # So many deviations may be by chance between a derivative that is 0 and what is computed for it.
 _BY_CHANCE = 16.0
+
+
+def half_of_digits(number: Any) -> float:
+    """The relative error of a number that lost half of its bits."""
+    return math.ldexp(1.0, math.floor(math.log2(arrays.epsilon(arrays.dtype_name(number))) / 2))
 
 
 def deviation(one: Any, other: Any) -> Any:
@@ -73,7 +78,7 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
         # Those by one leaf alone may be larger by many orders than a mixed one that is not 0.
         scale = min(near, certain.mixed(key))
         lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), scale, exact)
-        if lost > HALF[arrays.dtype_name(found[key])]:
+        if lost > half_of_digits(found[key]):
             left[key] = digits_of(lost)
     return left
 
@@ -84,7 +89,7 @@ def first_digits_left(number: Any, distance: Any) -> int | None:
     apart = multiply(distance, 1.0 / _EXAGGERATED)
     beside = largest(number)
     lost = _lost(number, apart, _BY_CHANCE * largest(apart), beside, lambda: beside)
-    return None if lost <= HALF[arrays.dtype_name(number)] else digits_of(lost)
+    return None if lost <= half_of_digits(number) else digits_of(lost)
 
 
 def digits_of(lost: float) -> int:
@@ -94,7 +99,7 @@ def digits_of(lost: float) -> int:
 
 def _is_near(number: Any, distance: Any) -> bool:
     """Whether it is plain that a number lost few digits: most did, and are to cost little."""
-    return type(number) is float and type(distance) is float and distance <= HALF["float64"] * abs(number)
+    return type(number) is float and type(distance) is float and distance <= _HALF_OF_A_FLOAT * abs(number)
 
 
 def _lost(derivative: Any, distance: Any, noise: float, scale: float, exact: Callable[[], float]) -> float:

@@ -21,8 +21,6 @@ from gradcli.primitives.powers import whole_power
 from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
-# The distance from 1 to the next number: none for truth values and whole numbers, which are not rounded.
-_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23}
 # Larger than what rounding makes, and none of them small: a single sample has few chances to show too little.
 _MOST = 16.0
 # D. Knuth's linear congruential generator MMIX.
@@ -97,7 +95,7 @@ class Roundings:
         self._state = (self._state * _FACTOR + _SUMMAND) % _MODULUS
         start = self._state / _MODULUS
         if not shape:
-            return 1.0 + _MOST * _EPSILON.get(dtype, 0.0) * (start - 1.0 if start < 0.5 else start)
+            return _factor(start - 1.0 if start < 0.5 else start, dtype)
         size = arrays.size(value)
         spread = _spread if size < _MANY else _spread.__wrapped__
         known = spread(max(_FEWEST, 2 ** size.bit_length()), dtype)
@@ -161,10 +159,17 @@ def is_short(number: Any) -> bool:
     return type(number) is float and math.ldexp(math.frexp(number)[0], _SHORT).is_integer()
 
 
+def _factor(share: Any, dtype: str) -> Any:
+    """1, and beside it so large a share of what numbers are off at most."""
+    if dtype in arrays.DTYPES:
+        return arrays.astype(1.0 + _MOST * arrays.epsilon(dtype) * share, dtype)
+    # Of more digits than a float has, or fewer.
+    return arrays.astype(1.0, dtype) + arrays.astype(_MOST * arrays.epsilon(dtype) * share, dtype)
+
+
 @lru_cache(4)
 def _spread(size: int, dtype: str) -> Any:
     """Factors that arrays are off by, of which any that follow each other will do."""
     xp = arrays.numpy_namespace()
     spread = xp.remainder(_GOLDEN * xp.arange(float(size)) ** 2, 1.0)
-    factors = 1.0 + _MOST * _EPSILON.get(dtype, 0.0) * xp.where(spread < 0.5, spread - 1.0, spread)
-    return arrays.astype(factors, dtype)
+    return _factor(xp.where(spread < 0.5, spread - 1.0, spread), dtype)

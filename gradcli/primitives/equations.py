@@ -245,12 +245,10 @@ def _lstsq(A: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:  # noqa: N803
         # Of another rank there was no solution.
         return found, residuals, float(min(sizes)), None
     values = svdvals(A)
-    smallest = max_(values) * (max(sizes) * _EPSILON[arrays.dtype_name(values)])
+    smallest = max_(values) * (max(sizes) * arrays.epsilon(arrays.dtype_name(values)))
     rank = sum_(where(greater(constant(values), constant(smallest)), 1.0, 0.0))
     return found, residuals, rank, values
 
-
-_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23}
 
 lstsq = Composite(
     "lstsq", "A, b, rcond=None",

@@ -29,8 +29,6 @@ from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.powers import sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
 
-# Half of the distance from 1 to the next number.
-_ROUNDED = {"float64": 2.0**-53, "float32": 2.0**-24}
 # How many times that functions beside arithmetic are off, relatively: 2 units of the last place.
 _OF_FUNCTIONS = 4.0
 # It splits a number of 53 bits into two of 26 each.
@@ -129,7 +127,7 @@ def _terms(node: Any, step: _Step, cotangent: Any) -> Iterator[tuple[Any, Any]]:
     for i, number in step.constants.items():
         if node.primitive.differentiable(len(step.operands)) >> i & 1:
             by = node.primitive.rule(i)(cotangent, step.result, *step.operands, **node.params)
-            yield number, fit(by, number) * (_ROUNDED["float64"] * number)
+            yield number, fit(by, number) * (arrays.epsilon("float64") / 2 * number)
 
 
 def _size(term: Any) -> float:
@@ -153,8 +151,8 @@ def _rounded_off(
     nothing."""
     if primitive in (negative, identity, absolute) or primitive.moves or primitive.selects or primitive.truths:
         return None, True
-    unit = _ROUNDED.get(arrays.dtype_name(result))
-    if unit is None:
+    unit = arrays.epsilon(arrays.dtype_name(result)) / 2
+    if unit == 0.0:
         return None, True
     if is_first_power(primitive, params):
         return None, True

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.accuracy import HALF, digits_of, first_digits_left, largest, loss_of_value, loss_text
+from gradcli.calculus.accuracy import digits_of, first_digits_left, half_of_digits, largest, loss_of_value, loss_text
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import Function, watched_leaf
 from gradcli.kinds.rounding import Roundings, is_short
@@ -102,7 +102,7 @@ class _Judge:
         # Errors cancel to first order alone.
         error = min(apart, together + apart * (apart / size)) if size > apart else apart
         error = max(error, distance / _EXAGGERATED)
-        if error == 0.0 or error <= HALF[arrays.dtype_name(number_of(result))] * (size - error):
+        if error == 0.0 or error <= half_of_digits(number_of(result)) * (size - error):
             return None
         if not (self.short and size > 0.0) and max(size, error) <= self._by_inputs(gradient):
             return None
