@@ -143,9 +143,10 @@ def test_refusals(text, error, message):
 class TestCommandLine:
     def test_lost_digits_are_warned_of(self, run):
         words = ("eval", "f(t) = 1 - cos(t)\nw = v*v\nsum(f(v)/w)", "v=[1e-6,2]", "--order", "2", "--sparse")
-        (warning,) = run(*words, "--json").json["warnings"]
-        assert warning["code"] == "inaccurate"
+        warning, of_gradient = run(*words, "--json").json["warnings"]
+        assert warning["code"] == of_gradient["code"] == "inaccurate"
         assert warning["digits"]["v,v"] < 3
+        assert of_gradient["digits"]["v"] < 3
         assert "digits" in run(*words).out
         assert "warnings" not in run("eval", "sum(sin(v)*v)", "v=[1e-6,2]", "--order", "2", "--sparse", "--json").json
 
@@ -228,3 +229,39 @@ def test_variables_of_one_colour_share_no_row(seed):
         if found.colours[one] == found.colours[other]:
             assert not found.alone[[one, other]].any()
             assert not (full[~found.alone, one] & full[~found.alone, other]).any()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "x*detach(x)",
+        "x**2*detach(x**3) + x**3",
+        "s = detach(x)*x; sin(s)*x",
+    ],
+)
+def test_what_is_detached_is_a_constant_as_in_other_derivatives(run, program):
+    entries = run("eval", program, "x=2", "--order", "2", "--sparse", "--json").json["derivatives"]["x,x"]["value"]
+    right = run("eval", program, "x=2", "--order", "2", "--json").json["derivatives"]["x,x"]
+    assert (entries or [0.0]) == pytest.approx([right])
+    x = np.arange(1.0, 21.0)
+    *before, last = program.split(";")
+    compiled = gradcli.compile(";".join([*before, f"sum({last})"]))
+    for _ in range(3):
+        found = compiled.hessian({"x": x})["x,x"]
+        assert np.diag(found)[1] == pytest.approx(right)
+
+
+def test_rules_that_detach_are_refused_or_have_their_derivatives(run):
+    program = "f(t) = t**3 backward(g) = g*2*t*detach(t); "
+    outcome = run("eval", program + "f(x)*x", "x=2", "--order", "2", "--sparse")
+    assert (outcome.status, outcome.err.splitlines()[-1]) == (1, "hint: leave out --sparse")
+    compiled = gradcli.compile(program + "sum(f(x)*x)")
+    for _ in range(3):
+        assert np.diag(compiled.hessian({"x": np.arange(1.0, 21.0)})["x,x"])[1] == pytest.approx(24)
+
+
+def test_functions_that_detach_have_one_hessian_however_often_they_are_called():
+    compiled = gradcli.compile(lambda x: (x * x.detach() + x**3).sum())
+    x = np.arange(1.0, 21.0)
+    for _ in range(3):
+        np.testing.assert_allclose(np.diag(compiled.hessian({"x": x})["x,x"]), 6 * x)

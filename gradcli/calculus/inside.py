@@ -17,7 +17,7 @@ from gradcli.errors import DifferentiationError, ShapeError
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import identity, multiply
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import constant
+from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.reductions import sum_
 
@@ -41,7 +41,11 @@ def tracked(value: Any) -> Any:
 
 def detach(value: Any) -> Any:
     """`value` without its history and its derivatives."""
-    return Tensor(constant(value)) if isinstance(value, Tensor) else constant(value)
+    number = constant(value)
+    if isinstance(number, Kind):
+        # What is recorded must be told from the number that is differentiated.
+        number = identity(number)
+    return Tensor(number) if isinstance(value, Tensor) else number
 
 
 def diff(y: Any, x: Any, n: Any = 1) -> Any:

@@ -12,6 +12,7 @@ from gradcli.kinds.taylor import Jet
 from gradcli.program.ir import Executable
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
+from gradcli.run.detached import separated
 from gradcli.run.trace import gradients_of_scalar
 
 if TYPE_CHECKING:
@@ -54,11 +55,14 @@ class HessianProducts:
         trace = gradients_of_scalar(self._program, inputs, self._wrt)
         present = {name: i for name, i in trace.positions.items() if i is not None}
         self._places = dict.fromkeys(self._wrt) | {name: place for place, name in enumerate(present)}
-        gradient = optimise(trace.program._replace(outputs=tuple(trace.program.outputs[i] for i in present.values())))
+        outputs = tuple(trace.program.outputs[i] for i in present.values())
+        apart = separated(trace.program._replace(outputs=outputs), trace.detached)
+        gradient = optimise(apart.gradient)
 
         def run(**given: Any) -> list[Any]:
             series = {name: Jet([given[name], given[_DIRECTION + name]], 1) for name in self._wrt}
-            outputs = stepwise.run(gradient, [series.get(v.name or "", given[v.name or ""]) for v in gradient.inputs])
+            known = {**apart.given(given), **series}
+            outputs = stepwise.run(gradient, [known[v.name or ""] for v in gradient.inputs])
             assert outputs is not None
             return [_along(output) for output in outputs]
 

@@ -15,6 +15,7 @@ from gradcli.primitives.comparisons import isfinite
 from gradcli.program.ir import Executable, Program
 from gradcli.program.passes import optimise, without_dead_code
 from gradcli.program.record import record
+from gradcli.run.detached import Separated, separated
 from gradcli.run.trace import Outcome, gradients_of_scalar
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class ProgramHessian(NamedTuple):
 
     sparse: SparseHessian
     absent: frozenset[str]
+    apart: Separated
 
     def named(self, parts: Mapping[str, Any]) -> dict[str, Any]:
         """The parts that there are for the keys of all derivatives."""
@@ -41,11 +43,15 @@ class ProgramHessian(NamedTuple):
 
     def at(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The matrices at `inputs`, which must be like those that the program was recorded with."""
-        return self.coordinates(self.sparse.values(inputs))
+        return self.coordinates(self.values(inputs))
+
+    def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The entries of the matrices."""
+        return self.sparse.values(self.apart.given(inputs))
 
     def watched_at(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
         """The matrices as `at` has them, and how many digits are right of those with an entry that lost half."""
-        values, deviations = self.sparse.watched_values(inputs)
+        values, deviations = self.sparse.watched_values(self.apart.given(inputs))
         return self.coordinates(values), digits_left(values, deviations)
 
 
@@ -60,8 +66,10 @@ def program_hessian(
     trace = gradients_of_scalar(program, inputs, wrt, **options)
     found = {name: None if i is None else trace.program.outputs[i] for name, i in trace.positions.items()}
     gradient = tuple(arrays.zeros_like(inputs[name]) if atom is None else atom for name, atom in found.items())
-    recorded = without_dead_code(optimise(trace.program._replace(outputs=gradient)))
-    return ProgramHessian(SparseHessian(recorded, wrt), frozenset(n for n, atom in found.items() if atom is None))
+    apart = separated(trace.program._replace(outputs=gradient), trace.detached)
+    recorded = without_dead_code(optimise(apart.gradient))
+    absent = frozenset(n for n, atom in found.items() if atom is None)
+    return ProgramHessian(SparseHessian(recorded, wrt), absent, apart)
 
 
 class HessianRecording:
@@ -84,7 +92,7 @@ class HessianRecording:
 def coordinates_recording(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording:
     """Record the second derivatives as coordinates. Raises as `program_hessian` does."""
     hessian = program_hessian(program, inputs, wrt)
-    traced = record(lambda **given: [*hessian.sparse.values(given).values()], inputs)
+    traced = record(lambda **given: [*hessian.values(given).values()], inputs)
     return HessianRecording(hessian, traced.program, whole=False)
 
 
@@ -101,7 +109,7 @@ def hessian_recording(program: Computation, inputs: Mapping[str, Any], wrt: Sequ
         shapes = {name: arrays.shape(inputs[name]) for name in wrt}
 
         def run(**given: Any) -> list[Any]:
-            values = sparse.values(given)
+            values = hessian.values(given)
             if not all(assume(isfinite(v)) for v in values.values()):
                 raise NotRecordableError("a second derivative is not finite")
             return [

@@ -47,7 +47,7 @@ def by_rounding(
 
     def observe(span: Span, _name: str, operands: Sequence[Any], _result: Any) -> None:
         if span == warning.span and not lost and len(operands) == len(known):
-            pairs = [(_element(_number(o), where), o) for o in operands]
+            pairs = [(_element(number_of(o), where), o) for o in operands]
             if all(number == _element(k, where) for (number, _), k in zip(pairs, known)):
                 lost.append(any(_is_on_edge(number, _element(apart_of(o), where)) for number, o in pairs))
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, note_kinks, scalar, watched_derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
-from gradcli.errors import pointing_into
+from gradcli.errors import NotRecordableError, pointing_into
 from gradcli.kinds.switching import EQUALITIES, Switching, watcher_now, watching
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
-from gradcli.program.ir import Program
+from gradcli.program.ir import Program, Variable
 from gradcli.program.record import Decisions, Following, record
+from gradcli.run.detached import detached_variables
 from gradcli.run.single_rows import differentiated
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ class Trace(NamedTuple):
     values: tuple[Any, ...]
     positions: dict[str, int | None]
     deviations: dict[str, int | None]
+    # The variables that are constants to derivatives of the gradient.
+    detached: tuple[Variable, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -86,19 +90,25 @@ def value_and_jacobians(program: Computation, inputs: Mapping[str, Any], wrt: Se
 
 
 def gradients_of_scalar(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any) -> Trace:
-    """As `value_and_gradients`, for further derivatives, which kinks do not have: it is good where there are none. Raises
-    DifferentiationError for a value that is no scalar."""
-
-    def smooth(run: Function, leaves: Mapping[str, Any]) -> Any:
-        value = scalar(run(leaves))
-        note_kinks(value)
-        return value
+    """As `value_and_gradients`, for further derivatives: the trace says which variables are constants to them, and is good
+    where there are no kinks, which have no further derivatives. Raises DifferentiationError for a value that is no
+    scalar, and NotRecordableError for numbers that are both."""
+    detached: list[Variable] = []
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
+        leaves = _leaves(given, wrt)
         with watching(Switching()):
-            return _gradients(partial(smooth, run), given, wrt)
+            value = scalar(run(leaves))
+            note_kinks(value)
+        written = any(not isinstance(node, PrimitiveNode) for node in ancestors(value))
+        found = gradients(value, [*leaves.values()], create_graph=written)
+        detached[:] = detached_variables([value, *(found if written else ())], [*leaves.values()])
+        if written and detached:
+            # Rules of users detach in their own ways.
+            raise NotRecordableError("what a derivative written by hand detaches cannot be recorded")
+        return Derivatives(value, dict(zip(wrt, found)))
 
-    return _traced(program, inputs, differentiate, **options)
+    return _traced(program, inputs, differentiate, **options)._replace(detached=tuple(detached))
 
 
 def value_and_derivatives(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
