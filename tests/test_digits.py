@@ -431,3 +431,34 @@ def test_without_flint_the_error_says_how_to_install_it(run, monkeypatch):
     backends.home.cache_clear()
     assert outcome.status == 1
     assert outcome.err == f"error: the backend flint is not installed\nhint: {installing.command('digits')}\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("lambertw(exp(z))", "z=1000"),
+        ("(1 + 1/x)**(x**2)/exp(x)", "x=1e6"),
+        ("gamma(x)/gamma(x - 1)", "x=200"),
+        ("exp(x)", "x=1000"),
+        ("x/x", "x=1e400"),
+    ],
+)
+def test_what_overflows_floats_is_told_to_have_digits(run, program, value):
+    outcome = run("eval", program, value)
+    assert "--digits 15 computes beyond the range of floats" in outcome.err
+    assert run("eval", program, value, "--digits", "15").status == 0
+
+
+@pytest.mark.parametrize(("program", "value"), [("1/x", "x=0"), ("sqrt(x)", "x=-1"), ("log(x)", "x=0"), ("x", "x=inf")])
+def test_what_has_no_digits_either_is_not(run, program, value):
+    assert "--digits" not in run("eval", program, value).err
+
+
+def test_a_result_that_is_not_told_from_0_is_said_to_be(run):
+    outcome = run("eval", "sin(x)", "x=1e1000000", "--digits", "50")
+    assert outcome.status == 1
+    assert "with 10,000 digits, a result is not told from 0" in outcome.err
+    (warning,) = run("eval", "exp(x)*exp(-x) - 1", "x=0.1", "--digits", "5", "--max-precision", "50", "--json").json[
+        "warnings"
+    ]
+    assert (warning["code"], warning["phase"]) == ("unproved", "digits")

@@ -209,3 +209,8 @@ def test_a_parameter_that_must_be_one_number_is_no_tensor(run, program, message)
     outcome = run("eval", program, "x=[1,2]", "y=[1,2]", "--json")
     assert outcome.status == 1
     assert message in outcome.error["message"]
+
+
+def test_a_derivative_that_overflows_is_not_laid_to_an_input(run):
+    outcome = run("eval", "log(x)", "x=1e-308", "--order", "2", "--sparse")
+    assert "a derivative is not finite, though all numbers that it is made of are" in outcome.err

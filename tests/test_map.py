@@ -419,3 +419,10 @@ def test_results_have_decimal_commas_in_another_format_too(run):
     assert (
         run("map", "x*2", "--to", "tsv", stdin=table.replace("\t", ";")).out == "x\tn\tvalue\td_x\n1,5\ta\t3,0\t2,0\n"
     )
+
+
+def test_a_number_too_large_for_the_dtype_fails_its_row(run):
+    table = "x,y\n1,2\n1e39,3\n-1e39,4\n3,1e400\ninf,5\n"
+    outcome = run("map", "x*y", "--dtype", "float32", "--no-grad", stdin=table)
+    assert [line.split(",")[2] for line in outcome.out.splitlines()] == ["value", "2.0", "", "", "", "Infinity"]
+    assert "'x': 1e+39 is a number too large for float32" in outcome.err

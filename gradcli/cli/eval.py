@@ -22,6 +22,8 @@ from gradcli.limits import MAX_PRECISION
 from gradcli.run import session
 
 # Those of a number in float64.
+# Digits that a hint asks for: as many as a float has.
+_SOME_DIGITS = 15
 _MOST_DIGITS = 16
 # Of a sparse matrix for people.
 _MOST_ENTRIES = 200
@@ -152,11 +154,28 @@ def _result(options: EvalOptions, request: Callable[[], session.EvaluationReques
         with timing.phase("read"):
             asked = request()
         with timing.phase("run"):
-            return _in_floats(options, asked)
+            found = _in_floats(options, asked)
+            _hint_at_digits(options, request, found[0])
+            return found
     from gradcli.run import digits
 
     with timing.phase("run"):
         return digits.run(request, options.digits, options.max_precision)
+
+
+def _hint_at_digits(
+    options: EvalOptions, request: Callable[[], session.EvaluationRequest], result: session.Result
+) -> None:
+    """Say of a result that is not finite that it has digits, where it has."""
+    if result.finite or any(_without_digits(options).values()):
+        return
+    # Loaded by who asks for it.
+    from gradcli.run.beyond_floats import has_digits
+
+    for i, warning in enumerate(result.warnings):
+        if warning.code == "nonfinite" and has_digits(request):
+            message = f"{warning.message}; --digits {_SOME_DIGITS} computes beyond the range of floats"
+            result.warnings[i] = warning._replace(message=message)
 
 
 def _in_floats(options: EvalOptions, request: session.EvaluationRequest) -> tuple[session.Result, bool]:
@@ -209,7 +228,12 @@ def _check_executor(options: EvalOptions) -> None:
 
 
 def _check_digits(options: EvalOptions) -> None:
-    other = {
+    inputs.check_digits(options, [name for name, given in _without_digits(options).items() if given])
+
+
+def _without_digits(options: EvalOptions) -> dict[str, bool]:
+    """The options that there are no digits with, and whether they are given."""
+    return {
         "--dtype": options.dtype != "float64",
         "--backend": options.backend != "numpy",
         "--device": options.device not in (None, "cpu"),
@@ -218,7 +242,6 @@ def _check_digits(options: EvalOptions) -> None:
         "--save": options.save is not None,
         "--certify": options.certify,
     }
-    inputs.check_digits(options, [name for name, given in other.items() if given])
 
 
 def _check_certified(options: EvalOptions) -> None:

@@ -104,7 +104,7 @@ class Evaluation:
     def _of_all(self, program: _Program, numbers: Numbers, count: int) -> Evaluated | None:
         """The results where no row has a missing number; else None."""
         np = arrays.numpy_namespace()
-        inputs = program.inputs(numbers)
+        inputs = _in_range(program.inputs(numbers), self._plan.asked.dtype)
         # Faster than `any`, for one row as for many.
         if any(given.failing or np.count_nonzero(given.missing) for given in inputs.values()):
             return None
@@ -190,7 +190,7 @@ class Evaluation:
     def _evaluate(self, program: _Program, numbers: Numbers, rows: Any, found: _Found) -> None:
         """Put the results of some rows, of all where `rows` is None."""
         np = arrays.numpy_namespace()
-        inputs = program.inputs(numbers)
+        inputs = _in_range(program.inputs(numbers), self._plan.asked.dtype)
         bad, asked = np.zeros(found.count, "bool"), np.full(found.count, rows is None)
         if rows is not None:
             asked[rows] = True
@@ -301,6 +301,25 @@ class _Found:
 def _has_waves(program: Module) -> bool:
     calls = (node for node in tree.everything(program) if isinstance(node, tree.Call))
     return any(table.find(call.name) in WAVES for call in calls)
+
+
+def _in_range(columns: Mapping[str, Column], dtype: str) -> dict[str, Column]:
+    """The columns, of which rows fail that have a number too large for a dtype."""
+    return {name: _column_in_range(column, dtype) for name, column in columns.items()}
+
+
+def _column_in_range(column: Column, dtype: str) -> Column:
+    np = arrays.numpy_namespace()
+    if column.values.dtype.kind != "f" or np.can_cast(column.values.dtype, dtype):
+        return column
+    with arrays.quiet():
+        beyond = np.isfinite(column.values) & np.isinf(column.values.astype(dtype))
+    if not beyond.any():
+        return column
+    rows = np.unique(np.nonzero(beyond)[0]).tolist()
+    numbers = {row: float(column.values[row][beyond[row]].flat[0]) for row in rows}
+    failing = {row: f"{number!r} is a number too large for {dtype}" for row, number in numbers.items()}
+    return column._replace(failing={**failing, **column.failing})
 
 
 def typed(values: Any, dtype: str) -> Any:

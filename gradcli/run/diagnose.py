@@ -200,7 +200,7 @@ class Watch:
         written = "backward" if phase == "backward" else "forward"
         self.nonfinite[phase] = Warning("nonfinite", written, name, span, message)
 
-    def warnings(self, *, finite: bool, value_is_finite: bool) -> list[Warning]:
+    def warnings(self, *, finite: bool, value_is_finite: bool, inputs_are_finite: bool) -> list[Warning]:
         """What was noted, where `finite` says so of all results, or of all that kinks do not explain.
 
         A nan of the value was born forward, or came with an input; it explains those that follow
@@ -211,8 +211,15 @@ class Watch:
             return switching
         phases = ("backward",) if value_is_finite else ("forward", "inputs")
         last = self.program.body[-1].span
-        why = "where that comes from takes too many steps to find" if self.stopped else "as an input is not"
-        unborn = Warning("nonfinite", "forward", "input", last, f"a result is not finite, {why}")
+        if self.stopped:
+            why = "a result is not finite, where that comes from takes too many steps to find"
+        elif inputs_are_finite:
+            name = "result" if not value_is_finite else "derivative"
+            why = f"a {name} is not finite, though all numbers that it is made of are"
+        else:
+            why = "a result is not finite, as an input is not"
+        operation = "input" if not inputs_are_finite else operation_at(self.program, last) or "program"
+        unborn = Warning("nonfinite", "backward" if value_is_finite else "forward", operation, last, why)
         return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *switching]
 
     def operands_of(self, warning: Warning) -> tuple[list[Any], tuple[int, ...]]:

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.errors import LimitError
+from gradcli.language.operations import operation_at
+from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_PRECISION
 from gradcli.run import session
+from gradcli.run.diagnose import Warning
 from gradcli.run.session import PARTS, EvaluationRequest, Result
 
 if TYPE_CHECKING:
@@ -67,7 +70,16 @@ def run(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compu
             missing.append(number)
         return known
 
-    return Texts(mapped(proved(request, digits, most, compute), text), not missing)
+    result = mapped(proved(request, digits, most, compute), text)
+    if missing:
+        result.warnings = [*result.warnings, _too_few(request().program, most)]
+    return Texts(result, not missing)
+
+
+def _too_few(program: Module, most: int) -> Warning:
+    last = program.body[-1].span
+    message = f"computed with {most:,} digits, a result is not told from 0 (--max-precision is the most digits)"
+    return Warning("unproved", "digits", operation_at(program, last) or "program", last, message)
 
 
 def texts(inputs: Callable[[], Mapping[str, Any]], digits: int) -> dict[str, str | float]:

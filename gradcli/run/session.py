@@ -130,7 +130,11 @@ def _result(request: EvaluationRequest) -> Result:
             except LimitError:
                 # The result is there; where it comes from is not worth an error.
                 watch.stopped = True
-        result.warnings = watch.warnings(finite=explained, value_is_finite=all_finite(result.value))
+        result.warnings = watch.warnings(
+            finite=explained,
+            value_is_finite=all_finite(result.value),
+            inputs_are_finite=explained or all_finite(*request.bindings.values()),
+        )
         if not explained and not is_exact():
             result.warnings[:1] = _told_of_rounding(request, watch, result.warnings[:1])
         if result.digits_left:
