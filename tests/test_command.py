@@ -97,3 +97,21 @@ def test_another_drawing(run, monkeypatch):
     monkeypatch.setitem(graph.formats.FORMATS, "titles", "boxes")
     assert run("graph", "x*y", "x=1", "y=2", "--to", "titles").out == "['x', 'y', 'multiply']\n"
     assert run("graph", "x*y", "x=1", "y=2", "--to", "title").err.endswith("hint: did you mean 'titles'?\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["minimize", "--", "(x-3)**2", "x=0", "--bounds", "x=0:2"], "--bounds"),
+        (["eval", "--", "-x", "x=3", "--order=2"], "--order=2"),
+        (["eval", "x", "x=3", "--", "--json"], "--json"),
+    ],
+)
+def test_an_option_behind_the_end_of_options_is_refused(run, words, option):
+    outcome = run(*words)
+    assert outcome.status == 2
+    assert f"{option} stands behind --, which ends the options" in outcome.err + outcome.out
+
+
+def test_a_program_behind_the_end_of_options_may_start_with_two_minuses(run):
+    assert run("eval", "--order", "1", "--", "--x", "x=3").out.startswith("value  3.0")

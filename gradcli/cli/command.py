@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
@@ -183,7 +183,8 @@ def _command(parser: Any, name: str) -> Any:
 
 
 def _check_words(command: Any, arguments: Sequence[str]) -> None:
-    """Raise UsageError for a word that looks like an option and is none, and for a second value of one that takes one.
+    """Raise UsageError for a word that looks like an option and is none, for a second value of one that takes one, and for
+    an option where no more are read.
 
     The parser lets unknown options through, so that a program, which is the first of the other words, may start with a
     minus.
@@ -195,6 +196,7 @@ def _check_words(command: Any, arguments: Sequence[str]) -> None:
     words = iter(arguments)
     for word in words:
         if word == "--":
+            _check_no_options(words, options)
             return
         if not word.startswith("--"):
             if program and _SHORT.fullmatch(word):
@@ -213,6 +215,16 @@ def _check_words(command: Any, arguments: Sequence[str]) -> None:
                 next(words, None)
         elif name != "--help":
             raise _no_option(name, options, path)
+
+
+def _check_no_options(words: Iterable[str], options: Collection[str]) -> None:
+    """Raise UsageError for an option behind the word that ends them."""
+    for word in words:
+        if word.startswith("--") and word.partition("=")[0] in options:
+            raise UsageError(
+                f"{word} stands behind --, which ends the options",
+                hint="put -- behind them, or leave it out: a program may start with a minus without it",
+            )
 
 
 def _no_option(word: str, options: Iterable[str], path: str) -> UsageError:

@@ -99,6 +99,8 @@ def _failing(text: str) -> str:
         what = "has marks between its thousands"
     elif re.match(_EITHER % "[.,]", text):
         what = "may be a thousand or little more than one"
+        if "," in text:
+            what += ", as which --decimal-comma reads it"
     else:
         what = "is a number too large for float64"
     return f"{beginning(text)!r} {what}"
