@@ -233,3 +233,24 @@ def test_the_side_without_a_remainder_is_told(run):
 def test_no_remainder_is_proved_at_a_kink_beside_a_removable_singularity():
     with pytest.raises(EvaluationError, match="no bound"):
         gradcli.series("sin(x)/x + abs(x - 0.5)", x=0, order=2, over=(0, 1))
+
+
+@pytest.mark.parametrize(("program", "center"), [("exp(1/x)", "inf"), ("sqrt(x**2 + 1) - x", "-inf")])
+def test_a_centre_at_infinity_is_refused_with_what_to_write(run, program, center):
+    outcome = run("series", program, f"x={center}")
+    assert outcome.status == 1
+    assert "a Taylor series is around a finite number, which x is not" in outcome.err
+    assert "write 1/t for x, simplify, and expand around t=0" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("center", "shown"),
+    [
+        ("1.5707963267948966", "(x - 1.5707963267948966)"),
+        ("1e-9", "(x - 1e-09)"),
+        ("1/3", "(x - 1/3)"),
+        ("-1/4", "(x + 1/4)"),
+    ],
+)
+def test_a_centre_is_the_shorter_of_a_fraction_and_its_decimal(run, center, shown):
+    assert f"*{shown}" in run("series", "exp(x)", f"x={center}", "--order", "1").out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -141,7 +142,7 @@ def expanded(
         check_comparisons(question)
     found = _expansion(question, digits, max_precision)
     labels, terms = [*found.center], [TaylorTerm(p, n.value, n.fraction) for p, n in found.coefficients.items()]
-    center = {label: n.value if n.fraction is None else n.fraction for label, n in found.center.items()}
+    center = {label: n.value if n.fraction is None else _shorter(n.fraction) for label, n in found.center.items()}
     radius = Radius(None, None)
     if len(labels) == 1 and question.order:
         radius = suggested_radius(_further(question, found if digits is None else None))
@@ -162,6 +163,15 @@ def expanded(
     )
     warnings = [*found.warnings, *_too_small(question, found)]
     return SeriesAnswer(made, all(t.is_told for t in terms), warnings)
+
+
+def _shorter(number: Fraction) -> Fraction | str:
+    """A number as a fraction, or as the decimal that it is where that is shorter."""
+    try:
+        decimal = repr(float(number))
+    except OverflowError:
+        return number
+    return decimal if len(decimal) < len(str(number)) and Fraction(decimal) == number else number
 
 
 def _expansion(question: SeriesQuestion, digits: int | None, max_precision: int) -> Expansion:

@@ -21,7 +21,7 @@ from gradcli.primitives.bind import assume, concrete
 from gradcli.primitives.comparisons import equal
 from gradcli.primitives.reductions import any_
 from gradcli.run import session
-from gradcli.run.diagnose import Warning
+from gradcli.run.diagnose import Warning, all_finite
 
 # Digits of what becomes a float, and those beyond which what is not told from 0 is taken for it.
 _FLOAT, _MOST = 17, 100
@@ -137,6 +137,7 @@ def _found(question: SeriesQuestion) -> _Found:
     bindings = {name: arrays.placed(value) for name, value in question.bindings().items()}
     request = session.EvaluationRequest(program, bindings, question.wrt, gradient=False, executor="eager")
     check_order(order)
+    _check_center(question, bindings)
     shape = arrays.shape(session.run(request).value)
     if shape:
         raise DifferentiationError(
@@ -150,6 +151,17 @@ def _found(question: SeriesQuestion) -> _Found:
     leaves = {name: bindings[name] for name in question.wrt}
     center = dict(zip(Packing.of(leaves).labels(), (n for leaf in leaves.values() for n in _elements(leaf))))
     return _Found(center, dict(_coefficients(question, leaves, result)), result.warnings)
+
+
+def _check_center(question: SeriesQuestion, bindings: Mapping[str, Any]) -> None:
+    """Raise EvaluationError for a centre that is not finite."""
+    for name in question.wrt:
+        if not all_finite(bindings[name]):
+            raise EvaluationError(
+                f"a Taylor series is around a finite number, which {name} is not",
+                hint=f"one around infinity is in t = 1/{name}: write 1/t for {name}, simplify, and expand around t=0, "
+                "as exp(t) for exp(1/x)",
+            )
 
 
 # What has poles, where its value is infinite; elsewhere that is a branch point, as of a logarithm.
