@@ -199,12 +199,119 @@ def test_a_robust_loss_is_that_of_scipy(loss):
     x = np.linspace(0, 5, 30)
     y = 3 * np.exp(-0.8 * x) + 0.05 * np.cos(40 * x)
     y[[3, 17]] += 4.0
-    fit = gradcli.fit("y ~ a*exp(-k*x)", {"x": x, "y": y}, a=2, k=1, loss=loss, sigma=0.1)
+    fit = gradcli.fit("y ~ a*exp(-k*x)", {"x": x, "y": y}, a=2, k=1, loss=loss, loss_scale=1, sigma=0.1)
     best = least_squares(
         lambda p: (p[0] * np.exp(-p[1] * x) - y) / 0.1, [2, 1], loss=loss, xtol=1e-15, ftol=1e-15, gtol=1e-15
     )
     assert fit.converged
     assert [e.value for e in fit.estimates.values()] == pytest.approx(best.x, rel=1e-6)
+
+
+STACKLOSS = Path(__file__).parent.parent / "examples" / "data" / "stackloss.csv"
+
+
+def stackloss(run, *words, unit=1.0, loss="huber"):
+    model = f"lost*{unit!r} ~ a + b*air + c*water + d*acid"
+    return run("fit", model, str(STACKLOSS), "--loss", loss, "--json", *words).json
+
+
+def test_a_robust_fit_is_that_of_rlm(run):
+    found = stackloss(run)
+    # summary(rlm(stack.loss ~ ., stackloss)) of R's MASS.
+    assert [round(e["value"], 4) for e in found["estimates"].values()] == [-41.0265, 0.8294, 0.9261, -0.1278]
+    assert [e["error"] for e in found["estimates"].values()] == pytest.approx(
+        [9.8073, 0.1112, 0.3034, 0.1289], rel=5e-4
+    )
+    assert [e["t"] for e in found["estimates"].values()] == pytest.approx([-4.1832, 7.4597, 3.0524, -0.9922], rel=5e-4)
+    assert found["s"] == pytest.approx(2.441, rel=3e-4)
+    # statsmodels' RLM with HuberT(), at tol=1e-14.
+    estimates = [-41.02649835, 0.82938433, 0.92606597, -0.12784672]
+    assert [e["value"] for e in found["estimates"].values()] == pytest.approx(estimates, rel=1e-7)
+    assert found["s"] == pytest.approx(2.440536091721, rel=1e-9)
+    assert found["loss_scale"] == pytest.approx(1.345 * found["s"], rel=1e-9)
+    assert found["converged"]
+    assert found["deviance"] == "NaN"
+
+
+@pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy"])
+def test_a_robust_fit_is_the_same_in_other_units(loss, run):
+    fits = [stackloss(run, unit=unit, loss=loss) for unit in (1.0, 1e-3, 1e6)]
+    for name in "abcd":
+        values, errors = ([fit["estimates"][name][key] for fit in fits] for key in ("value", "error"))
+        assert [values[1] * 1e3, values[2] / 1e6] == pytest.approx([values[0]] * 2, rel=1e-8)
+        assert [errors[1] * 1e3, errors[2] / 1e6] == pytest.approx([errors[0]] * 2, rel=1e-8)
+    least = stackloss(run, loss="linear")["estimates"]
+    assert abs(least["b"]["value"] / fits[0]["estimates"]["b"]["value"] - 1) > 0.05
+
+
+def test_a_known_scale_of_a_loss_is_that_of_the_residuals(run):
+    found = stackloss(run)
+    again = stackloss(run, "--loss-scale", repr(found["loss_scale"]))
+    named = stackloss(run, "--loss-scale", "mad")
+    assert named == found
+    for name, estimate in found["estimates"].items():
+        assert again["estimates"][name]["value"] == pytest.approx(estimate["value"], rel=1e-8)
+        assert again["estimates"][name]["error"] == pytest.approx(estimate["error"], rel=1e-8)
+    # Nothing is beyond such a threshold.
+    wide, least = stackloss(run, "--loss-scale", "1e6"), stackloss(run, loss="linear")
+    assert [e["value"] for e in wide["estimates"].values()] == pytest.approx(
+        [e["value"] for e in least["estimates"].values()], rel=1e-8
+    )
+    assert [e["error"] for e in wide["estimates"].values()] == pytest.approx(
+        [e["error"] for e in least["estimates"].values()], rel=1e-8
+    )
+
+
+def test_a_robust_fit_of_rows_with_their_own_deviations():
+    x = np.arange(12.0)
+    y = 1 + 2 * x + 0.3 * np.cos(5 * x)
+    y[4] += 30
+    s = np.where(x < 6, 1.0, 3.0)
+    weighted = gradcli.fit("y ~ a + b*x", {"x": x, "y": y, "s": s}, sigma="s", loss="huber")
+    # Rows and responses over their deviations: the same by another way.
+    divided = gradcli.fit("y ~ a*c + b*x", {"x": x / s, "c": 1 / s, "y": y / s}, loss="huber")
+    for name in "ab":
+        assert weighted.estimates[name][:2] == pytest.approx(divided.estimates[name][:2], rel=1e-9)
+    assert weighted.s == pytest.approx(divided.s, rel=1e-9)
+    groups = gradcli.fit(
+        "y ~ a + b*x", {"x": [*x, *x], "y": [*y, *y / 1e3], "g": [1] * 12 + [2] * 12}, loss="huber", by="g"
+    )
+    assert groups[1].estimates["b"].error * 1e3 == pytest.approx(groups[0].estimates["b"].error, rel=1e-8)
+
+
+def test_a_robust_fit_of_which_half_is_exact_says_so():
+    x = np.arange(9.0)
+    y = 3 + 2 * x
+    y[[2, 5]] += [10, -7]
+    fit = gradcli.fit("y ~ a + b*x", {"x": x, "y": y}, loss="huber")
+    assert [e.value for e in fit.estimates.values()] == pytest.approx([3, 2])
+    assert "half of the rows and more are fitted without a residual" in fit.warnings
+
+
+def test_a_prior_weighs_a_robust_fit_the_same_in_other_units():
+    x = np.arange(10.0)
+    y = 1 + 2 * x + 0.3 * np.cos(5 * x)
+    y[4] += 30
+    fits = [
+        gradcli.fit("y ~ a + b*x", {"x": x, "y": y * unit}, prior={"b": (1.9 * unit, 0.02 * unit)}, loss="huber")
+        for unit in (1, 1e3)
+    ]
+    b, other = (fit.estimates["b"] for fit in fits)
+    assert [other.value / 1e3, other.error / 1e3] == pytest.approx([b.value, b.error], rel=1e-6)
+    assert 1.9 < b.value < 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--loss-scale", "2"], "the loss linear has no scale"),
+        (["--loss", "huber", "--loss-scale", "0"], "there is no scale 0 of a loss"),
+        (["--loss", "huber", "--loss-scale", "mda"], "--loss-scale 'mda' is neither a number nor mad"),
+    ],
+)
+def test_a_scale_of_a_loss_that_is_none_is_an_error(words, message, run):
+    done = run("fit", "y ~ a*x", "x=[1,2,3]", "y=[1,2,4]", *words)
+    assert (done.status, message in done.err) == (2, True)
 
 
 def test_counts_have_their_likelihood():

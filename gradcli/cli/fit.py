@@ -21,7 +21,7 @@ from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, prior_of
 from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES
+from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, MEDIAN
 from gradcli.models.fitting.requested_fits import performed
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.uncertainty import uncertain_values
@@ -87,6 +87,15 @@ class FitOptions(opt.ProgramRun):
         str,
         typer.Option("--loss", metavar="|".join(LOSSES), help="What a residual costs; others than linear are robust."),
     ] = "linear"
+    loss_scale: Annotated[
+        str | None,
+        typer.Option(
+            "--loss-scale",
+            metavar=f"VALUE|{MEDIAN}",
+            help="The residual, over its standard deviation in --sigma, from which on a robust loss is no square; default: "
+            f"{MEDIAN}, by the median absolute residual.",
+        ),
+    ] = None
     family: Annotated[
         str, typer.Option("--family", metavar="|".join(FAMILIES), help="The distribution of the response.")
     ] = "gaussian"
@@ -142,7 +151,9 @@ class FitOptions(opt.ProgramRun):
 
 def run(options: FitOptions, environment: Environment) -> ExitStatus:
     """Fit, print; see `gradcli fit --help`."""
-    known = Assumptions(options.family, options.loss, options.absolute_sigma, options.level)
+    known = Assumptions(
+        options.family, options.loss, options.absolute_sigma, options.level, _loss_scale(options.loss_scale)
+    )
     given = model_words.given(options, environment, _EXAMPLE)
     np = arrays.numpy_namespace()
     vectors = {name: value for name, value in given.values.items() if np.ndim(value)}
@@ -211,6 +222,16 @@ def _sigma(text: str, table: DataTable, option: str) -> str | float:
     except ValueError:
         hint = did_you_mean(text, table.columns, "a column, or a number")
         raise BindingError(f"{option} {text!r}: the data have no such column", hint=hint) from None
+
+
+def _loss_scale(text: str | None) -> float | None:
+    """The threshold of a loss, None where it follows from the residuals."""
+    if text is None or text == MEDIAN:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--loss-scale {text!r} is neither a number nor {MEDIAN}") from None
 
 
 def _x_sigma(texts: Sequence[str], table: DataTable) -> dict[str, str | float]:

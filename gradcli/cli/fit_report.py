@@ -44,12 +44,15 @@ def _whole(fit: Fit) -> Table:
     curvature = fit.curvature
     numbers = {
         "residual sum of squares": fit.rss,
-        "residual standard deviation": fit.s,
+        f"residual standard deviation{' (MAD)' if fit.loss_scale == fit.loss_scale else ''}": fit.s,
+        "scale of the loss": fit.loss_scale,
         "reduced chi-square": fit.reduced_chi2,
         "R²": fit.r2,
         "log-likelihood": fit.loglik,
         "AIC": fit.aic,
         "BIC": fit.bic,
+        # Of least squares it is the sum of squares.
+        "deviance": fit.deviance if fit.deviance != fit.rss else None,
         "condition": fit.condition,
         "curvature, intrinsic": None if curvature is None else curvature.intrinsic,
         "curvature, by parameters": None if curvature is None else curvature.parameter,

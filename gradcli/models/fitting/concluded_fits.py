@@ -20,6 +20,7 @@ from gradcli.models.fitting.inference import Rows, statistics
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.profiles import profile
+from gradcli.models.fitting.robust_fits import robust_fit
 from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
 from gradcli.models.results import Watcher
 from gradcli.run import digits
@@ -68,6 +69,9 @@ def _has_unscaled_priors(problem: Problem) -> bool:
 def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solved]:
     """The problem that is solved, and its solution. A prior is weighed against rows whose
     standard deviation is the one that is estimated, again and again until that stays."""
+    if problem.known.is_robust:
+        robust = robust_fit(problem, start, search)
+        return robust.problem, _solved(*robust)
     found = _solved(problem, estimated(problem, start, search))
     solved = problem
     if not _has_unscaled_priors(problem):
@@ -132,15 +136,17 @@ def _solved(problem: Problem, ending: Ending) -> Solved:
         i, j = pairs(len(free))
         first, second = first[:, free], second[:, free[i] & free[j]]
     mean, u = problem.priors
+    u = u / problem.loss_scale
     rows = Rows(
         value[None],
         problem.response[None],
-        np.broadcast_to(np.asarray(problem.sigma, "float64"), value.shape)[None],
+        np.broadcast_to(np.asarray(problem.sigma, "float64") / problem.loss_scale, value.shape)[None],
         np.ones((1, len(value)), "bool"),
         first[None],
         second[None],
         ((ending.point - mean)[None, free], u[None, free]) if np.isfinite(u).any() else None,
         None if proved is None else proved.residuals[None],
+        problem.loss_scale if problem.known.is_robust else np.nan,
     )
     return Solved(ending, rows._replace(second=None), statistics(rows, problem.known))
 
@@ -191,7 +197,7 @@ def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solve
 def plan_of(fitting: Fitting) -> GroupSearch | None:
     """How groups are searched together, by all of their rows; None where each is searched alone."""
     question = fitting.question
-    if fitting.deviations or _has_unscaled_priors(question.problem):
+    if fitting.deviations or question.problem.known.is_robust or _has_unscaled_priors(question.problem):
         return None
     try:
         return planned(question.problem, question.start, fitting.search)

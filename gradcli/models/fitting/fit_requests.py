@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -92,6 +93,13 @@ def check(request: FitRequest, search: SearchOptions) -> None:
     if search.watch is not None:
         expect_callable(search.watch, "what watches the iterations is a function")
     limits.check(max_steps=request.limits[0], max_elements=request.limits[1])
+    if known.loss_scale is not None and not known.is_robust:
+        raise UsageError("the loss linear has no scale", hint=f"--loss {' or '.join(LOSSES[1:])} has one")
+    if known.loss_scale is not None and not 0 < known.loss_scale < math.inf:
+        raise UsageError(
+            f"there is no scale {known.loss_scale:g} of a loss",
+            hint="it is a residual from which on the loss is robust, above 0, or mad",
+        )
     if request.profile and known.loss != "linear":
         raise UsageError("a robust loss has no likelihood, and so no profile", hint="leave out one of them")
     if request.x_sigma and not known.is_least_squares:

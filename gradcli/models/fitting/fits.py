@@ -15,6 +15,7 @@ from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, prior_of
 from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import MEDIAN
 from gradcli.models.fitting.requested_fits import performed
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.packing import Bounds
@@ -34,6 +35,7 @@ def fit(
     sigma: str | float | Sequence[float] | None = None,
     absolute_sigma: bool = False,
     loss: str = "linear",
+    loss_scale: str | float | None = None,
     family: str = "gaussian",
     x_sigma: Mapping[str, str | float | Sequence[float]] | None = None,
     by: str | None = None,
@@ -58,8 +60,9 @@ def fit(
     array among them is a column.
     Those of `fix`, a name or a list, stay at their values; `bounds` are pairs, None for no bound, or texts such as
     "a=0:1,b=0:"; a `prior` is "500±50", or a tuple of a mean and its standard deviation. `sigma` is a column, a number, or
-    an array of a number for each row: standard deviations up to a common factor, or with `absolute_sigma` as they stand. A `loss` is one of `linear soft_l1 huber cauchy`, a `family` of `gaussian poisson
-    binomial`. `x_sigma` are such too, the standard deviations of predictors by name, for distances in all directions.
+    an array of a number for each row: standard deviations up to a common factor, or with `absolute_sigma` as they stand. A `loss` is one of `linear soft_l1 huber cauchy`; the residual from
+    which on a robust one is no square follows from the median of the residuals, or is `loss_scale`, in units of `sigma`. A
+    `family` is one of `gaussian poisson binomial`. `x_sigma` are such too, the standard deviations of predictors by name, for distances in all directions.
     `level` is that of the confidence intervals, which with `profile` are those of the likelihood's profile. `watch` is
     called with each iteration.
 
@@ -88,7 +91,13 @@ def fit(
         response,
         table_of(data).with_vectors(columns),
         Parameters(numbers, arguments.names(fix, "'fix'"), bounds_of(bounds), _priors(prior)),
-        Assumptions(family, loss, flag(absolute_sigma, "absolute_sigma"), arguments.number(level, "'level'")),
+        Assumptions(
+            family,
+            loss,
+            flag(absolute_sigma, "absolute_sigma"),
+            arguments.number(level, "'level'"),
+            None if loss_scale in (None, MEDIAN) else arguments.number(loss_scale, "'loss_scale'"),
+        ),
         deviations,
         of_predictors,
         by,

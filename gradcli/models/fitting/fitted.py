@@ -57,8 +57,8 @@ class Fit:
     """A fit to n rows, whose keys in JSON its attributes are. `group` is None for one that is of no group.
 
     `estimates` are by name, and `covariance` and `correlation` are matrices in their order.
-    `loglik`, `aic` and `bic` are nan for a robust loss, and `curvature` is None for all but least squares. `left_out` are
-    the rows that lack a number.
+    `loglik`, `aic`, `bic` and `deviance` are nan for a robust loss, `loss_scale` is nan for any other, and `curvature` is
+    None for all but least squares. `left_out` are the rows that lack a number.
     """
 
     group: Any = None
@@ -76,6 +76,8 @@ class Fit:
     loglik: float
     aic: float
     bic: float
+    deviance: float
+    loss_scale: float
     condition: float
     curvature: Curvature | None = field(metadata=MAY_BE_NULL)
     left_out: int
@@ -348,7 +350,7 @@ def numbers_of(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
 
 
 # What a fit has of its statistics as it is.
-_NUMBERS = ("rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic")
+_NUMBERS = ("rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic", "deviance", "loss_scale")
 
 
 def _hidden(rounding: float) -> list[str]:

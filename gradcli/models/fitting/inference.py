@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.models.fitting.curvatures import Curvatures, curvatures
 from gradcli.models.fitting.information import Information, factor_of_matrix, factor_of_rows, information
-from gradcli.models.fitting.likelihoods import Likelihood, likelihood
+from gradcli.models.fitting.likelihoods import Likelihood, likelihood, median_deviation
 from gradcli.models.fitting.packed_hessians import unpacked
 
 # The largest rounding error of a float, as a part of it.
@@ -22,12 +22,17 @@ _BLOCK = 2**15
 
 class Assumptions(NamedTuple):
     """What is known of the rows: how they are distributed, whether `sigma` is their standard deviation as it stands or
-    up to a factor, which is estimated then, and how sure an interval is to be."""
+    up to a factor, which is estimated then, and how sure an interval is to be.
+
+    `loss_scale` is the residual, over `sigma`, from which on a robust loss is no square any more; None where it follows
+    from the median of the residuals.
+    """
 
     family: str = "gaussian"
     loss: str = "linear"
     absolute: bool = False
     level: float = 0.95
+    loss_scale: float | None = None
 
     @property
     def likelihood(self) -> Likelihood:
@@ -41,6 +46,10 @@ class Assumptions(NamedTuple):
     @property
     def is_least_squares(self) -> bool:
         return self.family == "gaussian" and self.loss == "linear"
+
+    @property
+    def is_robust(self) -> bool:
+        return self.loss != "linear"
 
     def quantile(self, dof: Any) -> Any:
         """How many standard errors an interval goes to each side, with so many degrees of freedom."""
@@ -58,7 +67,7 @@ class Rows(NamedTuple):
 
     `priors` are what was known of the parameters before, `[g, p]` for their means' distances and the standard deviations,
     which are infinite where nothing was. `residuals` `[g, n]` are responses less values where they are known better than
-    these.
+    these. `loss_scale` is the threshold of a robust loss, over the standard deviations.
     """
 
     value: Any
@@ -69,6 +78,7 @@ class Rows(NamedTuple):
     second: Any = None
     priors: tuple[Any, Any] | None = None
     residuals: Any = None
+    loss_scale: float = math.nan
 
     def off(self, place: slice) -> Any:
         """The responses less the model's values of a block of rows."""
@@ -83,7 +93,7 @@ class Rows(NamedTuple):
         second = None if self.second is None else self.second[index][there][None]
         priors = None if self.priors is None else (self.priors[0][index][None], self.priors[1][index][None])
         residuals = None if self.residuals is None else self.residuals[index][there][None]
-        return Rows(value, response, sigma, real, first, second, priors, residuals)
+        return Rows(value, response, sigma, real, first, second, priors, residuals, self.loss_scale)
 
     def parts(self) -> list[_Part]:
         """The rows, block by block."""
@@ -129,6 +139,10 @@ class Statistics(NamedTuple):
     loglik: Any
     aic: Any
     bic: Any
+    deviance: Any
+    """Twice what the logarithm of the likelihood is below that of a model which gives each response."""
+    loss_scale: Any
+    """The threshold of a robust loss, over the standard deviations of the rows."""
     rounding: Any
     """What part of `s`, of which the errors come, a rounding error of a response is; 0 where that is none in it."""
     curvature: Curvatures | None
@@ -145,7 +159,7 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
     """Those of fits that are at their minima.
 
     Standard errors are from the Jacobian for least squares, from the observed information for other families, and for a
-    robust loss from the sandwich of both (P. J. Huber, Robust Statistics, 1981, 6.3).
+    robust loss from the Jacobian and the slopes of the loss (see `_robust_variance`).
     """
     n = rows.real.sum(axis=1)
     p = rows.first.shape[-1]
@@ -155,10 +169,11 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         rss = sum(np.vecdot(part.residual, part.residual) for part in parts)
         beyond = 0.0 if rows.priors is None else (np.square(rows.priors[0] / rows.priors[1])).sum(axis=1)
         variance = np.where(dof > 0, (rss + beyond) / dof, np.nan)
-        found, covariance = _covariances(rows, parts, known, variance)
+        deviation = _deviation(parts, rows.real) if known.is_robust else np.sqrt(variance)
+        found, covariance = _covariances(rows, parts, known, variance, beyond, dof)
         loglik = _loglik(rows, known, rss, n)
         count = p + known.is_scaled
-        share, size = _share(rows, known, rss)
+        share, deviance, size = _share(rows, known, rss)
         hidden = known.is_least_squares and known.is_scaled and rows.residuals is None
         curvature = None
         if known.is_least_squares and rows.second is not None:
@@ -170,26 +185,35 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
             covariance,
             known.quantile(dof),
             rss,
-            np.sqrt(variance),
+            deviation,
             variance if known.family == "gaussian" else _dispersion(rows, known, dof),
             1 - share,
             loglik,
             2 * count - 2 * loglik,
             count * np.log(n) - 2 * loglik,
+            deviance,
+            np.full(len(n), rows.loss_scale),
             _ROUNDING * size / np.sqrt(variance) if hidden else np.zeros(len(n)),
             curvature,
         )
 
 
-def _covariances(rows: Rows, parts: Sequence[_Part], known: Assumptions, variance: Any) -> tuple[Information, Any]:
-    """What the rows say of the parameters, and the covariances of the estimates."""
+def _covariances(
+    rows: Rows, parts: Sequence[_Part], known: Assumptions, variance: Any, beyond: Any, dof: Any
+) -> tuple[Information, Any]:
+    """What the rows say of the parameters, and the covariances of the estimates; `beyond` are the squares of what was known
+    before."""
     g, n, p = rows.first.shape
-    # What was known before is as a row for each parameter.
-    before = [] if rows.priors is None else [np.eye(p) / rows.priors[1][:, None, :]]
-    if known.is_least_squares:
+    if known.family == "gaussian":
+        # What was known before is as a row for each parameter.
+        before = [] if rows.priors is None else [np.eye(p) / rows.priors[1][:, None, :]]
         found = information(_factor([*(factor_of_rows(part.weighted[..., :p]) for part in parts), *before]), n)
-        return found, found.covariance * (1.0 if known.absolute else variance[:, None, None])
-    observed, slopes = np.zeros((g, p, p)), []
+        if known.is_robust:
+            variance = _robust_variance(rows, parts, known, beyond, dof)
+        elif known.absolute:
+            variance = np.ones(g)
+        return found, found.covariance * variance[:, None, None]
+    observed = np.zeros((g, p, p))
     for part in parts:
         own = part.place
         cost = known.likelihood(rows.value[:, own], rows.response[:, own], rows.sigma[:, own])
@@ -197,16 +221,40 @@ def _covariances(rows: Rows, parts: Sequence[_Part], known: Assumptions, varianc
         observed += np.swapaxes(part.first, 1, 2) @ (second[:, :, None] * part.first)
         if part.second is not None:
             observed += unpacked((first[:, None, :] @ part.second)[:, 0], p)
-        slopes.append(factor_of_rows(part.first * first[:, :, None]))
     if rows.priors is not None:
         observed[:, range(p), range(p)] += rows.priors[1] ** -2.0
     found = information(factor_of_matrix(observed), n)
-    if known.family != "gaussian":
-        return found, found.covariance
-    bread = _factor([*slopes, *before]) @ found.covariance
-    count = rows.real.sum(axis=1) + (0 if rows.priors is None else np.isfinite(rows.priors[1]).sum(axis=1))
-    enlarged = np.where(count > p, count / np.maximum(count - p, 1), np.nan)
-    return found, np.swapaxes(bread, 1, 2) @ bread * enlarged[:, None, None]
+    return found, found.covariance
+
+
+def _robust_variance(rows: Rows, parts: Sequence[_Part], known: Assumptions, beyond: Any, dof: Any) -> Any:
+    """What the inverse of JᵀJ is to be multiplied by, `[g]`, for the covariances of a robust fit: K² Σ ψ(u)² / dof / mean(ψ'(u))²,
+    where u are the residuals over their standard deviations, and K = 1 + p var(ψ') / (n mean(ψ')²).
+
+    Source: P. J. Huber, Robust Statistics, 1981, (7.6.8), with n - 1 in the variance of ψ', as R's rlm has it.
+    """
+    g, _, p = rows.first.shape
+    n = rows.real.sum(axis=1)
+    squares, total, curved = np.zeros(g), np.zeros(g), []
+    for part in parts:
+        own = part.place
+        scale = rows.sigma[:, own] * rows.loss_scale
+        cost = known.likelihood(rows.value[:, own], rows.response[:, own], scale)
+        real = rows.real[:, own]
+        psi = np.where(real, cost.first * scale * rows.loss_scale, 0.0)
+        curved.append(np.where(real, cost.second * scale**2, np.nan))
+        squares += np.vecdot(psi, psi)
+        total += np.nansum(curved[-1], axis=1)
+    mean = total / n
+    spread = sum(np.nansum((part - mean[:, None]) ** 2, axis=1) for part in curved) / np.maximum(n - 1, 1)
+    correction = 1 + p * spread / (n * mean**2)
+    return np.where((dof > 0) & (mean > 0), correction**2 * (squares + beyond) / np.maximum(dof, 1) / mean**2, np.nan)
+
+
+def _deviation(parts: Sequence[_Part], real: Any) -> Any:
+    """The standard deviations `[g]` of the residuals over `sigma`, by their median."""
+    residuals = np.concatenate([part.residual for part in parts], axis=1)
+    return median_deviation(np.where(real, residuals, np.nan))
 
 
 def _factor(factors: Sequence[Any]) -> Any:
@@ -242,27 +290,27 @@ def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
     return -n / 2 * (np.log(2 * math.pi * rss / n) + 1) - weights
 
 
-def _share(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any]:
-    """What the model leaves of what the mean response leaves: of squares, of deviances for other families; and the root
-    mean square of the weighted responses."""
-    weights = rows.real * (np.square(1 / rows.sigma) if known.family == "gaussian" else 1.0)
+def _share(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
+    """What the model leaves of what the mean response leaves: of squares, of deviances for other families; the deviance,
+    nan for a robust loss; and the root mean square of the weighted responses."""
+    weights = rows.real * np.square(1 / rows.sigma)
     total = weights.sum(axis=1, keepdims=True)
     mean = (weights * rows.response).sum(axis=1, keepdims=True) / total
     if known.family == "gaussian":
         about_mean = (weights * (rows.response - mean) ** 2).sum(axis=1)
         size = np.sqrt((about_mean + (total * mean**2)[:, 0]) / rows.real.sum(axis=1))
-        return rss / about_mean, size
+        return rss / about_mean, np.full(len(rss), np.nan) if known.is_robust else rss, size
     of_model, of_mean, least = (
         (rows.real * known.likelihood(value, rows.response, rows.sigma).value).sum(axis=1)
         for value in (rows.value, mean + 0 * rows.response, rows.response)
     )
-    return (of_model - least) / (of_mean - least), np.nan
+    return (of_model - least) / (of_mean - least), 2 * (of_model - least), np.nan
 
 
 def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:
     """Pearson's: squares of residuals over the variances that a family has, by degrees of freedom."""
     variances = rows.value if known.family == "poisson" else rows.value * (1 - rows.value)
-    squared = (rows.response - rows.value) ** 2
+    squared = ((rows.response - rows.value) / rows.sigma) ** 2
     # A count of 0 where the mean is 0 is as it is expected.
     off = rows.real & (squared > 0)
     return np.where(off, squared / np.where(off, variances, 1.0), 0.0).sum(axis=1) / dof

@@ -24,8 +24,10 @@ class Problem:
     distributed, `priors` are the means and standard deviations `[p]` of what is known of the parameters before, infinite
     ones where nothing is; `low` and `high` `[p]` their bounds. `places` `[n]` are those of the rows in the table of the
     user, from 0 on, as errors name them. The response `is_typed` where it is a column as it stands, and none that is
-    computed.
+    computed. `sigma` and the deviations of the priors are in units of `loss_scale`, the threshold of a robust loss.
     """
+
+    loss_scale = 1.0
 
     def __init__(
         self,
@@ -91,6 +93,14 @@ class Problem:
         found: Problem = object.__new__(Problem)
         found.__dict__.update(self.__dict__)
         found.priors = self.priors[0], self.priors[1] / scale
+        return found
+
+    def with_loss_scale(self, loss_scale: float, deviation: float) -> Problem:
+        """The same with the threshold of the robust loss at so many `sigma`, where the standard deviations of the rows are
+        `deviation` times `sigma`: what is known of parameters is weighed against these."""
+        found = self.with_scaled_priors(deviation / loss_scale)
+        found.sigma = self.sigma * loss_scale
+        found.loss_scale = loss_scale
         return found
 
     def of_least_squares(self) -> Problem:
