@@ -143,6 +143,107 @@ def test_a_poisson_fit_is_the_maximum_of_its_likelihood() -> None:
     assert fit.aic == pytest.approx(4 + 2 * found.fun)
 
 
+# Girls of Warsaw by their age: how many there were, and of how many the menarche had come. E. Milicer and F. Szczotka,
+# Human Biology 38 (1966) 199; `menarche` of R's MASS.
+MENARCHE = """9.21 376 0 10.21 200 0 10.58 93 0 10.83 120 2 11.08 90 2 11.33 88 5 11.58 105 10 11.83 111 17 12.08 100 16
+12.33 93 29 12.58 100 39 12.83 108 51 13.08 99 47 13.33 106 67 13.58 105 81 13.83 117 88 14.08 98 79 14.33 97 90
+14.58 120 113 14.83 102 95 15.08 122 117 15.33 111 107 15.58 94 92 15.83 114 112 17.58 1049 1049"""
+LOGIT = "1/(1 + exp(-(a + b*age)))"
+
+
+@pytest.fixture
+def menarche(tmp_path: Path) -> str:
+    path = tmp_path / "menarche.csv"
+    words = MENARCHE.split()
+    rows = [f"{age},{n},{k},{int(k) / int(n)}\n" for age, n, k in zip(words[::3], words[1::3], words[2::3])]
+    path.write_text("age,total,come,share\n" + "".join(rows))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("come/total",),
+        ("come/(total + 0)",),
+        ("come/total", "--trials", "total"),
+        ("share", "--trials", "total"),
+    ],
+)
+def test_shares_of_trials_have_their_likelihood(run: Run, menarche: str, words: tuple[str, ...]) -> None:
+    response, *others = words
+    fit = run("fit", f"{response} ~ {LOGIT}", menarche, "--family", "binomial", "--json", *others).json
+    # summary(glm(cbind(Menarche, Total - Menarche) ~ Age, binomial, menarche)) of R.
+    estimates = fit["estimates"]
+    assert [round(estimates[name]["value"], 5) for name in "ab"] == [-21.22639, 1.63197]
+    assert [estimates[name]["error"] for name in "ab"] == pytest.approx([0.77068, 0.05895], rel=1e-4)
+    assert [estimates[name]["t"] for name in "ab"] == pytest.approx([-27.54, 27.68], rel=2e-4)
+    assert (round(fit["deviance"], 3), round(fit["aic"], 2), fit["dof"]) == (26.703, 114.76, 23)
+    assert fit["r2"] == pytest.approx(1 - 26.703 / 3693.884, rel=1e-6)
+    assert not fit["warnings"]
+
+
+def test_shares_of_trials_are_as_many_events_as_they_are(run: Run, tmp_path: Path) -> None:
+    trials = np.array([5, 8, 3, 9, 4, 6, 7])
+    events = np.array([0, 3, 1, 5, 3, 4, 7])
+    x = np.arange(7.0)
+    model = "1/(1 + exp(-(a + b*x)))"
+    single = {
+        "x": np.repeat(x, trials),
+        "y": np.concatenate([np.arange(n) < k for n, k in zip(trials, events)]).astype(float),
+    }
+    one = gradcli.fit(f"y ~ {model}", single, family="binomial")
+    data = {"x": x, "k": events, "n": trials}
+    many = gradcli.fit(f"k/n ~ {model}", data, family="binomial")
+    for name in "ab":
+        assert many.estimates[name][:2] == pytest.approx(one.estimates[name][:2], rel=1e-8)
+    given = gradcli.fit(f"p ~ {model}", {"x": x, "p": events / trials}, family="binomial", trials=trials)
+    assert given.estimates == many.estimates
+    # What a row brings to the statistic of Pearson.
+    csv_path = tmp_path / "residuals.csv"
+    columns = [f"{name}={column.tolist()}" for name, column in data.items()]
+    run("fit", f"k/n ~ {model}", *columns, "--family", "binomial", "--residuals", str(csv_path))
+    rows = [*csv.DictReader(csv_path.read_text().splitlines())]
+    pearson = [float(row["standardized"]) ** 2 * (1 - float(row["leverage"])) for row in rows]
+    assert sum(pearson) == pytest.approx(many.reduced_chi2 * many.dof)
+    assert sum(float(row["leverage"]) for row in rows) == pytest.approx(2)
+    groups = {name: [*column, *column] for name, column in data.items()} | {"g": [0] * 7 + [1] * 7}
+    for group in gradcli.fit(f"k/n ~ {model}", groups, family="binomial", by="g", a=0, b=0):
+        assert group.estimates["b"][:2] == pytest.approx(many.estimates["b"][:2], rel=1e-8)
+        assert group.deviance == pytest.approx(many.deviance)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("y ~ a", "y=[0,0.25,1]"), "'y' is 0.25 in row 2, and it is not said of how many trials"),
+        (("y/m ~ a", "y=[0,0.3,1]", "m=[1,2,2]"), "'y/m' is 0.15 in row 2, and it is not said of how many trials"),
+        (("y/2.5 ~ a", "y=[0,1,2]"), "'y/2.5' is 0.4 in row 2, and it is not said of how many trials"),
+        (("y ~ a", "y=[0,2,1]"), "'y' is 2 in row 2, outside 0 to 1"),
+        (("y ~ a", "y=[0,2,1]", "--trials", "5"), "'y' is 2 in row 2, outside 0 to 1"),
+        (("y/n ~ a", "y=[0,2,3]", "n=[3,3,2]"), "'y/n' is 1.5 in row 3, outside 0 to 1"),
+        (("y ~ a", "y=[0,0.5,1]", "--trials", "2.5"), "the trials are 2.5 in row 1, and they are a whole number"),
+        (("y ~ a", "y=[0,0.5,1]", "--trials", "n"), "--trials 'n': the data have no such column"),
+        (("y ~ a", "y=[0,1,1]", "--sigma", "2"), "--trials gives the weights of binomial rows"),
+    ],
+)
+def test_a_share_of_no_known_trials_is_an_error(run: Run, words: tuple[str, ...], message: str) -> None:
+    done = run("fit", *words, "--family", "binomial")
+    assert done.status == 2
+    assert message in done.err
+
+
+def test_shares_that_may_be_counts_are_told(run: Run) -> None:
+    words = ("x=[0,1,2,3,4]", "--family", "binomial", "a=0", "b=0")
+    model = "1/(1 + exp(-(a + b*x)))"
+    told = run("fit", f"y ~ {model}", "y=[0,0,1,0,1]", *words, "--trials", "5").err
+    assert "'y' is 0 or 1 in all rows, and taken for the share of events" in told
+    told = run("fit", f"y ~ {model}", "y=[0,0.3,0.5,0.2,0.9]", *words, "--trials", "5").err
+    assert "'y' times the trials is no whole number in some rows" in told
+    told = run("fit", "y ~ exp(a + b*x)", "y=[0,0.3,1.5,2,3.5]", "x=[0,1,2,3,4]", "--family", "poisson").err
+    assert "'y' has values that are no whole numbers" in told
+    assert "deviance" in run("fit", "y ~ exp(a + b*x)", "y=[0,1,1,2,3]", "x=[0,1,2,3,4]", "--family", "poisson").out
+
+
 def test_a_robust_loss_leaves_an_outlier_alone() -> None:
     x = np.linspace(0, 9, 10)
     y = 1 + 2 * x + np.array([0.1, -0.2, 0.15, -0.1, 0.05, -0.05, 0.1, -0.15, 0.2, 60])

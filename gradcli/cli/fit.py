@@ -99,6 +99,14 @@ class FitOptions(opt.ProgramRun):
     family: Annotated[
         str, typer.Option("--family", metavar="|".join(FAMILIES), help="The distribution of the response.")
     ] = "gaussian"
+    trials: Annotated[
+        str | None,
+        typer.Option(
+            "--trials",
+            metavar="COLUMN|NUMBER",
+            help="Of how many trials a binomial response is the share of events; not needed for events/trials ~ …",
+        ),
+    ] = None
     x_sigma: Annotated[
         list[str] | None,
         typer.Option(
@@ -175,6 +183,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         options.by,
         options.profile,
         (options.max_steps, options.max_elements),
+        None if options.trials is None else _sigma(options.trials, table, "--trials"),
     )
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save)
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}
@@ -214,7 +223,7 @@ def _value_files(options: FitOptions) -> list[str]:
 
 
 def _sigma(text: str, table: DataTable, option: str) -> str | float:
-    """The column, or the number, that standard deviations are."""
+    """The column, or the number, that standard deviations, or trials, are."""
     if text in table.columns:
         return text
     try:

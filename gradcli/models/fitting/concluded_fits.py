@@ -58,7 +58,8 @@ def concluded(fitting: Fitting, group: str | None = None) -> Concluded:
         solved = _of_distances(problem, distance_fit(problem, fitting.deviations, ending.point), ending)
     else:
         problem, solved = _of_rows(problem, start, search)
-    return _told(fitting, problem, solved, group)
+    ending = solved.ending._replace(warnings=[*fitting.question.warnings, *solved.ending.warnings])
+    return _told(fitting, problem, solved._replace(ending=ending), group)
 
 
 def _has_unscaled_priors(problem: Problem) -> bool:
@@ -248,7 +249,8 @@ def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSea
         own = enough[places].tolist()
         fits = fit_stacked(Stacked.of(problem, [rows[place] for place in own]), plan, fitting.search.watch)
         free, starts = np.ones(len(question.start), "bool"), Starts(fits.starts, fits.starts)
-        endings = Endings(fits.points, free, True, message_of(None), fits.iterations, fits.evaluations, starts)
+        taken = fits.iterations, fits.evaluations, starts, question.warnings
+        endings = Endings(fits.points, free, True, message_of(None), *taken)
         of_these = [names[place] for place in own]
         told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=of_these)
         all_of_them = map(Concluded, told, repeat(Solutions(endings, fits.rows, fits.statistics)), range(len(own)))

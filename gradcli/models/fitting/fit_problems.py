@@ -6,17 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import BindingError, ShapeError, Span, UsageError, did_you_mean
+from gradcli.errors import BindingError, ShapeError, did_you_mean
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import check_response
 from gradcli.models.fitting.model_texts import ModelText
-from gradcli.models.fitting.problems import Problem, in_row
+from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.responses import check_response, doubts, response_of, trials_of
 from gradcli.models.packing import Bounds, Packing
 from gradcli.rows.titles import check_dots, hint_of_column, nearest_column
-from gradcli.run.row_programs import RowProgram
 
 
 class Parameters(NamedTuple):
@@ -41,12 +40,13 @@ class ModelNames(NamedTuple):
 
 class PosedFit(NamedTuple):
     """A problem, the `names` of all parameters, those that are fixed among them, where the search for the others begins
-    `[p]`: nan where nothing is said, and what the response is called."""
+    `[p]`: nan where nothing is said, what the response is called, and `warnings` of what it is."""
 
     problem: Problem
     names: Sequence[str]
     start: Any
     response_name: str
+    warnings: Sequence[str] = ()
 
     @property
     def least_rows(self) -> int:
@@ -162,11 +162,14 @@ def posed(
     given: Parameters,
     known: Assumptions,
     sigma: Any,
+    trials: Any,
     limits: tuple[int, int],
 ) -> PosedFit:
-    """The problem for some data, with standard deviations `sigma`, `[n]` or one.
+    """The problem for some data, with standard deviations `sigma`, `[n]` or one, and for a binomial family with so many
+    `trials` in each row, `[n]`, or one number, or None where the response says it.
 
-    Raises BindingError for too few data, for standard deviations that are none, and for a start outside its bounds.
+    Raises BindingError for too few data, for standard deviations, trials and responses that are none, and for a start
+    outside its bounds.
     """
     np = arrays.numpy_namespace()
     free = [name for name in names.parameters if name not in given.fixed]
@@ -202,8 +205,13 @@ def posed(
                 f"the prior of '{name}' has the uncertainty {deviation:g}", hint="--fix fixes a parameter"
             )
         mean[free.index(name)], u[free.index(name)] = center, deviation
-    response = _response(text.response, data, limits)
-    check_response(known.family, response, text.response_name)
+    response = response_of(text.response, data, limits)
+    said = trials is not None
+    if known.family == "binomial":
+        trials = trials_of(text.response, response, trials, data, limits)
+        # The variance of a share of n trials is that of one over n.
+        sigma = trials**-0.5
+    check_response(known.family, response, text.response_name, data.rows)
     problem = Problem(
         text.model,
         {name: data.columns[name] for name in scope.outer_reads(text.model) if name in data.columns},
@@ -219,7 +227,8 @@ def posed(
         is_typed=text.response.source.strip() in data.columns,
     )
     _check_shape(problem, start)
-    return PosedFit(problem, names.parameters, start, text.response_name)
+    warnings = doubts(known.family, response, trials, text.response_name, said)
+    return PosedFit(problem, names.parameters, start, text.response_name, warnings)
 
 
 def _check_shape(problem: Problem, start: Any) -> None:
@@ -244,25 +253,3 @@ def _check_sigma(sigma: Any, places: Any) -> None:
             f"sigma is {values[bad.argmax()]:g}{where}, and a standard deviation is above 0",
             hint="leave such rows out, or give a number for all of them",
         )
-
-
-def _response(response: tree.Module, data: Data, limits: tuple[int, int]) -> Any:
-    """The response of each row. Raises BindingError where it is not finite, and the error of the first row that has one."""
-    np = arrays.numpy_namespace()
-    reads = {name: data.columns[name] for name in scope.outer_reads(response) if name in data.columns}
-    if not reads:
-        raise UsageError(
-            "the response is no column of the data", span=Span(0, len(response.source)), source=response.source
-        )
-    name = response.source.strip()
-    if name in reads:
-        return reads[name]
-    found = RowProgram(response, (), 0, max_steps=limits[0], max_elements=limits[1]).run(reads, {})
-    for failed in found.failures:
-        raise in_row("", data.rows[failed.index], failed.error)
-    if np.ndim(found.value) > 1:
-        raise ShapeError("the response is one number in a row", span=response.body[-1].span, source=response.source)
-    bad = ~np.isfinite(found.value)
-    if bad.any():
-        raise BindingError(f"the response is not finite in row {int(data.rows[bad.argmax()]) + 1} of the data")
-    return np.asarray(found.value, "float64")

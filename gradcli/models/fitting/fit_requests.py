@@ -22,7 +22,7 @@ from gradcli.models.uncertainty.uncertain_values import Uncertain
 class FitRequest(NamedTuple):
     """What is asked: a model for the data of a table, with what is known of its parameters and of the rows.
 
-    `sigma` is a column or a number, and so are those of `x_sigma`, by predictor; `by` is the column of groups; with
+    `sigma` is a column or a number, and so are `trials` and those of `x_sigma`, by predictor; `by` is the column of groups; with
     `profile` intervals are those of the likelihood's profile. A row may take so many steps and array elements.
     """
 
@@ -36,6 +36,7 @@ class FitRequest(NamedTuple):
     by: str | None = None
     profile: bool = False
     limits: tuple[int, int] = (MAX_STEPS, MAX_ELEMENTS)
+    trials: str | float | None = None
 
 
 class Solved(NamedTuple):
@@ -109,7 +110,10 @@ def check(request: FitRequest, search: SearchOptions) -> None:
     if request.x_sigma and request.profile:
         raise UsageError("there is no profile with errors of the predictors", hint="leave out one of them")
     if known.family != "gaussian" and (request.sigma is not None or known.absolute):
-        raise UsageError(f"the family {known.family} has no standard deviation", hint="leave out --sigma")
+        instead = "--trials gives the weights of binomial rows" if known.family == "binomial" else "leave out --sigma"
+        raise UsageError(f"the family {known.family} has no standard deviation", hint=instead)
+    if known.family != "binomial" and request.trials is not None:
+        raise UsageError(f"the family {known.family} has no trials", hint="--family binomial has them")
     if known.absolute and request.sigma is None:
         raise UsageError("--absolute-sigma takes standard deviations as they stand", hint="give them by --sigma")
     if request.by is not None and request.by not in request.table.columns:

@@ -24,7 +24,7 @@ def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> 
     with np.errstate(all="ignore"):
         deviation = sigma * (found.s[index] if known.is_scaled else 1.0)
         if known.family != "gaussian":
-            deviation = np.sqrt(value if known.family == "poisson" else value * (1 - value))
+            deviation = sigma * np.sqrt(value if known.family == "poisson" else value * (1 - value))
         spread = found.information.covariance[index]
         scaled = first / (sigma if known.family == "gaussian" else deviation)[:, None]
         leverage = ((scaled @ spread) * scaled).sum(axis=1)

@@ -37,6 +37,7 @@ def fit(
     loss: str = "linear",
     loss_scale: str | float | None = None,
     family: str = "gaussian",
+    trials: str | float | Sequence[float] | None = None,
     x_sigma: Mapping[str, str | float | Sequence[float]] | None = None,
     by: str | None = None,
     level: float = 0.95,
@@ -62,7 +63,8 @@ def fit(
     "a=0:1,b=0:"; a `prior` is "500±50", or a tuple of a mean and its standard deviation. `sigma` is a column, a number, or
     an array of a number for each row: standard deviations up to a common factor, or with `absolute_sigma` as they stand. A `loss` is one of `linear soft_l1 huber cauchy`; the residual from
     which on a robust one is no square follows from the median of the residuals, or is `loss_scale`, in units of `sigma`. A
-    `family` is one of `gaussian poisson binomial`. `x_sigma` are such too, the standard deviations of predictors by name, for distances in all directions.
+    `family` is one of `gaussian poisson binomial`; of a binomial one the response is 0 or 1, or the share of events among
+    `trials`, which are such as `sigma` is, or the response is written as events/trials. `x_sigma` are such too, the standard deviations of predictors by name, for distances in all directions.
     `level` is that of the confidence intervals, which with `profile` are those of the likelihood's profile. `watch` is
     called with each iteration.
 
@@ -81,9 +83,10 @@ def fit(
     columns = {name: value for name, value in given.items() if arguments.is_array(value)}
     numbers = {n: arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns}
     # No name of a model is written as these are.
-    deviations = _deviation(sigma, "sigma=[…]", columns)
+    deviations = None if sigma is None else _of_rows(sigma, "sigma=[…]", columns)
+    of_trials = None if trials is None else _of_rows(trials, "trials=[…]", columns)
     of_predictors = {
-        name: _deviation(said, f"x_sigma={{'{name}': […]}}", columns)
+        name: _of_rows(said, f"x_sigma={{'{name}': […]}}", columns)
         for name, said in arguments.named(x_sigma, "'x_sigma'").items()
     }
     request = FitRequest(
@@ -103,6 +106,7 @@ def fit(
         by,
         flag(profile, "profile"),
         (max_steps, max_elements),
+        of_trials,
     )
     files = FitFiles(
         arguments.path(residuals, "'residuals'"), arguments.path(predict, "'predict'"), arguments.path(plot, "'plot'")
@@ -111,12 +115,12 @@ def fit(
     return found[0] if by is None else found
 
 
-def _deviation(said: Any, title: str, columns: dict[str, Any]) -> Any:
-    """Standard deviations as a request has them: an array is among the columns then, under a title."""
-    if said is None or isinstance(said, str):
+def _of_rows(said: Any, title: str, columns: dict[str, Any]) -> Any:
+    """Standard deviations, or trials, as a request has them: an array is among the columns then, under a title."""
+    if isinstance(said, str):
         return said
     if not arguments.is_array(said):
-        return arguments.number(said, f"a standard deviation, as in {title},")
+        return arguments.number(said, f"a number for each row, as in {title},")
     columns[title] = said
     return title
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.errors import BindingError, UsageError
+from gradcli.errors import UsageError
 
 LOSSES = ("linear", "soft_l1", "huber", "cauchy")
 # The threshold of a robust loss, in standard deviations of the residuals, at which its estimates have 95 % of the
@@ -48,16 +48,6 @@ def likelihood(family: str = "gaussian", loss: str = "linear") -> Likelihood:
     if loss != "linear":
         raise UsageError(f"a loss is for the family gaussian, not for {family}", hint="leave out one of them")
     return _poisson if family == "poisson" else _binomial
-
-
-def check_response(family: str, response: Any, name: str) -> None:
-    """Raise BindingError where no response of a family is such a number."""
-    if family == "poisson" and not (response >= 0).all():
-        raise BindingError(f"'{name}' has values below 0, which are no counts", hint="--family poisson is for counts")
-    if family == "binomial" and not ((response >= 0) & (response <= 1)).all():
-        raise BindingError(
-            f"'{name}' has values outside 0 to 1", hint="--family binomial takes 0 and 1, or fractions between them"
-        )
 
 
 def median_deviation(residuals: Any) -> Any:
@@ -105,14 +95,18 @@ def _poisson(value: Any, response: Any, sigma: Any) -> Cost:
 
 
 def _binomial(value: Any, response: Any, sigma: Any) -> Cost:
-    """Of events whose probability is the model's value."""
-    rest, failures = 1 - value, 1 - response
+    """Of events whose probability is the model's value, as the share of them among 1/sigma² trials."""
+    from scipy.special import gammaln
+
+    trials, rest, failures = 1 / np.square(sigma), 1 - value, 1 - response
     first, second = _by_share(response, value)
     first_of_rest, second_of_rest = _by_share(failures, rest)
     with np.errstate(all="ignore"):
-        cost = -_times_log(response, value) - _times_log(failures, rest)
+        cost = trials * (-_times_log(response, value) - _times_log(failures, rest))
+        # In how many ways so many of the trials are events.
+        cost += gammaln(trials * response + 1) + gammaln(trials * failures + 1) - gammaln(trials + 1)
     inside = (value >= 0) & (rest >= 0)
-    return Cost(np.where(inside, cost, np.inf), first - first_of_rest, second + second_of_rest)
+    return Cost(np.where(inside, cost, np.inf), trials * (first - first_of_rest), trials * (second + second_of_rest))
 
 
 def _times_log(weight: Any, value: Any) -> Any:

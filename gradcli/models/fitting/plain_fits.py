@@ -30,6 +30,7 @@ def question_data(request: FitRequest, fitting: Fitting, plan: GroupSearch | Non
         "names": [*question.names],
         "parameters": [*problem.parameters],
         "start": array_data(question.start),
+        "warnings": [*question.warnings],
         "known": problem.known._asdict(),
         "fixed": problem.fixed,
         "priors": [*map(array_data, problem.priors)],
@@ -74,7 +75,7 @@ def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> Fitting:
         places=_array_of(rows["places"]),
         is_typed=question["is_typed"],
     )
-    posed = PosedFit(problem, question["names"], _array_of(question["start"]), text.response_name)
+    posed = PosedFit(problem, question["names"], _array_of(question["start"]), text.response_name, question["warnings"])
     deviations = {name: _array_of(deviation) for name, deviation in rows["deviations"].items()}
     search = SearchOptions(question["starts"], question["seed"])
     return Fitting(posed, deviations, question["profile"], search)

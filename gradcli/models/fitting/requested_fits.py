@@ -44,15 +44,18 @@ def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False)
     check(request, search)
     with limits.within(*request.limits):
         text = read_model(request.model, request.response)
-        columns = [s for s in (request.sigma, *request.x_sigma.values()) if isinstance(s, str)]
+        said = (request.sigma, request.trials, *request.x_sigma.values())
+        columns = [column for column in said if isinstance(column, str)]
         names = names_of(text, request.table, request.parameters, columns)
         check_used(request, names.needed)
     # A row without a response is no data, but the model has a value there.
     optional = [n for n in names.needed if n not in names.predictors] if predicts else []
     everything = request.table.taken(names.needed, [request.by] if request.by else [], optional)
     data = everything.complete()
-    question = posed(text, names, data, request.parameters, request.known, _sigma(request.sigma, data), request.limits)
-    deviations = {name: _sigma(said, data) for name, said in request.x_sigma.items()}
+    sigma = 1.0 if request.sigma is None else _numbers(request.sigma, data)
+    trials = None if request.trials is None else _numbers(request.trials, data)
+    question = posed(text, names, data, request.parameters, request.known, sigma, trials, request.limits)
+    deviations = {name: _numbers(said, data) for name, said in request.x_sigma.items()}
     check_predictors(question.problem, deviations)
     every: dict[str | None, Any] = {None: np.arange(len(data.rows))}
     groups = every if request.by is None else data.grouped(request.by)
@@ -79,5 +82,6 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
     return Performed(fits, data.left_out)
 
 
-def _sigma(said: str | float | None, data: Data) -> Any:
-    return data.columns[said] if isinstance(said, str) else 1.0 if said is None else float(said)
+def _numbers(said: str | float, data: Data) -> Any:
+    """Those of a column, or the one that all rows have."""
+    return data.columns[said] if isinstance(said, str) else float(said)
