@@ -439,6 +439,76 @@ def test_no_value_at_the_start_is_an_error_that_points():
     assert raised.value.span == (6, 12)
 
 
+@pytest.mark.parametrize(
+    ("words", "messages"),
+    [
+        # A search from several starts says where it fails too, and whether other starts may help.
+        (("y ~ exp(a)*log(x)", "x=[0,1,2]", "y=[1,2,3]"), ["in row 1 of the data: 'log' gives -inf", "leave out such"]),
+        (("y ~ a/x", "x=[1,0,2]", "y=[1,2,3]"), ["in row 2 of the data: 'divide' gives nan", "leave out such rows"]),
+        (("y ~ a*log(x + b)", "x=[0,1,2]", "y=[1,2,3]", "a=1", "b=0"), ["'log' gives -inf", "other start values"]),
+        (("y ~ a*sqrt(x + b)", "x=[-5,1,2]", "y=[1,2,3]", "a=1", "b=0"), ["'sqrt' gives nan", "other start values"]),
+        (("y ~ a*log(x)", "x=[0,1,2]", "y=[1,2,3]", "--loss", "huber"), ["in row 1 of the data: 'log' gives -inf"]),
+        (("log(y) ~ a*x", "x=[1,2,3]", "y=[1,0,3]"), ["in row 2 of the data: 'log' gives -inf", "| log(y)"]),
+        (("y/x ~ a", "x=[1,2,0]", "y=[1,0,3]"), ["in row 3 of the data: 'divide' gives inf", "| y/x"]),
+    ],
+)
+def test_where_a_model_has_no_value_is_said(words, messages, run):
+    done = run("fit", *words)
+    assert done.status == 1
+    assert [message for message in messages if message not in done.err] == []
+
+
+def test_a_group_without_a_value_is_not_fitted(run):
+    words = ("x=[0,1,2,1,2,3]", "y=[1,2,3,2,3,5]", "g=[1,1,1,2,2,2]", "--by", "g")
+    done = run("fit", "y ~ a*log(x) + b", *words)
+    assert done.status == 1
+    assert "'log' gives -inf for operand 0.0" in done.err
+    assert done.out.splitlines()[1].endswith("false")
+    assert done.out.splitlines()[2].endswith("true")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--loss", "huber"),
+        ("--family", "poisson"),
+        ("--x-sigma", "x=0.1"),
+        ("--sigma", "0.5", "--absolute-sigma"),
+        ("a=0.5",),
+    ],
+)
+def test_all_parameters_may_be_at_bounds(words, run):
+    done = run("fit", "y ~ a*x", "x=[1,2,3]", "y=[2,4,6]", "--bounds", "a=0:1", *words, "--json")
+    assert done.status == 0
+    assert done.json["estimates"]["a"]["value"] == 1
+    assert done.json["estimates"]["a"]["error"] == "NaN"
+    assert done.json["warnings"][-1] == "a is at its bound 1: it has no standard error"
+    assert "condition" not in run("fit", "y ~ a*x", "x=[1,2,3]", "y=[2,4,6]", "--bounds", "a=0:1", *words).out
+
+
+def test_several_parameters_at_bounds_have_intervals_by_the_profile(run):
+    words = ("x=[1,2,3]", "y=[12,14,16.5]", "--bounds", "a=0:1,b=0:10", "--json")
+    fit = run("fit", "y ~ a*x + b", *words, "--profile").json
+    assert [fit["estimates"][name]["value"] for name in "ab"] == [1, 10]
+    assert [fit["estimates"][name]["high"] for name in "ab"] == [1, 10]
+    assert fit["estimates"]["b"]["low"] < 10
+    groups = run(
+        "fit", "y ~ a*x", "x=[1,2,3,1,2,3]", "y=[2,4,6,3,6,9]", "g=[1,1,1,2,2,2]", "--by", "g", *words[2:3], "a=0:1"
+    )
+    assert [line.split(",")[2] for line in groups.out.splitlines()[1:]] == ["1.0", "1.0"]
+
+
+def test_a_large_intrinsic_curvature_hides_no_other_warning(run):
+    words = ("y ~ a*x**b", "x=[0,1,2,3]", "y=[1,2,3,4]", "--json")
+    intrinsic, parameter = run("fit", *words).json["warnings"]
+    assert "intrinsic curvature 0.46, more than 0.3" in intrinsic
+    assert "curvature by the parameters 2.5" in parameter
+    assert "--profile gives better ones" in parameter
+    (alone,) = run("fit", *words, "--profile").json["warnings"]
+    assert alone == intrinsic
+
+
 def test_the_command_prints_the_fit(run, tmp_path):
     (tmp_path / "data.csv").write_text("x,y\n0,2\n1,1.2\n2,\n3,0.5\n4,NA\n5,0.2\n")
     done = run("fit", "y ~ a*exp(-k*x)", str(tmp_path / "data.csv"), "a=2", "k=1", "--json")

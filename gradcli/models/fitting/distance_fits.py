@@ -169,7 +169,9 @@ class _Distances:
             scales = np.sqrt(np.abs(np.diagonal(reduced)[free]))
             reduced = reduced[np.ix_(free, free)] / scales[:, None] / scales
             moved = -np.linalg.solve(reduced, pull[free] / scales)
-            convex = bool(np.linalg.eigvalsh(reduced)[0] > 0) and bool((np.linalg.eigvalsh(inner) > 0).all())
+            convex = bool(np.linalg.eigvalsh(reduced).min(initial=np.inf) > 0) and bool(
+                (np.linalg.eigvalsh(inner) > 0).all()
+            )
         except np.linalg.LinAlgError:
             return None
         step = np.zeros(p)

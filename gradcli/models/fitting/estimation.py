@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, ExitStatus, LimitError
+from gradcli.errors import EvaluationError, ExitStatus, GradcliError, LimitError
 from gradcli.models.fitting.convergence import CONVERGED, ROUNDING, largest_offset, message_of, of_one_minimum, terms
 from gradcli.models.fitting.descent import Descended, descend
 from gradcli.models.fitting.fitted import Ending, Starts
@@ -227,13 +227,17 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
             best = settled, reason
             agreed = int(of_one_minimum(descended.costs, descended.costs[i], _size(problem)).sum())
     if best is None:
-        raise EvaluationError(
-            f"the model has no finite value at any of {len(points)} starts that were tried",
-            hint="give start values, as in b1=1",
-        )
+        raise _nowhere(problem, points)
     cost = best[0].cost
     lower = [why for c, why in ends if c < cost and not of_one_minimum(c, cost, _size(problem))]
     return _Found(*best, iterations, evaluations, len(points), agreed, lower[0] if lower else None)
+
+
+def _nowhere(problem: Problem, points: Any) -> GradcliError:
+    """The error that the model has no finite value at points `[g, p]`, with the row and the operation where it has none."""
+    what = f"the model has no finite value at any of {len(points)} starts that were tried"
+    error = problem.failure(points[0], f"{what}; ")
+    return error or EvaluationError(what, hint="give start values, as in b1=1")
 
 
 def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> list[int]:

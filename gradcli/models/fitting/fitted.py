@@ -265,11 +265,12 @@ class _Told:
         return correlation(self.covariance)
 
     def _at_bounds(self, i: int) -> list[str]:
-        what = "" if self._intervals is None else ", and its interval is one-sided"
+        what = (
+            "the errors of the others are those with it held there" if len(self._free) else "it has no standard error"
+        )
+        what += "" if self._intervals is None else ", and its interval is one-sided"
         return [
-            f"{self._names[place]} is at its bound {self.points[i, place]:g}: the errors of the others are those with it "
-            f"held there{what}"
-            for place in self._held.tolist()
+            f"{self._names[place]} is at its bound {self.points[i, place]:g}: {what}" for place in self._held.tolist()
         ]
 
     def _without_errors(self, i: int) -> list[str]:
@@ -367,14 +368,17 @@ def _bent(curvature: Curvature | None, *, profiled: bool) -> list[str]:
     """What to say where the linear intervals cannot be trusted."""
     if curvature is None:
         return []
+    found = []
     if curvature.intrinsic > _BENT:
-        return [
+        found.append(
             f"the model is far from linear within the confidence region (intrinsic curvature {curvature.intrinsic:.2g}, "
             f"more than {_BENT}): its size is not what it seems"
-        ]
-    if curvature.parameter > _BENT and not profiled:
-        return [
+        )
+    if not profiled and curvature.parameter > _BENT:
+        found.append(
             f"the linear intervals cannot be trusted (curvature by the parameters {curvature.parameter:.2g}, more than "
             f"{_BENT}): --profile gives better ones"
-        ]
-    return []
+        )
+    elif not profiled and found:
+        found.append("the linear intervals cannot be trusted either: --profile gives better ones")
+    return found

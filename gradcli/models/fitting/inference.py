@@ -176,7 +176,7 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         share, deviance, size = _share(rows, known, rss)
         hidden = known.is_least_squares and known.is_scaled and rows.residuals is None
         curvature = None
-        if known.is_least_squares and rows.second is not None:
+        if known.is_least_squares and rows.second is not None and p:
             curvature = curvatures([part.weighted for part in parts], found.axes, _radius(known, p, dof, variance))
         return Statistics(
             n,

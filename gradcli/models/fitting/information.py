@@ -34,7 +34,9 @@ class Information:
 
     @cached_property
     def condition(self) -> Any:
-        """That `[g]` of the matrix whose columns have length 1."""
+        """That `[g]` of the matrix whose columns have length 1; nan of one without columns."""
+        if not self._scaled.shape[-1]:
+            return np.full(len(self._scaled), np.nan)
         lengths = np.linalg.svd(self._scaled, compute_uv=False)
         with np.errstate(divide="ignore", invalid="ignore"):
             return lengths[:, 0] / np.where(self.is_determined, lengths[:, -1], 0.0)
@@ -63,7 +65,9 @@ def factor_of_matrix(information: Any) -> Any:
 
 
 def information(factor: Any, rows: int) -> Information:
-    """That of fits with the information Rᵀ R, for upper triangular R as `[g, p, p]`, found from so many rows."""
+    """That of fits with the information Rᵀ R, for upper triangular R as `[g, p, p]`, found from so many rows; rows with
+    numbers that are not finite determine nothing."""
+    factor = np.where(np.isfinite(factor).all(axis=(1, 2))[:, None, None], factor, 0.0)
     scales = _scales(np.linalg.norm(factor, axis=1))
     scaled = factor / scales[:, None, :]
     found = small_matrices.inverse(small_matrices.aside(scaled))

@@ -166,30 +166,43 @@ class Problem:
         first = self.stacked(found, self.parameters, self.count)
         return self._values(found), first, self.stacked(found, keys, self.count)
 
-    def failure(self, point: Any) -> GradcliError | None:
+    def failure(self, point: Any, when: str = "at the start, ") -> GradcliError | None:
         """The error, with the place, that the model has no finite value in some row at a point, or none that can be
-        differentiated; None where it has one in all."""
+        differentiated; None where it has one in all. `when` is the beginning of what it says."""
+        error, row = self._failure(point)
+        if error is None:
+            return None
+        if self._fails_elsewhere(point, error, row):
+            error.hint = "so it is with other values of the parameters: leave out such rows, or change the model"
+        return in_row(when, self.places[row], error)
+
+    def _fails_elsewhere(self, point: Any, error: GradcliError, row: int) -> bool:
+        """Whether a row has no value at other points either, near ones by the same operation: it does not depend on the
+        parameters then."""
+        beside = abs(point) + 1
+        near = [self._failure(other) for other in (beside, -beside)]
+        far = [self._failure(other) for other in (1e3 * beside, -1e3 * beside)]
+        return all(other is not None and place == row for other, place in near + far) and all(
+            other is not None and other.span == error.span for other, _ in near
+        )
+
+    def _failure(self, point: Any) -> tuple[GradcliError | None, int]:
+        """The error of the first row that has no finite value at a point, and its place among these."""
         np = arrays.numpy_namespace()
         found = self.results(point)
         for failed in found.failures:
-            return in_row("at the start, ", self.places[failed.index], failed.error)
+            return failed.error, failed.index
         value, derivatives = self._by_row(found, (1, self.count), self.parameters)
         bad = ~np.isfinite(value[0])
         for derivative in derivatives:
             bad |= ~np.isfinite(derivative[0])
         if not bad.any():
-            return None
+            return None, -1
         row = int(bad.argmax())
         given = {name: float(column[row]) for name, column in self.columns.items()}
-        given |= self._shared(point)
-        seen = session.run(session.EvaluationRequest(self.model, given, self.parameters)).warnings
-        warning = next((w for w in seen if w.code == "nonfinite"), None)
-        error = EvaluationError(
-            "the model is not finite" if warning is None else warning.message,
-            hint="give other start values, or bounds that keep the model where it has a value",
-        )
-        error.locate(None if warning is None else warning.span, self.model.source)
-        return in_row("at the start, ", self.places[row], error)
+        error = nonfinite(self.model, given | self._shared(point), self.parameters, "the model is not finite")
+        error.hint = "give other start values, or bounds that keep the model where it has a value"
+        return error, row
 
     def cost(self, value: Any) -> Cost:
         """What the rows cost where the model has these values `[…, n]`."""
@@ -229,6 +242,16 @@ def _derivative(found: RowResults, key: str) -> Any:
     if derivative is not None and key in found.absent:
         return arrays.numpy_namespace().where(found.absent[key], 0.0, derivative)
     return derivative
+
+
+def nonfinite(program: Module, given: Mapping[str, float], wrt: Sequence[str], otherwise: str) -> EvaluationError:
+    """The error, with the place, that a program has no finite value for what is given, or no such derivative by `wrt`;
+    `otherwise` says so where the operation is not known."""
+    seen = session.run(session.EvaluationRequest(program, given, wrt)).warnings
+    warning = next((w for w in seen if w.code == "nonfinite"), None)
+    error = EvaluationError(otherwise if warning is None else warning.message)
+    error.locate(None if warning is None else warning.span, program.source)
+    return error
 
 
 def in_row(when: str, place: int, error: GradcliError) -> GradcliError:

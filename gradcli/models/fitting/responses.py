@@ -9,7 +9,7 @@ from gradcli.errors import BindingError, ShapeError, Span, UsageError
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data
-from gradcli.models.fitting.problems import in_row
+from gradcli.models.fitting.problems import in_row, nonfinite
 from gradcli.run.row_programs import RowProgram
 
 # How far a share times its trials may be from a whole number, as R's glm has it, and a quotient of whole numbers from one.
@@ -17,7 +17,8 @@ _WHOLE, _ROUNDING = 1e-3, 1e-9
 
 
 def response_of(response: tree.Module, data: Data, limits: tuple[int, int]) -> Any:
-    """The response of each row. Raises BindingError where it is not finite, and the error of the first row that has one."""
+    """The response of each row. Raises EvaluationError, with the operation, where it is not finite, and the error of the
+    first row that has one."""
     np = arrays.numpy_namespace()
     if not any(name in data.columns for name in scope.outer_reads(response)):
         raise UsageError(
@@ -26,7 +27,11 @@ def response_of(response: tree.Module, data: Data, limits: tuple[int, int]) -> A
     found = _evaluated(response, data, limits)
     bad = ~np.isfinite(found)
     if bad.any():
-        raise BindingError(f"the response is not finite in row {int(data.rows[bad.argmax()]) + 1} of the data")
+        row = int(bad.argmax())
+        given = {name: float(data.columns[name][row]) for name in scope.outer_reads(response) if name in data.columns}
+        error = nonfinite(response, given, (), "the response is not finite")
+        error.hint = "leave such rows out, or write the response otherwise"
+        raise in_row("", data.rows[row], error)
     return found
 
 
