@@ -486,6 +486,103 @@ def test_what_turns_out_differently_within_an_uncertainty_is_told(run, program, 
     assert f"within the uncertainty of x '{place}' turns out differently" in told[-1]["message"]
 
 
+@pytest.mark.parametrize(
+    ("words", "u", "second"),
+    [
+        (("x**y", "x=-2±0.05", "y=2±0"), 0.2, 0.2),
+        (("x + sqrt(y)", "x=-2±0.05", "y=0±0"), 0.05, 0.05),
+        (("x + abs(y)", "x=-2±0.05", "y=0±0"), 0.05, 0.05),
+        (("sum(sqrt(x))", "x=[4±0.2, 0±0]"), 0.05, 0.05),
+        (("x**y*z", "x=-2±0.05", "y=2±0", "z=1±0.1", "--correlation", "x,z=-0.5"), 0.28**0.5, None),
+        (("x**y", "x=-2±0", "y=2±0"), 0.0, 0.0),
+    ],
+)
+def test_what_is_known_exactly_contributes_nothing(run, words, u, second):
+    found = run("propagate", *words, "--json").json
+    assert found["u"] == pytest.approx(u)
+    if second is not None:
+        assert found["second_order"]["u"] == pytest.approx(second, rel=1e-2)
+    assert all(each["contribution"] == each["share"] == 0 for each in found["budget"] if each["u"] == 0)
+    assert all(warning["code"] == "nonlinear" for warning in found.get("warnings", []))
+    proved = run("propagate", *words, "--digits", "10", "--json").json
+    assert float(proved["u"]) == pytest.approx(u)
+
+
+def test_rows_of_what_is_known_exactly(run):
+    done = run("map", "x + sqrt(y)", "--propagate", "--only", "--no-grad", stdin="x,u_x,y,u_y\n1,0.5,0,0\n1,0,0,0\n")
+    assert done.out == "value,u\n1.0,0.5\n1.0,0.0\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "place"),
+    [
+        (("1/x", "x=1±0.5"), "goes to infinity", "near x = 0"),
+        (("1/x", "x=1±0.6"), "goes to infinity", "near x = 0"),
+        (("1/x**2", "x=1±0.61"), "goes to infinity", "near x = 0"),
+        (("tan(x)", "x=1.5±0.1"), "goes to infinity", "near x = 1.571"),
+        (("gamma(x)", "x=0.3±0.2"), "goes to infinity", "near x = 0"),
+        (("1/x", "x=~uniform(0, 1)"), "goes to infinity", "near x = 0"),
+        (("1/(x - y)", "x=1±0.4", "y=0±0.4"), "goes to infinity", "near x = 0.5, y = 0.5"),
+        (("[x, 1/x]", "x=1±0.5"), "goes to infinity", "near x = 0"),
+        (("log(x)", "x=1±0.6"), "there is no value", "where 'log' gives nan"),
+        (("acos(x)", "x=0.95±0.04"), "there is no value", "at x = 1.005, where 'acos' gives nan"),
+    ],
+)
+def test_a_result_without_moments_is_told(run, words, kind, place):
+    for more in ((), ("--samples", "1e3")):
+        found = run("propagate", *words, *more, "--json").json
+        (message,) = [w["message"] for w in found["warnings"] if w["code"] == "singular"]
+        assert kind in message
+        assert place in message
+        assert found["second_order"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (("atan2(y, x)", "y=0±0.1", "x=-1±0.1"), "within the uncertainty of y the value jumps, near y = 0"),
+        (("atan2(y, x)", "y=0.15±0.1", "x=-1±0.1"), "within the uncertainty of y the value jumps, near y = 0"),
+    ],
+)
+def test_a_jump_within_the_uncertainty_is_told(run, words, place):
+    (warning,) = [w for w in run("propagate", *words, "--json").json["warnings"] if w["code"] == "singular"]
+    assert place in warning["message"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("1/x", "x=1±0.4"),
+        ("atan2(y, x)", "y=0.1±0.01", "x=-1±0.1"),
+        ("sin(x)/x", "x=0.6±0.3"),
+        ("exp(-1000*x**2)", "x=0.5±0.5"),
+        ("tanh(1e6*x)", "x=0.3±0.5"),
+        ("sin(100*x)", "x=0±1"),
+        ("1/x", "x=~lognormal(0, 1)"),
+        ("sqrt(x)", "x=~exponential(1)"),
+        ("x**2", "x=0±1"),
+    ],
+)
+def test_a_result_with_moments_is_not_called_singular(run, words):
+    warnings = run("propagate", *words, "--json").json.get("warnings", [])
+    assert [w["message"] for w in warnings if w["code"] == "singular"] == []
+
+
+def test_an_interval_is_not_rounded_by_a_few_far_draws(run):
+    out = run("propagate", "1/x", "x=1±0.5", "--samples", "1e5").out
+    (interval,) = [line for line in out.splitlines() if line.startswith("interval of 0.95      [")]
+    assert interval == "interval of 0.95      [0.4, 6.0]"
+
+
+def test_the_degrees_of_freedom_that_are_used_are_printed(run):
+    words = ("a + b", "a=1±0.1", "b=2±0.2", "--dof", "a=4,b=5")
+    assert "degrees of freedom    7  (7.246 cut to a whole number)" in run("propagate", *words).out
+    assert run("propagate", *words, "--json").json["dof"] == pytest.approx(7.246, abs=1e-3)
+    # To four digits it would be the next one.
+    assert "degrees of freedom    16  (16.99 cut" in run("propagate", "x", "x=1±0.1", "--dof", "x=16.9999").out
+    assert "degrees of freedom    9\n" in run("propagate", "x", "x=1±0.1", "--dof", "x=9").out
+
+
 def test_what_turns_out_as_at_the_estimates_is_not_told(run):
     assert "warnings" not in run("propagate", "where(x > 1, 2, 3)*abs(x)", "x=5.0±0.5", "--json").json
 

@@ -18,9 +18,13 @@ from gradcli.cli.render import Table
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.limits import MAX_PRECISION
 from gradcli.models.results import as_json
+from gradcli.models.uncertainty.coverage import coverage_factor, whole_dof
+from gradcli.models.uncertainty.monte_carlo import MonteCarlo
 from gradcli.models.uncertainty.significant_digits import stated
 from gradcli.models.uncertainty.uncertainties import PropagateRequest, Propagation, propagated
 
+# How many times as large as that of their interval the standard deviation of samples is where it is one of a few far draws.
+_FAR_DRAWS = 3.0
 # The rows of a budget for people: those that contribute most.
 _MOST_ROWS = 50
 
@@ -139,7 +143,7 @@ def _tables_of(found: Propagation, label: str | None) -> list[Table]:
     rows = [
         (label or "value", stated(value, u)),
         ("relative uncertainty", f"{of('relative'):.2g}"),
-        ("degrees of freedom", _freedom(of("dof"))),
+        ("degrees of freedom", _effective(of("dof"))),
         (f"interval of {found.level:.15g}", f"{stated(value, k * u)}  (k = {k:.4g})"),
     ]
     second, sampled = of("second_order"), of("monte_carlo")
@@ -147,7 +151,7 @@ def _tables_of(found: Propagation, label: str | None) -> list[Table]:
         rows.append(("to second order", stated(second.mean, second.u)))
     if sampled is not None:
         rows.append((f"{sampled.samples:,} samples", stated(sampled.mean, sampled.u)))
-        ends = ", ".join(_to_place(end, sampled.u) for end in sampled.interval)
+        ends = ", ".join(_to_place(end, _spread(sampled, found.level)) for end in sampled.interval)
         rows.append((f"interval of {found.level:.15g}", f"[{ends}]"))
     return [Table((), rows), _budget(of("budget"))]
 
@@ -193,6 +197,23 @@ def _budget(entries: Sequence[Any]) -> Table:
 
 def _freedom(dof: float) -> str:
     return "inf" if math.isinf(dof) else f"{dof:.4g}"
+
+
+def _effective(dof: float) -> str:
+    """The degrees of freedom of which the coverage factor is the quantile, and those that are cut to these."""
+    if math.isinf(dof) or math.isnan(dof) or whole_dof(dof) == dof:
+        return _freedom(dof)
+    place = max(0, 3 - math.floor(math.log10(dof)))
+    cut = math.floor(dof * 10**place) / 10**place
+    return f"{whole_dof(dof):.15g}  ({cut:.15g} cut to a whole number)"
+
+
+def _spread(sampled: MonteCarlo, level: float) -> float:
+    """The standard deviation by which samples are rounded: that of a normal distribution with their interval where theirs is
+    far larger, as a few far draws make it."""
+    low, high = sampled.interval
+    of_interval = (high - low) / 2 / coverage_factor(level, math.inf)
+    return of_interval if sampled.u > _FAR_DRAWS * of_interval > 0 else sampled.u
 
 
 def _brief(number: Any) -> str:

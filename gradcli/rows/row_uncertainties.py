@@ -74,7 +74,11 @@ def _combined(value: Any, derivatives: Mapping[str, Any], uncertainties: Mapping
             )
         further = derivative.shape[value.ndim :] if u.ndim > 1 else (1,) * (derivative.ndim - value.ndim)
         with arrays.quiet():
-            contributions = derivative * u.reshape(len(u), *[1] * (value.ndim - 1), *further)
+            deviations = u.reshape(len(u), *[1] * (value.ndim - 1), *further)
+            contributions = derivative * deviations
+        # What is known exactly contributes nothing, whatever the sensitivity is.
+        is_finite = np.isfinite(value).reshape(*value.shape, *[1] * (contributions.ndim - value.ndim))
+        contributions = np.where(is_finite & (deviations == 0), 0.0, contributions)
         if name in absent:
             contributions[absent[name]] = 0.0
         if derivative.ndim > value.ndim:

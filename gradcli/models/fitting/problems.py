@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, GradcliError
+from gradcli.errors import GradcliError
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import Cost
-from gradcli.run import session
+from gradcli.models.nonfinite_values import nonfinite
 from gradcli.run.kept_programs import row_program
 from gradcli.run.row_programs import RowProgram
 from gradcli.run.row_results import RowResults
@@ -242,16 +242,6 @@ def _derivative(found: RowResults, key: str) -> Any:
     if derivative is not None and key in found.absent:
         return arrays.numpy_namespace().where(found.absent[key], 0.0, derivative)
     return derivative
-
-
-def nonfinite(program: Module, given: Mapping[str, float], wrt: Sequence[str], otherwise: str) -> EvaluationError:
-    """The error, with the place, that a program has no finite value for what is given, or no such derivative by `wrt`;
-    `otherwise` says so where the operation is not known."""
-    seen = session.run(session.EvaluationRequest(program, given, wrt)).warnings
-    warning = next((w for w in seen if w.code == "nonfinite"), None)
-    error = EvaluationError(otherwise if warning is None else warning.message)
-    error.locate(None if warning is None else warning.span, program.source)
-    return error
 
 
 def in_row(when: str, place: int, error: GradcliError) -> GradcliError:

@@ -9,7 +9,8 @@ from gradcli.errors import BindingError, ShapeError, Span, UsageError
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data
-from gradcli.models.fitting.problems import in_row, nonfinite
+from gradcli.models.fitting.problems import in_row
+from gradcli.models.nonfinite_values import nonfinite
 from gradcli.run.row_programs import RowProgram
 
 # How far a share times its trials may be from a whole number, as R's glm has it, and a quotient of whole numbers from one.

@@ -22,7 +22,8 @@ class Family(NamedTuple):
     """The distributions of a name: `shown` are its parameters in words, of which the last `optional` may be left out.
 
     The functions take the parameters one by one: whether they are some, the mean and the variance, also of exact fractions,
-    the skewness and the excess kurtosis, and numbers drawn, which has a generator of NumPy and how many before them.
+    the skewness and the excess kurtosis, numbers drawn, which has a generator of NumPy and how many before them, and the
+    range in which about 95 % of them lie, or all.
     """
 
     shown: str
@@ -31,6 +32,7 @@ class Family(NamedTuple):
     variance: Callable[..., float]
     shape: Callable[..., tuple[float, float]]
     draw: Callable[..., Any]
+    reach: Callable[..., tuple[float, float]]
     optional: int = 0
 
 
@@ -53,6 +55,11 @@ class Distribution(NamedTuple):
     def shape(self) -> tuple[float, float]:
         """The skewness and the excess kurtosis, both 0 for what is normal."""
         return FAMILIES[self.name].shape(*self.parameters)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The range in which about 95 % of its numbers lie, or all."""
+        return FAMILIES[self.name].reach(*self.parameters)
 
     def draw(self, generator: Any, size: int) -> Any:
         """So many numbers of it, by a generator of NumPy."""
@@ -105,6 +112,10 @@ def _ordered(low: float, high: float) -> bool:
 
 def _middle(low: float, high: float, *_: float) -> float:
     return (low + high) / 2
+
+
+def _limits(low: float, high: float, *_: float) -> tuple[float, float]:
+    return low, high
 
 
 def _mode(low: float, high: float, mode: float | None) -> float:
@@ -182,6 +193,7 @@ FAMILIES = {
         lambda mean, u: u**2,
         lambda mean, u: (0.0, 0.0),
         lambda generator, size, mean, u: generator.normal(mean, u, size),
+        lambda mean, u: (mean - 2 * u, mean + 2 * u),
     ),
     "uniform": Family(
         "low, high",
@@ -190,6 +202,7 @@ FAMILIES = {
         lambda low, high: (high - low) ** 2 / 12,
         lambda low, high: (0.0, -1.2),
         lambda generator, size, low, high: generator.uniform(low, high, size),
+        _limits,
     ),
     "triangular": Family(
         "low, high, mode",
@@ -198,6 +211,7 @@ FAMILIES = {
         _triangular_variance,
         _triangular_shape,
         _triangular,
+        _limits,
         optional=1,
     ),
     # JCGM 101, 6.4.4: beta is the width of the top as a part of that of the base.
@@ -208,6 +222,7 @@ FAMILIES = {
         lambda low, high, beta: (high - low) ** 2 * (1 + beta**2) / 24,
         _trapezoidal_shape,
         _trapezoidal,
+        _limits,
     ),
     # JCGM 101, 6.4.3: limits that are known to within d.
     "curvilinear": Family(
@@ -217,6 +232,7 @@ FAMILIES = {
         lambda low, high, d: (high - low) ** 2 / 12 + d**2 / 9,
         _curvilinear_shape,
         _curvilinear,
+        _limits,
     ),
     # JCGM 101, 6.4.6: what swings between limits as a sine.
     "arcsine": Family(
@@ -226,6 +242,7 @@ FAMILIES = {
         lambda low, high: (high - low) ** 2 / 8,
         lambda low, high: (0.0, -1.5),
         _arcsine,
+        _limits,
     ),
     "lognormal": Family(
         "mu, sigma",
@@ -234,6 +251,7 @@ FAMILIES = {
         lambda mu, sigma: _expm1(sigma**2) * _exp(2 * mu + sigma**2),
         _lognormal_shape,
         lambda generator, size, mu, sigma: generator.lognormal(mu, sigma, size),
+        lambda mu, sigma: (_exp(mu - 2 * sigma), _exp(mu + 2 * sigma)),
     ),
     "exponential": Family(
         "mean",
@@ -242,6 +260,7 @@ FAMILIES = {
         lambda mean: mean**2,
         lambda mean: (2.0, 6.0),
         lambda generator, size, mean: generator.exponential(mean, size),
+        lambda mean: (0.0, 3 * mean),
     ),
     "gamma": Family(
         "shape, scale",
@@ -250,5 +269,6 @@ FAMILIES = {
         lambda shape, scale: shape * scale**2,
         lambda shape, scale: (2 / math.sqrt(shape), 6 / shape),
         lambda generator, size, shape, scale: generator.gamma(shape, scale, size),
+        lambda shape, scale: (0.0, scale * (shape + 2 * math.sqrt(shape))),
     ),
 }

@@ -62,6 +62,19 @@ class Quantities(NamedTuple):
             found[..., block.places] = found[..., block.places] @ block.factor
         return found
 
+    @property
+    def named_exactly(self) -> dict[str, Any]:
+        """The values of the inputs whose uncertainty is 0 in all elements, by name."""
+        np = arrays.numpy_namespace()
+        uncertainties = self.packing.named(self.u)
+        return {name: value for name, value in self.packing.named(self.mean).items() if not np.any(uncertainties[name])}
+
+    def contributing(self, sensitivities: Any, value: Any) -> Any:
+        """Sensitivities `[…, n]` of results `[…]`, with 0 by an input that is known exactly: its contribution is 0, also
+        where the derivative by it is none."""
+        np = arrays.numpy_namespace()
+        return np.where((self.u == 0) & np.isfinite(value)[..., None], 0.0, sensitivities)
+
     def deviations(self, independent: Any) -> Any:
         """The deviations `[…, n]` of the inputs that independent quantities of variance 1 make."""
         found = independent * self.u

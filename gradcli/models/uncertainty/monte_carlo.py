@@ -78,7 +78,7 @@ def drawn(
     parts, error = [], None
     for start in range(0, samples, at_once):
         rows = min(at_once, samples - start)
-        columns = _columns(quantities, quantities.mean + _deviations(quantities, generator, rows))
+        columns = columns_of(quantities, quantities.mean + _deviations(quantities, generator, rows))
         results = run.run(columns, quantities.exact, rows=rows)
         if results.failures and error is None:
             error = results.failures[0].error
@@ -105,7 +105,7 @@ def _flat(values: Any) -> Any:
     return values.reshape(len(values), -1)
 
 
-def _columns(quantities: Quantities, numbers: Any) -> dict[str, Any]:
+def columns_of(quantities: Quantities, numbers: Any) -> dict[str, Any]:
     """The columns `[rows, …]` of each input."""
     shapes = quantities.packing.shapes
     return {

@@ -72,7 +72,8 @@ def ways_at(module: Module, inputs: Quantities, point: Any) -> tuple[list[Node],
 
     varied = {name: Tensor(value).requires_grad_() for name, value in inputs.packing.named(point).items()}
     with enable_grad(), arrays.quiet():
-        nodes = ancestors(evaluate(module, {**inputs.exact, **varied}, observe=see).value)
+        given = {**inputs.exact, **varied, **inputs.named_exactly}
+        nodes = ancestors(evaluate(module, given, observe=see).value)
     for node in nodes:
         if isinstance(node, PrimitiveNode) and node.span is not None and _has_kinks(node):
             found.setdefault(node.span, []).extend(_chosen(node))

@@ -19,6 +19,7 @@ from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, dofs_drawn
 from gradcli.models.uncertainty.other_ways import other_ways, ways_at
 from gradcli.models.uncertainty.second_order import SecondOrder
 from gradcli.models.uncertainty.significant_digits import stated, tolerance
+from gradcli.models.uncertainty.singularities import Singularity
 from gradcli.primitives.series import locally_constant
 from gradcli.run.diagnose import Warning
 
@@ -93,6 +94,27 @@ def steps(module: Module, inputs: Quantities) -> list[Warning]:
         )
         found.setdefault(span, Warning("branches", "propagation", label, span, text))
     return [*found.values()]
+
+
+# What is said of a place within the uncertainties, by what is there.
+_SINGULAR = {
+    "no value": "there is no value at {near}, where {message}: the result has no mean and no standard deviation",
+    "pole": "the value goes to infinity, near {near}: it has neither a mean nor a standard deviation",
+    "jump": "the value jumps, near {near}, of which the linear propagation knows nothing",
+}
+
+
+def singular(found: Sequence[Singularity], label: str, span: Span, sampled: bool) -> list[Warning]:
+    """Of what is met within the uncertainties; `sampled` says that there are draws, which tell of themselves at a jump."""
+    warnings = []
+    for each in found:
+        if each.kind == "jump" and sampled:
+            continue
+        advice = "trust the interval of the samples alone" if sampled else "--samples 1e6 gives an interval"
+        text = f"within the uncertainty of {each.inputs} " + _SINGULAR[each.kind].format(**each._asdict())
+        where = each.span or span
+        warnings.append(Warning("singular", "propagation", label, where, f"{text}; {advice}"))
+    return warnings
 
 
 def left_out(draws: Drawn, samples: int) -> Messages:

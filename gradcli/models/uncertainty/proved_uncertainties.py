@@ -99,7 +99,7 @@ def _numbers(
     sensitivities = [
         [value] * len(row) if is_nan(value) else row for value, row in zip(results, _rows(result, inputs, len(results)))
     ]
-    scaled = [[c * u_i for c, u_i in zip(row, u)] for row in sensitivities]
+    scaled = [[_contribution(c, u_i, value) for c, u_i in zip(row, u)] for value, row in zip(results, sensitivities)]
     covariances = [[_with_correlations(row, place, inputs) for place in range(len(u))] for row in scaled]
     for at, (value, row, own, mixed) in enumerate(zip(results, sensitivities, scaled, covariances)):
         variance = _sum(a * b for a, b in zip(own, mixed))
@@ -125,6 +125,11 @@ def _numbers(
         yield f"{at} high", value + k * deviation
         for other, own_other in enumerate(scaled):
             yield f"{at} covariance {other}", _sum(a * b for a, b in zip(mixed, own_other))
+
+
+def _contribution(sensitivity: Number, u: Number, value: Number) -> Number:
+    """A sensitivity times an uncertainty; 0 for what is known exactly, whatever the sensitivity is."""
+    return fmpq(0) if is_exact(u) and u == 0 and not is_nan(value) else sensitivity * u
 
 
 def _estimate(each: Quantity) -> Any:

@@ -37,8 +37,10 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
     """
     np = arrays.numpy_namespace()
 
+    known = {**quantities.exact, **quantities.named_exactly}
+
     def function(point: Any) -> Any:
-        return evaluate(program, {**quantities.exact, **_parts(quantities, point)}).value
+        return evaluate(program, {**_parts(quantities, point), **known}).value
 
     switching = Switching()
 
@@ -55,7 +57,10 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
         return None
     skewness, excess = (numbers[with_numbers] for numbers in quantities.moments())
     found = []
-    for f, g, second, third in zip(value.tolist(), scaled[:, with_numbers], along.second, along.third):
+    # Derivatives by what is known exactly take no part.
+    is_exact = quantities.u == 0
+    parts = (np.where(is_exact, 0.0, derivatives) for derivatives in (along.second, along.third))
+    for f, g, second, third in zip(value.tolist(), scaled[:, with_numbers], *parts):
         hessian = second @ directions[with_numbers].T
         size = size_of(np.append(g, hessian))
         g, hessian = g / size, hessian / size

@@ -27,10 +27,12 @@ from gradcli.models.uncertainty.propagation_warnings import (
     nonlinear,
     not_validated,
     rounded,
+    singular,
     steps,
     without_deviation,
 )
 from gradcli.models.uncertainty.second_order import second_order
+from gradcli.models.uncertainty.singularities import singularities
 from gradcli.rows.plan import unread
 from gradcli.run import digits as proved_digits
 from gradcli.run import session
@@ -199,7 +201,10 @@ def _check(asked: PropagateRequest) -> None:
 def _in_floats(
     module: tree.Module, inputs: Quantities, linear: _Linear, asked: PropagateRequest, most: tuple[int, int]
 ) -> Propagation:
-    second = second_order(module, inputs, linear.value, linear.scaled) if linear.is_expandable else None
+    met = singularities(module, inputs, linear.scaled, most) if linear.is_finite else []
+    # Where there are no moments, there are none to the next order.
+    is_expandable = linear.is_expandable and all(each.kind == "jump" for each in met)
+    second = second_order(module, inputs, linear.value, linear.scaled) if is_expandable else None
     factors = [(found, coverage_factor(asked.level, found)) for found in effective_dofs(inputs, linear.scaled)]
     numbers = [*zip(linear.value.tolist(), linear.u.tolist())]
     intervals = [(value - k * u, value + k * u) for (value, u), (_, k) in zip(numbers, factors)]
@@ -214,14 +219,18 @@ def _in_floats(
         messages += [*without_deviation(inputs), *left_out(draws, count)]
         messages += not_validated(linear.labels, numbers, intervals, sampled)
     limits.charge(_ENTRY * linear.scaled.size)
-    budgets = [_budget(inputs, *each) for each in zip(linear.sensitivities, linear.scaled)]
+    budgets = [_budget(inputs, *each) for each in zip(linear.value, linear.sensitivities, linear.scaled)]
     span = module.body[-1].span
     # Draws tell of themselves, and what is at its jump has a warning.
     known = {warning.span for warning in linear.warnings}
     unseen = [] if asked.samples is not None else [w for w in steps(module, inputs) if w.span not in known]
+    if unseen or any(warning.code == "nonsmooth" for warning in linear.warnings):
+        # Those have said so.
+        met = [each for each in met if each.kind != "jump"]
     warnings = [
         *linear.warnings,
         *unseen,
+        *singular(met, linear.labels[0] if len(linear.labels) == 1 else "", span, asked.samples is not None),
         *(Warning(code, "propagation", of, span, text) for code, of, text in messages),
     ]
 
@@ -307,8 +316,16 @@ class _Linear(NamedTuple):
         sensitivities = np.concatenate(columns, 1)
         # The formula of a derivative may have a number where the value has none, as that of log(-1) has.
         sensitivities[np.isnan(value.ravel())] = np.nan
+        scaled = inputs.scaled(inputs.contributing(sensitivities, value.ravel()))
+        warnings = found.warnings
+        uncertain = [name for name in names if name not in inputs.named_exactly]
+        if len(uncertain) < len(names):
+            # A derivative by what is known exactly says nothing of the uncertainty.
+            warnings = session.run(session.EvaluationRequest(module, bindings, uncertain, jacobian=True)).warnings
+        if np.isfinite(scaled).all() and np.isfinite(value).all():
+            warnings = [warning for warning in warnings if (warning.code, warning.phase) != ("nonfinite", "backward")]
         labels = _labels(module, value.shape)
-        return cls(labels, value.ndim > 0, value.ravel(), sensitivities, inputs.scaled(sensitivities), found.warnings)
+        return cls(labels, value.ndim > 0, value.ravel(), sensitivities, scaled, warnings)
 
     @property
     def u(self) -> Any:
@@ -316,11 +333,14 @@ class _Linear(NamedTuple):
         return np.asarray([norm(row) for row in self.scaled])
 
     @property
+    def is_finite(self) -> bool:
+        np = arrays.numpy_namespace()
+        return bool(np.isfinite(self.value).all() and np.isfinite(self.scaled).all())
+
+    @property
     def is_expandable(self) -> bool:
         """Whether there may be a next order: the numbers are finite, and the estimates at no kink or jump."""
-        np = arrays.numpy_namespace()
-        is_finite = np.isfinite(self.value).all() and np.isfinite(self.scaled).all()
-        return bool(is_finite) and all(warning.code != "nonsmooth" for warning in self.warnings)
+        return self.is_finite and all(warning.code != "nonsmooth" for warning in self.warnings)
 
 
 def _labels(module: tree.Module, shape: tuple[int, ...]) -> list[str]:
@@ -333,11 +353,12 @@ def _labels(module: tree.Module, shape: tuple[int, ...]) -> list[str]:
     return Packing({"value": shape}).labels()
 
 
-def _budget(inputs: Quantities, sensitivities: Any, scaled: Any) -> list[Contribution]:
+def _budget(inputs: Quantities, value: float, sensitivities: Any, scaled: Any) -> list[Contribution]:
     size = size_of(scaled)
     covariances = inputs.deviations(scaled / size)
     variance = float((scaled / size) @ (scaled / size))
-    shares = sensitivities * (covariances / size) / variance if variance else 0.0 * covariances
-    contributions = abs(sensitivities) * inputs.u
+    sizes = inputs.contributing(sensitivities, value)
+    shares = sizes * (covariances / size) / variance if variance else 0.0 * covariances
+    contributions = abs(sizes) * inputs.u
     columns = (inputs.mean, inputs.u, inputs.dof, sensitivities, contributions, shares)
     return [Contribution(label, *row) for label, *row in zip(inputs.packing.labels(), *(c.tolist() for c in columns))]

@@ -1,0 +1,165 @@
+"""Whether a result has no value, a pole or a jump within the uncertainties of its inputs, where it has no moments or other
+ones than its derivatives say.
+
+Each input is taken through its range, and all together along the steepest way; where neighbouring values are far apart, points
+are put between them until the difference vanishes, as it does where the result is continuous, or stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.errors import EvaluationError, GradcliError, LimitError, Span
+from gradcli.language.syntax.tree import Module
+from gradcli.models.nonfinite_values import nonfinite
+from gradcli.models.uncertainty.input_quantities import Quantities
+from gradcli.models.uncertainty.monte_carlo import columns_of
+from gradcli.run.row_programs import RowProgram
+
+# How far the inputs are taken from their estimates, in standard uncertainties.
+_NORMAL = 2.0
+# Points of a range, and how often three of the intervals between them are divided again, each time into as many.
+_POINTS, _DIVISIONS = 33, 6
+# Values are far apart where one interval has more than this part of the way of the result through all of them.
+_FAR = 0.2
+# From half of the divisions to the last the largest difference becomes so many times less or larger: less than the first
+# where it is continuous, more than the second at a pole, and what is between at a jump.
+_STAYS, _GROWS = 0.25, 10.0
+# Beside a point without a value, as a part of the range: there may be a limit.
+_BESIDE = 1e-9
+# Places are told to this part of the range.
+_TOLD = 1e-4
+# Of more inputs none is looked at.
+_MOST_INPUTS = 50
+
+
+class Singularity(NamedTuple):
+    """What is met at a point `near` the estimates: `kind` is one of `no value`, `pole` and `jump`; `inputs` are what is varied,
+    in words."""
+
+    kind: str
+    inputs: str
+    near: str
+    span: Span | None
+    message: str = ""
+
+
+def singularities(module: Module, inputs: Quantities, scaled: Any, most: tuple[int, int]) -> list[Singularity]:
+    """The first of each kind that is met; `scaled` `[m, n]` are the sensitivities of the results by independent quantities of
+    variance 1, and `most` the steps and elements of a run."""
+    found: dict[str, Singularity] = {}
+    # What it costs is not to keep the program from a result.
+    with suppress(LimitError, EvaluationError), limits.attempt():
+        scan = _Scan(module, inputs, most)
+        for label, ends in _ways(inputs, scaled):
+            for each in scan.along(label, *ends):
+                found.setdefault(each.kind, each)
+    return [*found.values()]
+
+
+def _ways(inputs: Quantities, scaled: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """What is varied, in words, and the points `[n]` from which and to which that goes."""
+    places = np.flatnonzero(inputs.u).tolist()
+    if len(places) > _MOST_INPUTS:
+        return
+    labels = inputs.packing.labels()
+    for place in places:
+        low, high = inputs.mean.copy(), inputs.mean.copy()
+        assigned = inputs.distributions.get(place)
+        reach = _NORMAL * inputs.u[place]
+        low[place], high[place] = (low[place] - reach, high[place] + reach) if assigned is None else assigned.reach
+        yield labels[place], (low, high)
+    if len(places) < 2 or any(place in inputs.distributions for place in places):
+        return
+    for row in scaled:
+        length = float(np.sqrt(row @ row))
+        if 0 < length < np.inf:
+            deviations = _NORMAL * inputs.deviations(row / length)
+            yield "the inputs together", (inputs.mean - deviations, inputs.mean + deviations)
+
+
+class _Scan:
+    """The results of a program at many points."""
+
+    def __init__(self, module: Module, inputs: Quantities, most: tuple[int, int]) -> None:
+        self._module, self._inputs = module, inputs
+        self._program = RowProgram(module, (), 0, max_steps=most[0], max_elements=most[1])
+
+    def along(self, label: str, low: Any, high: Any) -> Iterator[Singularity]:
+        """What is met on the way from one point `[n]` to another."""
+        shares = np.linspace(0.0, 1.0, _POINTS)
+        values, lost = self._values(label, low, high, shares)
+        if lost is not None:
+            yield lost
+            return
+        for place in range(values.shape[1]):
+            found = self._of_one(label, low, high, values[:, place], place)
+            if found is not None:
+                yield found
+
+    def _of_one(self, label: str, low: Any, high: Any, values: Any, place: int) -> Singularity | None:
+        """What is met by the result at a place, which has these values along the way."""
+        steps = np.abs(np.diff(values))
+        if not steps.max() > _FAR * steps.sum():
+            return None
+        shares, differences = np.linspace(0.0, 1.0, _POINTS), []
+        for _ in range(_DIVISIONS):
+            widest = int(np.argmax(np.abs(np.diff(values))))
+            start, end = max(0, widest - 1), min(_POINTS - 1, widest + 2)
+            shares = np.linspace(shares[start], shares[end], _POINTS)
+            every, lost = self._values(label, low, high, shares)
+            if lost is not None:
+                return lost
+            values = every[:, place]
+            differences.append(float(np.abs(np.diff(values)).max()))
+        middle, last = differences[_DIVISIONS // 2 - 1], differences[-1]
+        if not last > _STAYS * middle:
+            return None
+        at = shares[int(np.argmax(np.abs(np.diff(values))))]
+        kind = "pole" if last > _GROWS * middle else "jump"
+        return Singularity(kind, label, self._said(low, high, at), self._module.body[-1].span)
+
+    def _points(self, low: Any, high: Any, shares: Any) -> Any:
+        return low + shares[:, None] * (high - low)
+
+    def _values(self, label: str, low: Any, high: Any, shares: Any) -> tuple[Any, Singularity | None]:
+        """The results `[k, m]` at points of a way, and where one of them has no value; beside such a point there may be one."""
+        values, failures = self._run(low, high, shares)
+        bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        beside = _BESIDE * (shares[-1] - shares[0])
+        for side in (-beside, beside):
+            if len(bad):
+                values[bad], _ = self._run(low, high, np.clip(shares[bad] + side, 0.0, 1.0))
+                bad = bad[~np.isfinite(values[bad]).all(axis=1)]
+        if not len(bad):
+            return values, None
+        return values, self._without_value(label, low, high, shares[bad[0]], failures.get(int(bad[0])))
+
+    def _run(self, low: Any, high: Any, shares: Any) -> tuple[Any, dict[int, GradcliError]]:
+        """The results `[k, m]` at points of a way, nan where there are none, and the errors of those that failed."""
+        found = self._program.run(
+            columns_of(self._inputs, self._points(low, high, shares)), self._inputs.exact, rows=len(shares)
+        )
+        failures = {failed.index: failed.error for failed in found.failures}
+        if found.value.dtype == object:
+            raise EvaluationError("the value has other shapes elsewhere")
+        return np.array(found.value, "float64").reshape(len(shares), -1), failures
+
+    def _without_value(self, label: str, low: Any, high: Any, at: float, error: GradcliError | None) -> Singularity:
+        if error is None:
+            point = self._points(low, high, np.array([at]))[0]
+            given = {**self._inputs.exact, **self._inputs.packing.named(point)}
+            error = nonfinite(self._module, given, (), "it is not finite")
+        return Singularity("no value", label, self._said(low, high, at), error.span, error.message)
+
+    def _said(self, low: Any, high: Any, at: float) -> str:
+        """A place of the way by the numbers that are varied."""
+        labels, varied = self._inputs.packing.labels(), np.flatnonzero(low != high).tolist()
+        units = _TOLD * np.abs(high - low)
+        near = self._points(low, high, np.array([at]))[0]
+        return ", ".join(f"{labels[i]} = {round(near[i] / units[i]) * units[i]:.4g}" for i in varied[:3])
