@@ -520,6 +520,37 @@ def test_the_command_prints_the_fit(run, tmp_path):
     assert "2 rows were left out" in done.err
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("# measured in May\n# x in mm\nx;y\n1,5;2,9\n2,5;5,1\n3,5;7,2\n", ()),
+        ("x:y\n1.5:2.9\n2.5:5.1\n3.5:7.2\n4.5:n.a.\n", ("--separator", ":")),
+        ("x;y\n1,5;2,9\n2,5;5,1\n3,5;7,2\n", ("--decimal-comma", "--separator", ";")),
+        ("x\ty\n1.5\t2.9\n2.5\t5.1\n3.5\t7.2\n", ("--encoding", "utf-16-le")),
+        ('{"x":1.5,"y":2.9}\n{"x":2.5,"y":5.1}\n{"x":3.5,"y":7.2}\n', ("--from", "jsonl")),
+    ],
+)
+def test_tables_are_read_as_those_of_map(text, words, run, tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text(text, encoding="utf-16-le" if "utf-16-le" in words else "utf-8")
+    expected = gradcli.fit("y ~ a*x", {"x": [1.5, 2.5, 3.5], "y": [2.9, 5.1, 7.2]}).estimates["a"]
+    found = run("fit", "y ~ a*x", str(path), *words, "--json").json["estimates"]["a"]
+    assert [found["value"], found["error"]] == pytest.approx(expected[:2])
+    point = run("minimize", "sum((y - a*x)**2)", str(path), "a=1", *words, "--json").json["point"]
+    assert (
+        run("map", "x*y", str(path), *words, "--only", "--no-grad", "--to", "csv").out.split("\n")[1].replace(",", ".")
+        == "4.35"
+    )
+    assert point["a"] == pytest.approx(expected.value)
+
+
+def test_a_table_without_a_header_has_names_for_its_columns(run):
+    done = run("fit", "c2 ~ a*c1", "-", "--no-header", "--json", stdin="1.5 2.9\n2.5 5.1\n3.5 7.2\n")
+    assert done.json["estimates"]["a"]["value"] == pytest.approx(2.0385542168674697)
+    words = ("minimize", "sum((c2 - a*c1)**2)", "-", "a=1", "--no-header", "--json")
+    assert run(*words, stdin="1.5 2.9\n2.5 5.1\n3.5 7.2\n").json["point"]["a"] == pytest.approx(2.0385542168674697)
+
+
 def test_the_command_fails_where_the_search_does(run):
     done = run("fit", "y ~ a*b*x", "x=[0,1,2,3]", "y=[0,1,1.5,1.7]", "a=1", "b=1", "--json")
     assert done.status == 1

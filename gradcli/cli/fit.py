@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gradcli import arrays
-from gradcli.cli import fit_report, inputs, model_report, model_words
+from gradcli.cli import fit_report, inputs, model_report, model_words, table_reading
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
@@ -145,6 +145,11 @@ class FitOptions(opt.ProgramRun):
         ),
     ] = 32
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="What chooses those points.")] = 0
+    from_: table_reading.From = None
+    separator: table_reading.Separator = None
+    decimal_comma: table_reading.DecimalComma = False
+    encoding: table_reading.Encoding = None
+    no_header: table_reading.NoHeader = False
     cluster: opt.Cluster = None
     output: Annotated[
         str | None,
@@ -162,7 +167,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     known = Assumptions(
         options.family, options.loss, options.absolute_sigma, options.level, _loss_scale(options.loss_scale)
     )
-    given = model_words.given(options, environment, _EXAMPLE)
+    given = model_words.given(options, environment, _EXAMPLE, table_reading.reading_of(options))
     np = arrays.numpy_namespace()
     vectors = {name: value for name, value in given.values.items() if np.ndim(value)}
     table = (table_of(None) if given.table is None else given.table).with_vectors(vectors)

@@ -10,7 +10,7 @@ import typer
 
 from gradcli import arrays
 from gradcli.cli import options as opt
-from gradcli.cli import progress, row_report, streams, table_words
+from gradcli.cli import progress, row_report, streams, table_reading, table_words
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, UsageError
@@ -22,10 +22,9 @@ from gradcli.rows.pipeline import Policy, Report, run_rows
 from gradcli.rows.plan import Plan, planned
 from gradcli.rows.reading import Reading
 from gradcli.rows.sources import files
-from gradcli.rows.targets import NAMES, STDIN, Target, compressing, targets
+from gradcli.rows.targets import STDIN, Target, compressing, targets
 from gradcli.rows.together import Together
 
-_FORMATS = "|".join(NAMES)
 # What becomes of rows that fail.
 ON_ERROR = ("null", "skip", "fail")
 
@@ -96,25 +95,14 @@ class MapOptions(opt.ProgramRun):
         typer.Option("--output", metavar="PATH", help="Write a file, or into a directory one for each that is read."),
     ] = None
     to: Annotated[
-        str | None, typer.Option("--to", metavar=_FORMATS, help="The format to write; default: that of the table.")
-    ] = None
-    from_: Annotated[
         str | None,
-        typer.Option("--from", metavar=_FORMATS, help="The format to read; default: by the name, or by the content."),
+        typer.Option("--to", metavar=table_reading.FORMATS, help="The format to write; default: that of the table."),
     ] = None
-    separator: Annotated[
-        str | None,
-        typer.Option("--separator", metavar="CHARACTER", help="What separates the fields; default: recognised."),
-    ] = None
-    decimal_comma: Annotated[
-        bool, typer.Option("--decimal-comma", help="Numbers are written 1,5; default: recognised.")
-    ] = False
-    encoding: Annotated[
-        str | None, typer.Option("--encoding", metavar="NAME", help="The encoding of the text, as in latin-1.")
-    ] = None
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="The first line is a row: columns are called c1 c2 …")
-    ] = False
+    from_: table_reading.From = None
+    separator: table_reading.Separator = None
+    decimal_comma: table_reading.DecimalComma = False
+    encoding: table_reading.Encoding = None
+    no_header: table_reading.NoHeader = False
     on_error: Annotated[
         str,
         typer.Option(
@@ -197,11 +185,7 @@ def _policy(options: MapOptions) -> Policy:
 def _reading(options: MapOptions) -> Reading:
     if options.dtype not in arrays.DTYPES:
         raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
-    if options.from_ is not None and options.from_ not in NAMES:
-        raise UsageError(f"there is no format {options.from_!r}", hint=f"--from {' or '.join(NAMES)}")
-    return Reading(
-        options.from_, options.separator, options.decimal_comma, options.encoding, header=not options.no_header
-    )
+    return table_reading.reading_of(options)
 
 
 def _mapped(

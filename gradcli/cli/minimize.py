@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gradcli.cli import inputs, model_report, model_words
+from gradcli.cli import inputs, model_report, model_words, table_reading
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
@@ -100,6 +100,11 @@ class MinimizeOptions(opt.ProgramRun):
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="PATH", help="Draw the objective by iterations, as in loss.png.")
     ] = None
+    from_: table_reading.From = None
+    separator: table_reading.Separator = None
+    decimal_comma: table_reading.DecimalComma = False
+    encoding: table_reading.Encoding = None
+    no_header: table_reading.NoHeader = False
     json: opt.Json = False
     quiet: Annotated[bool, typer.Option("--quiet", help="No warnings and no progress on standard error.")] = False
 
@@ -107,7 +112,7 @@ class MinimizeOptions(opt.ProgramRun):
 def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
     """Search, print; see `gradcli minimize --help`."""
     histories.check_paths(options.trace, options.plot)
-    words = model_words.given(options, environment, _EXAMPLE)
+    words = model_words.given(options, environment, _EXAMPLE, table_reading.reading_of(options))
     history = histories.History(kept=options.trace is not None)
     with model_report.watched(environment, options.quiet) as show:
 

@@ -19,7 +19,7 @@ _THOUSANDS = (
 )
 _EITHER = r"^[-+]?[1-9]\d{0,2}%s\d{3}$"
 # What stands, in any case, in fields where a number is missing.
-SAYS_NOTHING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing", "-", "--", ".", "?")
+SAYS_NOTHING = ("", "na", "n/a", "n.a.", "#n/a", "<na>", "nan", "null", "none", "missing", "-", "--", ".", "?")
 
 
 def of_floats(series: Any) -> Column | None:
