@@ -605,3 +605,32 @@ def test_errors_that_are_rounding_are_proved_or_told():
 def test_a_model_that_is_0_everywhere_determines_nothing(run):
     told = run("fit", "y ~ a*0*x", "x=[1,2,3]", "y=[1,2,4]", "a=1").err
     assert told.startswith("warning: the data do not determine a\n")
+
+
+SIZES = [(1.0, 1e200), (1e200, 1.0), (1.0, 1e-200), (1e-170, 1e130), (1e307, 1e307)]
+
+
+@pytest.mark.parametrize("words", [(), ("--loss", "huber"), ("--profile",), ("--bounds", "a=:0"), ("--by", "g")])
+def test_numbers_whose_squares_are_out_of_range(words, run):
+    def parts(model, of_x, of_y, of_b):
+        x = [each * of_x for each in (0.5, 1, 2, 3, 4, 5)]
+        y = [each * of_y for each in (1.2, 1.9, 4.3, 5.8, 8.1, 9.7)]
+        groups = ["g=[1,1,1,1,1,1]"] if "--by" in words else []
+        done = run("fit", model, f"x={x}", f"y={y}", *groups, "--json", *words)
+        assert done.status == 0
+        a, b = (done.json["estimates"][name] for name in "ab")
+        numbers = [a["value"] / of_y, float(a["error"]) / of_y, done.json["s"] / of_y, done.json["r2"], b["t"]]
+        return numbers + [b[name] / of_b for name in ("value", "error", "low", "high")]
+
+    expected = parts("y ~ a + b*x", 1.0, 1.0, 1.0)
+    for of_x, of_y in SIZES:
+        found = parts("y ~ a + b*x", of_x, of_y, of_y / of_x)
+        assert found == pytest.approx(expected, rel=1e-6, nan_ok=True)
+    if "--bounds" not in words:
+        decay = parts("y ~ a - 20*exp(-x/b)", 1.0, 1.0, 1.0)
+        assert parts("y ~ a - 20*exp(-x/b)", 1e200, 1.0, 1e200) == pytest.approx(decay, rel=1e-6)
+
+
+def test_files_of_numbers_out_of_range_are_refused(run, tmp_path):
+    done = run("fit", "y ~ a*x", "x=[1,2,3]", "y=[1e200,2e200,3e200]", "--residuals", str(tmp_path / "r.csv"))
+    assert (done.status, "give the data in other units" in done.err) == (2, True)

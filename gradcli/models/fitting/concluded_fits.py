@@ -108,11 +108,11 @@ def _told(fitting: Fitting, problem: Problem, solved: Solved, group: str | None)
         every = np.array([fixed.get(name, np.nan) for name in question.names])
         intervals = every[None].copy(), every[None].copy()
         for interval, end in zip(intervals, ends):
-            interval[0, varied] = end
+            interval[0, varied] = end if question.units is None else end * question.units.parameters
     one = solved.statistics
     groups = None if group is None else [group]
     endings = Endings.of_one(solved.ending)
-    fits = fitted(question.names, fixed, endings, one, intervals=intervals, groups=groups)
+    fits = fitted(question.names, fixed, endings, one, intervals=intervals, groups=groups, units=question.units)
     return Concluded(fits[0], Solutions(endings, solved.rows, one))
 
 
@@ -252,7 +252,7 @@ def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSea
         taken = fits.iterations, fits.evaluations, starts, question.warnings
         endings = Endings(fits.points, free, True, message_of(None), *taken)
         of_these = [names[place] for place in own]
-        told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=of_these)
+        told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=of_these, units=question.units)
         all_of_them = map(Concluded, told, repeat(Solutions(endings, fits.rows, fits.statistics)), range(len(own)))
         found.update(compress(zip(of_these, all_of_them), fits.converged.tolist()))
     if fitting.profile:

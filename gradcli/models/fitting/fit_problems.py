@@ -14,6 +14,7 @@ from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.model_texts import ModelText
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.responses import check_response, doubts, response_of, trials_of
+from gradcli.models.fitting.units import Units, in_units, units_of
 from gradcli.models.packing import Bounds, Packing
 from gradcli.rows.titles import check_dots, hint_of_column, nearest_column
 
@@ -40,13 +41,15 @@ class ModelNames(NamedTuple):
 
 class PosedFit(NamedTuple):
     """A problem, the `names` of all parameters, those that are fixed among them, where the search for the others begins
-    `[p]`: nan where nothing is said, what the response is called, and `warnings` of what it is."""
+    `[p]`: nan where nothing is said, what the response is called, and `warnings` of what it is; all in `units`, where
+    there are some."""
 
     problem: Problem
     names: Sequence[str]
     start: Any
     response_name: str
     warnings: Sequence[str] = ()
+    units: Units | None = None
 
     @property
     def least_rows(self) -> int:
@@ -164,9 +167,11 @@ def posed(
     sigma: Any,
     trials: Any,
     limits: tuple[int, int],
+    has_distances: bool = False,
 ) -> PosedFit:
     """The problem for some data, with standard deviations `sigma`, `[n]` or one, and for a binomial family with so many
-    `trials` in each row, `[n]`, or one number, or None where the response says it.
+    `trials` in each row, `[n]`, or one number, or None where the response says it. `has_distances` says that predictors have
+    errors, beside which those of the response have their size.
 
     Raises BindingError for too few data, for standard deviations, trials and responses that are none, and for a start
     outside its bounds.
@@ -228,7 +233,10 @@ def posed(
     )
     _check_shape(problem, start)
     warnings = doubts(known.family, response, trials, text.response_name, said)
-    return PosedFit(problem, names.parameters, start, text.response_name, warnings)
+    units = units_of(problem, start, known.absolute or has_distances)
+    if units is not None:
+        problem, start = in_units(problem, units), start / units.parameters
+    return PosedFit(problem, names.parameters, start, text.response_name, warnings, units)
 
 
 def _check_shape(problem: Problem, start: Any) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
+from gradcli.models.fitting.units import Units
 from gradcli.models.results import MAY_BE_NULL
 
 # Up to here a linear interval is good: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 7.
@@ -152,13 +153,15 @@ def fitted(
     *,
     intervals: tuple[Any, Any] | None = None,
     groups: Sequence[Any] | None = None,
+    units: Units | None = None,
 ) -> list[Fit]:
     """The g fits that ended so, all with the same parameters free, to which these statistics belong.
 
     `names` are those of all P parameters, with the numbers of those that were `fixed`; the others were varied.
-    `intervals` are the ends of the intervals, `[g, P]` each, where they are known better than from the standard errors.
+    `intervals` are the ends of the intervals, `[g, P]` each, where they are known better than from the standard errors. The
+    endings and the statistics are in `units`, where there are some.
     """
-    told = _Told(names, fixed, endings, found, intervals)
+    told = _Told(names, fixed, endings, found, intervals, units)
     return [
         Fit.of(told, i, group) for i, group in enumerate([None] * len(endings.points) if groups is None else groups)
     ]
@@ -174,12 +177,17 @@ class _Told:
         endings: Endings,
         found: Statistics,
         intervals: tuple[Any, Any] | None,
+        units: Units | None,
     ) -> None:
         self._names, self.endings, self._found, self._intervals = names, endings, found, intervals
         varied = np.array([name not in fixed for name in names], "bool")
         self._is_fixed = [name in fixed for name in names]
         self.points = np.tile([fixed.get(name, np.nan) for name in names], (len(endings.points), 1))
-        self.points[:, varied] = endings.points
+        self._units = units
+        self._scales = np.ones(len(names))
+        if units is not None:
+            self._scales[varied] = units.parameters
+        self.points[:, varied] = endings.points * self._scales[varied]
         free = varied.copy()
         free[varied] = endings.free
         self._free = np.flatnonzero(free)
@@ -188,8 +196,13 @@ class _Told:
         covariance[:, self._free[:, None], self._free] = (found.covariance + found.covariance.mT) / 2
         covariance[:, self._held] = np.nan
         covariance[:, :, self._held] = np.nan
-        self.covariance = covariance
-        self.errors = np.sqrt(np.einsum("gii->gi", covariance))
+        self._covariance = covariance
+        self.errors = np.sqrt(np.einsum("gii->gi", covariance)) * self._scales
+
+    @cached_property
+    def covariance(self) -> Any:
+        with np.errstate(all="ignore"):
+            return self._covariance * self._scales[:, None] * self._scales
 
     @cached_property
     def estimates(self) -> list[dict[str, ParameterEstimate]]:
@@ -218,7 +231,9 @@ class _Told:
     def undetermined(self, i: int) -> list[str]:
         free = self._free
         return [
-            combination_text(direction, self.points[i, free], [self._names[place] for place in free.tolist()])
+            combination_text(
+                direction / self._scales[free], self.points[i, free], [self._names[place] for place in free.tolist()]
+            )
             for direction in self._found.information.null[i]
             # Of numbers that overflow there is none.
             if direction.any()
@@ -253,7 +268,10 @@ class _Told:
 
     @cached_property
     def statistics(self) -> dict[str, list[Any]]:
-        return {name: getattr(self._found, name).tolist() for name in ("n", "dof", *_NUMBERS)}
+        numbers = {name: getattr(self._found, name) for name in ("n", "dof", *_NUMBERS)}
+        if self._units is not None:
+            numbers |= _without_units(numbers, self._units)
+        return {name: column.tolist() for name, column in numbers.items()}
 
     @cached_property
     def conditions(self) -> list[float]:
@@ -262,7 +280,7 @@ class _Told:
 
     @cached_property
     def correlations(self) -> Any:
-        return correlation(self.covariance)
+        return correlation(self._covariance)
 
     def _at_bounds(self, i: int) -> list[str]:
         what = (
@@ -352,6 +370,16 @@ def numbers_of(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
 
 # What a fit has of its statistics as it is.
 _NUMBERS = ("rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic", "deviance", "loss_scale")
+
+
+def _without_units(numbers: Mapping[str, Any], units: Units) -> dict[str, Any]:
+    """The statistics of responses in units as those of the responses; infinite where they are out of range."""
+    shift = numbers["n"] * math.log(units.response)
+    with np.errstate(all="ignore"):
+        found = {name: numbers[name] * units.ratio for name in ("s", "loss_scale")}
+        found |= {name: numbers[name] * units.ratio**2 for name in ("rss", "reduced_chi2", "deviance")}
+    found["loglik"] = numbers["loglik"] - shift
+    return found | {name: numbers[name] + 2 * shift for name in ("aic", "bic")}
 
 
 def _hidden(rounding: float) -> list[str]:

@@ -53,9 +53,7 @@ def magnitudes(problem: Problem, point: Sequence[float]) -> Magnitudes:
     logarithms = _solved(
         program, problem, {n: _logarithm(c) for n, c in problem.columns.items()}, [*_rules(program, problem)]
     )
-    return Magnitudes(
-        np.clip(logarithms, -30, 30), dict(_places(program, problem)), dict(_frequencies(program, problem))
-    )
+    return Magnitudes(logarithms, dict(_places(program, problem)), dict(_frequencies(program, problem)))
 
 
 def _solved(program: Program, problem: Problem, columns: Mapping[str, float], rules: Sequence[_Rule]) -> Any:

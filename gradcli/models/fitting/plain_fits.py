@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.errors import UsageError
 from gradcli.models.fitting.concluded_fits import Fitting
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import PosedFit
@@ -20,8 +21,10 @@ from gradcli.models.fitting.problems import Problem
 
 
 def question_data(request: FitRequest, fitting: Fitting, plan: GroupSearch | None) -> dict[str, Any]:
-    """All of a question but the rows."""
+    """All of a question but the rows. Raises UsageError for numbers that are too large or small to be sent as they are."""
     question, problem = fitting.question, fitting.question.problem
+    if question.units is not None:
+        raise UsageError("numbers as large or small as these are for one machine", hint="give the data in other units")
     return {
         "model": request.model,
         "response": request.response,

@@ -54,7 +54,9 @@ def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False)
     data = everything.complete()
     sigma = 1.0 if request.sigma is None else _numbers(request.sigma, data)
     trials = None if request.trials is None else _numbers(request.trials, data)
-    question = posed(text, names, data, request.parameters, request.known, sigma, trials, request.limits)
+    question = posed(
+        text, names, data, request.parameters, request.known, sigma, trials, request.limits, bool(request.x_sigma)
+    )
     deviations = {name: _numbers(said, data) for name, said in request.x_sigma.items()}
     check_predictors(question.problem, deviations)
     every: dict[str | None, Any] = {None: np.arange(len(data.rows))}
@@ -73,6 +75,10 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
         raise UsageError("a picture shows one fit, not those of groups", hint="leave out one of them")
     ready = prepared(request, search, files.predict is not None)
     fitting, data = ready.fitting, ready.data
+    if fitting.question.units is not None and any(files[:3]):
+        raise UsageError(
+            "no files are written for numbers as large or small as these", hint="give the data in other units"
+        )
     found = [concluded(fitting)] if request.by is None else of_groups(fitting, ready.groups, plan_of(fitting))
     write(files, found, [*ready.groups.values()], fitting.question, request, ready.everything, data)
     fits = [each.fit for each in found]

@@ -16,6 +16,8 @@ _ROWS, _ROWS_OF_SINES = 200, 1000
 _WORK = 2**24
 # What a search from one of them takes for each parameter, and further for each of those rows, in array elements.
 _SEARCH, _OF_ROW = 700, 20
+# The largest decimal logarithm of a size.
+_LARGEST = 30
 # Decades to each side of the size that is likely.
 _DECADES = 1.5
 # The shares of points with a sign other than +, and of places that are among the data.
@@ -87,7 +89,8 @@ def hypercube(problem: Problem, start: Any, count: int, seed: int) -> Any:
     signs = np.stack([rng.permutation(count) for _ in range(p)], 1) < _NEGATIVE * count
     among = np.stack([rng.permutation(count) for _ in range(p)], 1) < _AMONG * count
     likely = magnitudes(problem, np.where(np.isnan(start), 1.0, start))
-    points = 10 ** (likely.logarithms + _DECADES * (2 * shares - 1)) * np.where(signs, -1, 1)
+    logarithms = np.clip(likely.logarithms, -_LARGEST, _LARGEST)
+    points = 10 ** (logarithms + _DECADES * (2 * shares - 1)) * np.where(signs, -1, 1)
     for i, (low, high) in likely.places.items():
         points[:, i] = np.where(among[:, i], low + shares[:, i] * (high - low), points[:, i])
     if likely.frequencies:
