@@ -232,6 +232,66 @@ def test_a_share_of_no_known_trials_is_an_error(run: Run, words: tuple[str, ...]
     assert message in done.err
 
 
+EXPOSED = ("t=[12,30,45,20,60,33,51,18]", "x=[0,1,2,3,4,5,6,7]", "k=[1,4,9,5,20,13,27,12]")
+
+
+def test_an_offset_of_counts_is_that_of_a_generalised_linear_model(run: Run) -> None:
+    words = (*EXPOSED, "--family", "poisson", "--json")
+    fit = run("fit", "k ~ exp(a + b*x)", *words, "--offset", "log(t)").json
+    # statsmodels: GLM(k, add_constant(x), family=Poisson(), offset=log(t)).
+    estimates = fit["estimates"]
+    assert [estimates[name]["value"] for name in "ab"] == pytest.approx([-2.17945205, 0.25730075], rel=1e-7)
+    assert [estimates[name]["error"] for name in "ab"] == pytest.approx([0.29645355, 0.0589588], rel=1e-6)
+    assert (fit["deviance"], fit["aic"]) == (pytest.approx(0.24941024, rel=1e-6), pytest.approx(35.7835222, rel=1e-7))
+
+
+@pytest.mark.parametrize(
+    ("model", "written", "offset", "family"),
+    [
+        ("k ~ exp(a + b*x)", "k ~ exp(a + b*x + log(t))", "log(t)", "poisson"),
+        ("k ~ a + b*x", "k ~ a + b*x + t", "t", "gaussian"),
+        ("k ~ a + b*x", "k ~ a + b*x + 2.5", "2.5", "gaussian"),
+        ("c = a + b*x\nk ~ c", "k ~ a + b*x + t", "t", "gaussian"),
+        ("k/t ~ 1/(1 + exp(-a - b*x))", "k/t ~ 1/(1 + exp(-a - b*x - x**2/50))", "x**2/50", "binomial"),
+    ],
+)
+def test_an_offset_is_a_term_on_the_scale_of_the_link(
+    run: Run, model: str, written: str, offset: str, family: str
+) -> None:
+    words = (*EXPOSED, "a=0.1", "b=0.1", "--family", family, "--json")
+    words = words if "t" in written.split() or "t" in written else words[1:]
+    expected = run("fit", written, *words).json["estimates"]
+    found = run("fit", model, *words, "--offset", offset).json["estimates"]
+    for name in "ab":
+        assert [found[name][key] for key in ("value", "error")] == pytest.approx(
+            [expected[name][key] for key in ("value", "error")], rel=1e-7
+        )
+
+
+def test_an_offset_of_python_may_be_an_array(run: Run) -> None:
+    data = {"x": [0, 1, 2, 3], "y": [1, 2.5, 3, 5]}
+    fits = [gradcli.fit("y ~ a*x", data, offset=offset) for offset in (1, [1, 1, 1, 1])]
+    fits.append(gradcli.fit("y ~ a*x + 1", data))
+    groups = {name: [*column, *column] for name, column in data.items()} | {"g": [0] * 4 + [1] * 4}
+    fits += gradcli.fit("y ~ a*x", groups, offset=1, by="g")
+    assert [fit.estimates["a"].value for fit in fits] == pytest.approx([fits[0].estimates["a"].value] * 5)
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"),
+    [
+        ("log(u)", "'u' in the offset is no column of the data"),
+        ("s = 1; s", "an offset is one expression"),
+        ("log(", "'(' is never closed"),
+        ("log(x)", "'log' gives -inf for operand 0.0"),
+    ],
+)
+def test_an_offset_that_is_none_is_an_error(run: Run, offset: str, message: str) -> None:
+    done = run("fit", "k ~ a + b*x", *EXPOSED[1:], "--offset", offset)
+    assert done.status in (1, 2)
+    assert message in done.err
+
+
 def test_shares_that_may_be_counts_are_told(run: Run) -> None:
     words = ("x=[0,1,2,3,4]", "--family", "binomial", "a=0", "b=0")
     model = "1/(1 + exp(-(a + b*x)))"

@@ -107,6 +107,15 @@ class FitOptions(opt.ProgramRun):
             help="Of how many trials a binomial response is the share of events; not needed for events/trials ~ …",
         ),
     ] = None
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            "--offset",
+            metavar="EXPR",
+            help="A known term of the scale of the link: it is added to the value of a model for measurements, to its logarithm "
+            "for counts, as log(t) for exposures t, and to the log-odds for events.",
+        ),
+    ] = None
     x_sigma: Annotated[
         list[str] | None,
         typer.Option(
@@ -189,6 +198,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         options.profile,
         (options.max_steps, options.max_elements),
         None if options.trials is None else _sigma(options.trials, table, "--trials"),
+        options.offset,
     )
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save)
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}

@@ -237,7 +237,12 @@ def _nowhere(problem: Problem, points: Any) -> GradcliError:
     """The error that the model has no finite value at points `[g, p]`, with the row and the operation where it has none."""
     what = f"the model has no finite value at any of {len(points)} starts that were tried"
     error = problem.failure(points[0], f"{what}; ")
-    return error or EvaluationError(what, hint="give start values, as in b1=1")
+    if error is not None:
+        return error
+    return EvaluationError(
+        f"the responses are not possible at any of {len(points)} starts that were tried, or their costs overflow",
+        hint="give start values, as in b1=1",
+    )
 
 
 def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> list[int]:

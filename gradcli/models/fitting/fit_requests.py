@@ -22,7 +22,8 @@ from gradcli.models.uncertainty.uncertain_values import Uncertain
 class FitRequest(NamedTuple):
     """What is asked: a model for the data of a table, with what is known of its parameters and of the rows.
 
-    `sigma` is a column or a number, and so are `trials` and those of `x_sigma`, by predictor; `by` is the column of groups; with
+    `sigma` is a column or a number, and so are `trials` and those of `x_sigma`, by predictor; `by` is the column of groups; `offset` is an
+    expression of columns. With
     `profile` intervals are those of the likelihood's profile. A row may take so many steps and array elements.
     """
 
@@ -37,6 +38,7 @@ class FitRequest(NamedTuple):
     profile: bool = False
     limits: tuple[int, int] = (MAX_STEPS, MAX_ELEMENTS)
     trials: str | float | None = None
+    offset: str | None = None
 
 
 class Solved(NamedTuple):

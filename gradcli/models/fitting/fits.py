@@ -38,6 +38,7 @@ def fit(
     loss_scale: str | float | None = None,
     family: str = "gaussian",
     trials: str | float | Sequence[float] | None = None,
+    offset: str | float | Sequence[float] | None = None,
     x_sigma: Mapping[str, str | float | Sequence[float]] | None = None,
     by: str | None = None,
     level: float = 0.95,
@@ -64,7 +65,8 @@ def fit(
     an array of a number for each row: standard deviations up to a common factor, or with `absolute_sigma` as they stand. A `loss` is one of `linear soft_l1 huber cauchy`; the residual from
     which on a robust one is no square follows from the median of the residuals, or is `loss_scale`, in units of `sigma`. A
     `family` is one of `gaussian poisson binomial`; of a binomial one the response is 0 or 1, or the share of events among
-    `trials`, which are such as `sigma` is, or the response is written as events/trials. `x_sigma` are such too, the standard deviations of predictors by name, for distances in all directions.
+    `trials`, which are such as `sigma` is, or the response is written as events/trials. An `offset` is a known term of the link's scale, added to a
+    measurement, to the logarithm of a count, or to the log-odds of an event: an expression of columns, a number, or an array. `x_sigma` are such too, the standard deviations of predictors by name, for distances in all directions.
     `level` is that of the confidence intervals, which with `profile` are those of the likelihood's profile. `watch` is
     called with each iteration.
 
@@ -84,6 +86,7 @@ def fit(
     numbers = {n: arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns}
     # No name of a model is written as these are.
     deviations = None if sigma is None else _of_rows(sigma, "sigma=[…]", columns)
+    term = None if offset is None else str(_of_rows(offset, "offset_of_rows", columns))
     of_trials = None if trials is None else _of_rows(trials, "trials=[…]", columns)
     of_predictors = {
         name: _of_rows(said, f"x_sigma={{'{name}': […]}}", columns)
@@ -107,6 +110,7 @@ def fit(
         flag(profile, "profile"),
         (max_steps, max_elements),
         of_trials,
+        term,
     )
     files = FitFiles(
         arguments.path(residuals, "'residuals'"), arguments.path(predict, "'predict'"), arguments.path(plot, "'plot'")

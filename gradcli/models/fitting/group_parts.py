@@ -46,7 +46,7 @@ class GroupWork:
     def described(self, _earlier: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """What was asked for, and by which numbers: a digest of the rows, whatever they were read from."""
         request, question = self._request, self._question
-        options = {name: getattr(request, name) for name in ("response", "sigma", "x_sigma", "trials", "by")}
+        options = {name: getattr(request, name) for name in ("response", "sigma", "x_sigma", "trials", "offset", "by")}
         asked = {name: question[name] for name in ("known", "profile", "starts", "seed", "limits")}
         return {
             "model": request.model,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Span, UsageError
@@ -68,3 +69,16 @@ def read_model(source: str, response: str | None = None) -> ModelText:
             span=after.span,
         )
     return ModelText(source, model, read(source[start : found.start()].strip()))
+
+
+def rewritten(model: tree.Module, ends: Sequence[str], begins: Sequence[str] = ()) -> tree.Module:
+    """A model with other statements at its end, in which `{value}` is the expression that it ends with, and more at its
+    beginning.
+
+    Raises UsageError for a model that ends with no expression.
+    """
+    *before, last = model.body
+    if not isinstance(last, tree.Evaluate):
+        raise UsageError("the model ends with no expression", hint="write its value behind it: if … else …; value")
+    texts = [model.source[part.span.start : part.span.end] for part in (*before, last.value)]
+    return read("\n".join([*begins, *texts[:-1], *(end.replace("{value}", f"({texts[-1]})") for end in ends)]))

@@ -17,6 +17,7 @@ from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.group_fits import GroupSearch
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.model_texts import read_model
+from gradcli.models.fitting.offsets import with_offset
 from gradcli.models.fitting.problems import Problem
 
 
@@ -28,6 +29,7 @@ def question_data(request: FitRequest, fitting: Fitting, plan: GroupSearch | Non
     return {
         "model": request.model,
         "response": request.response,
+        "offset": request.offset,
         "limits": [*request.limits],
         "is_typed": problem.is_typed,
         "names": [*question.names],
@@ -62,6 +64,8 @@ def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> Fitting:
     """What `question_data` and `row_data` were made of."""
     with limits.within(*question["limits"]):
         text = read_model(question["model"], question["response"])
+        if question["offset"] is not None:
+            text = with_offset(text, question["offset"], question["known"]["family"], rows["columns"])
     mean, u = map(_array_of, question["priors"])
     low, high = map(_array_of, question["bounds"])
     problem = Problem(

@@ -24,7 +24,7 @@ class Problem:
     distributed, `priors` are the means and standard deviations `[p]` of what is known of the parameters before, infinite
     ones where nothing is; `low` and `high` `[p]` their bounds. `places` `[n]` are those of the rows in the table of the
     user, from 0 on, as errors name them. The response `is_typed` where it is a column as it stands, and none that is
-    computed. A model that `is_rewritten` is not what its text says. `sigma` and the deviations of the priors are in units of `loss_scale`, the threshold of a robust loss.
+    computed. `sigma` and the deviations of the priors are in units of `loss_scale`, the threshold of a robust loss.
     """
 
     loss_scale = 1.0
@@ -44,7 +44,6 @@ class Problem:
         limits: tuple[int, int] | None = None,
         places: Any = None,
         is_typed: bool = True,
-        is_rewritten: bool = False,
     ) -> None:
         np = arrays.numpy_namespace()
         p = len(parameters)
@@ -60,16 +59,12 @@ class Problem:
         self.low, self.high = bounds or (np.full(p, -np.inf), np.full(p, np.inf))
         self.places = np.arange(len(response)) if places is None else places
         self.is_typed = is_typed
-        self._is_rewritten = is_rewritten
         self.limits = limits or (MAX_STEPS, MAX_ELEMENTS)
         self._first = self.program(self.parameters, 1)
         self._second = self.program(self.parameters, 2)
 
     def program(self, wrt: Sequence[str], order: int) -> RowProgram:
         """The model with its derivatives by `wrt`, parameters and columns."""
-        if self._is_rewritten:
-            # Programs are kept by their text.
-            return RowProgram(self.model, wrt, order, max_steps=self.limits[0], max_elements=self.limits[1])
         return row_program(self.model, wrt, order, *self.limits)
 
     @property

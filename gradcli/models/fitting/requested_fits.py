@@ -19,6 +19,7 @@ from gradcli.models.fitting.fit_files import FitFiles, write
 from gradcli.models.fitting.fit_problems import names_of, posed
 from gradcli.models.fitting.fit_requests import FitRequest, Performed, check, check_used
 from gradcli.models.fitting.model_texts import read_model
+from gradcli.models.fitting.offsets import with_offset
 
 
 class Prepared(NamedTuple):
@@ -44,6 +45,8 @@ def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False)
     check(request, search)
     with limits.within(*request.limits):
         text = read_model(request.model, request.response)
+        if request.offset is not None:
+            text = with_offset(text, request.offset, request.known.family, request.table.columns)
         said = (request.sigma, request.trials, *request.x_sigma.values())
         columns = [column for column in said if isinstance(column, str)]
         names = names_of(text, request.table, request.parameters, columns)

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.magnitudes import magnitudes
+from gradcli.models.fitting.model_texts import rewritten
 from gradcli.models.fitting.problems import Problem
 
 # Powers of ten that a sum of squares can have: the squares of so large numbers, and of their products, are floats.
@@ -72,23 +73,10 @@ def in_units(problem: Problem, units: Units) -> Problem:
         places=problem.places,
         # The decimals that were typed are not these.
         is_typed=False,
-        is_rewritten=True,
     )
 
 
 def _model_in_units(problem: Problem, units: Units) -> tree.Module:
     """The program of a model, of the parameters in their units, divided by that of the responses."""
-    model = problem.model
-    last = model.body[-1]
-    assert isinstance(last, tree.Evaluate)
-    span = last.span
-    own = [
-        tree.Assign(
-            span,
-            (tree.BoundName(span, name),),
-            tree.Binary(span, "*", span, tree.Name(span, name, ""), tree.Number(span, unit, "")),
-        )
-        for name, unit in zip(problem.parameters, units.parameters.tolist())
-    ]
-    value = tree.Binary(span, "/", span, last.value, tree.Number(span, units.response, ""))
-    return tree.Module(model.span, model.source, (*own, *model.body[:-1], tree.Evaluate(span, value)))
+    own = [f"{name} = {name}*{unit!r}" for name, unit in zip(problem.parameters, units.parameters.tolist())]
+    return rewritten(problem.model, [f"{{value}}/{units.response!r}"], own)
