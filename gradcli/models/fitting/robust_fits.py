@@ -16,6 +16,8 @@ from gradcli.models.fitting.problems import Problem
 # How often a fit is repeated with the scale of its residuals, the relative change at which that is settled, and the one
 # at which a search that goes on after so many rounds is no fit.
 _ROUNDS, _SETTLED, _UNSETTLED = 200, 1e-12, 1e-6
+# From a slope of the scale of the residuals by that of the loss on, it is not extrapolated.
+_STEEP = 0.9
 # Residuals below this part of the responses are rounding errors.
 _ROUNDING = 64 * 2.0**-52
 
@@ -44,12 +46,18 @@ def robust_fit(problem: Problem, start: Any, search: SearchOptions) -> RobustFit
     # Parameters that all enter linearly are found from anywhere.
     is_found = first.starts.tried == 1 and np.isnan(start).any()
     ending = estimated(scaled, first.point if is_found else start, search)
-    change = math.inf
+    change, slope, before = math.inf, math.nan, (math.nan, math.nan)
     for _ in range(_ROUNDS):
-        before, deviation = deviation, _deviation(problem, ending.point)
-        change = abs(deviation / before - 1)
+        own = _deviation(problem, ending.point)
+        change = abs(own / deviation - 1)
         if change <= _SETTLED:
             break
+        if deviation != before[0]:
+            slope = (own - before[1]) / (deviation - before[0])
+        before = deviation, own
+        # To where the differences lead, as they become less by the same part each time (A. C. Aitken, 1926).
+        further = deviation + (own - deviation) / (1 - slope) if abs(slope) < _STEEP else own
+        deviation = max(further, _least(problem))
         scaled = _scaled(problem, deviation)
         again = local(scaled, ending.point)
         ending = again._replace(
