@@ -354,6 +354,25 @@ def test_steps_that_lead_to_no_minimum_are_said_to(run, words, message):
     assert message in done.json["message"]
 
 
+@pytest.mark.parametrize(
+    ("program", "start", "bounds", "least"),
+    [
+        ("cos(x*y) + x*sin(y)", (2.73, -1.22), "x=-3:3,y=-3:3", -3.695518130045147),
+        ("(1 - x)**2 + 100*(y - x**2)**2", (-1.93, 0.34), "x=-2:0.5,y=-1:2", 0.25),
+        ("(1 - x)**2 + 100*(y - x**2)**2", (-0.18, 0.095), "x=-2:0.5,y=-1:2", 0.25),
+        # With a sparse Hessian.
+        ("sum(100*(x[1:] - x[:-1]**2)**2 + (1 - x[:-1])**2)", "linspace(-0.9, 0.3, 300)", "x=-1:0.5", 294.6649064365),
+    ],
+)
+def test_a_step_that_bounds_cut_off_does_not_end_the_search(
+    run: Any, program: str, start: Any, bounds: str, least: float
+) -> None:
+    """Newton's step leads down, and up where bounds cut it off; the minima are those of L-BFGS-B."""
+    words = [f"x={start}"] if isinstance(start, str) else [f"x={start[0]}", f"y={start[1]}"]
+    found = asked(run, program, *words, "--bounds", bounds, "--method", "newton")
+    assert (found["kind"], found["value"]) == ("bound", pytest.approx(least, rel=1e-9))
+
+
 def test_a_bound_that_holds_a_maximum(run):
     found = asked(run, "-(x - 3)**2 + y", "x=0", "y=1", "--max", "--bounds", "x=0:1,y=1:1")
     assert found["message"] == "a maximum that bounds hold"

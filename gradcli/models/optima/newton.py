@@ -1,7 +1,7 @@
 """Newton's method within a trust region, and within bounds, with exact Hessians.
 
 A. R. Conn, N. I. M. Gould and P. L. Toint, "Trust-Region Methods" (SIAM 2000), chapters 6 and 12. Variables that their
-bounds hold stay where they are; the others take the step of the model, cut off at their bounds.
+bounds hold stay where they are; the others take the step of the model within their bounds.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import math
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.models.optima.bounded_steps import bounded_step
 from gradcli.models.optima.endings import STUCK, UNBOUNDED, VANISHES, extremum
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
-from gradcli.models.optima.subproblems import step
 from gradcli.models.results import Iteration, Watcher
 
 # The objective that cannot be improved by a greater share is at its minimum, as far as floats can tell, and so is one
@@ -81,9 +81,13 @@ def _newton(
             radius = max(1.0, float(np.linalg.norm(x[free] * units)))
         moved = False
         while not moved:
-            found = step(slope, reduced, radius)
+            down, up = (low - x)[free] * units, (high - x)[free] * units
+            found = bounded_step(slope, reduced, radius, down, up)
             trial = x.copy()
             trial[free] = np.clip(x[free] + found.direction / units, low[free], high[free])
+            # What meets its bound is on it, whatever the units round to.
+            for bound, ends in ((low, found.direction <= down), (high, found.direction >= up)):
+                trial[free] = np.where(ends, bound[free], trial[free])
             change = trial - x
             expected = -float(gradient @ change + change @ (hessian @ change) / 2)
             norm = float(np.linalg.norm(change[free] * units))
