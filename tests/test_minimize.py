@@ -120,6 +120,58 @@ def test_many_starts(run: Any) -> None:
     assert found["point"]["x"] == pytest.approx(-1.01228, abs=1e-4)
 
 
+_EGGHOLDER = "-(y + 47)*sin(sqrt(abs(x/2 + y + 47))) - x*sin(sqrt(abs(x - y - 47)))"
+_SCHWEFEL = "2094.9144363621695 - sum(x*sin(sqrt(abs(x))))"
+_RASTRIGIN = "50 + sum(x**2 - 10*cos(2*pi*x))"
+_ACKLEY = "20 + e - 20*exp(-0.2*sqrt(mean(x**2))) - exp(mean(cos(2*pi*x)))"
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "least"),
+    [
+        (_EGGHOLDER, ["x=0", "y=0", "--bounds", "x=-512:512,y=-512:512"], -959.6406627208506),
+        # The given start, and the minimum, have no gradient.
+        (_SCHWEFEL, ["x=zeros(5)", "--bounds", "x=-500:500", "--starts", "20"], 0.0),
+        (_RASTRIGIN, ["x=zeros(5)+4", "--bounds", "x=-5.12:5.12", "--seed", "3", "--starts", "20"], 0.0),
+        (_ACKLEY, ["x=zeros(5)+9", "--bounds", "x=-32:32", "--starts", "20"], 0.0),
+    ],
+)
+def test_the_lowest_of_many_minima(run: Any, program: str, words: list[str], least: float) -> None:
+    found = asked(run, program, *words, "--global")
+    assert found["value"] == pytest.approx(least, rel=1e-10, abs=1e-7)
+    assert found["message"].endswith(" of them once: there are more, and there may be a lower one")
+
+
+def test_how_sure_a_global_minimum_is(run: Any) -> None:
+    found = asked(run, "(x**2 - 1)**2 + x/10", "x=2", "--bounds", "x=-3:3", "--starts", "9", "--max")
+    assert found["message"] == (
+        "a maximum that bounds hold: the highest of 3 that 11 searches found, which does not prove that there is no higher one"
+    )
+
+
+def test_a_global_minimum_under_constraints(run: Any) -> None:
+    """On the circle x = √2·cos t it is that of one variable, which a grid of it shows."""
+    t = np.linspace(-np.pi, np.pi, 200_001)
+    x, y = math.sqrt(2) * np.cos(t), math.sqrt(2) * np.sin(t)
+    words = ["sin(3*x) + cos(5*y)*x", "x=1", "y=1", "--bounds", "x=-5:5,y=-5:5", "--subject-to", "x**2 + y**2 <= 2"]
+    found = asked(run, *words, "--starts", "10")
+    assert found["value"] <= (np.sin(3 * x) + np.cos(5 * y) * x).min() + 1e-8
+
+
+def test_a_global_search_without_any_number(run: Any) -> None:
+    done = run("minimize", "log(-1 - x**2)", "x=1", "--global")
+    assert (done.status, done.err.splitlines()[0]) == (
+        1,
+        "error: there is no number, or no gradient, at the start: 'log' gives nan for operand -2.0",
+    )
+
+
+def test_a_minimum_that_rounds_to_0_has_all_its_digits(run: Any) -> None:
+    """Values around it round to 0, and do not tell where the gradient vanishes."""
+    found = asked(run, "20 + sum(x**2 - 10*cos(2*pi*x))", "x=[1e-9,-3e-9]", "--method", "newton")
+    assert abs(np.array(found["point"]["x"])).max() < 1e-15
+
+
 def test_a_saddle_is_left_and_said(run: Any) -> None:
     assert asked(run, "x**2 - y**2 + y**4", "x=1", "y=0")["value"] == pytest.approx(-0.25)
     done = run("minimize", "x**2 - y**2 + y**4", "x=1", "y=0", "--method", "bfgs", "--json")

@@ -71,6 +71,10 @@ class MinimizeOptions(opt.ProgramRun):
     global_: Annotated[
         bool, typer.Option("--global", help="Try many starts, and say how many different minima there are.")
     ] = False
+    starts: Annotated[
+        int | None,
+        typer.Option("--starts", metavar="N", min=1, help="How many starts --global tries, which it implies."),
+    ] = None
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="What random choices hang on.")] = 0
     sensitivity: Annotated[
         list[str] | None,
@@ -132,6 +136,7 @@ def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
             bounds=options.bounds,
             subject_to=options.subject_to or (),
             global_=options.global_,
+            starts=options.starts,
             seed=options.seed,
             sensitivity=inputs.names_of(options.sensitivity),
             steps=options.steps,

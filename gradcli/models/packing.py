@@ -56,6 +56,14 @@ class Packing(NamedTuple):
             for name, place in self.places().items()
         }
 
+    def rows_named(self, vectors: Any) -> dict[str, Any]:
+        """The values by name for vectors `[k, n]`, each with a row `[k, …]` for each of them."""
+        xp = arrays.numpy_namespace()
+        return {
+            name: xp.ascontiguousarray(vectors[:, place]).reshape(len(vectors), *self.shapes[name])
+            for name, place in self.places().items()
+        }
+
     def labels(self) -> list[str]:
         """What each number of the vector is called: `b1`, or `w[0, 2]` in an array."""
         xp = arrays.numpy_namespace()

@@ -1,7 +1,4 @@
-"""Whether equations have other values around a point than their rounding errors, without which 0 shows no root.
-
-Rounding errors are those of a second run, in which the result of every operation is off by a few units in its last place.
-"""
+"""Whether equations have other values around a point than their rounding errors, without which 0 shows no root."""
 
 from __future__ import annotations
 
@@ -10,13 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import GradcliError, LimitError
-from gradcli.kinds.rounding import Roundings
-from gradcli.kinds.taylor import Jet, shadow_of
 from gradcli.models.equations.sign_changes import Crossing
 from gradcli.models.equations.systems import System
 from gradcli.models.equations.zeros import middle
-from gradcli.primitives.arithmetic import multiply
+from gradcli.models.second_runs import run_twice
 
 # How far around a point it is looked, as shares of the unknowns.
 _SHARES = (0.1, 1e-3, 1e-6, 0.5)
@@ -28,20 +22,10 @@ def rounding_errors(system: System, point: Any) -> tuple[Any, Any]:
     """The residuals [n] at a point, and how far they are from those with other roundings, as far as that is known; nan
     where they have no value."""
     xp = arrays.numpy_namespace()
-    roundings = Roundings()
-    # The product is off, as the unknowns themselves are.
-    given = {
-        name: multiply(Jet([value], 0).watched(roundings), 1.0) for name, value in system.packing.named(point).items()
-    }
-    try:
-        found = system.function(given)
-    except LimitError:
-        raise
-    except GradcliError:
-        found = None
-    if not isinstance(found, Jet):
+    found = run_twice(system.function, system.packing.named(point))
+    if found is None:
         return system.residual(point), xp.zeros(system.packing.size)
-    residuals, others = (xp.asarray(series.inner, dtype=float) for series in (found, shadow_of(found)))
+    residuals, others = (xp.asarray(each, dtype=float) for each in found)
     return residuals, xp.abs(residuals - others)
 
 

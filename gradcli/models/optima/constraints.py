@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, LimitError, ProgramSyntaxError, Span
+from gradcli.errors import EvaluationError, GradcliError, LimitError, ProgramSyntaxError, Span
 from gradcli.models.optima.objectives import matrix
 from gradcli.models.packing import Packing
 from gradcli.run import session
@@ -140,6 +140,22 @@ class Constraints:
                 parts.append(np.full(size, np.nan))
         return np.concatenate(parts)
 
+    def residuals_at(self, points: Any) -> Any:
+        """The residuals `[k, m]` at points `[k, n]`, nan where they have no value."""
+        np = arrays.numpy_namespace()
+        named = self.packing.rows_named(points)
+        parts = []
+        for each in self._all:
+            names = [name for name in each.program.inputs if name in named]
+            try:
+                found, _ = each.program.value_and_grad(self._given(named, each), (), rows=names)
+            except LimitError:
+                raise
+            except GradcliError:
+                return np.stack([self.residuals(x) for x in points])
+            parts.append(np.reshape(np.asarray(found, dtype=float), (len(points), -1)))
+        return np.concatenate(parts, axis=1)
+
     def jacobian(self, x: Any, packing: Packing | None = None) -> Any:
         """The derivatives `[m, n]` of the residuals by what is varied, or by the constants of another packing; nan where
         there are none."""
@@ -208,5 +224,8 @@ class Constraints:
         )
 
     def _values(self, x: Any, each: _Constraint) -> dict[str, Any]:
-        known = {**self.constants, **self.packing.named(x)}
+        return self._given(self.packing.named(x), each)
+
+    def _given(self, named: Mapping[str, Any], each: _Constraint) -> dict[str, Any]:
+        known = {**self.constants, **named}
         return {name: known[name] for name in each.program.inputs if name in known}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.optimality import infeasible
-from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.optima.populations import MOST_VARIABLES, Population
+from gradcli.models.optima.posing import PosedObjective, check_start
 from gradcli.models.optima.verdicts import judged
 from gradcli.models.results import Watcher
 
@@ -21,26 +23,58 @@ _SHORT = 200
 _APART = 1e-5
 # Without bounds starts are drawn so far around the one that was given, in its sizes.
 _AROUND = 10.0
+# How far beside a point without a gradient it is searched from, as a share of the range.
+_ASIDE = 1e-4
+# Where more than this share of searches end at minima to which no other led, there are many that none has found (I. J.
+# Good, "The population frequencies of species", Biometrika 40 (1953) 237).
+_UNSEEN = 0.1
 
 
-def search_globally(posed: PosedObjective, method: str, most: int, seed: int, watch: Watcher) -> tuple[SearchEnd, int]:
-    """The lowest minimum that the starts lead to, and the number of different ones. The starts are a Latin hypercube
-    between the bounds, where there are such, and around the given start, which is the first of them."""
+class GlobalEnd(NamedTuple):
+    """The lowest point that was found, the number of different `minima`, of `searches` and of those of them that alone led to
+    one of these."""
+
+    lowest: SearchEnd
+    minima: int
+    searches: int
+    alone: int
+
+    def told(self, is_maximum: bool) -> str:
+        """How sure it is that nothing is lower, in words."""
+        lowest, lower = ("highest", "higher") if is_maximum else ("lowest", "lower")
+        which = "the only one" if self.minima == 1 else f"the {lowest} of {self.minima:,}"
+        found = f"{which} that {self.searches:,} searches found"
+        if self.alone > max(1.0, _UNSEEN * self.searches):
+            return f"{found}, {self.alone:,} of them once: there are more, and there may be a {lower} one"
+        return f"{found}, which does not prove that there is no {lower} one"
+
+
+def search_globally(
+    posed: PosedObjective, method: str, most: int, starts: int | None, seed: int, watch: Watcher
+) -> GlobalEnd:
+    """The lowest minimum that searches lead to, from so many `starts` and from where differential evolution comes to. The first
+    start is the given one; others are a Latin hypercube between the bounds, where there are such, and around the given
+    start, and points that are lower than those around them."""
     np = arrays.numpy_namespace()
     found: list[SearchEnd] = []
     failed: list[SearchEnd] = []
     spent = 0
-    for number, start in enumerate(_starts(posed, seed)):
+    for number, start in enumerate(_starts(posed, starts, seed, watch)):
         if not math.isfinite(posed.objective.value_and_gradient(start)[0]):
             continue
         ended = search(posed, start, method, most if not number else min(most, _SHORT), watch)
         spent += ended.iterations
         (found if judged(posed, ended).converged else failed).append(ended)
-    different: list[SearchEnd] = []
+    if not found and not failed:
+        check_start(posed.objective, posed.start)
+    different: list[list[SearchEnd]] = []
     for each in sorted(found, key=lambda each: each.value):
-        if not any(_is_same(each, other, np) for other in different):
-            different.append(each)
-    lowest = different[0] if different else failed[0]
+        known = next((ends for ends in different if _is_same(each, ends[0], np)), None)
+        if known is None:
+            different.append([each])
+        else:
+            known.append(each)
+    lowest = different[0][0] if different else failed[0]
     # What came deeper than all minima is no end of a search, and says that there is no lowest one where it has none.
     deeper = [end for end in failed if _is_below(posed, end, lowest)]
     if deeper:
@@ -49,8 +83,9 @@ def search_globally(posed: PosedObjective, method: str, most: int, seed: int, wa
         spent += ended.iterations
         lowest = ended if _is_below(posed, ended, lowest) else deepest
         if judged(posed, lowest).converged:
-            different.append(lowest)
-    return lowest._replace(iterations=spent), len(different)
+            different.append([lowest])
+    alone = sum(len(ends) == 1 for ends in different)
+    return GlobalEnd(lowest._replace(iterations=spent), len(different), len(found) + len(failed), alone)
 
 
 def _is_below(posed: PosedObjective, end: SearchEnd, lowest: SearchEnd) -> bool:
@@ -64,15 +99,28 @@ def _is_same(one: SearchEnd, other: SearchEnd, np: Any) -> bool:
     return bool(near.all()) and abs(one.value - other.value) <= _APART * (1.0 + abs(one.value))
 
 
-def _starts(posed: PosedObjective, seed: int) -> Any:
-    """Vectors `[k, n]`: each variable has one number in each of k - 1 equal parts of its range."""
+def _starts(posed: PosedObjective, count: int | None, seed: int, watch: Watcher) -> Iterator[Any]:
+    """Vectors `[n]` to search from."""
     np = arrays.numpy_namespace()
     size = len(posed.start)
-    count = min(_MOST, _STARTS + _FOR_EACH * size)
+    count = min(_MOST, _STARTS + _FOR_EACH * size) if count is None else count
     reach = _AROUND * np.maximum(1.0, abs(posed.start))
     low = np.where(np.isfinite(posed.low), posed.low, np.minimum(posed.start, posed.high) - reach)
     high = np.where(np.isfinite(posed.high), posed.high, np.maximum(posed.start, low) + reach)
     generator = np.random.default_rng(seed)
-    parts = np.stack([generator.permutation(count - 1) for _ in range(size)], axis=1)
-    shares = (parts + generator.random((count - 1, size))) / (count - 1)
-    return np.concatenate([posed.start[None], low + shares * (high - low)])
+    yield posed.start
+    left = count - 1
+    population = Population(posed, low, high) if size <= MOST_VARIABLES else None
+    if population is not None:
+        low_points = population.low_points(left // 2, generator)
+        yield from low_points
+        left -= len(low_points)
+    # Each variable has one number in each of as many equal parts of its range.
+    parts = np.stack([generator.permutation(left) for _ in range(size)], axis=1)
+    yield from low + (parts + generator.random((left, size))) / max(left, 1) * (high - low)
+    if population is not None:
+        for point in population.evolved(seed, watch):
+            # Beside it where it is a kink, at which there is no gradient.
+            is_smooth = np.isfinite(posed.objective.value_and_gradient(point)[1]).all()
+            aside = 0.0 if is_smooth else _ASIDE * (generator.random(size) - 0.5) * (high - low)
+            yield np.clip(point + aside, low, high)

@@ -12,7 +12,7 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import arguments
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.optima import histories, optimality, searches
-from gradcli.models.optima.global_search import search_globally
+from gradcli.models.optima.global_search import GlobalEnd, search_globally
 from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.posing import MinimizeRequest, PosedObjective, posed
@@ -70,6 +70,7 @@ def minimize(
     bounds: Mapping[str, Bounds] | Sequence[str] | str | None = None,
     subject_to: Sequence[str] | str = (),
     global_: bool = False,
+    starts: int | None = None,
     seed: int = 0,
     sensitivity: Sequence[str] | str = (),
     steps: int | None = None,
@@ -90,7 +91,7 @@ def minimize(
     The start and the constants are given by name, in `values` or as further arguments; what is varied are `wrt`, or all
     names but those in `const` and `sensitivity` and the columns of `data`, which is a table as `gradcli.fit` takes it.
     `bounds` are texts such as "x=0:1,y=0:" or pairs by name, `subject_to` texts such as "x**2 + y <= 1", also with `>=`
-    and `=`. With `global_` many starts are tried, drawn by `seed`. `watch` is called with each iteration; `trace` and
+    and `=`. With `global_` many `starts` are tried, drawn by `seed`; a number of these implies it. `watch` is called with each iteration; `trace` and
     `plot` are paths of a table of them, and of a picture of the objective.
 
     `steps` is the most iterations; for "adam", "sgd" and "rmsprop" their number, or `epochs` passes over rows of the
@@ -119,7 +120,10 @@ def minimize(
     training = Training(method, steps, lr, momentum, batch, epochs, schedule, seed)
     arguments.one_of(method, METHODS, "method")
     training.check()
-    if flag(global_, "global_") and method in STOCHASTIC:
+    is_global = flag(global_, "global_") or starts is not None
+    if starts is not None:
+        arguments.whole(starts, "'starts'", 1)
+    if is_global and method in STOCHASTIC:
         raise UsageError(f"--global and --method {method} contradict each other", hint="leave out one of them")
     constants = arguments.names(sensitivity, "'sensitivity'")
     asked = MinimizeRequest(
@@ -131,21 +135,23 @@ def minimize(
         bounds,
         arguments.names(subject_to, "'subject_to'"),
         flag(max, "max"),
+        is_global,
     )
     problem = posed(asked, compiled, (max_steps, max_elements))
     for name in constants:
         if name not in asked.values:
             hint = did_you_mean(name, asked.values, f"give it a value, as in {name}=1")
             raise BindingError(f"the sensitivity to '{name}' is asked for, which has no value", hint=hint)
-    minima = None
+    everywhere: GlobalEnd | None = None
     with limits.within(*problem.limits), arrays.quiet():
         if method in STOCHASTIC:
             found = train(problem, training, watched)
-        elif global_:
-            found, minima = search_globally(problem, method, steps or _MOST, seed, watched)
+        elif is_global:
+            everywhere = search_globally(problem, method, steps or _MOST, starts, seed, watched)
+            found = everywhere.lowest
         else:
             found = search(problem, problem.start, method, steps or _MOST, watched)
-        result = _result(problem, found, constants, minima, training)
+        result = _result(problem, found, constants, everywhere, training)
     if trace is not None:
         history.save_table(trace, problem.objective.packing)
     if plot is not None:
@@ -154,7 +160,11 @@ def minimize(
 
 
 def _result(
-    problem: PosedObjective, found: SearchEnd, constants: Sequence[str], minima: int | None, training: Training
+    problem: PosedObjective,
+    found: SearchEnd,
+    constants: Sequence[str],
+    everywhere: GlobalEnd | None,
+    training: Training,
 ) -> Minimum:
     """What is to be said of the point that was found."""
     np = arrays.numpy_namespace()
@@ -164,6 +174,8 @@ def _result(
     there = verdict.active
     trained = of_training(found, verdict) if training.method in STOCHASTIC else None
     converged, message = trained or (verdict.converged, verdict.message)
+    if converged and everywhere is not None:
+        message = f"{message}: {everywhere.told(objective.sign < 0)}"
     by_products = None if len(constraints) or verdict.kind == "kink" else objective
     eigenvalues = optimality.eigenvalues(verdict.hessian, by_products, x)
     if objective.sign < 0:
@@ -178,7 +190,7 @@ def _result(
         verdict.kind,
         _multipliers(problem, there, x),
         moved,
-        minima,
+        None if everywhere is None else everywhere.minima,
         problem.left_out or None,
         found.iterations,
         evaluations,

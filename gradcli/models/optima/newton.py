@@ -18,8 +18,9 @@ from gradcli.models.results import Iteration, Watcher
 # The objective that cannot be improved by a greater share is at its minimum, as far as floats can tell, and so is one
 # that can be improved by no more than this.
 _SHARE, _NOTHING = 1e-15, 1e-30
-# Rounding of differences of the objective, beside it.
-_ROUNDING = 1e-13
+# Rounding of differences of the objective, beside it; and how small these are, beside it or what it was at the start,
+# where it is worth a second run to know their rounding, as that of a sum whose terms cancel.
+_ROUNDING, _LITTLE = 1e-13, 1e-8
 # Below this, or where a variable is beyond it, there is no minimum.
 _DEEP, _FAR = -1e30, 1e30
 
@@ -79,6 +80,7 @@ def _newton(
         reduced, slope = _scaled(hessian, free, units), gradient[free] / units
         if radius < 0:
             radius = max(1.0, float(np.linalg.norm(x[free] * units)))
+        rounding = _ROUNDING * abs(value)
         moved = False
         while not moved:
             down, up = (low - x)[free] * units, (high - x)[free] * units
@@ -103,7 +105,9 @@ def _newton(
             if trial_value < _DEEP * max(1.0, abs(value)) or ((abs(trial) > _FAR).any() and trial_value < value):
                 return SearchEnd(trial, trial_value, trial_gradient, number + 1, False, UNBOUNDED)
             gained = value - trial_value
-            if expected <= _ROUNDING * abs(value) and abs(gained) <= _ROUNDING * abs(value):
+            if not gained > 0 and abs(gained) <= _LITTLE * max(abs(value), objective.first) and expected > rounding:
+                rounding = max(rounding, objective.rounding_error(x))
+            if expected <= rounding and abs(gained) <= rounding:
                 # The objective is flat in its digits; its gradient is not.
                 gained = expected if _norm(trial_gradient, free, units) < _norm(gradient, free, units) else -1.0
             ratio = gained / expected if math.isfinite(gained) else -1.0

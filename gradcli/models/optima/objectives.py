@@ -9,7 +9,9 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
 from gradcli.language import scope
+from gradcli.language.interpreter import evaluate
 from gradcli.models.packing import Packing
+from gradcli.models.second_runs import run_twice
 from gradcli.run.hessian_products import HessianProducts
 from gradcli.run.programs import CompiledProgram
 
@@ -42,8 +44,8 @@ class Objective:
         # Constraints may read others.
         self.names = [name for name in packing.shapes if name in known]
         self.evaluations = 0
-        # The largest component of the first gradient, beside which others are small.
-        self.steepest = math.inf
+        # The largest component of the first gradient, and the first value, beside which others are small.
+        self.steepest, self.first = math.inf, 0.0
         self._products = HessianProducts(program.program, self.names)
         self._is_sparse: bool | None = None if packing.size > _FEW else False
 
@@ -69,7 +71,7 @@ class Objective:
         if value > -math.inf and not (math.isfinite(value) and arrays.numpy_namespace().isfinite(gradient).all()):
             return math.inf, gradient
         if self.steepest == math.inf:
-            self.steepest = float(abs(gradient).max(initial=0.0))
+            self.steepest, self.first = float(abs(gradient).max(initial=0.0)), abs(value)
         return value, self.sign * gradient
 
     def value(self, x: Any) -> float:
@@ -83,6 +85,35 @@ class Objective:
         except EvaluationError:
             return math.inf
         return math.inf if math.isnan(found) else found
+
+    def rounding_error(self, x: Any) -> float:
+        """How far the value is from that of a run with other roundings; 0 where that is not known."""
+        self.evaluations += 1
+        limits.charge_steps(_EVALUATION)
+        named = self.packing.named(x)
+        found = run_twice(
+            lambda given: evaluate(self.program.program, {**self.constants, **given}).value,
+            {name: named[name] for name in self.names},
+        )
+        error = 0.0 if found is None else abs(float(found[0]) - float(found[1]))
+        return error if math.isfinite(error) else 0.0
+
+    def values_at(self, points: Any) -> Any:
+        """The values `[k]` at points `[k, n]`, infinite where there are none."""
+        np = arrays.numpy_namespace()
+        named = self.packing.rows_named(points)
+        try:
+            given = {**{name: named[name] for name in self.names}, **self.constants}
+            found, _ = self.program.value_and_grad(given, (), rows=self.names)
+        except LimitError:
+            raise
+        except GradcliError:
+            # At one of them there is none.
+            return np.asarray([self.value(x) for x in points])
+        self.evaluations += len(points)
+        limits.charge_steps(_EVALUATION)
+        found = self.sign * np.asarray(found, dtype=float)
+        return np.where(np.isnan(found), math.inf, found)
 
     def hessian(self, x: Any) -> Any:
         """The second derivatives: a matrix `[n, n]`, a sparse one of SciPy's where most of them are 0, or None where

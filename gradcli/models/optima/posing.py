@@ -20,7 +20,8 @@ from gradcli.run.programs import CompiledProgram
 
 class MinimizeRequest(NamedTuple):
     """What is to be minimised, as it was asked for: the `values` of names, those of them that are `varied` (all but the
-    `constant` ones where that is None), the `table` of data, bounds and constraints."""
+    `constant` ones where that is None), the `table` of data, bounds and constraints; where it `is_global`, there need be no
+    number at the start."""
 
     text: str
     values: Mapping[str, Any]
@@ -30,6 +31,7 @@ class MinimizeRequest(NamedTuple):
     bounds: Mapping[str, Bounds] | Sequence[str] | str | None
     subject_to: Sequence[str]
     is_maximum: bool
+    is_global: bool
 
 
 class PosedObjective(NamedTuple):
@@ -79,7 +81,7 @@ def posed(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], bud
             f"{float(low[place])} to {float(high[place])}",
             hint="start within them",
         )
-    _check_start(objective, start)
+    check_start(objective, start, may_fail=asked.is_global)
     constraints.begin(start)
     rows = len(data.rows) or max((arrays.shape(v)[0] for v in used.values() if arrays.shape(v)), default=0)
     by_row = [name for name, value in used.items() if arrays.shape(value)[:1] == (rows,)]
@@ -125,9 +127,9 @@ def _check_names(asked: MinimizeRequest, program: CompiledProgram, reads: Sequen
             )
 
 
-def _check_start(objective: Objective, start: Any) -> None:
-    """Raise DifferentiationError where what is minimised is no number, and EvaluationError where it has none, or no
-    gradient, at the start, with the place where that comes from."""
+def check_start(objective: Objective, start: Any, *, may_fail: bool = False) -> None:
+    """Raise DifferentiationError where what is minimised is no number, and, unless that `may_fail`, EvaluationError where
+    it has none, or no gradient, at the start, with the place where that comes from."""
     program, given = objective.program.program, objective.values(start)
     shape = arrays.numpy_namespace().shape(objective.program(**given))
     if shape:
@@ -136,7 +138,7 @@ def _check_start(objective: Objective, start: Any) -> None:
             hint="sum(…) or mean(…) of it is one",
         )
     value, _ = objective.value_and_gradient(start)
-    if math.isfinite(value):
+    if math.isfinite(value) or may_fail:
         return
     bindings = {name: arrays.asarray(v, "float64") for name, v in given.items()}
     result = session.run(session.EvaluationRequest(program, bindings, tuple(objective.names)))

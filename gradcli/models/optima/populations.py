@@ -1,0 +1,112 @@
+"""Where minima may lie, as far as values at many points tell: from sampled points that are lower than those around them, and
+from differential evolution.
+
+A. Törn and S. Viitanen, "Topographical global optimization", in Recent Advances in Global Optimization (Princeton 1992)
+384; R. Storn and K. Price, "Differential evolution", J. Global Optim. 11 (1997) 341.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.errors import LimitError
+from gradcli.models.optima.optimality import RESIDUAL
+from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.results import Iteration, Watcher
+
+# Variables up to which points fill a space so that they tell anything of it.
+MOST_VARIABLES = 50
+# Points that are sampled, and how many of the nearest ones are higher around one that is taken.
+_SAMPLES, _NEAREST = 4_000, 8
+# How candidates are made: the first strategy spreads more widely, the second is quicker in many dimensions.
+_STRATEGIES = ("currenttobest1bin", "best1bin")
+# Points of a population for each variable, generations, and all points that an evolution may look at.
+_FOR_EACH, _GENERATIONS, _MOST_POINTS = 15, 1_000, 150_000
+# What stands for values where constraints do not hold: they are above all others.
+_FORBIDDEN = 1e200
+
+
+class Population:
+    """Values of an objective at many points between `low` and `high`, with the lowest point that was seen."""
+
+    def __init__(self, posed: PosedObjective, low: Any, high: Any) -> None:
+        self._posed, self.low, self.high = posed, low, high
+        self.lowest: Any = None
+        self._least = math.inf
+
+    def values(self, points: Any) -> Any:
+        """The values `[k]` at points `[k, n]`, infinite where there are none; where constraints do not hold, so much higher
+        that they grow with the violation alone."""
+        np = arrays.numpy_namespace()
+        found = self._posed.objective.values_at(points)
+        if len(self._posed.constraints):
+            residuals = self._posed.constraints.residuals_at(points)
+            violated = np.nan_to_num(self._posed.constraints.violation(residuals), nan=np.inf).sum(axis=1)
+            found = np.where(violated > RESIDUAL, _FORBIDDEN * (1.0 + np.log1p(violated)), found)
+        place = int(found.argmin())
+        if found[place] < self._least:
+            self.lowest, self._least = points[place].copy(), float(found[place])
+        return found
+
+    def low_points(self, count: int, generator: Any) -> Any:
+        """Of points that are drawn, those that are lower than their neighbours, at most `count` and the lowest of them,
+        `[k, n]`."""
+        from scipy.spatial import KDTree
+
+        np = arrays.numpy_namespace()
+        shares = generator.random((_SAMPLES, len(self.low)))
+        points = self.low + shares * (self.high - self.low)
+        try:
+            with limits.attempt():
+                values = self.values(points)
+        except LimitError:
+            return points[:0]
+        near = KDTree(shares).query(shares, _NEAREST + 1)[1][:, 1:]
+        is_low = np.isfinite(values) & (values[:, None] <= values[near]).all(axis=1)
+        order = np.argsort(values[is_low], kind="stable")
+        return points[is_low][order[:count]]
+
+    def evolved(self, seed: int, watch: Watcher) -> list[Any]:
+        """The lowest points that differential evolution comes to, by each of its strategies."""
+        found = []
+        for strategy in _STRATEGIES:
+            self.lowest, self._least = None, math.inf
+            try:
+                with limits.attempt():
+                    self._evolve(strategy, seed, watch)
+            except LimitError:
+                # What it came to until then is as good a start as another.
+                pass
+            if self.lowest is not None:
+                found.append(self.lowest)
+        return found
+
+    def _evolve(self, strategy: str, seed: int, watch: Watcher) -> None:
+        from scipy.optimize import differential_evolution
+
+        np = arrays.numpy_namespace()
+        sign = self._posed.objective.sign
+        generations = 0
+
+        def told(_point: Any, _convergence: float = 0.0) -> bool:
+            nonlocal generations
+            generations += 1
+            watch(Iteration(generations, sign * self._least, None, self.lowest))
+            # Where there is no number at all, it ends.
+            return self.lowest is None
+
+        with np.errstate(all="ignore"):
+            differential_evolution(
+                lambda columns: self.values(np.ascontiguousarray(columns.T)),
+                np.stack([self.low, self.high], axis=1),
+                strategy=strategy,
+                popsize=_FOR_EACH,
+                maxiter=min(_GENERATIONS, _MOST_POINTS // (_FOR_EACH * len(self.low))),
+                rng=np.random.default_rng(seed),
+                callback=told,
+                polish=False,
+                vectorized=True,
+                updating="deferred",
+            )
