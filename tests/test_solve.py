@@ -11,6 +11,7 @@ import pytest
 import gradcli
 from gradcli.errors import BindingError, EvaluationError, GradcliError, ProgramSyntaxError, UsageError
 from gradcli.models import solve
+from gradcli.models.equations import sign_changes
 
 BLACK_SCHOLES = "d = (log(S/K) + (r + v**2/2)*T)/(v*sqrt(T)); S*ndtr(d) - K*exp(-r*T)*ndtr(d - v*sqrt(T)) = price"
 OPTION = {"S": 100.0, "K": 110.0, "r": 0.02, "T": 0.5, "price": 4.0}
@@ -133,6 +134,62 @@ def test_a_bracket_gives_a_root_and_never_a_pole() -> None:
     assert (pole.converged, pole.roots) == (False, [])
     assert "pole" in pole.message
     assert "jump" in solve("floor(x) = 0.5", bracket={"x": (0, 5)}).message
+
+
+@pytest.mark.parametrize(
+    ("equation", "range_", "count"),
+    [
+        ("cos(40*x) = x/30", "x=-2..9.9", 151),
+        ("exp(-((x - 0.3)/1e-4)**2) = 1/2", "x=0..1", 2),
+    ],
+)
+def test_all_roots_of_a_fast_oscillation(run: Any, equation: str, range_: str, count: int) -> None:
+    found = run("solve", equation, range_, "--all", "--order", "0", "--json").json
+    listed = [root["point"]["x"] for root in found["roots"]]
+    assert listed == sorted(set(listed))
+    assert len(listed) == count
+    assert "more" not in found["message"]
+
+
+def test_more_roots_than_are_listed_are_told_of(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are 318,310 up to 1e6, and a grid of 2,001 points sees any of them."""
+    monkeypatch.setattr(sign_changes, "_MOST_CROSSINGS", 10)
+    found = run("solve", "sin(x)", "x=0.1..1e6", "--all", "--order", "0", "--json").json
+    assert [root["point"]["x"] for root in found["roots"]] == pytest.approx([math.pi * n for n in range(1, 11)])
+    assert found["message"] == "10 roots, and 318,299 changes of sign more: the list is not whole"
+
+
+@pytest.mark.parametrize(
+    ("equation", "doubt"),
+    [
+        (
+            "sin(log(x)) = 0",
+            "10 roots, and 7 changes of sign more: the list is not whole, and there may be more between x=",
+        ),
+        ("x*sin(1/x) = 0", ", and there may be more between x="),
+    ],
+)
+def test_roots_that_pile_up_are_not_said_to_be_all(
+    run: Any, monkeypatch: pytest.MonkeyPatch, equation: str, doubt: str
+) -> None:
+    monkeypatch.setattr(sign_changes, "_MOST_CROSSINGS", 10)
+    found = run("solve", equation, "x=0..1.5", "--all", "--order", "0", "--json").json
+    assert doubt in found["message"]
+    listed = np.array([root["point"]["x"] for root in found["roots"] if root["point"]["x"]])
+    turns = (np.log(listed) if "log" in equation else 1 / listed) / math.pi
+    assert turns == pytest.approx(turns.round(), abs=1e-9)
+
+
+def test_floats_that_are_far_apart_show_no_roots(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between neighbouring floats the tangent goes through several of its periods."""
+    monkeypatch.setattr(sign_changes, "_MOST_CROSSINGS", 10)
+    found = run("solve", "tan(x) = 0", "x=1e290..1e300", "--all", "--order", "0", "--json")
+    assert (found.status, found.json["roots"]) == (1, [])
+    assert "changes of sign at floats that are so far apart that they show no roots" in found.json["message"]
+    assert "the list is not whole" in found.json["message"]
+    found = run("solve", "sin(x)", "x=1e16..10000000000000010", "--json")
+    message = "the sign changes at floats that are so far apart that no root can be told"
+    assert (found.status, found.json["message"]) == (1, message)
 
 
 def test_all_roots_of_a_range() -> None:

@@ -16,8 +16,8 @@ from gradcli.language.equations import Equations, read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import arguments, dense_matrices
 from gradcli.models.equations.root_search import Candidate, judged, search, sizes_of
-from gradcli.models.equations.rounding_errors import told
-from gradcli.models.equations.sign_changes import Crossing, ScalarEquation, all_crossings, root_between
+from gradcli.models.equations.rounding_errors import is_noisy, told
+from gradcli.models.equations.sign_changes import AllCrossings, Crossing, ScalarEquation, all_crossings, root_between
 from gradcli.models.equations.systems import System
 from gradcli.models.results import MAY_BE_NULL, Watcher
 from gradcli.run import converted
@@ -27,6 +27,9 @@ from gradcli.run.evaluated import check_digits, in_namespace
 START = 1.0
 _ORDERS = (0, 1, 2)
 _LOST = " whose derivatives are too large or too small for floats"
+# Stretches that a message tells of.
+_MOST_STRETCHES = 3
+_COARSE = "floats that are so far apart that"
 _SINGULAR = " at which the Jacobian is singular: it has no derivatives, and few digits are right"
 
 
@@ -152,13 +155,18 @@ def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
     system.check_count(start)
     curve = ScalarEquation(system)
     if question.all:
-        return _of_all(question, system, told(system, all_crossings(curve, *question.range), *question.range))
+        seen = all_crossings(curve, *question.range, partial(is_noisy, system))
+        roots = _of_all(question, system, told(system, seen.found, *question.range))
+        return replace(roots, message=", ".join([roots.message, *_lacking(seen, curve.name)]))
     (crossing,) = told(system, [root_between(curve, *question.range)], *question.range)
     roots = _of_all(question, system, [crossing])
     if crossing.end is not None:
         return replace(roots, message=_stretch(crossing, curve.name))
     if not roots.converged:
-        return replace(roots, message=f"the sign changes at a {crossing.kind}, and not at a root")
+        what = (
+            f"{_COARSE} no root can be told" if crossing.kind == "coarse" else f"a {crossing.kind}, and not at a root"
+        )
+        return replace(roots, message=f"the sign changes at {what}")
     singular = any(root.condition == math.inf for root in roots.roots)
     lost = _has_lost(question, system, system.packing.flat(roots.roots[0].point))
     return replace(roots, message="a root in the bracket" + (_SINGULAR if singular else _LOST * lost))
@@ -212,7 +220,7 @@ def _of_search(question: RootQuestion, system: System, found: Candidate) -> Root
 
 def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing]) -> Roots:
     xp = arrays.numpy_namespace()
-    roots, others, double = [], {"pole": 0, "jump": 0}, 0
+    roots, others, double = [], {"pole": 0, "jump": 0, "coarse": 0}, 0
     stretches = [c for c in crossings if c.end is not None]
     for point, kind, end in crossings:
         if kind in others:
@@ -230,9 +238,22 @@ def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing
         roots.append(_root(question, system, found._replace(is_singular=found.is_singular or kind == "double root")))
     parts = [f"{len(roots)} root{'s' * (len(roots) != 1)}"]
     parts += [f"of which {double} only touch{'es' * (double == 1)} 0"] * bool(double)
-    parts += [f"{n} change{'s' * (n != 1)} of sign at {kind}s" for kind, n in others.items() if n]
-    parts += [_stretch(c, next(iter(question.starts))) for c in stretches]
+    places = {"pole": "poles", "jump": "jumps", "coarse": f"{_COARSE} they show no roots"}
+    parts += [f"{n} change{'s' * (n != 1)} of sign at {places[kind]}" for kind, n in others.items() if n]
+    parts += [_stretch(c, next(iter(question.starts))) for c in stretches[:_MOST_STRETCHES]]
+    parts += [f"and so at {len(stretches) - _MOST_STRETCHES:,} places more"] * (len(stretches) > _MOST_STRETCHES)
     return Roots(roots, bool(roots), ", ".join(parts))
+
+
+def _lacking(seen: AllCrossings, name: str) -> list[str]:
+    """Why a list of roots is not whole, or may not be."""
+    parts = []
+    if seen.left_out:
+        parts.append(f"and {seen.left_out:,} changes of sign more: the list is not whole")
+    if seen.untold:
+        low, high = seen.untold[0][0], seen.untold[-1][1]
+        parts.append(f"and there may be more between {name}={low:.6g} and {name}={high:.6g}")
+    return parts
 
 
 def _stretch(found: Crossing, name: str) -> str:

@@ -12,6 +12,8 @@ from gradcli.models.equations.systems import System
 from gradcli.models.equations.zeros import middle
 from gradcli.models.second_runs import run_twice
 
+# The share of a value that rounding errors are which hide how it changes.
+_NOISE = 0.005
 # How far around a point it is looked, as shares of the unknowns.
 _SHARES = (0.1, 1e-3, 1e-6, 0.5)
 # Along so many unknowns at most.
@@ -55,12 +57,18 @@ def _is_told_at(system: System, point: Any) -> bool | None:
     return bool((abs(values) > errors).any() or not (values.any() or errors.any()))
 
 
+def is_noisy(system: System, x: float) -> bool:
+    """Whether rounding errors are more than a small share of the value of one equation of one unknown."""
+    values, errors = rounding_errors(system, arrays.numpy_namespace().asarray([x]))
+    return bool(_NOISE * abs(values[0]) <= errors[0])
+
+
 def told(system: System, crossings: Sequence[Crossing], low: float, high: float) -> list[Crossing]:
     """Changes of sign, and stretches of zeros, of one equation in a range; those that are nothing but rounding errors as
     such, where they are next to each other as one."""
     found: list[Crossing] = []
     for crossing in crossings:
-        if not _is_told(system, crossing, max(abs(low), abs(high))):
+        if crossing.kind != "coarse" and not _is_told(system, crossing, max(abs(low), abs(high))):
             end = crossing.point if crossing.end is None else crossing.end
             begin = found.pop().point if found and found[-1].kind == "rounded" else crossing.point
             found.append(Crossing(begin, "rounded", end))

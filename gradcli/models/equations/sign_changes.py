@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError, LimitError
+from gradcli.models.equations.resolution import Resolved, resolved
 from gradcli.models.equations.systems import System
 from gradcli.models.equations.zeros import Range, Zeros, last_point, middle, zeros_around
 
@@ -21,17 +22,33 @@ _EPSILON = 2.0**-52
 _LOOKS = 33
 # By so many units in the last place may a root be off, and by so much has a residual fallen that came from a side of it.
 _ULPS, _FALL = 64.0, 1e-12
+# Between neighbouring floats a function changes at a root by no more than this share of what it is around it: else these are
+# too far apart to show one, as those of `sin(x)` around 1e300.
+_COARSE = 0.01
+# So many changes of sign and zeros are looked at: each takes milliseconds.
+_MOST_CROSSINGS = 1_000
+# Where there are more, intervals count as of one width that are by so many halvings.
+_ALIKE = 4
 # A value where a function turns that is 0 as far as floats tell, beside what it changes over the range.
 _TOUCHING = 16.0
 
 
 class Crossing(NamedTuple):
-    """Where a sign changes: at a root, or at a pole or a jump, as `kind` says: `root`, `double root`, `pole`, `jump`; or
-    from where to which `end` there is a `stretch` of zeros, or of numbers that are `rounded` to 0, which are no roots."""
+    """Where a sign changes: at a root, or at a pole or a jump, as `kind` says: `root`, `double root`, `pole`, `jump`, or
+    `coarse` where neighbouring floats are too far apart to tell; or from where to which `end` there is a `stretch` of zeros, or of numbers that are `rounded` to 0, which are no roots."""
 
     point: float
     kind: str
     end: float | None = None
+
+
+class AllCrossings(NamedTuple):
+    """What was `found` in a range, at how many more places signs change that were `left_out`, and from where to where points
+    do not tell what is between them."""
+
+    found: list[Crossing]
+    left_out: int
+    untold: list[tuple[float, float]]
 
 
 class ScalarEquation:
@@ -90,17 +107,44 @@ def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
         return _at_end(curve, high, low) if ends[1] == 0.0 else change_of_sign(curve, low, high, *ends)
 
 
-def all_crossings(curve: ScalarEquation, low: float, high: float) -> list[Crossing]:
-    """Every change of sign that points of a range show, and every touch of 0 between them."""
+def all_crossings(curve: ScalarEquation, low: float, high: float, is_noisy: Callable[[float], bool]) -> AllCrossings:
+    """Every change of sign that points of a range show, and every touch of 0 between them. `is_noisy` says of a point
+    whether rounding errors hide how its value changes."""
+    xp = arrays.numpy_namespace()
     with arrays.quiet():
-        points, values, slopes, found = _with_edges(curve, arrays.numpy_namespace().linspace(low, high, _SAMPLES))
-        found += _zeros(curve, points, values)
-        for (a, fa, da), (b, fb, db) in pairwise(zip(points.tolist(), values.tolist(), slopes.tolist())):
-            if _are_opposite(fa, fb):
-                found.append(change_of_sign(curve, a, b, fa, fb))
-            elif _are_opposite(fa, -fb) and _are_opposite(fa, da) and _are_opposite(fb, -db):
-                found += _turning(curve, (a, fa), (b, fb))
-        return sorted(set(found), key=lambda crossing: crossing.point)
+        points, values, slopes, found = _with_edges(curve, xp.linspace(low, high, _SAMPLES))
+        seen = resolved(curve.sampled, is_noisy, points, values, slopes)
+        signs, turns = xp.sign(seen.values), xp.sign(seen.slopes)
+        changes = signs[:-1] * signs[1:] < 0
+        # Between two values of one sign they come nearer to 0 and go away again.
+        turning = (signs[:-1] * signs[1:] > 0) & (signs[:-1] * turns[:-1] < 0) & (signs[1:] * turns[1:] > 0)
+        is_whole = changes.sum() <= _MOST_CROSSINGS
+        taken = sorted([*_chosen(seen, changes), *(_chosen(seen, turning) if is_whole else [])])
+        for n in taken:
+            a, b, fa, fb = (float(each[k]) for each in (seen.points, seen.values) for k in (n, n + 1))
+            found += [change_of_sign(curve, a, b, fa, fb)] if changes[n] else _turning(curve, (a, fa), (b, fb))
+        zeros = [*islice(_zeros(curve, seen.points, seen.values), _MOST_CROSSINGS + 1)]
+        found += zeros[:_MOST_CROSSINGS]
+        left_out = max(0, int(changes.sum()) - _MOST_CROSSINGS) + len(zeros[_MOST_CROSSINGS:])
+        return AllCrossings(sorted(set(found), key=lambda crossing: crossing.point), left_out, _stretches(seen))
+
+
+def _chosen(seen: Resolved, are_wanted: Any) -> list[int]:
+    """The places of intervals, as many as are looked at: those first of which it is known what is in them, and of these the
+    wider ones, from below."""
+    xp = arrays.numpy_namespace()
+    places = xp.flatnonzero(are_wanted)
+    widths = xp.diff(seen.points)[places]
+    narrow = xp.log2(widths.max(initial=0.0) / widths) // _ALIKE
+    return [*map(int, xp.sort(places[xp.lexsort((places, narrow, seen.untold[places]))][:_MOST_CROSSINGS]))]
+
+
+def _stretches(seen: Resolved) -> list[tuple[float, float]]:
+    """From where to where intervals that do not tell are next to each other."""
+    xp = arrays.numpy_namespace()
+    padded = xp.concatenate([[False], seen.untold, [False]]).astype(int)
+    begins, ends = xp.flatnonzero(xp.diff(padded) == 1), xp.flatnonzero(xp.diff(padded) == -1)
+    return [*zip(seen.points[begins].tolist(), seen.points[ends].tolist())]
 
 
 def _with_edges(curve: ScalarEquation, points: Any) -> tuple[Any, Any, Any, list[Crossing]]:
@@ -225,6 +269,8 @@ def change_of_sign(curve: ScalarEquation, low: float, high: float, at_low: float
 def _kind(curve: ScalarEquation, nearest: tuple[float, float], largest: float) -> Crossing:
     x, value = nearest
     slope = curve.slope(x)
+    if _COARSE * largest < math.ulp(x) * abs(slope) < math.inf and abs(value) <= largest:
+        return Crossing(x, "coarse")
     if abs(value) <= max(_FALL * largest, _ULPS * _EPSILON * abs(x * slope)) and not abs(value) > largest:
         return Crossing(x, "root")
     return Crossing(x, "pole" if not abs(value) <= largest else "jump")

@@ -1,0 +1,131 @@
+"""Points of a range, close enough together that a function of one variable does between them what its values and slopes at them
+say: an interval that does not tell is halved.
+
+An interval tells where the cubic through its ends has the value and the slope of its middle, where each half is convex
+or concave as far as its slopes show, or where values grow towards a pole inside. That may be chance where points are far apart
+for the function, as those of a fast oscillation; so it has to tell twice in a row, its neighbours with it, and more often where
+a slope at its ends is very steep, which says less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.errors import LimitError
+
+# Values and slopes at points [n].
+Sampled = Callable[[Any], tuple[Any, Any]]
+
+# Points and halvings: 2**60 parts of an interval are floats next to each other but around 0.
+_MOST_POINTS, _MOST_LEVELS = 2**21, 60
+# How far off a cubic may be in the middle, as a share of the largest of the three values.
+_OFF = 0.02
+# Intervals on both sides that have to tell as well.
+_BESIDE = 3
+# By so much beside the values and the slopes may a mean slope be off that is between two others.
+_ROUNDING = 1e-12
+# How often in a row an interval has to tell, and how often where a slope goes through so many times the values.
+_OFTEN, _MORE_OFTEN, _STEEP = 2, 8, 100.0
+# Runs of intervals that do not tell which are looked at for rounding errors, and at how many points of each.
+_MOST_RUNS, _LOOKS = 20, 7
+
+
+class Resolved(NamedTuple):
+    """Points `[n]` in order with values and slopes, and which intervals `[n - 1]` between them tell not what is in them."""
+
+    points: Any
+    values: Any
+    slopes: Any
+    untold: Any
+
+
+def resolved(sampled: Sampled, is_noisy: Callable[[float], bool], points: Any, values: Any, slopes: Any) -> Resolved:
+    """Points with those between them that it takes until all intervals tell what is in them, or until the limits of this are
+    met. `is_noisy` says of a point whether rounding errors hide how its value changes."""
+    np = arrays.numpy_namespace()
+    untold = _are_open(points, values, np)
+    # How often each interval has told, those that it is a part of included.
+    often = np.zeros(len(untold), "int8")
+    try:
+        with limits.attempt():
+            for _ in range(_MOST_LEVELS):
+                places = np.flatnonzero(untold)
+                if not len(places) or len(points) + len(places) > _MOST_POINTS:
+                    break
+                middles = points[places] / 2 + points[places + 1] / 2
+                at, slope = sampled(middles)
+                tells = np.ones(len(untold), bool)
+                tells[places] = _tells(points, values, slopes, places, at, slope, np)
+                among = np.lib.stride_tricks.sliding_window_view(
+                    np.pad(tells, _BESIDE, constant_values=True), 2 * _BESIDE + 1
+                ).all(axis=1)
+                often = np.where(tells, np.minimum(often + 1, _MORE_OFTEN), 0).astype("int8")
+                needed = np.where(_are_steep(points, values, slopes, np), _MORE_OFTEN, _OFTEN)
+                # There is nothing to be seen among rounding errors, however near one looks.
+                clear = ~_are_noisy(~among[places], middles, places, is_noisy, np)
+                untold[places[~clear]] = False
+                places, middles, at, slope = (each[clear] for each in (places, middles, at, slope))
+                untold &= ~((often >= needed) & among)
+                points = np.insert(points, places + 1, middles)
+                values, slopes = np.insert(values, places + 1, at), np.insert(slopes, places + 1, slope)
+                untold, often = (np.insert(each, places + 1, each[places]) for each in (untold, often))
+                untold &= _are_open(points, values, np)
+    except LimitError:
+        pass
+    return Resolved(points, values, slopes, untold)
+
+
+def _are_open(points: Any, values: Any, np: Any) -> Any:
+    """Intervals between whose ends there is another float, and of which both have a value."""
+    middles = points[:-1] / 2 + points[1:] / 2
+    has_values = ~np.isnan(values)
+    return (points[:-1] < middles) & (middles < points[1:]) & has_values[:-1] & has_values[1:]
+
+
+def _are_steep(points: Any, values: Any, slopes: Any, np: Any) -> Any:
+    """Intervals at an end of which a slope is far greater than the values, or one of them infinite."""
+    sizes, steep = np.maximum(abs(values[:-1]), abs(values[1:])), np.maximum(abs(slopes[:-1]), abs(slopes[1:]))
+    with np.errstate(all="ignore"):
+        return ~(steep * np.diff(points) <= _STEEP * sizes)
+
+
+def _tells(points: Any, values: Any, slopes: Any, places: Any, at: Any, slope: Any, np: Any) -> Any:
+    """Which intervals, that begin at these places and have this value and slope in the middle, tell what is in them."""
+    left, right, width = values[places], values[places + 1], points[places + 1] - points[places]
+    from_left, from_right = slopes[places], slopes[places + 1]
+    size = np.maximum(np.maximum(abs(left), abs(right)), abs(at))
+    with np.errstate(all="ignore"):
+        cubic = (left + right) / 2 + width / 8 * (from_left - from_right)
+        its_slope = 1.5 * (right - left) / width - (from_left + from_right) / 4
+        is_cubic = (abs(at - cubic) <= _OFF * size) & (abs(slope - its_slope) * width <= _OFF * size)
+        halves = (
+            _is_between((at - left) / width * 2, from_left, slope, size / width, np)
+            & _is_between((right - at) / width * 2, slope, from_right, size / width, np)
+        )  # fmt: skip
+        grows = (np.sign(left) * from_left > 0) & (np.sign(right) * from_right < 0)
+        is_pole = grows & (abs(at) > np.maximum(abs(left), abs(right)))
+    return np.isnan(at) | is_cubic | halves | is_pole
+
+
+def _is_between(mean: Any, one: Any, other: Any, size: Any, np: Any) -> Any:
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    slack = np.where(np.isfinite(size), _ROUNDING * (size + abs(mean)), 0.0)
+    return (low - slack <= mean) & (mean <= high + slack)
+
+
+def _are_noisy(silent: Any, middles: Any, places: Any, is_noisy: Callable[[float], bool], np: Any) -> Any:
+    """Which of the intervals at these places are in runs of `silent` ones that do not tell for rounding errors."""
+    is_next = np.diff(places) == 1
+    starts = np.flatnonzero(silent & ~np.concatenate([[False], silent[:-1] & is_next]))
+    ends = np.flatnonzero(silent & ~np.concatenate([silent[1:] & is_next, [False]]))
+    noisy = np.zeros(len(places), bool)
+    if len(starts) > _MOST_RUNS:
+        return noisy
+    for start, end in zip(starts.tolist(), ends.tolist()):
+        if end - start > 2 * _BESIDE:
+            looks = np.linspace(start, end, _LOOKS).round().astype(int)
+            # By chance a second run may round as the first one does.
+            noisy[start : end + 1] = sum(is_noisy(float(middles[n])) for n in looks) > _LOOKS / 2
+    return noisy
