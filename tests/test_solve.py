@@ -206,6 +206,29 @@ def test_all_roots_of_a_range() -> None:
     assert solve("exp(x)", bracket={"x": (0, 5)}, all=True).converged is False
 
 
+@pytest.mark.parametrize(
+    ("equations", "starts", "at", "off"),
+    [
+        ("x**20 = 0", ["x~1"], {"x": 0.0}, 1e-15),
+        ("(x - 2)**20 = 0", ["x~1"], {"x": 2.0}, 1e-14),
+        ("x**5 = 0; y + x = 1", ["x~1", "y~1"], {"x": 0.0, "y": 1.0}, 1e-15),
+        ("(x - 1)**7 = 0; y = x", ["x~0", "y~0"], {"x": 1.0, "y": 1.0}, 1e-14),
+        ("1e-30*x**20 = 0; y**19 = 0", ["x~5", "y~2"], {"x": 0.0, "y": 0.0}, 1e-14),
+    ],
+)
+def test_roots_of_high_multiplicity(
+    run: Any, equations: str, starts: list[str], at: dict[str, float], off: float
+) -> None:
+    found = run("solve", equations, *starts, "--json")
+    assert (found.status, found.json["roots"][0]["condition"]) == (0, "Infinity")
+    assert found.json["roots"][0]["point"] == pytest.approx(at, abs=off)
+
+
+@pytest.mark.parametrize("equation", ["x**20 + 1e-30", "exp(-x)", "1/x**20", "x**4 + 1e-12"])
+def test_steps_that_become_shorter_lead_to_no_root_where_there_is_none(run: Any, equation: str) -> None:
+    assert run("solve", equation, "x~1", "--json").status == 1
+
+
 def test_no_root_is_said_with_the_least_residual() -> None:
     found = solve("x**2 = -1", start={"x": 3})
     assert not found.converged

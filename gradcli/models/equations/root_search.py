@@ -25,6 +25,8 @@ _SMALLEST_DAMPING, _LEAST_DAMPING = 1e-8, 1e-300
 # A step, beside the sizes of unknowns, behind which a point is a root, and how often it is then improved.
 _SMALL_STEP = 1e-9
 _MOST_POLISHING = 6
+# How often steps that become shorter by one ratio are summed up, and how alike they are, and no shorter than, for that.
+_MOST_EXTRAPOLATIONS, _SHRINKS = 10, 0.3
 # What residuals are beside those nearby at a root where the Jacobian is singular, and where "nearby" is.
 _TOUCHING = 1e-13
 _NEARBY = 0.1
@@ -66,9 +68,7 @@ def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: Non
     with arrays.quiet():
         for point in _starts(start, seed):
             for method in _METHODS:
-                found = _told(
-                    system, judged(system, _polished(system, method(system, point, watch), start), start), start
-                )
+                found = _found(system, _polished(system, method(system, point, watch), start), start)
                 if found.is_root:
                     return _sharpened(system, found, start) if found.is_singular else found
                 if best is None or found.residual < best.residual or best.residual != best.residual:
@@ -89,6 +89,19 @@ def _far(system: System, start: Any) -> Iterator[Candidate]:
             found = _told(system, judged(system, point, point, zero.changes_sign), start)
             if found.is_root and (zero.changes_sign or not found.is_singular):
                 yield found
+
+
+def _found(system: System, point: Any, start: Any) -> Candidate:
+    """What a point is that a search came to, or that to which it was on its way with ever shorter steps, where that is a root
+    or one with more digits."""
+    found = _told(system, judged(system, point, start), start)
+    if found.is_root and not found.is_singular:
+        return found
+    further = _extrapolated(system, point)
+    if further is None:
+        return found
+    beyond = _told(system, judged(system, further, start), start)
+    return beyond if beyond.is_root and not (found.is_root and found.residual < beyond.residual) else found
 
 
 def _told(system: System, found: Candidate, start: Any) -> Candidate:
@@ -324,6 +337,32 @@ def _polished(system: System, point: Any, start: Any) -> Any:
             break
         point, smallest = tried, size
     return point
+
+
+def _extrapolated(system: System, point: Any) -> Any:
+    """The point to which Newton steps lead that become shorter by one ratio, as those to a root of multiplicity m do by
+    1 - 1/m (E. Schröder, Math. Ann. 2 (1870) 317); None where they do not."""
+    xp = arrays.numpy_namespace()
+    best, least = None, math.inf
+    for _ in range(_MOST_EXTRAPOLATIONS):
+        steps, at = [], point
+        for _ in range(2):
+            jacobian, residuals = system.jacobian(at), system.residual(at)
+            if not (xp.all(xp.isfinite(jacobian)) and xp.all(xp.isfinite(residuals)) and xp.any(residuals)):
+                return best
+            steps.append(_solved(jacobian, -residuals))
+            at = at + steps[-1]
+        first, second = steps
+        square = float(first @ first)
+        ratio = float(first @ second) / square if square > 0.0 else 0.0
+        if not _SHRINKS < ratio < 1.0 or _norm(second - ratio * first) > _SHRINKS * _norm(second):
+            return best
+        point = point + first / (1.0 - ratio)
+        size = float(xp.max(xp.abs(system.residual(point))))
+        if not size < least:
+            return best
+        best, least = point, size
+    return best
 
 
 def _solved(jacobian: Any, right: Any) -> Any:
