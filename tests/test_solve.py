@@ -110,6 +110,15 @@ def test_errors_point_into_the_text(text: str, message: str, caret: str) -> None
     assert not caret or text[error.span.start : error.span.end] == caret
 
 
+def test_one_unknown_without_a_start_may_have_a_range(run: Any) -> None:
+    done = run("solve", "a*x**2 = 4", "a=2")
+    assert done.err.splitlines() == [
+        "error: there is no unknown",
+        "hint: give x a start, as in x~1, or a range, as in x=0..10 --all for all roots in it",
+    ]
+    assert run("solve", "a*x**2 = 4").err.splitlines()[1] == "hint: give one a start, as in a~1"
+
+
 def test_wrong_questions() -> None:
     with pytest.raises(UsageError, match="1 equation for 2 unknowns"):
         solve("x + y = 1", start={"x": 1, "y": 1})

@@ -187,8 +187,12 @@ def _check(question: RootQuestion) -> None:
             hint = did_you_mean(name, reads, f"they read {', '.join(reads) or 'no names'}")
             raise BindingError(f"the equations do not read '{name}'", hint=hint)
     if not sum(map(arrays.size, starts.values())):
-        free = [n for n in reads if n not in scope.CONSTANTS]
-        raise UsageError("there is no unknown", hint=f"give one a start, as in {free[0] if free else 'x'}~1")
+        free = [n for n in reads if n not in scope.CONSTANTS and n not in question.constants]
+        name = free[0] if free else "x"
+        hint = f"give one a start, as in {name}~1"
+        if len(free) == 1:
+            hint = f"give {name} a start, as in {name}~1, or a range, as in {name}=0..10 --all for all roots in it"
+        raise UsageError("there is no unknown", hint=hint)
     if question.order not in _ORDERS:
         raise UsageError("the order of the derivatives of a root is 0, 1 or 2")
     if question.range is None:
