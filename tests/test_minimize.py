@@ -425,6 +425,46 @@ def test_a_step_that_bounds_cut_off_does_not_end_the_search(
     assert (found["kind"], found["value"]) == ("bound", pytest.approx(least, rel=1e-9))
 
 
+@pytest.mark.parametrize(
+    ("program", "constraints", "kind"),
+    [
+        ("x**2 + 0*y", ["y <= 0", "y >= 0"], "minimum"),
+        ("x**2 + 0*y", ["y >= x", "y <= -x", "y >= -x", "y <= x"], "minimum"),
+        # The direction along which there is no curvature leads out of the one or of the other.
+        ("(x - 1)**2 + 0*y", ["x + y <= 2", "y - x >= 0"], "minimum"),
+        ("x**2 + 0*y", ["y >= 0"], "flat"),
+        ("x**2 + 0*y", ["y >= x", "y >= -x"], "flat"),
+    ],
+)
+def test_directions_that_constraints_forbid_make_nothing_flat(
+    run: Any, program: str, constraints: list[str], kind: str
+) -> None:
+    found = asked(run, program, "x=1", "y=0.5", *(word for text in constraints for word in ("--subject-to", text)))
+    assert found["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("program", "constraints"),
+    [
+        ("x", ["y >= 0", "x**3 - y >= 0"]),
+        ("x", ["y**2 = x**3"]),
+        ("-x", ["(1 - x)**3 >= y", "y >= 0"]),
+    ],
+)
+def test_a_minimum_without_multipliers_is_not_said_to_be_one(run: Any, program: str, constraints: list[str]) -> None:
+    """At the cusp, where the minimum is, no multipliers exist; those on the way there grow without a bound."""
+    words = [word for text in constraints for word in ("--subject-to", text)]
+    done = run("minimize", program, "x=0.9", "y=1", *words, "--json")
+    assert (done.status, done.json["converged"], done.json["kind"]) == (1, False, None)
+    assert "no constraint qualification holds" in done.json["message"]
+
+
+def test_large_multipliers_of_small_constraints_are_no_doubt(run: Any) -> None:
+    found = asked(run, "x**2 + y", "x=3", "y=3", "--subject-to", "1e-7*x >= 1e-7", "--subject-to", "1e-7*(y - x) >= 0")
+    assert (found["kind"], found["value"]) == ("minimum", pytest.approx(2.0))
+    assert found["multipliers"]["1e-7*x >= 1e-7"] == pytest.approx(3e7)
+
+
 def test_a_bound_that_holds_a_maximum(run):
     found = asked(run, "-(x - 3)**2 + y", "x=0", "y=1", "--max", "--bounds", "x=0:1,y=1:1")
     assert found["message"] == "a maximum that bounds hold"

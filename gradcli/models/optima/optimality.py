@@ -139,6 +139,41 @@ def _units(diagonal: Any) -> Any:
     return np.where(sizes > 0, sizes, 1.0)
 
 
+def touched(there: Active, x: Any, low: Any, high: Any) -> Any:
+    """The normals `[t, n]`, of length 1, of constraints and bounds that are met and do not hold the point: it may move away from
+    them, to one side."""
+    np = arrays.numpy_namespace()
+    at_bound = ((x <= low) | (x >= high)) & ~there.fixed
+    sides = np.diag(np.where(x >= high, 1.0, -1.0))[at_bound]
+    rows = np.concatenate([there.normals[~there.holding], sides])
+    lengths = np.linalg.norm(rows, axis=1)
+    return rows[lengths > 0] / lengths[lengths > 0][:, None]
+
+
+def forbidden(normals: Any, basis: Any) -> Any:
+    """Which of `normals` `[t, n]` no sum of directions, the columns of `basis` `[n, d]`, leads away from that leads beyond none of
+    them."""
+    np = arrays.numpy_namespace()
+    if not len(normals) or not basis.shape[1]:
+        return np.zeros(len(normals), bool)
+    from scipy.optimize import linprog
+
+    rows = normals @ basis
+    zeros, ends = np.zeros(len(rows)), [(-1.0, 1.0)] * basis.shape[1]
+    farthest = [linprog(row, A_ub=rows, b_ub=zeros, bounds=ends).fun for row in rows]
+    return np.array([least is not None and least > -SLOPE for least in farthest])
+
+
+def is_open(normals: Any, basis: Any) -> bool:
+    """Whether a sum of directions, the columns of `basis` `[n, d]`, leads beyond none of `normals` `[t, n]`."""
+    np = arrays.numpy_namespace()
+    rows = normals @ basis
+    if not basis.shape[1] or np.linalg.matrix_rank(rows, tol=SLOPE) < basis.shape[1]:
+        return bool(basis.shape[1])
+    # Where it leads away from none of them it leads nowhere.
+    return not forbidden(normals, basis).all()
+
+
 def free_directions(free: Any, normals: Any, units: Any) -> Any:
     """A basis, as columns `[n, d]`, of the directions in which neither the variables that are not `free` nor constraints
     with the `normals` `[a, n]` change, orthogonal where the variables are measured in `units` `[n]`."""
@@ -193,6 +228,14 @@ def curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> st
     if bends[0] > slack and float(abs(hessian[np.ix_(free, free)]).max()) > nothing:
         return "up"
     return "down" if bends[0] < -slack else "none"
+
+
+def flat_directions(hessian: Any, basis: Any) -> Any:
+    """The directions `[n, d]` among those of an orthogonal `basis` in which there is no curvature, or the least."""
+    np = arrays.numpy_namespace()
+    bends, vectors = dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)
+    size = float(abs(bends).max(initial=0.0))
+    return basis @ vectors[:, bends <= max(_FLAT * len(bends) * max(size, 1.0), float(np.min(bends, initial=0.0)))]
 
 
 def eigenvalues(hessian: Any, objective: Objective | None, x: Any) -> dict[str, float | None]:

@@ -33,6 +33,10 @@ _FAR = 1e20
 # Where the next step is not as small as this beside the point, or 1, the search is under way.
 _SMALL = 1e-3
 
+# Constraints that are touched for which it is looked what they forbid together: a linear program for each.
+_MOST_TOUCHED = 100
+# What constraints that are met but for rounding leave of a value, as a share of it or of the first one.
+_OFF = 1e-7
 # How far from a point without curvature it is looked for lower values, beside its size, and how much lower they are
 # than others nearby are higher, and than rounding makes them.
 _NEARBY, _FAR_AWAY = (1e-3, 1e-2), (1e-3, 1e-2, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -59,6 +63,7 @@ def judged(posed: PosedObjective, found: SearchEnd) -> Verdict:
     hessian = lagrangian_hessian(objective, constraints, x, there)
     verdict = (
         _of_broken_constraints(posed, found, there, hessian)
+        or _of_unqualified_constraints(posed, found, there, hessian)
         or _of_kink(posed, found, there, hessian)
         or _of_derivatives(posed, found, there, hessian)
     )
@@ -76,6 +81,25 @@ def _of_broken_constraints(posed: PosedObjective, found: SearchEnd, there: Activ
     reason = f"the constraint '{posed.constraints.labels[worst]}' does not hold"
     return Verdict(
         there, hessian, None, False, f"{reason}: it is off by {float(violated[worst]):.3g} at the best point"
+    )
+
+
+def _of_unqualified_constraints(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
+    """What is to be said where multipliers grow without a bound, as where gradients of constraints vanish or are dependent:
+    by what constraints are off, times their multipliers, the value may be off."""
+    if not len(there.numbers):
+        return None
+    off = float(abs(there.multipliers * posed.constraints.residuals(found.point)[there.numbers]).sum())
+    if not off > _OFF * max(abs(found.value), posed.objective.first):
+        return None
+    largest = float(abs(there.multipliers).max())
+    return Verdict(
+        there,
+        hessian,
+        None,
+        False,
+        "gradients of constraints vanish or are dependent there (no constraint qualification holds): multipliers are as "
+        f"large as {largest:.3g}, and the value may be off by {off:.3g} and more",
     )
 
 
@@ -111,14 +135,23 @@ def _of_derivatives(posed: PosedObjective, found: SearchEnd, there: Active, hess
             return Verdict(there, None, "saddle", False, SADDLE)
         by_bounds = bends == "up"
         return Verdict(there, None, "bound" if by_bounds else None, True, BY_BOUNDS if by_bounds else VANISHES)
+    is_dense = isinstance(hessian, np.ndarray)
     normals = there.normals[there.holding]
+    # Bounds alone leave each variable one way at least.
+    touched = optimality.touched(there, x, posed.low, posed.high) if is_dense and len(constraints) else normals[:0]
+    if len(touched) > _MOST_TOUCHED:
+        touched = touched[:0]
+    if len(touched):
+        basis = optimality.free_directions(~there.fixed, normals, np.ones(len(x)))
+        normals = np.concatenate([normals, touched[optimality.forbidden(touched, basis)]])
     bends = optimality.curvature(found.value, x, hessian, ~there.fixed, normals)
     if bends == "down":
         return Verdict(there, hessian, "saddle", False, SADDLE)
     is_flat = bends == "none"
-    basis = (
-        optimality.free_directions(~there.fixed, normals, np.ones(len(x))) if isinstance(hessian, np.ndarray) else None
-    )
+    basis = optimality.free_directions(~there.fixed, normals, np.ones(len(x))) if is_dense else None
+    if basis is not None and len(touched) and is_flat:
+        is_flat = optimality.is_open(touched, optimality.flat_directions(hessian, basis))
+        basis = basis if is_flat else None
     if basis is not None and basis.shape[1]:
         step, is_similar = optimality.weakest_step(
             lambda point: lagrangian_hessian(objective, constraints, point, there), x, there.slope, hessian, basis
