@@ -349,6 +349,25 @@ def test_texts_in_the_place_of_numbers_are_told(run):
     assert run("map", "x", "--no-grad", stdin="x,q\nNA,5 mm\n--,\n#N/A,a\n2,a\n").err == ""
 
 
+@pytest.mark.parametrize("lines", [False, True], ids=["csv", "jsonl"])
+def test_a_text_in_the_place_of_a_number_is_a_failing_row_where_these_count(run, lines):
+    table = "x,q\n1,2\nNA,3\n,4\nabc,5\n6,b\n"
+    if lines:
+        rows = [{"x": 1, "q": 2}, {"x": None, "q": 3}, {"q": 4}, {"x": "abc", "q": 5}, {"x": 6, "q": "b"}]
+        table = "".join(json.dumps(row) + "\n" for row in rows)
+    words = ["map", "x*q", "--no-grad", "--only"]
+    for option in ("--on-error=fail", "--max-errors=0"):
+        done = run(*words, option, stdin=table)
+        assert (done.status, done.err) == (1, "error: row 4, where q=5.0: 'x': 'abc' is no number\n")
+        assert len(done.out.splitlines()) == (3 if lines else 4)
+    done = run(*words, "--max-errors", "1", stdin=table)
+    assert (done.status, done.err) == (1, "error: row 5, where x=6.0: 'q': 'b' is no number\n")
+    done = run(*words, "--on-error", "skip", "--json", stdin=table)
+    counts = json.loads(done.err)["rows"]
+    assert (counts["rows_out"], counts["missing"], counts["failed"]) == (3, 2, 2)
+    assert run(*words, "--max-errors", "2", stdin=table).status == 0
+
+
 def test_a_second_header_among_the_rows_is_told(run, tmp_path):
     (tmp_path / "a.csv").write_text("x\n1\nx\n2\n", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text('{"x": 1}\n{"x": "1 V"}\n', encoding="utf-8")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import gradcli
-from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError
+from gradcli.errors import BindingError, CallError, EvaluationError, LimitError, RowWarning, ShapeError
 
 DECAY = gradcli.compile("a*exp(-k*t)")
 TIMES = [0.0, 2.0, None]
@@ -65,6 +65,11 @@ def test_texts_in_the_place_of_numbers_are_told():
     with pytest.warns(RowWarning, match="1 of 3 rows have a text for a number and no results; the first is row 2: 'x'"):
         found = gradcli.compile("2*x").map({"x": ["1", "5 mm", "NA"]})
     np.testing.assert_array_equal(found["value"], [2.0, np.nan, np.nan])
+
+
+def test_a_text_in_the_place_of_a_number_fails_where_rows_may_not():
+    with pytest.raises(EvaluationError, match="row 2: 'x': '5 mm' is no number"):
+        gradcli.compile("2*x").map({"x": ["NA", "5 mm"]}, on_error="fail")
 
 
 def test_tensors_of_rows():

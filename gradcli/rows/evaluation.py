@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,7 @@ from gradcli.limits import MOST_LIMITED
 from gradcli.primitives import table
 from gradcli.rows.absent import masked
 from gradcli.rows.blocks import Column
+from gradcli.rows.failures import no_number
 from gradcli.rows.plan import VALUE, Plan
 from gradcli.rows.row_uncertainties import PREFIX, checked, combined
 from gradcli.run.row_results import Gathered, RowResults
@@ -61,13 +62,17 @@ class Evaluation:
     """What computes the rows of a table by a plan; several threads may use it at once.
 
     It starts at most so many threads of its own, as many as there are cores where `threads` is None. When more than
-    `most_limited` rows of a block have reached a limit, others of it that would take long fail.
+    `most_limited` rows of a block have reached a limit, others of it that would take long fail. A row with a text in the
+    place of a number has no results; it is one that failed where `texts_fail`.
     """
 
-    def __init__(self, plan: Plan, threads: int | None = 1, most_limited: int = MOST_LIMITED) -> None:
+    def __init__(
+        self, plan: Plan, threads: int | None = 1, most_limited: int = MOST_LIMITED, *, texts_fail: bool = False
+    ) -> None:
         self._plan = plan
         self._threads = threads
         self._most_limited = most_limited
+        self._texts_fail = texts_fail
         self._keys = tuple(key for key in plan.results if key != VALUE)
         self._shared = dict(plan.asked.shared)
         self._programs: OrderedDict[str, _Program | GradcliError] = OrderedDict()
@@ -202,7 +207,12 @@ class Evaluation:
                     bad[row] = True
                     found.gathered.fail(row, BindingError(f"'{name}': {why}"))
         asked[[row for given in inputs.values() for row in given.failing]] = False
-        found.put_words(inputs, asked)
+        if self._texts_fail:
+            for row, name, text in _words(inputs, asked):
+                bad[row] = True
+                found.gathered.fail(row, BindingError(no_number(name, text)))
+        else:
+            found.put_words(inputs, asked)
         if bad.any():
             rows = np.arange(found.count) if rows is None else rows
             found.null[rows[bad[rows]]] = True
@@ -213,6 +223,16 @@ class Evaluation:
         }
         there = found.count if rows is None else len(rows)
         found.put(program.results(columns, there, self._threads, self._most_limited), rows)
+
+
+def _words(inputs: Mapping[str, Column], rows: Any) -> Iterator[Word]:
+    """The texts in the place of numbers, the first of each of some rows, an array of truth values."""
+    left = rows.copy()
+    for name, given in inputs.items():
+        if given.words is not None:
+            for row in (given.words.rows & left).nonzero()[0].tolist():
+                left[row] = False
+                yield Word(row, name, given.words.text(row))
 
 
 class _Program(NamedTuple):

@@ -51,7 +51,12 @@ class OddText(NamedTuple):
     def said(self, *, with_source: bool = False) -> str:
         """What to say of it, with its table where there are several."""
         where = _place(self.row, self.source if with_source else "")
-        return f"{where}: '{self.name}': {beginning(self.text)!r} is no number"
+        return f"{where}: {no_number(self.name, self.text)}"
+
+
+def no_number(name: str, text: str) -> str:
+    """What to say of a text in the place of the number `name`."""
+    return f"'{name}': {beginning(text)!r} is no number"
 
 
 def _place(row: int, source: str) -> str:

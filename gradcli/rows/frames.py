@@ -67,15 +67,16 @@ def mapped(
     plan = planned(asked, frame.columns)
     numbers = {name: numbers_of(*frame.column(name)) for name in plan.needed}
     count = frame.rows()
-    most_limited = 0 if on_error == "fail" else MOST_LIMITED
-    evaluated = Evaluation(plan, None, most_limited).run(count, numbers.__getitem__, _no_texts, {})
+    strict = on_error == "fail"
+    evaluation = Evaluation(plan, None, 0 if strict else MOST_LIMITED, texts_fail=strict)
+    evaluated = evaluation.run(count, numbers.__getitem__, _no_texts, {})
     if evaluated.failures:
         limited = [row for row, error in sorted(evaluated.failures.items()) if isinstance(error, LimitError)]
         too_many = len(limited) > MOST_LIMITED
         first = limited[0] if too_many else min(evaluated.failures)
         inputs = numbers_at({name: numbers[column] for name, column in plan.columns.items()}, first)
         error = failure_of(first + 1, "", inputs, evaluated.failures[first]).error(with_source=False)
-        if on_error == "fail" or too_many:
+        if strict or too_many:
             raise error
         warn(
             f"{len(evaluated.failures):,} of {count:,} rows failed and have no results; the first is {error.message}",

@@ -37,6 +37,11 @@ class Policy(NamedTuple):
     skip: bool = False
     most: int | None = None
 
+    @property
+    def texts_fail(self) -> bool:
+        """Whether rows with a text in the place of a number are counted among those that fail."""
+        return self.skip or self.most is not None
+
 
 class Odd(NamedTuple):
     """A row with results that are not finite: its number and its table, and what its program was given."""
@@ -167,7 +172,7 @@ class _Run:
         self._stream = stream
         self._policy = policy
         most = MOST_LIMITED if policy.most is None else policy.most
-        self._evaluation = Evaluation(plan, most_limited=most)
+        self._evaluation = Evaluation(plan, most_limited=most, texts_fail=policy.texts_fail)
         self._spread = Spread(plan.results, format, shapes)
         self._writer: Writer | None = None
         # Rows of the tables before this one.
