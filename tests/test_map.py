@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import threading
@@ -9,7 +11,10 @@ import threading
 import pytest
 
 import gradcli
+from gradcli.errors import BindingError
+from gradcli.rows.records import blocks, last_line_end
 from gradcli.run import row_programs, single_rows
+from gradcli.run.row_results import Gathered
 
 TABLE = "run,t\nA,0\nB,2\n"
 
@@ -366,6 +371,44 @@ def test_a_text_in_the_place_of_a_number_is_a_failing_row_where_these_count(run,
     counts = json.loads(done.err)["rows"]
     assert (counts["rows_out"], counts["missing"], counts["failed"]) == (3, 2, 2)
     assert run(*words, "--max-errors", "2", stdin=table).status == 0
+
+
+def test_results_of_rows_with_too_many_fields_stand_under_their_names(run):
+    """The last column has, in quotes, the rest of the row."""
+    table = 'x,y\n1,2,3\n4,5\n6\n1,"2","3"\n'
+    done = run("map", "x*y", "--no-grad", stdin=table)
+    rows = [["1", "2,3", ""], ["4", "5", "20.0"], ["6", "", ""], ["1", '"2","3"', ""]]
+    assert [*csv.reader(io.StringIO(done.out))] == [["x", "y", "value"], *rows]
+    assert "warning: 3 of 4 rows failed and are without results; the first is row 1: it has 3 fields" in done.err
+    done = run("map", "x*y", "--no-grad", "--keep", "y", stdin=table)
+    assert [*csv.reader(io.StringIO(done.out))][1:] == [row[1:] for row in rows]
+    done = run("map", "x*y", "--no-grad", "--to", "jsonl", stdin=table)
+    assert json.loads(done.out.splitlines()[0]) == {"x": 1, "y": "2,3", "value": None}
+
+
+def test_errors_of_rows_hold_nothing_of_their_evaluation():
+    def fail(frames):
+        if frames:
+            fail(frames - 1)
+        try:
+            raise KeyError
+        except KeyError as error:
+            raise BindingError("no") from error
+
+    gathered = Gathered(1, (), 1)
+    try:
+        fail(3)
+    except BindingError as error:
+        gathered.fail(0, error)
+    found = gathered.failures[0].error
+    assert (found.__traceback__, found.__cause__, found.__context__) == (None, None, None)
+
+
+def test_many_rows_that_fail_take_no_more_memory_than_a_block():
+    data = b"1\n" * 2_000_000
+    lengths = [len(block) for block in blocks(io.BytesIO(data).read, last_line_end, head=b"1\n" * 100)]
+    assert max(lengths) <= 2**20
+    assert sum(lengths) == len(data) + 200
 
 
 def test_a_second_header_among_the_rows_is_told(run, tmp_path):

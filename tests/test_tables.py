@@ -41,15 +41,15 @@ TABLES = [
     (b'\xef\xbb\xbfx,n,q\n1,"a\nb,c",2\n007,"d""e",1.50\n', b'x,n,q,value\n1,"a\nb,c",2,3.0\n007,"d""e",1.50,8.5\n'),
     (b"x,q\n,3\nNA,1\n 1 , 2\nabc,2\n\n5,6\n", b"x,q,value\n,3,\nNA,1,\n 1 , 2,3.0\nabc,2,\n5,6,11.0\n"),
     (b"x,q\n2020-01-02,1\n1e400,2\ninf,1\nnan,1\n", b"x,q,value\n2020-01-02,1,\n1e400,2,\ninf,1,Infinity\nnan,1,NaN\n"),
-    (b'x,q\n1,2,3\n4\n5,6\n"7"a,8\n9,10\n', b'x,q,value\n1,2,3,\n4,,\n5,6,11.0\n"7"a,8,\n9,10,19.0\n'),
+    (b'x,q\n1,2,3\n4\n5,6\n"7"a,8\n9,10\n', b'x,q,value\n1,"2,3",\n4,,\n5,6,11.0\n"7"a,8,\n9,10,19.0\n'),
     (b'x,q\n1,"2\n3,4\n5,6\n', b'x,q,value\n1,"2,\n3,4,7.0\n5,6,11.0\n'),
     (b'q;x;n\n1,5;2,25;5" pipe\n2;"3";\n', b'q;x;n;value\n1,5;2,25;5" pipe;3,75\n2;"3";;5,0\n'),
     (b"x,q\n", b"x,q,value\n"),
     (b"# by me, today\n\n# at 5\nx,q\n1,2\n# 3\n", b"x,q,value\n1,2,3.0\n# 3,,\n"),
     (b"sep=;\r\nx;q\r\n1,5;2\r\n", b"x;q;value\r\n1,5;2;3,5\r\n"),
     # As many fields as there should be, but not in each row.
-    (b"x,q\n1,2,3\n4\n5,6\n", b"x,q,value\n1,2,3,\n4,,\n5,6,11.0\n"),
-    (b"x,q\n5,6\n\n1,2,3\n", b"x,q,value\n5,6,11.0\n1,2,3,\n"),
+    (b"x,q\n1,2,3\n4\n5,6\n", b'x,q,value\n1,"2,3",\n4,,\n5,6,11.0\n'),
+    (b"x,q\n5,6\n\n1,2,3\n", b'x,q,value\n5,6,11.0\n1,"2,3",\n'),
 ]
 
 

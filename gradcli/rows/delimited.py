@@ -177,28 +177,42 @@ class Delimited:
 
     def _by_record(self, data: bytes) -> Block:
         """The rows of records of any kind, those failed that are malformed or lack columns, or have more."""
-        width = len(self._names)
-        records = [record for record in self._quoting.records(data) if record.text or width == 1]
-        failed = {index: why for index, record in enumerate(records) if (why := self._why_failed(record))}
-        lines = [self._line(record) for record in records]
-        selection = self._selection
-
-        def texts(place: int) -> list[str | None]:
-            fields = (record.fields or () for record in records)
-            found = (row[place] if place < len(row) else None for row in fields)
-            return [None if field is None else _decoded(field) for field in found]
+        width, selection = len(self._names), self._selection
+        failed: dict[int, str] = {}
+        lines: list[str] = []
+        read: dict[int, list[str | None]] = {
+            place: [] for place in (*selection.numbers, *selection.texts, *(selection.kept or ()))
+        }
+        # The last fields of these are several, and no number, whatever they look like.
+        surplus: list[int] = []
+        for record in self._quoting.records(data):
+            if not record.text and width > 1:
+                continue
+            row, fields = len(lines), self._fitted(record)
+            lines.append(self._line(record, fields))
+            for place, texts in read.items():
+                field = fields[place]
+                texts.append(None if field is None else _decoded(field))
+            if why := self._why_failed(record):
+                failed[row] = why
+                if record.fields and len(record.fields) > width:
+                    surplus.append(row)
 
         def series(place: int) -> Any:
-            return self._polars.Series(_named(place), texts(place), self._polars.String)
+            return self._polars.Series(_named(place), read[place], self._polars.String)
 
-        fractions = self._dialect.fractions
+        def numbers(place: int) -> Column:
+            texts = series(place)
+            texts = texts.scatter(surplus, None) if surplus and place == width - 1 else texts
+            return columns.of_texts(texts, self._dialect.fractions)
+
         kept = selection.kept
         return Block(
-            len(records),
-            {self._names[place]: columns.of_texts(series(place), fractions) for place in selection.numbers},
-            {self._names[place]: texts(place) for place in selection.texts},
+            len(lines),
+            {self._names[place]: numbers(place) for place in selection.numbers},
+            {self._names[place]: read[place] for place in selection.texts},
             self._polars.Series("line", lines, self._polars.String) if kept is None else None,
-            None if kept is None else self._polars.DataFrame([series(place) for place in kept]),
+            None if kept is None else self._polars.DataFrame([*map(series, kept)]),
             None,
             failed,
         )
@@ -210,10 +224,21 @@ class Delimited:
             return None
         return f"it has {len(record.fields)} fields where the table has {len(self._names)} columns"
 
-    def _line(self, record: Record) -> str:
-        """What is written again: where columns are missing, they are there, and empty."""
-        lacks = len(self._names) - len(record.fields) if record.fields else 0
-        return _decoded(record.text) + self._dialect.separator * max(lacks, 0)
+    def _fitted(self, record: Record) -> Sequence[bytes | None]:
+        """A field for each column: where there are more, the last has the rest of the record."""
+        width, fields = len(self._names), record.fields or []
+        if len(fields) > width:
+            return [*fields[: width - 1], self._quoting.rest(record.text, width - 1)]
+        return [*fields, *[None] * (width - len(fields))]
+
+    def _line(self, record: Record, fitted: Sequence[bytes | None]) -> str:
+        """What is written again: a field for each column, so that results stand under their names; a malformed one as it
+        is."""
+        lacks, text = len(self._names) - len(record.fields or self._names), _decoded(record.text)
+        if lacks >= 0:
+            return text + self._dialect.separator * lacks
+        rest = _decoded(fitted[-1] or b"")
+        return text.removesuffix(rest) + _quoted(rest)
 
 
 def one_space_apart(data: bytes) -> bytes:
@@ -231,6 +256,10 @@ def _decoded(text: bytes) -> str:
         return text.decode()
     except UnicodeDecodeError as error:
         raise not_utf8() from error
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _named(place: int) -> str:

@@ -90,8 +90,9 @@ class Evaluation:
                 return whole
         np = arrays.numpy_namespace()
         found = _Found(count, self._keys, self._most_limited)
-        for row, why in failed.items():
-            found.gathered.fail(row, BindingError(why))
+        # Millions of rows may fail for one reason.
+        reasons = {why: BindingError(why) for why in {*failed.values()}}
+        found.unread = {row: reasons[why] for row, why in failed.items()}
         found.null[[*failed]] = True
         if self._only is not None:
             self._evaluate(self._only, numbers, np.flatnonzero(~found.null) if failed else None, found)
@@ -271,6 +272,8 @@ class _Found:
         self._absent: dict[str, Any] = {}
         self._words = arrays.numpy_namespace().zeros(count, "bool")
         self._first_word: Word | None = None
+        # Rows that could not be read.
+        self.unread: dict[int, GradcliError] = {}
 
     def fail(self, rows: Sequence[int], error: GradcliError) -> None:
         for row in rows:
@@ -303,7 +306,7 @@ class _Found:
     def evaluated(self) -> Evaluated:
         np = arrays.numpy_namespace()
         results = self.gathered.results()
-        failures = {failure.index: failure.error for failure in results.failures}
+        failures = self.unread | {failure.index: failure.error for failure in results.failures}
         self.null[[*failures]] = True
         found = {VALUE: results.value}
         for key in self._keys:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError
@@ -22,6 +22,10 @@ from gradcli.rows.plan import Plan
 from gradcli.rows.reading import Chosen, Reader
 from gradcli.rows.spread import Shapes, Spread, shapes_of
 from gradcli.rows.writing import Writer, writer
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -92,7 +96,8 @@ class Progress(NamedTuple):
 
 
 class _Worked(NamedTuple):
-    """A block that was evaluated, what the writer made of it, and how many rows are not finite, the first of them."""
+    """A block that was evaluated, what the writer made of it, how many rows are not finite, the first of them, and which
+    rows failed, in order: `evaluated` has the errors of those alone that may be told."""
 
     block: Block
     source: str
@@ -101,6 +106,7 @@ class _Worked(NamedTuple):
     prepared: Any
     nonfinite: int
     first: int | None
+    failed: NDArray[numpy.intp]
 
 
 def run_rows(
@@ -202,22 +208,36 @@ class _Run:
         if self._writer is None:
             self.begin(evaluated)
         evaluated = self._spread.columns(evaluated)
-        prepared, (nonfinite, first) = self._prepared(block, evaluated), _nonfinite(evaluated)
-        if first is None and not evaluated.failures:
+        failed = arrays.numpy_namespace().asarray(sorted(evaluated.failures), "intp")
+        prepared, (nonfinite, first) = self._prepared(block, evaluated, failed), _nonfinite(evaluated)
+        if len(failed):
+            evaluated = evaluated._replace(failures=self._told(evaluated.failures, failed.tolist()))
+        elif first is None:
             # Nobody asks for its numbers any more, which would take up memory until it is written.
             block, evaluated = Block(block.rows, {}, lost=block.lost), evaluated._replace(results={})
-        return _Worked(block, reader.name, part.size, evaluated, prepared, nonfinite, first)
+        return _Worked(block, reader.name, part.size, evaluated, prepared, nonfinite, first, failed)
+
+    def _told(self, failures: Mapping[int, GradcliError], rows: Sequence[int]) -> dict[int, GradcliError]:
+        """Of the `rows` of a block that failed those that may end the run, and the first."""
+        most = self._policy.most
+        if most is not None:
+            return {row: failures[row] for row in rows[: most + 1]}
+        limited = [row for row in rows if isinstance(failures[row], LimitError)][: MOST_LIMITED + 1]
+        return {row: failures[row] for row in sorted({*rows[:1], *limited})}
 
     def begin(self, evaluated: Evaluated | None) -> None:
         """Open the writer, for results like these."""
         names = self._spread.names(evaluated)
         self._writer = writer(self._format, self._stream, names, like=self._first, kept=self._plan.kept)
 
-    def _prepared(self, block: Block, evaluated: Evaluated, until: int | None = None) -> Any:
-        """The rows as the writer has them: without those to be skipped, and without those from `until` on."""
-        gone = [*evaluated.failures] if self._policy.skip else []
+    def _prepared(
+        self, block: Block, evaluated: Evaluated, failed: NDArray[numpy.intp], until: int | None = None
+    ) -> Any:
+        """The rows as the writer has them: without those that `failed`, where they are skipped, and without those from
+        `until` on."""
+        gone = failed if self._policy.skip else failed[:0]
         skip = None
-        if gone or until is not None:
+        if len(gone) or until is not None:
             skip = arrays.numpy_namespace().zeros(block.rows, "bool")
             skip[gone] = True
             if until is not None:
@@ -229,19 +249,22 @@ class _Run:
         """Write a block, and count. Raises RowError where a row of it ends the run."""
         if worked.source != self._source:
             self._before, self._source = self.report.rows_in, worked.source
-        failing = sorted(worked.evaluated.failures)
         most = self._policy.most
-        ending = self._limited(worked) if most is None else next(iter(failing[most - self.report.failed :]), None)
+        ending = self._limited(worked) if most is None else self._beyond(worked, most - self.report.failed)
         assert self._writer is not None
         if ending is not None:
-            self._writer.write(self._prepared(worked.block, worked.evaluated, ending))
+            self._writer.write(self._prepared(worked.block, worked.evaluated, worked.failed, ending))
             self._writer.close()
             raise self._failure(worked, ending).error()
         self._writer.write(worked.prepared)
         # Whoever waits for these rows has them.
         self._stream.flush()
         self.size += worked.size
-        self.report = self.report.plus(self._of_block(worked, failing))
+        self.report = self.report.plus(self._of_block(worked))
+
+    def _beyond(self, worked: _Worked, most: int) -> int | None:
+        """The row that fails after `most` others of a block."""
+        return int(worked.failed[most]) if len(worked.failed) > most else None
 
     def _limited(self, worked: _Worked) -> int | None:
         """The row that ends a run whatever rows may fail: where each takes all that it may, none would end."""
@@ -251,14 +274,17 @@ class _Run:
                 return index
         return None
 
-    def _of_block(self, worked: _Worked, failing: Sequence[int]) -> Report:
+    def _of_block(self, worked: _Worked) -> Report:
+        failed = len(worked.failed)
         return Report(
             rows_in=worked.block.rows,
-            rows_out=worked.block.rows - (len(failing) if self._policy.skip else 0),
-            missing=int(arrays.numpy_namespace().count_nonzero(worked.evaluated.null)) - len(failing),
-            failed=len(failing),
+            rows_out=worked.block.rows - (failed if self._policy.skip else 0),
+            missing=int(arrays.numpy_namespace().count_nonzero(worked.evaluated.null)) - failed,
+            failed=failed,
             nonfinite=worked.nonfinite,
-            first_failure=None if not failing or self.report.first_failure else self._failure(worked, failing[0]),
+            first_failure=None
+            if not failed or self.report.first_failure
+            else self._failure(worked, int(worked.failed[0])),
             first_nonfinite=None
             if worked.first is None or self.report.first_nonfinite
             else self._odd(worked, worked.first),

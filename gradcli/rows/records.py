@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 MAX_RECORD = 16 * 2**20
 # Bytes at a time: parsed in milliseconds, beside which the calls do not count.
 BLOCK = 4 * 2**20
+# Rows of a block, about: a row that fails takes some hundred bytes of memory beside its text, however short that is.
+_MOST_ROWS = 2**18
+# Bytes of a block that tell how long its lines are.
+_SAMPLE = 2**12
 _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 
 
@@ -35,7 +39,9 @@ def blocks(
     Raises BindingError for a line that is longer.
     """
     rest, unread = b"", io.BytesIO(head)
-    while chunk := unread.read(size) or read(size):
+    at_a_time = size
+    while chunk := unread.read(at_a_time) or read(at_a_time):
+        at_a_time = min(size, _MOST_ROWS * _line_length(chunk))
         if b'"' not in chunk and b'"' not in rest and (end := last_line_end(chunk)):
             # One copy of the bytes at most: the memory for each takes as long as parsing a part of them.
             yield b"".join((rest, memoryview(chunk)[:end])) if rest or end < len(chunk) else chunk
@@ -50,6 +56,11 @@ def blocks(
         rest = data[end:]
     if rest:
         yield rest
+
+
+def _line_length(text: bytes) -> int:
+    """About how many bytes a line at the beginning of a text has."""
+    return min(len(text), _SAMPLE) // (text.count(b"\n", 0, _SAMPLE) + 1) + 1
 
 
 def _first_line_end(data: bytes) -> int:
@@ -136,6 +147,9 @@ class Quoting:
 
     def records(self, data: bytes, more: bool = False) -> Iterator[Record]:
         """The records of text one by one; a last one that is not closed only where there is no `more`."""
+        if b'"' not in data:
+            yield from self._unquoted_records(data)
+            return
         at = 0
         while at < len(data):
             found = self._record.match(data, at)
@@ -145,6 +159,24 @@ class Quoting:
             text = data[at:end].removesuffix(b"\n").removesuffix(b"\r")
             yield Record(text, end, self._fields(text) if found else None)
             at = end
+
+    def _unquoted_records(self, data: bytes) -> Iterator[Record]:
+        """Those of text without quotes, which are its lines."""
+        separator, at = bytes([self._separator]), 0
+        while at < len(data):
+            end = data.find(b"\n", at) + 1 or len(data)
+            text = data[at:end].removesuffix(b"\n").removesuffix(b"\r")
+            yield Record(text, end, [field or None for field in text.split(separator)])
+            at = end
+
+    def rest(self, text: bytes, fields: int) -> bytes:
+        """What stands behind so many fields of a well-formed record."""
+        at = 0
+        for _ in range(fields):
+            found = self._field.match(text, at)
+            assert found is not None
+            at = found.end() + 1
+        return text[at:]
 
     def _fields(self, text: bytes) -> list[bytes | None]:
         fields: list[bytes | None] = []

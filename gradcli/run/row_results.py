@@ -61,6 +61,8 @@ class Gathered:
         self.put([row], np.asarray(value)[None], found)
 
     def fail(self, row: int, error: GradcliError) -> None:
+        # The frames of its traceback hold what was evaluated: megabytes for each row of a long loop.
+        error.__traceback__ = error.__cause__ = error.__context__ = None
         self.failures.append(RowFailure(row, error))
         self.limited += isinstance(error, LimitError)
 
