@@ -397,3 +397,57 @@ def test_the_names_of_functions_are_those_of_the_tables():
     assert python_functions._METHODS.keys() == scope.LIST_METHODS
     made = transforms.MAKERS.keys() | transforms.LOOPS.keys() | transforms._OF_PYTHON.keys()
     assert made - scope.DERIVATIVES.keys() == scope.TRANSFORMS
+
+
+# The rows of A are [1, 2] and [3, 4].
+SAID_BY_A_KEYWORD = [
+    ("sum(A.median(dim=0)[0])", 3.0),
+    ("sum(A.median(dim=0).values)", 3.0),
+    ("sum(A.median(axis=0))", 5.0),
+    ("A.std(dim=1)[0]", np.sqrt(0.5)),
+    ("A.std(axis=1)[0]", 0.5),
+    ("A.std(unbiased=True)", np.std(A, ddof=1)),
+    ("A.std(dim=1)[0] + std(A)", np.sqrt(0.5) + np.std(A, ddof=1)),
+    ("A.std(dim=1, ddof=0)[0]", 0.5),
+    ("A.var(dim=1, keepdim=True)[0, 0]", 0.5),
+    ("A.max(dim=1)[0] @ A.max(dim=1).indices", 6.0),
+    ("A.sort(descending=True)[0][0, 0]", 2.0),
+    ("0*sum(np.exp(v)) + A.var(dim=1)[0]", 0.5),
+    ("def var(u, dim): return dim*sum(u)\nvar(A, dim=2) + A.std()", 20.0 + np.std(A)),
+    ("import torch\ntorch.sum(A.diff(dim=0)**2)", 8.0),
+]
+
+
+@pytest.mark.parametrize(("program", "value"), SAID_BY_A_KEYWORD)
+def test_a_keyword_that_one_library_has_says_which_is_meant(program, value):
+    values = {"A": A, "v": V}
+    compiled = gradcli.compile(program)
+    np.testing.assert_allclose(compiled(**{name: values[name] for name in compiled.inputs}), value, 1e-12)
+
+
+def test_keywords_of_both_libraries_are_an_error_that_shows_both(run):
+    outcome = run("eval", "sum(kl_div(A, log_target=True, y=A))", "A=[[1,2],[3,4]]")
+    assert "torch.kl_div" in outcome.err
+    assert "np.kl_div" in outcome.err
+
+
+def test_two_statistics_at_once_are_pytorchs(run):
+    for name, spread, gradient in (
+        ("var_mean", 7 / 3, [-4 / 3, -1 / 3, 5 / 3]),
+        ("std_mean", 1.5275252316519465, [-0.4364357804719848, -0.10910894511799618, 0.545544725589981]),
+    ):
+        for call in (f"torch.{name}(x)", f"x.{name}()", f"{name}(x, correction=1)", f"torch.{name}(x, unbiased=True)"):
+            found = run("eval", f"{call}[0]", "x=[1,2,4]", "--json").json
+            np.testing.assert_allclose([found["value"], *found["grad"]["x"]], [spread, *gradient], 1e-12)
+            assert run("eval", f"{call}[1]", "x=[1,2,4]", "--json").json["value"] == 7 / 3
+    found = run("eval", "torch.var_mean(x, False)[0]", "x=[1,2,4]", "--json").json
+    np.testing.assert_allclose(found["value"], 14 / 9, 1e-12)
+
+
+def test_the_similarity_of_tensors_that_are_broadcast(run):
+    words = ("a=[[1,2],[3,4]]", "b=[[1,5]]", "--json")
+    # Of the columns [1, 3] and [2, 4] with [1, 1] and [5, 5].
+    right = 4 / np.sqrt(20) + 6 / np.sqrt(40)
+    found = run("eval", "sum(torch.cosine_similarity(a, b, dim=-2))", *words).json
+    np.testing.assert_allclose(found["value"], right, 1e-12)
+    np.testing.assert_allclose(found["grad"]["b"], [[0.0, 0.0]], atol=1e-15)

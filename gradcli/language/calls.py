@@ -14,6 +14,7 @@ from gradcli.language.lists import Items, in_dtype
 from gradcli.language.machine import Machine, Scope, Task, arguments_of
 from gradcli.language.syntax import tree
 from gradcli.language.values import FUNCTIONS, READ, Builtin, Transformed, Value, check_arguments, number
+from gradcli.primitives import table
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import Parameter, parse_signature, rename
 
@@ -153,7 +154,9 @@ def _spread(parameters: Sequence[Parameter], positional: list[Value], keywords: 
 
 def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple[Parameter, ...]]:
     """The entry that is called, None for what the language itself provides, and its parameters."""
-    if not node.module and node.name in scope_of_program.DERIVATIVES:
+    # The method of PyTorch's tensors is the difference of neighbours.
+    difference = node.receiver is not None and machine.dialect == "torch" and table.differs(node.name)
+    if not node.module and node.name in scope_of_program.DERIVATIVES and not difference:
         return None, parse_signature(scope_of_program.DERIVATIVES[node.name])
     if node.name in scope_of_program.DETACH:
         return None, parse_signature("x")

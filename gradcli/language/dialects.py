@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Literal as OneOf
 
 from gradcli.errors import CallError
+from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.operation import Operation
+from gradcli.primitives.signature import rename
 
 # The meaning of names without a prefix and of methods: PyTorch's, NumPy's, JAX's, which is NumPy's but for tensors that
 # never change, or what is unclear, as PyTorch's and another occur.
@@ -19,13 +21,15 @@ _NUMPY = ("numpy", "jax", "scipy.linalg")
 
 
 def of_program(program: tree.Module) -> Dialect:
-    """PyTorch's where only its prefixes and imports occur, else NumPy's."""
+    """PyTorch's where only its prefixes, imports and keywords occur, else NumPy's."""
     libraries: set[str] = set()
     for node in tree.everything(program):
         if isinstance(node, (tree.Call, tree.Name)):
             libraries.add(node.module)
         elif isinstance(node, tree.Import):
             libraries.update(node.libraries.split())
+        if isinstance(node, tree.Call) and _may_say(node) and not _is_defined(program, node.name):
+            libraries.add(_said_by_keywords(node) or "")
     torch = any(library.startswith(_TORCH) for library in libraries)
     numpy = any(library.startswith(_NUMPY) and not library.startswith("jax.scipy.special") for library in libraries)
     if torch:
@@ -49,6 +53,10 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
         return table.find("where", "method")
     if call.receiver is not None and call.name in _METHODS_OF_TORCH:
         return table.find(call.name, "torch")
+    if dialect != "torch" and _may_say(call):
+        library = _said_by_keywords(call)
+        if library is not None:
+            return table.find(call.name, library)
     if dialect == "both" and table.differs(call.name):
         raise CallError(
             f"'{call.name}' means one thing in PyTorch and another in NumPy, and the program has prefixes of both",
@@ -76,6 +84,44 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
     if dialect == "torch":
         return table.find(call.name, "torch")
     return table.find(call.name, "linalg" if call.receiver is None else "numpy")
+
+
+# The keywords that one of the two libraries alone has, of functions that mean different things in them.
+_OF_TORCH_ALONE = frozenset({"dim", "dims", "keepdim", "unbiased", "input", "other"})
+
+
+def _may_say(call: tree.Call) -> bool:
+    """Whether the keywords of a call may say which library's meaning it has."""
+    return bool(call.keywords) and not call.module and table.differs(call.name)
+
+
+def _is_defined(program: tree.Module, name: str) -> bool:
+    """Whether a program has something of its own by a name."""
+    return name in scope.defined_functions(program) or name in scope.inner_names(program)
+
+
+def _said_by_keywords(call: tree.Call) -> str | None:
+    """The library whose keywords a call has, None where it may be either. Raises CallError where it has those of both."""
+    torch, numpy = table.find(call.name, "torch"), table.find(call.name, "numpy")
+    said: dict[str, str] = {}
+    for argument in call.keywords:
+        name = argument.name
+        in_torch = name in _OF_TORCH_ALONE or _takes(torch, name)
+        in_numpy = name not in _OF_TORCH_ALONE and _takes(numpy, name)
+        if in_torch != in_numpy:
+            said.setdefault("torch" if in_torch else "numpy", name)
+    if len(said) == 2:
+        raise CallError(
+            f"'{call.name}' means one thing in PyTorch, which has '{said['torch']}', and another in NumPy, which has "
+            f"'{said['numpy']}'",
+            hint=f"write torch.{call.name}(…) or np.{call.name}(…)",
+            span=call.name_span,
+        )
+    return next(iter(said), None)
+
+
+def _takes(operation: Operation | None, keyword: str) -> bool:
+    return operation is not None and any(p.name == rename(keyword, operation.parameters) for p in operation.parameters)
 
 
 # Functions of modules that are not those of their names here.

@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.constants import by_formula, decimal, ratio
+from gradcli.arrays.shapes import broadcast
 from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.arithmetic import add, divide, multiply, subtract
 from gradcli.primitives.axes import normalize_axis, one_float, truth, whole_array, whole_numbers
@@ -44,8 +45,11 @@ normalize = Composite(
 
 def _cosine_similarity(x1: Any, x2: Any, axis: Any = 1, eps: Any = None) -> Any:
     least = _least_factor() if eps is None else eps
-    sizes = (maximum(norm(x, 2, axis, True), least) for x in (x1, x2))
-    return sum_(multiply(*map(divide, (x1, x2), sizes)), axis)
+    # An axis of one element that is repeated has the norm of all of them.
+    shape = broadcast([arrays.shape(x1), arrays.shape(x2)])
+    pair = [broadcast_to(x, shape) for x in (x1, x2)]
+    sizes = (maximum(norm(x, 2, axis, True), least) for x in pair)
+    return sum_(multiply(*map(divide, pair, sizes)), axis)
 
 
 cosine_similarity = Composite(

@@ -78,11 +78,16 @@ argsort = Composite(
 
 
 def _with_mean(of: Composite) -> Composite:
-    def definition(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -> tuple[Any, Any]:
+    """PyTorch alone has these names, so that they have its meaning everywhere."""
+
+    def definition(x: Any, axis: Any = None, correction: Any = 1, keepdims: Any = False) -> tuple[Any, Any]:
+        # `var_mean(x, False)` says `unbiased`.
+        axis, correction = (None, axis) if type(axis) is bool else (axis, correction)
         return of(x, axis, keepdims, correction), mean(x, axis, keepdims)
 
     return Composite(
-        f"{of.name}_mean", of.signature, f"{of.name} and mean over the axes", definition,
+        f"{of.name}_mean", "x, axis=None, correction=1, keepdims=False",
+        f"PyTorch's {of.name}, with n - 1 in the denominator, and mean over the axes", definition,
         derivative=f"that of {of.name} and that of mean",
         example=f"'v, m = {of.name}_mean(x); v*m' x='[1, 2, 4]'",
     )  # fmt: skip
