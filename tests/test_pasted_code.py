@@ -451,3 +451,34 @@ def test_the_similarity_of_tensors_that_are_broadcast(run):
     found = run("eval", "sum(torch.cosine_similarity(a, b, dim=-2))", *words).json
     np.testing.assert_allclose(found["value"], right, 1e-12)
     np.testing.assert_allclose(found["grad"]["b"], [[0.0, 0.0]], atol=1e-15)
+
+
+LOSES_NOTHING = [
+    ("s = sum(v**2)\nif s.item() > 10:\n    y = 2*s\nelse:\n    y = s\ny", 28.0, [4.0, 8.0, 12.0]),
+    ("s = sum(v)\n2*s if float(s) > 3 and not s.item() < 0 else s", 12.0, [2.0, 2.0, 2.0]),
+    ("v[int(sum(v).item()) - 4]**2 + v[v[0].item()]", 11.0, [0.0, 1.0, 6.0]),
+    ("n = int(sum(v).item())\nsum([v[0] for i in range(n)])", 6.0, [6.0, 0.0, 0.0]),
+    ("e = v.max().item()\nwhile e > 1:\n    v = v/2\n    e = v.max().item()\nsum(v)", 1.5, [0.25, 0.25, 0.25]),
+    ("f(s) = 2*s if s.item() > 2 else s\nf(v[0]) + f(v[2])", 7.0, [1.0, 0.0, 2.0]),
+    ("sum([u for u in v if u.item() > 1])", 5.0, [0.0, 1.0, 1.0]),
+]
+
+
+@pytest.mark.parametrize(("program", "value", "gradient"), LOSES_NOTHING)
+def test_a_number_may_lose_its_gradient_where_it_has_none_to_give(program, value, gradient):
+    assert_is(program, value, {"v": gradient}, v=V)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "s = sum(v).item()\nif s > 2: y = s*v[0]\ny",
+        "s = sum(v).item()\ns += 1\nv[0] if s > 2 else v[1]",
+        "if v[0] > 0 { s = v[0].item() }",
+        "v[0].item() if v[0] > 0 else v[1]",
+        "2*float(v[0])",
+    ],
+)
+def test_elsewhere_a_number_that_loses_its_gradient_is_an_error(program):
+    with pytest.raises(GradcliError, match="gradient"):
+        gradcli.compile(program).value_and_grad({"v": V})

@@ -112,6 +112,10 @@ def _call_named(
         task = transforms.loop(node, _caller(machine, node, scope), positional, given)
         if task is not None:
             return (yield from task)
+    if node.name in _CUTTING and len(positional) == 1 and not given and machine.loses_nothing(node):
+        from gradcli.primitives.copies import one_element
+
+        return machine.apply(node, node.name, one_element, number(positional[0], f"'{node.name}'"))
     if node.name in scope_of_program.PYTHON_FUNCTIONS:
         from gradcli.language import python_functions
 
@@ -201,6 +205,8 @@ def _call_builtin(
     return machine.apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 
 
+# What cuts a number off from its gradient in Python.
+_CUTTING = frozenset({"item", "float"})
 # Functions whose result shares its elements with their operand, as NumPy and PyTorch have them.
 _VIEWS = frozenset(
     {"reshape", "view", "transpose", "permute", "swapaxes", "moveaxis", "squeeze", "unsqueeze", "expand_dims"}

@@ -103,6 +103,7 @@ class Machine:
         self.scope = Scope(self.names)
         self.dialect = dialects.of_program(program)
         self.imports = any(isinstance(n, tree.Import) for n in program.body)
+        self._lossless: frozenset[tree.SyntaxNode] | None = None
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
         # What the last statement asks to be left, if anything.
@@ -153,6 +154,14 @@ class Machine:
                     task.close()
                 raise
         return value
+
+    def loses_nothing(self, node: tree.Call) -> bool:
+        """Whether a call may cut a number off from its gradient, as only conditions and indices read it."""
+        if self._lossless is None:
+            from gradcli.language import lossless
+
+            self._lossless = lossless.calls(self.program)
+        return node in self._lossless
 
     def lookup(self, node: tree.Name, scope: Scope) -> Value:
         """The value of a name: of the function that runs or one around it, of the program, or a constant."""

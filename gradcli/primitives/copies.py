@@ -103,10 +103,15 @@ size = Composite(
 )  # fmt: skip
 
 
-def _item(x: Any) -> Any:
+def one_element(x: Any) -> Any:
+    """The one element of a tensor as a number, with its gradient."""
     if math.prod(arrays.shape(x)) != 1:
         raise ShapeError(f"'item' needs one element, and the tensor has shape {list(arrays.shape(x))}")
-    number = reshape(x, ())
+    return reshape(x, ())
+
+
+def _item(x: Any) -> Any:
+    number = one_element(x)
     if constant(number) is not number and getattr(number, "requires_grad", True):
         raise EvaluationError(
             "'item' gives a number without a gradient in PyTorch, and with one this has something to lose",
