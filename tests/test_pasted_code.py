@@ -482,3 +482,63 @@ def test_a_number_may_lose_its_gradient_where_it_has_none_to_give(program, value
 def test_elsewhere_a_number_that_loses_its_gradient_is_an_error(program):
     with pytest.raises(GradcliError, match="gradient"):
         gradcli.compile(program).value_and_grad({"v": V})
+
+
+# v is [1, 2, 3], x is 3.
+FORMS_OF_PYTORCH = [
+    ("sum(torch.nonzero(A - 1)[0]*[1, 10])", 10.0),
+    ("torch.nonzero(A - 1, as_tuple=True)[0].sum()", 2.0),
+    ("torch.add(v, v, alpha=2).sum() + v.sub(v, alpha=3).sum()", 6.0),
+    ("v.add(v, alpha=x).sum()", 24.0),
+    ("torch.div(v, 2, rounding_mode='floor').sum() + torch.div(-v, 2, rounding_mode='trunc').sum()", 0.0),
+    ("torch.sum(v, dim=0, dtype=torch.float64) + torch.zeros(2, dtype=torch.double)[0]", 6.0),
+    ("torch.eye(2, device='cpu').sum() + np.zeros(2, dtype=float)[0]", 2.0),
+    ("torch.softplus(v, beta=2)[0]", np.log1p(np.exp(2.0)) / 2),
+    ("torch.squeeze(v[None], dim=(0, 1)).sum() + torch.logit(v/4, eps=0.25)[0]", 6.0 - np.log(3)),
+    ("torch.kthvalue(-v, 1).values + v.kthvalue(2)[1]", -2.0),
+    ("torch.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]], upper=True)[0, 1]", 1.0),
+    ("torch.linalg.eigvalsh(A, UPLO='U')[0]", (5.0 - 5.0) / 2),
+]
+AXES_OF_A_NUMBER = [
+    *(
+        f"torch.{name}(x, dim=0)"
+        for name in ("sum", "mean", "prod", "amax", "logsumexp", "cumsum", "cumprod", "logcumsumexp")
+    ),
+    *(f"torch.{name}(x, -1).values" for name in ("max", "min", "median", "sort", "cummax")),
+    *(
+        "torch.sum(x, dim=0, keepdim=True)",
+        "torch.transpose(x, 0, -1)",
+        "torch.topk(x, 1, dim=0)[0]",
+        "np.sum(x, axis=-1)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("program", "value"), FORMS_OF_PYTORCH)
+def test_a_form_that_pytorch_alone_has(program, value):
+    values = {"A": A, "v": V, "x": 3.0}
+    compiled = gradcli.compile(program)
+    np.testing.assert_allclose(compiled(**{name: values[name] for name in compiled.inputs}), value, 1e-12, 1e-15)
+
+
+@pytest.mark.parametrize("program", AXES_OF_A_NUMBER)
+def test_a_number_has_the_axes_of_a_vector(program):
+    assert_is(program, 3.0, {"x": 1.0}, x=3.0)
+    with pytest.raises(GradcliError, match="axis 1 is out of range"):
+        gradcli.compile(program.replace("dim=0", "dim=1").replace("-1", "1").replace(", 0, ", ", 1, "))(x=3.0)
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("torch.sum(v, dtype=torch.long)", "dtype asks for"),
+        ("np.zeros(2, dtype=int)[0]", "dtype asks for"),
+        ("np.add(v, v, alpha=2)", "no argument 'alpha'"),
+        ("torch.pinverse(A, rtol=0.5)", "rtol"),
+    ],
+)
+def test_a_form_that_asks_for_something_else_is_an_error(program, words):
+    values = {"A": A, "v": V}
+    compiled = gradcli.compile(program)
+    with pytest.raises(GradcliError, match=words):
+        compiled(**{name: values[name] for name in compiled.inputs})

@@ -132,6 +132,8 @@ def _call_named(
         if compute is not None:
             return machine.apply(node, operation.name, compute)
     keywords: dict[str, Value] = {}
+    if not _STATED.isdisjoint(given):
+        given = _without_stated(node, given, parameters)
     for keyword, value in given.items():
         name = rename(keyword, parameters)
         if name in keywords:
@@ -147,6 +149,18 @@ def _call_named(
     result = _call_builtin(machine, node, operation, positional, keywords, scope)
     machine.provenance.leave()
     return result
+
+
+def _without_stated(node: tree.Call, given: Mapping[str, Value], parameters: Sequence[Parameter]) -> dict[str, Value]:
+    """The keywords of a call without those that only say what is there anyway. Raises CallError where they ask for more."""
+    from gradcli.primitives.copies import check_is_there
+
+    known = {p.name for p in parameters}
+    stated = {name: value for name, value in given.items() if name in _STATED and name not in known}
+    if node.module or node.receiver is not None or not stated:
+        check_is_there(**stated)
+        return {name: value for name, value in given.items() if name not in stated}
+    return dict(given)
 
 
 def _spread(parameters: Sequence[Parameter], positional: list[Value], keywords: dict[str, Value]) -> None:
@@ -205,6 +219,8 @@ def _call_builtin(
     return machine.apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 
 
+# The keywords of libraries that say what a tensor is made of.
+_STATED = frozenset({"dtype", "device", "requires_grad"})
 # What cuts a number off from its gradient in Python.
 _CUTTING = frozenset({"item", "float"})
 # Functions whose result shares its elements with their operand, as NumPy and PyTorch have them.

@@ -92,7 +92,7 @@ _OF_TORCH_ALONE = frozenset({"dim", "dims", "keepdim", "unbiased", "input", "oth
 
 def _may_say(call: tree.Call) -> bool:
     """Whether the keywords of a call may say which library's meaning it has."""
-    return bool(call.keywords) and not call.module and table.differs(call.name)
+    return bool(call.keywords) and not call.module and (table.differs(call.name) or table.is_wider(call.name))
 
 
 def _is_defined(program: tree.Module, name: str) -> bool:
@@ -121,7 +121,9 @@ def _said_by_keywords(call: tree.Call) -> str | None:
 
 
 def _takes(operation: Operation | None, keyword: str) -> bool:
-    return operation is not None and any(p.name == rename(keyword, operation.parameters) for p in operation.parameters)
+    if operation is None:
+        return False
+    return any(p.name == rename(keyword, operation.parameters) for p in operation.parameters)
 
 
 # Functions of modules that are not those of their names here.

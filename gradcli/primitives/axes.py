@@ -125,7 +125,13 @@ def normalize_axes(axis: Any, ndim: int) -> Shape:
     """The axes as sorted non-negative numbers; None means all of them."""
     if axis is None:
         return tuple(range(ndim))
-    axes = sorted(normalize_axis(a, ndim) for a in whole_numbers(axis, "an axis"))
+    numbers = whole_numbers(axis, "an axis")
+    if not ndim:
+        # NumPy and PyTorch let a number have the axes of a vector, along which there is nothing to take away.
+        for number in numbers:
+            normalize_axis(number, 1)
+        return ()
+    axes = sorted(normalize_axis(a, ndim) for a in numbers)
     if len(set(axes)) < len(axes):
         raise ShapeError("the same axis is named twice")
     return tuple(axes)

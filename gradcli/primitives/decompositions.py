@@ -355,5 +355,6 @@ pinv = Primitive(
     spelling=spelled(numpy="linalg.pinv"),
     derivative="-P.T@g@P.T + (I - A@P)@g.T@P@P.T + P.T@P@g.T@(I - P@A), with P = pinv(A)",
     domain="smooth where the rank of A is that of the matrices near it",
+    aliases=("pinverse",),
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
 )  # fmt: skip

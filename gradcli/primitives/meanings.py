@@ -17,16 +17,16 @@ from gradcli.primitives.decompositions import cholesky, qr
 from gradcli.primitives.distributions import rel_entr
 from gradcli.primitives.equations import matrix_norm, vander
 from gradcli.primitives.exponential import exp, log, xlogy
-from gradcli.primitives.indexing import along, index
+from gradcli.primitives.indexing import index
 from gradcli.primitives.losses import reduced
 from gradcli.primitives.matrices import dot
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.orders import Pair, difference
-from gradcli.primitives.rearranging import meshgrid, split
+from gradcli.primitives.orders import Pair, difference, kth_value
+from gradcli.primitives.rearranging import meshgrid, nonzero, split
 from gradcli.primitives.reductions import argmax, argmin, max_, min_, order_statistic, sum_
 from gradcli.primitives.sampling import padded
 from gradcli.primitives.scans import log_softmax, softmax, sort_by
-from gradcli.primitives.shape import matrix_transpose, ravel, squeeze, tile
+from gradcli.primitives.shape import along_axis, matrix_transpose, ravel, squeeze, stack, tile
 from gradcli.primitives.singular import svd
 from gradcli.primitives.special import gelu
 from gradcli.primitives.statistics import norm, std, var
@@ -77,8 +77,7 @@ def _extreme(name: str, doc: str, whole: Any, position: Any, pairwise: Any) -> C
         axis = second if axis is None else axis
         if axis is None:
             return whole(x)
-        number = normalize_axis(axis, len(arrays.shape(x)))
-        return _at(x, position(constant(x), number, True), number, keepdims)
+        return along_axis(x, axis, lambda x, number: _at(x, position(constant(x), number, True), number, keepdims))
 
     return Composite(
         name, "x, axis=None, keepdims=False",
@@ -93,10 +92,14 @@ torch_max = _extreme("max", "the largest element", max_, argmax, maximum)
 torch_min = _extreme("min", "the smallest element", min_, argmin, minimum)
 
 
-def _ordered(x: Any, axis: Any = -1, descending: Any = False, stable: Any = False) -> Pair:
-    number = normalize_axis(axis, len(arrays.shape(x)))
-    keys = negative(constant(x)) if truth(descending, "'descending'") else constant(x)
-    return Pair(sort_by(x, keys, number), sort_by(_places(arrays.shape(x), number), keys, number))
+def _ordered(x: Any, axis: Any = -1, descending: Any = False, stable: Any = False) -> Any:
+    falling = truth(descending, "'descending'")
+
+    def ordered(x: Any, number: int) -> Pair:
+        keys = negative(constant(x)) if falling else constant(x)
+        return Pair(sort_by(x, keys, number), sort_by(_places(arrays.shape(x), number), keys, number))
+
+    return along_axis(x, axis, ordered)
 
 
 torch_sort = Composite(
@@ -107,18 +110,11 @@ torch_sort = Composite(
 
 
 def _lower_median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    if axis is None:
-        x = ravel(x)
-    number = normalize_axis(0 if axis is None else axis, len(arrays.shape(x)))
-    if not arrays.shape(x)[number]:
+    if axis is not None:
+        return kth_value(x, None, axis, keepdims)
+    if not arrays.size(x):
         raise ShapeError("an empty tensor has no 'median'")
-    if axis is None:
-        return order_statistic(x, (arrays.shape(x)[0] - 1) // 2)
-    lower = (arrays.shape(x)[number] - 1) // 2
-    ordered = _ordered(x, number)
-    middle = along(number, slice(lower, lower + 1) if truth(keepdims, "'keepdims'") else lower)
-    values, indices = (index(part, middle) for part in ordered)
-    return Pair(values, indices)
+    return order_statistic(ravel(x), (arrays.size(x) - 1) // 2)
 
 
 torch_median = Composite(
@@ -132,6 +128,20 @@ method_where = Composite(
     "where", "x, condition, y", "the elements of x where a condition holds, else those of y: the method of a tensor",
     lambda x, condition, y: where(condition, x, y),
     derivative=where.derivative, dialects="method",
+)  # fmt: skip
+
+
+def _rows_of_places(x: Any, as_tuple: Any = False) -> Any:
+    found = nonzero(x if arrays.shape(x) else reshape(x, 1))
+    if truth(as_tuple, "'as_tuple'"):
+        return found
+    return stack(found, -1) if arrays.shape(x) else reshape(index(found[0], slice(0)), (arrays.shape(found[0])[0], 0))
+
+
+torch_nonzero = Composite(
+    "nonzero", "x, as_tuple=False",
+    "a row for each element that is not 0, with its position; for each axis where as_tuple is true", _rows_of_places,
+    derivative="none", dialects="torch",
 )  # fmt: skip
 
 torch_repeat = Composite(

@@ -33,7 +33,7 @@ from gradcli.primitives.reductions import (
 )
 from gradcli.primitives.scans import scan_smooth, sort
 from gradcli.primitives.series import locally_constant
-from gradcli.primitives.shape import concat, flip, ravel, stack
+from gradcli.primitives.shape import along_axis, concat, flip, ravel, stack
 from gradcli.primitives.statistics import std, var
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -58,9 +58,7 @@ positions_in_order = Primitive(
 
 def _argsort(x: Any, axis: Any = -1, descending: Any = False, stable: Any = True) -> Any:
     x, axis = (ravel(x), 0) if axis is None else (x, axis)
-    if not truth(descending, "'descending'"):
-        return positions_in_order(x, axis)
-    return _falling(x, normalize_axis(axis, len(arrays.shape(x))))
+    return along_axis(x, axis, _falling if truth(descending, "'descending'") else positions_in_order)
 
 
 def _falling(x: Any, axis: int) -> Any:
@@ -104,8 +102,11 @@ class Pair(NamedTuple):
     indices: Any
 
 
-def _topk(x: Any, k: Any, axis: Any = -1, largest: Any = True, sorted: Any = True) -> Pair:
-    number = normalize_axis(axis, len(arrays.shape(x)))
+def _topk(x: Any, k: Any, axis: Any = -1, largest: Any = True, sorted: Any = True) -> Any:
+    return along_axis(x, axis, lambda x, number: _first_of_order(x, k, number, largest))
+
+
+def _first_of_order(x: Any, k: Any, number: int, largest: Any) -> Pair:
     count = whole(k, "'k'")
     if not 0 <= count <= arrays.shape(x)[number]:
         raise ShapeError(f"'topk' cannot take {count} of {arrays.shape(x)[number]} elements")
@@ -124,6 +125,29 @@ topk = Composite(
     domain="smooth where no two elements are equal",
     edges=("the first of equal elements comes first", "nan counts as the largest"),
     example="'v, i = topk(x, 2); v[0]*v[1]' x='[1, 3, 2]'",
+)  # fmt: skip
+
+
+def kth_value(x: Any, k: Any, axis: Any = -1, keepdims: Any = False) -> Any:
+    """The element of rank k along an axis, from 1 on, and its place; the lower of those in the middle where k is None."""
+
+    def found(x: Any, number: int) -> Pair:
+        size = arrays.shape(x)[number]
+        rank = (size + 1) // 2 if k is None else whole(k, "a rank")
+        if not 1 <= rank <= size:
+            raise ShapeError(f"{size} elements have no one of rank {rank}" if size else "no elements have a rank")
+        place = along(number, slice(rank - 1, rank) if truth(keepdims, "'keepdims'") else rank - 1)
+        return Pair(*(index(part, place) for part in (sort(x, number), positions_in_order(x, number))))
+
+    return along_axis(x, axis, found)
+
+
+kthvalue = Composite(
+    "kthvalue", "x, k, axis=-1, keepdims=False", "the kth smallest element along an axis, from 1 on, and its position",
+    kth_value,
+    derivative="g put back at the position, 0 elsewhere",
+    domain="smooth where no two elements are equal",
+    example="'v, i = kthvalue(x, 2); v*i' x='[1, 3, 2]'",
 )  # fmt: skip
 
 
@@ -153,8 +177,10 @@ def _running(name: str, better: str) -> Any:
         samples=((_VECTOR, 0), (_MATRIX, 1)),
     )  # fmt: skip
 
-    def function(x: Any, axis: Any = 0) -> Pair:
-        number = normalize_axis(axis, len(arrays.shape(x)))
+    def function(x: Any, axis: Any = 0) -> Any:
+        return along_axis(x, axis, run)
+
+    def run(x: Any, number: int) -> Pair:
         # They are an index, which is made of numbers.
         limits.charge(3 * arrays.size(concrete(x)))
         found = arrays.to_numpy(concrete(positions(x, number)))
@@ -299,8 +325,11 @@ percentile = Composite(
 
 
 def _logcumsumexp(x: Any, axis: Any = 0) -> Any:
+    return along_axis(x, axis, _logs_of_sums)
+
+
+def _logs_of_sums(x: Any, number: int) -> Any:
     """In steps that reach twice as far each."""
-    number = normalize_axis(axis, len(arrays.shape(x)))
     size, reach = arrays.shape(x)[number], 1
     while reach < size:
         first, rest = index(x, along(number, slice(0, reach))), index(x, along(number, slice(reach, size)))

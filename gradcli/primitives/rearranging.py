@@ -19,7 +19,7 @@ from gradcli.primitives.indexing import along, at_places, index, side_with_diago
 from gradcli.primitives.indexing import scatter as put_at
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.replacing import numbers_among, positions, replaced
-from gradcli.primitives.shape import flip, moveaxis, ravel, take, transpose
+from gradcli.primitives.shape import along_axis, flip, moveaxis, ravel, take, transpose
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
@@ -216,16 +216,20 @@ scatter = Composite(
 
 index_select = Composite(
     "index_select", "x, axis, index", "the slices at positions along an axis",
-    lambda x, axis, index: take(x, index, axis),
+    lambda x, axis, index: along_axis(x, axis, lambda x, number: take(x, index, number)),
     derivative="g added up at the positions, 0 elsewhere",
     samples=((_VECTOR, 0, [0, 2, 0]), (_MATRIX, 1, [1, 1])),
 )  # fmt: skip
 
 
 def _index_add(x: Any, axis: Any, index: Any, source: Any, alpha: Any = 1.0) -> Any:
-    number = normalize_axis(axis, len(arrays.shape(x)))
-    put = put_at(source, along(number, _places(index)), arrays.shape(x))
-    return add(x, multiply(alpha, put))
+    places = _places(index)
+    given = source if arrays.shape(x) and places.ndim else reshape(source, 1)
+
+    def added(x: Any, number: int) -> Any:
+        return add(x, multiply(alpha, put_at(given, along(number, places.ravel()), arrays.shape(x))))
+
+    return along_axis(x, axis, added)
 
 
 index_add = Composite(

@@ -272,8 +272,9 @@ all_ = _reduction(
 
 
 def _position_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    number = None if axis is None else normalize_axis(axis, len(arrays.shape(x)))
-    return (x,), {"axis": number, "keepdims": truth(keepdims, "'keepdims'")}
+    rank = len(arrays.shape(x))
+    number = None if axis is None else normalize_axis(axis, rank or 1)
+    return (x,), {"axis": number if rank else None, "keepdims": truth(keepdims, "'keepdims'")}
 
 
 def _position(name: str, doc: str, of: Primitive) -> Primitive:

@@ -20,7 +20,7 @@ from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.reductions import any_, max_, sum_
 from gradcli.primitives.series import Coefficients, from_derivative, linear, through
-from gradcli.primitives.shape import concat, flip, ravel, transpose, triu
+from gradcli.primitives.shape import along_axis, concat, flip, ravel, transpose, triu
 from gradcli.primitives.statistics import logsumexp
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -120,9 +120,11 @@ softmax = Primitive(
 
 
 def _log_softmax(x: Any, axis: Any = -1) -> Any:
-    shape = arrays.shape(x)
-    axis = normalize_axis(axis, len(shape))
-    if 0 in shape:
+    return along_axis(x, axis, _logs_of_shares)
+
+
+def _logs_of_shares(x: Any, axis: int) -> Any:
+    if 0 in arrays.shape(x):
         return x
     largest = max_(carried(x), axis, True)
     if not assume(isfinite(largest)):

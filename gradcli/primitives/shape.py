@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
@@ -33,6 +33,11 @@ _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 def _transpose_axes(ndim: int, axes: tuple[Any, ...]) -> Shape:
     if not axes or (len(axes) == 1 and axes[0] is None):
         return tuple(reversed(range(ndim)))
+    if not ndim and len(axes) == 2:
+        # As PyTorch has it: a number has the axes of a vector.
+        for axis in axes:
+            normalize_axis(axis, 1)
+        return ()
     numbers = tuple(normalize_axis(a, ndim) for a in gathered(axes, "an axis"))
     if len(axes) == 2:
         swapped = list(range(ndim))
@@ -84,6 +89,15 @@ moveaxis = Composite(
 def matrix_transpose(x: Any) -> Any:
     """The last two axes exchanged."""
     return transpose(x, -2, -1)
+
+
+def along_axis(x: Any, axis: Any, compute: Callable[[Any, int], Any]) -> Any:
+    """What `compute` makes of x and the number of an axis. A number counts as a vector of one element, as in PyTorch."""
+    rank = len(arrays.shape(x))
+    if rank:
+        return compute(x, normalize_axis(axis, rank))
+    made = compute(reshape(x, 1), normalize_axis(axis, 1))
+    return type(made)(*(reshape(part, ()) for part in made)) if isinstance(made, tuple) else reshape(made, ())
 
 
 def _squeezed(old: Shape, axis: Any) -> Shape:

@@ -32,6 +32,7 @@ _MEANINGS = {
     "a_max": ("max",),
     "fill_value": ("value",),
     "steps": ("num",),
+    "interpolation": ("method",),
     "shifts": ("shift",),
     "diagonal": ("k",),
     "offset": ("k",),

@@ -49,7 +49,7 @@ _MODULES: dict[ModuleType, str] = {
 _LATER = {
     "orders": (
         "reductions",
-        "argsort topk cummax cummin count_nonzero nansum nanmean ptp average quantile percentile logcumsumexp "
+        "argsort topk kthvalue cummax cummin count_nonzero nansum nanmean ptp average quantile percentile logcumsumexp "
         "trapezoid trapz var_mean std_mean",
     ),
     "losses": (
@@ -84,7 +84,7 @@ _LATER = {
     ),
     "sampling": ("shape", "interp searchsorted bincount convolve pad unfold"),
     "matrices": ("linear algebra", "inv inverse det logdet solve matrix_power kron cross tensordot dot inner vdot"),
-    "decompositions": ("linear algebra", "cholesky eigvalsh eigh qr svdvals pinv"),
+    "decompositions": ("linear algebra", "cholesky eigvalsh eigh qr svdvals pinv pinverse"),
     "matrix_exponential": ("linear algebra", "matrix_exp expm"),
     "equations": (
         "linear algebra",
@@ -116,7 +116,7 @@ _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.
 # The names that modules have meanings of their own for, and that have another with a base.
 DIFFERING = {
     "torch": frozenset(
-        "diff dot kl_div max median meshgrid min pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
+        "diff dot kl_div max median meshgrid min nonzero pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
     ),
     "numpy": frozenset(["diff", "gradient", "kl_div"]),
     "linalg": frozenset(["norm"]),
@@ -128,6 +128,14 @@ DIFFERING = {
     "math": frozenset(["remainder"]),
     "base": frozenset(["log"]),
     "method": frozenset(["where"]),
+}
+
+# The names of which PyTorch's form takes more, and agrees with the one of the name alone where both are defined.
+WIDER = {
+    "torch": frozenset(
+        "add sub subtract div divide cumsum cumprod softmax squeeze cholesky softplus logit pinverse".split()  # noqa: SIM905
+    ),
+    "torch.linalg": frozenset(["cholesky", "eigh", "eigvalsh", "pinv"]),
 }
 
 # What a listing shows first; functions that are not here come behind those of their subject that are.
@@ -199,7 +207,7 @@ _BY_NAME = _named(_LOADED)
 def find(name: str, *dialects: str) -> Operation | None:
     """The function of the language with this name or alias, in the meaning of the first of the dialects that has one."""
     for dialect in dialects:
-        if name in DIFFERING.get(dialect, ()):
+        if name in DIFFERING.get(dialect, ()) or name in WIDER.get(dialect, ()):
             return _of_libraries()[dialect, name]
     found = _BY_NAME.get(name)
     if found is None and name in _HOMES:
@@ -239,6 +247,11 @@ def beyond(name: str) -> str:
     return f": {reason}" if reason else ""
 
 
+def is_wider(name: str) -> bool:
+    """Whether PyTorch's function of a name takes more than the one of the language."""
+    return name in WIDER["torch"]
+
+
 def differs(name: str) -> bool:
     """Whether PyTorch means something else by a name than NumPy does."""
     return name in DIFFERING["torch"] or name in DIFFERING["numpy"]
@@ -252,9 +265,11 @@ def _of_libraries() -> dict[tuple[str, str], Operation]:
 
 def of_libraries() -> tuple[Operation, ...]:
     """The entries that are a library's own meaning of a name, which are loaded by programs that speak its language."""
-    from gradcli.primitives import meanings
+    from gradcli.primitives import meanings, torch_forms
 
-    return tuple(e for e in vars(meanings).values() if isinstance(e, Operation) and e.dialects)
+    return tuple(
+        e for file in (meanings, torch_forms) for e in vars(file).values() if isinstance(e, Operation) and e.dialects
+    )
 
 
 def known(name: str) -> Operation:
