@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+import scipy.integrate
 import scipy.linalg
+import scipy.spatial
 
 Interval = tuple[float, float]
 
@@ -537,6 +539,182 @@ _LAYERS = {
 }
 
 
+def _transposed_correlation(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, more: Any = 0
+) -> Any:
+    axes = np.ndim(weight) - 2
+    strides, paddings, mores = (np.broadcast_to(n, axes) for n in (stride, padding, more))
+    sizes, places = np.shape(weight)[2:], np.shape(x)[-axes:]
+    result = np.zeros(
+        (
+            *np.shape(x)[: -axes - 1],
+            np.shape(weight)[1],
+            *((n - 1) * s + k + m for n, s, k, m in zip(places, strides, sizes, mores)),
+        )
+    )
+    for place in np.ndindex(*places):
+        window = tuple(slice(p * s, p * s + k) for p, s, k in zip(place, strides, sizes))
+        result[(..., *window)] += np.tensordot(x[(..., *place)], weight, 1)
+    result = result[(..., *(slice(p, n - p) for p, n in zip(paddings, np.shape(result)[-axes:])))]
+    return result if bias is None else result + np.reshape(bias, (-1, *[1] * axes))
+
+
+def _normed(x: Any, axes: tuple[int, ...]) -> Any:
+    return (x - np.mean(x, axes, keepdims=True)) / np.sqrt(np.var(x, axes, keepdims=True) + 1e-5)
+
+
+def _on_channels(x: Any, weight: Any, bias: Any) -> Any:
+    ends = (-1, *[1] * (np.ndim(x) - 2))
+    return x * np.reshape(1.0 if weight is None else weight, ends) + np.reshape(0.0 if bias is None else bias, ends)
+
+
+def _batch_norm(x: Any, mean: Any, var: Any, weight: Any, bias: Any, training: Any = False) -> Any:
+    if training:
+        return _on_channels(_normed(x, (0, *range(2, np.ndim(x)))), weight, bias)
+    ends = (-1, *[1] * (np.ndim(x) - 2))
+    return _on_channels((x - np.reshape(mean, ends)) / np.sqrt(np.reshape(var, ends) + 1e-5), weight, bias)
+
+
+def _group_norm(x: Any, groups: int, weight: Any = None, bias: Any = None) -> Any:
+    return _on_channels(_normed(np.reshape(x, (len(x), groups, -1)), (2,)).reshape(np.shape(x)), weight, bias)
+
+
+def _response_norm(x: Any, size: int, alpha: float, beta: float = 0.75, k: float = 1.0) -> Any:
+    count = np.shape(x)[1]
+    means = [np.sum(x[:, max(c - size // 2, 0) : c + (size - 1) // 2 + 1] ** 2, 1) / size for c in range(count)]
+    return x / (k + alpha * np.stack(means, 1)) ** beta
+
+
+def _reduced(loss: Any, reduction: str) -> Any:
+    return {"mean": np.mean, "sum": np.sum, "none": np.asarray}[reduction](loss)
+
+
+def _multi_margin(
+    x: Any, labels: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
+) -> Any:
+    labels = np.asarray(labels, int)
+    losses = np.maximum(0, margin - np.take_along_axis(x, labels[:, None], 1) + x) ** p
+    losses *= 1.0 if weight is None else np.asarray(weight)[labels][:, None]
+    return _reduced((losses.sum(1) - losses[np.arange(len(x)), labels]) / np.shape(x)[1], reduction)
+
+
+def _multilabel(x: Any, target: Any, weight: Any = 1.0, reduction: str = "mean") -> Any:
+    losses = target * np.log1p(np.exp(-x)) + (1 - target) * np.log1p(np.exp(x))
+    return _reduced(np.mean(losses * weight, -1), reduction)
+
+
+def _distance(x: Any, y: Any) -> Any:
+    return np.sqrt(np.sum((x - y + 1e-6) ** 2, -1))
+
+
+def _triplet(
+    a: Any,
+    p: Any,
+    n: Any,
+    margin: float = 1.0,
+    _p: float = 2.0,
+    _eps: float = 1e-6,
+    swap: Any = False,
+    reduction: str = "mean",
+) -> Any:
+    far = np.minimum(_distance(a, n), _distance(p, n)) if swap else _distance(a, n)
+    return _reduced(np.maximum(0, _distance(a, p) - far + margin), reduction)
+
+
+def _cosine(x: Any, y: Any) -> Any:
+    return np.sum(x * y, -1) / np.sqrt(np.sum(x * x, -1) * np.sum(y * y, -1))
+
+
+def _put_slice(x: Any, src: Any, key: Any) -> Any:
+    found = np.array(x)
+    found[key] = src
+    return found
+
+
+def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
+    return _put_slice(x, np.asarray(source)[: np.count_nonzero(mask)], np.asarray(mask, bool))
+
+
+def _put_diagonal(x: Any, src: Any, k: int = 0) -> Any:
+    rows = np.arange(len(src))
+    return _put_slice(x, src, (rows, rows + k))
+
+
+def _shuffled(x: Any, factor: int) -> Any:
+    channels, height, width = np.shape(x)
+    parts = np.reshape(x, (channels // factor**2, factor, factor, height, width)).transpose(0, 3, 1, 4, 2)
+    return parts.reshape(-1, height * factor, width * factor)
+
+
+def _unshuffled(x: Any, factor: int) -> Any:
+    channels, height, width = np.shape(x)
+    parts = np.reshape(x, (channels, height // factor, factor, width // factor, factor)).transpose(0, 2, 4, 1, 3)
+    return parts.reshape(-1, height // factor, width // factor)
+
+
+_OF_OPERATORS = {
+    "addmv": lambda x, a, b, beta=1.0, alpha=1.0: beta * np.asarray(x) + alpha * np.dot(a, b),
+    "addr": lambda x, a, b, beta=1.0, alpha=1.0: beta * np.asarray(x) + alpha * np.multiply.outer(a, b),
+    "addbmm": lambda x, a, b, beta=1.0, alpha=1.0: beta * np.asarray(x) + alpha * np.einsum("nij,njk->ik", a, b),
+    "vecdot": lambda x, y, axis=-1: np.sum(np.multiply(x, y), axis),
+    "bilinear": lambda x, y, weight, bias: np.einsum("i,oij,j->o", x, weight, y) + bias,
+    "dist": lambda x, y, p=2.0: np.sum(abs(np.subtract(x, y)) ** p) ** (1 / p),
+    "pdist": lambda x, p=2.0: scipy.spatial.distance.pdist(x, "minkowski", p=p),
+    "block_diag": scipy.linalg.block_diag,
+    "tensorsolve": np.linalg.tensorsolve,
+    "tensorinv": np.linalg.tensorinv,
+    "lu_solve": lambda b, lu, pivots: scipy.linalg.lu_solve((np.asarray(lu), np.asarray(pivots, int) - 1), b),
+    "cov": lambda x, y=None, rowvar=True, bias=False, ddof=None, f=None, a=None: np.cov(
+        x, y, rowvar, bias, ddof, None if f is None else np.asarray(f, int), a
+    ),
+    "corrcoef": np.corrcoef,
+    "cumulative_trapezoid": scipy.integrate.cumulative_trapezoid,
+    "msort": lambda x: np.sort(x, 0),
+    "narrow": lambda x, axis, start, length: np.take(x, range(start, start + length), axis),
+    "expand_as": lambda x, other: np.broadcast_to(x, np.shape(other)),
+    "reshape_as": lambda x, other: np.reshape(x, np.shape(other)),
+    "dstack": np.dstack,
+    "diagflat": np.diagflat,
+    "select_scatter": lambda x, src, _axis, place: _put_slice(x, src, (slice(None), place)),
+    "slice_scatter": lambda x, src, _axis, start, end: _put_slice(x, src, (slice(None), slice(start, end))),
+    "diagonal_scatter": _put_diagonal,
+    "index_fill": lambda x, _axis, places, value: _put_slice(x, value, (slice(None), np.asarray(places, int))),
+    "index_copy": lambda x, _axis, places, src: _put_slice(x, src, (slice(None), np.asarray(places, int))),
+    "masked_scatter": _masked_scatter,
+    "pixel_shuffle": _shuffled,
+    "pixel_unshuffle": _unshuffled,
+    "channel_shuffle": lambda x, groups: np.reshape(
+        np.reshape(x, (len(x), groups, -1, *np.shape(x)[2:])).swapaxes(1, 2), np.shape(x)
+    ),
+    "prelu": lambda x, weight: np.where(x > 0, x, x * np.asarray(weight)),
+    "group_norm": _group_norm,
+    "batch_norm": _batch_norm,
+    "instance_norm": lambda x, _mean=None, _var=None, weight=None, bias=None: _on_channels(
+        _normed(x, (2,)), weight, bias
+    ),
+    "local_response_norm": _response_norm,
+    "conv3d": _correlation,
+    "conv_transpose1d": _transposed_correlation,
+    "conv_transpose2d": _transposed_correlation,
+    "conv_transpose3d": _transposed_correlation,
+    "avg_pool3d": _pooled(np.mean, 3, 0.0),
+    "max_pool3d": _pooled(np.max, 3, -np.inf),
+    "margin_ranking_loss": lambda x, y, t, margin=0.0, reduction="mean": _reduced(
+        np.maximum(0, margin - np.multiply(t, np.subtract(x, y))), reduction
+    ),
+    "soft_margin_loss": lambda x, t, reduction="mean": _reduced(np.log1p(np.exp(-np.multiply(t, x))), reduction),
+    "hinge_embedding_loss": lambda x, t, margin=1.0, reduction="mean": _reduced(
+        np.where(np.equal(t, 1), x, np.maximum(0, margin - np.asarray(x))), reduction
+    ),
+    "cosine_embedding_loss": lambda x, y, t, margin=0.0, reduction="mean": _reduced(
+        np.where(np.equal(t, 1), 1 - _cosine(x, y), np.maximum(0, _cosine(x, y) - margin)), reduction
+    ),
+    "multi_margin_loss": _multi_margin,
+    "multilabel_soft_margin_loss": _multilabel,
+    "triplet_margin_loss": _triplet,
+}
+
+
 TENSORS: dict[str, Callable[..., Any]] = {
     "sum": _reduction(np.sum),
     "mean": _reduction(np.mean),
@@ -621,6 +799,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     # --- files that are loaded later
     **_LOSSES,
     **_LAYERS,
+    **_OF_OPERATORS,
     "positions_in_order": lambda x, axis: np.argsort(x, axis=axis),
     "argsort": lambda x, axis=-1, descending=False: np.argsort(-x if descending else x, axis=axis),
     "count_nonzero": _reduction(np.count_nonzero),

@@ -404,6 +404,43 @@ CASES = {
     ],
     "conv2d": [Case("conv2d(x, [[[[1, 2]]]])", [[[5.0, 8.0]]], x=[[[1.0, 2.0, 3.0]]])],
     "avg_pool1d": [Case("avg_pool1d(x, 2, padding=1)", [[0.5, 2.5]], x=[[1.0, 2.0, 3.0]])],
+    "avg_pool3d": [
+        Case("avg_pool3d(x, (1, 1, 2), padding=(0, 0, 1))", [[[[0.5, 2.5]]]], x=[[[[1.0, 2.0, 3.0]]]]),
+        Case("avg_pool3d(x, (1, 1, 2), ceil_mode=True)", [[[[1.5, 3.0]]]], x=[[[[1.0, 2.0, 3.0]]]]),
+    ],
+    "max_pool3d": [Case("max_pool3d(x, (1, 1, 2), padding=(0, 0, 1))", [[[[-1.0, -2.0]]]], x=[[[[-1.0, -2.0, -3.0]]]])],
+    "conv3d": [
+        Case("conv3d(x, [[[[[1, 2]]]]])", [[[[5.0, 8.0]]]], x=[[[[1.0, 2.0, 3.0]]]]),
+        Case("conv3d(x, [[[[[1, 1, 1]]]]], padding='same')", [[[[3.0, 6.0, 5.0]]]], x=[[[[1.0, 2.0, 3.0]]]]),
+    ],
+    "batch_norm": [
+        Case("sum(batch_norm(x, [1], [4], momentum=0.5, eps=0))", 2.0, {"x": [[0.5], [0.5]]}, x=[[2.0], [4.0]])
+    ],
+    "instance_norm": [Case("instance_norm(x, [5], [7], eps=0)", [[[-1.0, 1.0]]], x=[[[2.0, 4.0]]])],
+    "embedding": [Case("sum(embedding([0, 1, 1], w, padding_idx=1))", 8.0, {"w": [[1.0], [0.0]]}, w=[[2.0], [3.0]])],
+    "margin_ranking_loss": [Case("margin_ranking_loss([1, 2], y, 1, reduction='none')", [1.0, 0.0], y=[2.0, 1.0])],
+    "soft_margin_loss": [Case("soft_margin_loss(x, 1, 'sum')", 2 * math.log(2.0), x=[0.0, 0.0])],
+    "hinge_embedding_loss": [Case("hinge_embedding_loss(x, [1, -1], reduction='none')", [3.0, 0.5], x=[3.0, 0.5])],
+    "cosine_embedding_loss": [Case("cosine_embedding_loss(x, [[2, 0], [0, 1]], [1, -1], 0, 'none')", ZEROS, x=[[1.0, 0.0], [1.0, 0.0]])],
+    "multi_margin_loss": [Case("multi_margin_loss(x, [0, 1], reduction='none')", [0.25, 0.0], x=[[1.0, 0.5], [0.0, 2.0]])],
+    "multilabel_soft_margin_loss": [Case("multilabel_soft_margin_loss(x, [[1, 0]], reduction='sum')", math.log(2.0), x=[ZEROS])],
+    "triplet_margin_loss": [
+        Case("triplet_margin_loss(a, [[0]], [[3]], eps=0)", 0.0, a=[[0.0]]),
+        Case("triplet_margin_loss(a, [[2]], [[3]], eps=0, swap=True)", 2.0, a=[[0.0]]),
+        Case("triplet_margin_loss(a, [[0], [0]], [[0], [0]], eps=0, reduction='none')", [1.0, 1.0], a=[[0.0], [0.0]]),
+    ],
+    "dist": [Case("dist(x, [1, 2])", 0.0, {"x": ZEROS}, x=[1.0, 2.0])],
+    "pdist": [Case("sum(pdist(x))", 0.0, {"x": [ZEROS, ZEROS]}, x=[[1.0, 2.0], [1.0, 2.0]])],
+    "cov": [
+        Case("cov(x, fweights=[1, 2])", 3.0, x=[1.0, 4.0]),
+        Case("cov(x, aweights=[1, 1])", 4.5, x=[1.0, 4.0]),
+        Case("cov(x)", NAN, x=[1.0]),
+    ],
+    "index_copy": [Case("index_copy(x, 0, [0, 0], [5, 6])", [6.0, 2.0], {}, x=[1.0, 2.0])],
+    "index_put": [
+        Case("index_put(x, ([0, 0],), [5, 6])", [6.0, 2.0], {}, x=[1.0, 2.0]),
+        Case("index_put(x, ([0, 0],), [5, 6], accumulate=True)", [12.0, 2.0], x=[1.0, 2.0]),
+    ],
     "avg_pool2d": [Case("avg_pool2d(x, (1, 2), padding=(0, 1))", [[[0.5, 2.5]]], x=[[[1.0, 2.0, 3.0]]])],
     "max_pool1d": [Case("max_pool1d(x, 2, padding=1)", [[-1.0, -2.0]], x=[[-1.0, -2.0, -3.0]])],
     "max_pool2d": [Case("max_pool2d(x, (1, 2), padding=(0, 1))", [[[-1.0, -2.0]]], x=[[[-1.0, -2.0, -3.0]]])],

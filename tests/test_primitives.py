@@ -29,7 +29,7 @@ ENTRIES = table.entries()
 PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
 # They need a keyword, or parameters that only other entries can make, or give several tensors.
 WITHOUT_SAMPLES = {
-    "contract", "rand", "randn", "qr", "eigh", "size", "item", "topk", "kthvalue", "var_mean", "std_mean", "cummax", "cummin", "split", "chunk", "unbind", "meshgrid",
+    "contract", "rand", "randn", "qr", "eigh", "size", "item", "topk", "kthvalue", "aminmax", "split_with_sizes", "broadcast_tensors", "index_put", "var_mean", "std_mean", "cummax", "cummin", "split", "chunk", "unbind", "meshgrid",
     "nonzero", "slogdet", "lstsq", "svd", "array_split", "vsplit", "hsplit", "dsplit",
 }  # fmt: skip
 # Parameters that may be floats.

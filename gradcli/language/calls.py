@@ -204,10 +204,11 @@ def _call_builtin(
     scope: Scope,
 ) -> Value:
     what = f"'{node.name}'"
-    joins = operation is not None and operation.signature.startswith("tensors")
+    listed = _place_of_list(operation)
     for i, value in enumerate(positional):
-        if isinstance(value, Items) and joins and i == 0:
-            positional[0] = [in_dtype(number(item, "a tensor")) for item in value.items]
+        if isinstance(value, Items) and i == listed:
+            joins = listed == 0
+            positional[i] = [in_dtype(n) if joins else n for n in (number(item, "a tensor") for item in value.items)]
         elif isinstance(value, READ):
             positional[i] = number(value, what)
     keywords = {n: number(v, what) if isinstance(v, READ) else v for n, v in keywords.items()}
@@ -223,6 +224,15 @@ def _call_builtin(
 _STATED = frozenset({"dtype", "device", "requires_grad"})
 # What cuts a number off from its gradient in Python.
 _CUTTING = frozenset({"item", "float"})
+
+
+def _place_of_list(operation: Operation | None) -> int | None:
+    """The place of the parameter that takes a list of tensors as it is, None where there is none."""
+    if operation is None or "tensors" not in operation.signature:
+        return None
+    return next((i for i, p in enumerate(operation.parameters) if p.name == "tensors" and not p.variadic), None)
+
+
 # Functions whose result shares its elements with their operand, as NumPy and PyTorch have them.
 _VIEWS = frozenset(
     {"reshape", "view", "transpose", "permute", "swapaxes", "moveaxis", "squeeze", "unsqueeze", "expand_dims"}

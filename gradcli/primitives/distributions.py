@@ -255,5 +255,6 @@ multigammaln = Composite(
     "multigammaln", "a, d", "logarithm of the multivariate gamma function of dimension d", _multigammaln,
     derivative="g*(digamma(a) + … + digamma(a - (d - 1)/2))",
     domain="a > (d - 1)/2",
+    aliases=("mvlgamma",),
     samples=((2.7, 3), ([1.4, 2.5], 2)),
 )  # fmt: skip

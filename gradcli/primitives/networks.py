@@ -10,10 +10,10 @@ from gradcli.arrays.constants import by_formula, decimal, ratio
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.arithmetic import add, divide, multiply, subtract
-from gradcli.primitives.axes import normalize_axis, one_float, truth, whole_array, whole_numbers
-from gradcli.primitives.bind import concrete
-from gradcli.primitives.comparisons import maximum, where
-from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.axes import normalize_axis, one_float, truth, whole, whole_array, whole_numbers
+from gradcli.primitives.bind import concrete, constant
+from gradcli.primitives.comparisons import greater, maximum, where
+from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.exponential import sigmoid
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.linear import matmul
@@ -21,7 +21,7 @@ from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import rsqrt, square
 from gradcli.primitives.reductions import mean, sum_
 from gradcli.primitives.scans import softmax
-from gradcli.primitives.shape import matrix_transpose
+from gradcli.primitives.shape import matrix_transpose, repeat
 from gradcli.primitives.statistics import norm
 
 _VECTOR, _OTHER = [1.0, 2.5, -3.0], [0.5, -2.0, 1.0]
@@ -119,6 +119,23 @@ rms_norm = Composite(
 )  # fmt: skip
 
 
+def _prelu(input: Any, weight: Any) -> Any:
+    shape, slopes = arrays.shape(input), weight
+    if arrays.shape(weight) and arrays.shape(weight) != (1,):
+        slopes = reshape(weight, (-1, *[1] * (len(shape) - 2)))
+    elif arrays.shape(weight):
+        slopes = reshape(weight, ())
+    return where(greater(input, 0), input, multiply(slopes, input))
+
+
+prelu = Composite(
+    "prelu", "input, weight", "input where it is above 0, else weight*input, with one weight or one for each channel", _prelu,
+    derivative="g where input > 0, else g*weight; sum(g*input) where input <= 0",
+    domain="smooth where input != 0",
+    samples=((_VECTOR, [0.25]), (_MATRIX, [0.25, 0.5, 0.75])),
+)  # fmt: skip
+
+
 def _glu(input: Any, axis: Any = -1) -> Any:
     number = normalize_axis(axis, len(arrays.shape(input)))
     size = arrays.shape(input)[number]
@@ -135,19 +152,37 @@ glu = Composite(
 )  # fmt: skip
 
 
-def _embedding(input: Any, weight: Any) -> Any:
+def _embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: Any = None,
+    max_norm: Any = None,
+    norm_type: Any = 2.0,
+    scale_grad_by_freq: Any = False,
+    sparse: Any = False,
+) -> Any:
+    truth(sparse, "'sparse'")
+    if max_norm is not None or truth(scale_grad_by_freq, "'scale_grad_by_freq'"):
+        raise CallError(
+            "'embedding' changes neither the weight nor its gradient", hint="leave out max_norm and scale_grad_by_freq"
+        )
     places, shape = whole_array(concrete(input), "a row"), arrays.shape(weight)
     if len(shape) != 2:
         raise ShapeError(f"'embedding' takes the rows of a matrix, not of a tensor of {list(shape)}")
     if places.size and not 0 <= places.min() <= places.max() < shape[0]:
         raise ShapeError(f"a matrix of {shape[0]} rows has none but 0 to {shape[0] - 1}")
     limits.charge(places.size * shape[1])
-    return index(weight, (places,))
+    rows = index(weight, (places,))
+    if padding_idx is None:
+        return rows
+    padding = whole(padding_idx, "'padding_idx'")
+    return where((places == padding + shape[0] * (padding < 0))[..., None], constant(rows), rows)
 
 
 embedding = Composite(
-    "embedding", "input, weight", "for each whole number of input, that row of weight", _embedding,
+    "embedding", "input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False", "for each whole number of input, that row of weight", _embedding,
     derivative="none, g added up in the rows",
+    edges=("the row padding_idx has no gradient",),
     samples=(([1, 0, 1], _MATRIX), ([[0], [1]], _MATRIX)),
 )  # fmt: skip
 
@@ -164,12 +199,15 @@ def _attention(
     dropout_p: Any = 0.0,
     is_causal: Any = False,
     scale: Any = None,
+    enable_gqa: Any = False,
 ) -> Any:
     shape = arrays.shape(query)
     if len(shape) < 2:
         raise ShapeError(f"'scaled_dot_product_attention' takes matrices, not a tensor of {list(shape)}")
     if one_float(dropout_p, "'dropout_p'"):
         raise CallError("'scaled_dot_product_attention' drops nothing out", hint="dropout_p is 0 or left away")
+    if truth(enable_gqa, "'enable_gqa'"):
+        key, value = (repeat(part, shape[-3] // arrays.shape(part)[-3], -3) for part in (key, value))
     factor = _scale(shape[-1]) if scale is None else scale
     scores = multiply(matmul(query, matrix_transpose(key)), factor)
     if truth(is_causal, "'is_causal'"):
@@ -189,7 +227,7 @@ def _attention(
 
 scaled_dot_product_attention = Composite(
     "scaled_dot_product_attention",
-    "query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None",
+    "query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False",
     "softmax(query@key.T*scale + attn_mask)@value, scale being 1/sqrt of the size of the last axis", _attention,
     derivative="h@key*scale, h.T@query*scale with h = p*(g@value.T - sum(g@value.T*p)) and p the softmax; p.T@g",
     edges=(

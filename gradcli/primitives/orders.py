@@ -31,7 +31,7 @@ from gradcli.primitives.reductions import (
     order_statistic,
     sum_,
 )
-from gradcli.primitives.scans import scan_smooth, sort
+from gradcli.primitives.scans import cumsum, scan_smooth, sort
 from gradcli.primitives.series import locally_constant
 from gradcli.primitives.shape import along_axis, concat, flip, ravel, stack
 from gradcli.primitives.statistics import std, var
@@ -345,17 +345,22 @@ logcumsumexp = Composite(
 )  # fmt: skip
 
 
-def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
-    number = normalize_axis(axis, len(arrays.shape(y)))
+def _areas(y: Any, x: Any, dx: Any, number: int) -> Any:
+    """The areas of the trapezoids between neighbours along an axis."""
     if x is None:
-        steps = dx
+        steps = 1.0 if dx is None else dx
     elif len(arrays.shape(x)) == 1:
         step = subtract(index(x, slice(1, None)), index(x, slice(0, -1)))
         steps = reshape(step, [-1 if a == number else 1 for a in range(len(arrays.shape(y)))])
     else:
-        steps = _steps(x, normalize_axis(axis, len(arrays.shape(x))))
+        steps = _steps(x, normalize_axis(number - len(arrays.shape(y)), len(arrays.shape(x))))
     means = multiply(0.5, add(index(y, along(number, slice(1, None))), index(y, along(number, slice(0, -1)))))
-    return sum_(multiply(means, steps), number)
+    return multiply(means, steps)
+
+
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    number = normalize_axis(axis, len(arrays.shape(y)))
+    return sum_(_areas(y, x, dx, number), number)
 
 
 def _steps(x: Any, axis: int) -> Any:
@@ -368,6 +373,44 @@ trapezoid = Composite(
     derivative="g*(the mean step around each element), g*(the differences of neighbouring means)",
     aliases=("trapz",),
     samples=((_VECTOR,), (_VECTOR, [0.0, 0.7, 2.0]), (_MATRIX, None, 0.5, 0)),
+)  # fmt: skip
+
+
+def _cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1, initial: Any = None) -> Any:
+    number = normalize_axis(axis, len(arrays.shape(y)))
+    areas = cumsum(_areas(y, x, dx, number), number)
+    return areas if initial is None else concat([_end(initial, arrays.shape(areas), number), areas], number)
+
+
+cumulative_trapezoid = Composite(
+    "cumulative_trapezoid", "y, x=None, dx=1.0, axis=-1, initial=None",
+    "the integrals of y from its first element to each of the others by trapezoids, behind an initial number",
+    _cumulative_trapezoid,
+    derivative="that of trapezoid for the sums of g from the end",
+    aliases=("cumtrapz",),
+    samples=((_VECTOR,), (_VECTOR, [0.0, 0.7, 2.0]), (_MATRIX, None, 0.5, 0)),
+)  # fmt: skip
+
+
+class Extremes(NamedTuple):
+    """The smallest and the largest elements."""
+
+    min: Any
+    max: Any
+
+
+aminmax = Composite(
+    "aminmax", SIGNATURE, "the smallest element and the largest",
+    lambda x, axis=None, keepdims=False: Extremes(min_(x, axis, keepdims), max_(x, axis, keepdims)),
+    derivative="those of min and of max",
+    example="'a, b = aminmax(x); a*b' x='[1, 3, 2]'",
+)  # fmt: skip
+
+msort = Composite(
+    "msort", "x", "in rising order along the first axis", lambda x: sort(x, 0),
+    derivative="g in the old order",
+    domain="smooth where no two elements are equal",
+    samples=((_MATRIX,),),
 )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ _LATER = {
     "orders": (
         "reductions",
         "argsort topk kthvalue cummax cummin count_nonzero nansum nanmean ptp average quantile percentile logcumsumexp "
-        "trapezoid trapz var_mean std_mean",
+        "trapezoid trapz cumulative_trapezoid cumtrapz aminmax msort var_mean std_mean",
     ),
     "losses": (
         "losses",
@@ -59,9 +59,31 @@ _LATER = {
     ),
     "networks": (
         "layers",
-        "normalize cosine_similarity pairwise_distance layer_norm rms_norm glu embedding scaled_dot_product_attention",
+        "normalize cosine_similarity pairwise_distance layer_norm rms_norm prelu glu embedding "
+        "scaled_dot_product_attention",
     ),
-    "convolutions": ("layers", "conv1d conv2d avg_pool1d avg_pool2d max_pool1d max_pool2d"),
+    "normalisations": ("layers", "group_norm batch_norm instance_norm local_response_norm"),
+    "convolutions": (
+        "layers",
+        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d "
+        "max_pool1d max_pool2d max_pool3d",
+    ),
+    "margins": (
+        "losses",
+        "margin_ranking_loss soft_margin_loss hinge_embedding_loss cosine_embedding_loss multi_margin_loss "
+        "multilabel_soft_margin_loss triplet_margin_loss",
+    ),
+    "products": (
+        "linear algebra",
+        "addmv addr addbmm vecdot bilinear dist pdist block_diag tensorsolve tensorinv lu_solve",
+    ),
+    "covariances": ("reductions", "cov corrcoef"),
+    "placing": (
+        "shape",
+        "narrow narrow_copy split_with_sizes broadcast_tensors broadcast_arrays expand_as reshape_as view_as dstack "
+        "diagflat select_scatter slice_scatter diagonal_scatter index_fill index_copy index_put masked_scatter "
+        "pixel_shuffle pixel_unshuffle channel_shuffle",
+    ),
     "elementary": (
         "elementwise",
         "sec csc cot csch coth sinpi cospi fmax fmin nextafter logaddexp2 isinf nan_to_num isclose allclose lerp addcmul addcdiv "
@@ -94,7 +116,7 @@ _LATER = {
     "singular": ("linear algebra", "svd"),
     "distributions": (
         "special",
-        "factorial comb perm beta rgamma gammasgn erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln",
+        "factorial comb perm beta rgamma gammasgn erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln mvlgamma",
     ),
     "bessel": (
         "special",

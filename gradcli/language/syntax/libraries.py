@@ -65,6 +65,13 @@ _FUNCTIONAL = frozenset(
         "avg_pool2d",
         "max_pool1d",
         "max_pool2d",
+        *"""
+        prelu group_norm batch_norm instance_norm local_response_norm conv3d conv_transpose1d conv_transpose2d
+        conv_transpose3d avg_pool3d max_pool3d margin_ranking_loss soft_margin_loss hinge_embedding_loss
+        cosine_embedding_loss multi_margin_loss multilabel_soft_margin_loss triplet_margin_loss bilinear pdist
+        pixel_shuffle pixel_unshuffle channel_shuffle interpolate upsample adaptive_avg_pool1d adaptive_avg_pool2d
+        adaptive_avg_pool3d
+        """.split(),  # noqa: SIM905
     ]
 )
 _MODULES = frozenset(
