@@ -499,6 +499,15 @@ FORMS_OF_PYTORCH = [
     ("torch.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]], upper=True)[0, 1]", 1.0),
     ("torch.linalg.eigvalsh(A, UPLO='U')[0]", (5.0 - 5.0) / 2),
 ]
+FORMS_OF_PYTORCH += [
+    ("torch.select(A, 1, 0).sum() + A.select(0, 1)[1]", 8.0),
+    ("np.select([v > 2, v > 1], [v, 10*v], 7)[1] + np.select([v > 2], [v])[0]", 20.0),
+    ("v.polygamma(1)[0]", np.pi**2 / 6),
+    ("torch.linalg.lu_solve([[2.0, 1.0], [0.5, 3.0]], [2, 2], [[1.0], [2.0]], adjoint=True)[1, 0]", 0.25),
+    ("torch.searchsorted(A, A + 0.5, right=True).sum() + torch.searchsorted(v, 2, side='right')", 8.0),
+    ("torch.clamp_min(v, 2).sum() + v.clamp_max(2).sum()", 12.0),
+    ("F.pad(v, (-1, 1)).sum() + torch.cdist(A, A, compute_mode='use_mm_for_euclid_dist')[0, 0]", 5.0),
+]
 AXES_OF_A_NUMBER = [
     *(
         f"torch.{name}(x, dim=0)"
@@ -535,6 +544,7 @@ def test_a_number_has_the_axes_of_a_vector(program):
         ("np.zeros(2, dtype=int)[0]", "dtype asks for"),
         ("np.add(v, v, alpha=2)", "no argument 'alpha'"),
         ("torch.pinverse(A, rtol=0.5)", "rtol"),
+        ("select(A, 1, 0)", "another in NumPy"),
     ],
 )
 def test_a_form_that_asks_for_something_else_is_an_error(program, words):

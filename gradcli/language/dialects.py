@@ -48,9 +48,9 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
         if (call.module, call.name) in _OTHERWISE:
             raise CallError(f"'{call.module}.{call.name}' {_OTHERWISE[call.module, call.name]}", span=call.name_span)
         return table.find(call.name, *table.families(call.module))
-    if call.receiver is not None and call.name == "where":
-        # Of a tensor alone: what is chosen stands before the condition.
-        return table.find("where", "method")
+    if call.receiver is not None and call.name in table.DIFFERING["method"]:
+        # Of a tensor alone: what is chosen stands before the condition, what is computed of before the order.
+        return table.find(call.name, "method")
     if call.receiver is not None and call.name in _METHODS_OF_TORCH:
         return table.find(call.name, "torch")
     if dialect != "torch" and _may_say(call):
@@ -70,9 +70,10 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
             span=call.name_span,
         )
     if dialect != "torch" and table.find(call.name) is None and table.differs(call.name):
+        other, *prefixes = _elsewhere(call.name)
         raise CallError(
-            f"'{call.name}' means one thing in PyTorch and another in SciPy",
-            hint=f"write F.{call.name}(…) or scipy.special.{call.name}(…)",
+            f"'{call.name}' means one thing in PyTorch and another in {other}",
+            hint=f"write {prefixes[0]}.{call.name}(…) or {prefixes[1]}.{call.name}(…)",
             span=call.name_span,
         )
     if dialect == "numpy" and call.receiver is not None and call.name == "sort":
@@ -84,6 +85,11 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
     if dialect == "torch":
         return table.find(call.name, "torch")
     return table.find(call.name, "linalg" if call.receiver is None else "numpy")
+
+
+def _elsewhere(name: str) -> tuple[str, str, str]:
+    """The other library that has a name which the language itself has not, and the prefixes of both."""
+    return ("SciPy", "F", "scipy.special") if name == "kl_div" else ("NumPy", "torch", "np")
 
 
 # The keywords that one of the two libraries alone has, of functions that mean different things in them.
@@ -132,7 +138,7 @@ _OTHERWISE = {
     ("jax.lax", "round"): "rounds a half away from zero, and 'round' here to the even number",
 }
 # Methods that only PyTorch's tensors have, by names that NumPy has for something else.
-_METHODS_OF_TORCH = ("size", "norm", "split")
+_METHODS_OF_TORCH = ("size", "norm", "split", "select")
 
 
 def _has_base(call: tree.Call) -> bool:

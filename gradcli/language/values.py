@@ -145,7 +145,7 @@ _NO_NUMBERS = (str, tuple, type(None), *FUNCTIONS)
 _TEXTS = frozenset(
     [
         "subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing", "approximate", "UPLO",
-        "padding", "rounding_mode",
+        "padding", "rounding_mode", "driver", "compute_mode",
     ]
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from gradcli.primitives.exponential import expm1, softplus
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.scans import softmax
+from gradcli.primitives.shape import along_axis
 from gradcli.primitives.special import elu
 from gradcli.primitives.trigonometric import tanh
 
@@ -136,7 +137,7 @@ hardshrink = Composite(
 )  # fmt: skip
 
 softmin = Composite(
-    "softmin", "x, axis=-1", "softmax(-x) along an axis", lambda x, axis=-1: softmax(negative(x), axis),
+    "softmin", "x, axis=-1", "softmax(-x) along an axis", lambda x, axis=-1: along_axis(negative(x), axis, softmax),
     subject="reductions",
     derivative="softmin(x)*(sum(g*softmin(x)) - g)",
     samples=([1.0, 2.5, -3.0], ([[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]], 0)),

@@ -46,6 +46,7 @@ array_split = Composite(
     "so many parts along an axis, the first ones of one element more where they are not equal, or those between the places in a list",
     _array_split,
     derivative="g of each part, put back",
+    aliases=("tensor_split",),
     example="'a, b = array_split(x, 2); sum(a)*sum(b)' x='[1, 2, 3]'",
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from gradcli.arrays import constants, definitions
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract, zeros_like
 from gradcli.primitives.axes import truth
 from gradcli.primitives.comparisons import (
+    clip,
     equal,
     greater_equal,
     isfinite,
@@ -31,6 +32,26 @@ _ANYWHERE = (0.7, [-1.0, 2.0])
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 _rtol, _atol = constants.decimal("1e-5"), constants.decimal("1e-8")
 _LARGEST = {"float32": (2.0 - 2.0**-23) * 2.0**127, "float64": sys.float_info.max}
+
+clamp_min = Composite(
+    "clamp_min", "x, min", "x, or min where x is less", lambda x, min: clip(x, min),
+    derivative="g where x >= min, else 0; the rest to min",
+    domain="smooth where x != min",
+    samples=((0.7, 0.0), ([-1.0, 2.0], [0.5, 0.25])),
+)  # fmt: skip
+
+clamp_max = Composite(
+    "clamp_max", "x, max", "x, or max where x is more", lambda x, max: clip(x, None, max),
+    derivative="g where x <= max, else 0; the rest to max",
+    domain="smooth where x != max",
+    samples=((0.7, 0.0), ([-1.0, 2.0], [0.5, 0.25])),
+)  # fmt: skip
+
+rsub = Composite(
+    "rsub", "x, y, alpha=1", "y - alpha*x", lambda x, y, alpha=1.0: subtract(y, multiply(alpha, x)),
+    derivative="-alpha*g, g, -sum(g*x)",
+    samples=((0.7, 1.3), ([-1.0, 2.0], [0.5, 0.25], 2.0)),
+)  # fmt: skip
 
 sec = Composite(
     "sec", "x", "1/cos(x)", lambda x: divide(1.0, cos(x)),

@@ -10,7 +10,7 @@ from gradcli.arrays.constants import is_exact
 from gradcli.errors import EvaluationError, LimitError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
-from gradcli.primitives.axes import normalize_axis, one_float, one_number, truth, whole, whole_numbers
+from gradcli.primitives.axes import chosen, normalize_axis, one_float, one_number, truth, whole, whole_numbers
 from gradcli.primitives.bind import constant
 from gradcli.primitives.comparisons import greater, where
 from gradcli.primitives.conversions import reshape
@@ -58,14 +58,21 @@ baddbmm = Composite(
 )  # fmt: skip
 
 
-def _cdist(x1: Any, x2: Any, p: Any = 2.0) -> Any:
+def _cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Any:
+    if compute_mode is not None:
+        chosen(compute_mode, _WAYS_OF_CDIST, "compute_mode")
     if min(len(arrays.shape(x1)), len(arrays.shape(x2))) < 2:
         raise ShapeError("'cdist' needs matrices, of a point in each row")
     return norm(subtract(expand_dims(x1, -2), expand_dims(x2, -3)), p, -1)
 
 
+# Of PyTorch; all of them are the same numbers, and here there is one way.
+_WAYS_OF_CDIST = (
+    "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
+)  # fmt: skip
+
 cdist = Composite(
-    "cdist", "x1, x2, p=2.0", "the distances of each row of x1 from each row of x2, in the norm of order p", _cdist,
+    "cdist", "x1, x2, p=2.0, compute_mode=None", "the distances of each row of x1 from each row of x2, in the norm of order p", _cdist,
     derivative="the sums of g*(x1 - x2)/distance over the rows, for p=2",
     domain="smooth where no two rows are equal",
     edges=("where two rows are equal, the derivative is 0",),

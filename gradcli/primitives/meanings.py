@@ -22,13 +22,14 @@ from gradcli.primitives.losses import reduced
 from gradcli.primitives.matrices import dot
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.orders import Pair, difference, kth_value
+from gradcli.primitives.products import lu_solve, solved_by_factors
 from gradcli.primitives.rearranging import meshgrid, nonzero, split
 from gradcli.primitives.reductions import argmax, argmin, max_, min_, order_statistic, sum_
 from gradcli.primitives.sampling import padded
 from gradcli.primitives.scans import log_softmax, softmax, sort_by
-from gradcli.primitives.shape import along_axis, matrix_transpose, ravel, squeeze, stack, tile
+from gradcli.primitives.shape import along_axis, matrix_transpose, ravel, sequence, squeeze, stack, take, tile
 from gradcli.primitives.singular import svd
-from gradcli.primitives.special import gelu
+from gradcli.primitives.special import gelu, polygamma
 from gradcli.primitives.statistics import norm, std, var
 
 _VECTOR = [0.5, -1.25, 2.0, 0.75]
@@ -128,6 +129,47 @@ method_where = Composite(
     "where", "x, condition, y", "the elements of x where a condition holds, else those of y: the method of a tensor",
     lambda x, condition, y: where(condition, x, y),
     derivative=where.derivative, dialects="method",
+)  # fmt: skip
+
+
+method_polygamma = Composite(
+    "polygamma", "x, n", polygamma.doc, lambda x, n: polygamma(n, x),
+    derivative=polygamma.derivative, domain=polygamma.domain, dialects="method",
+)  # fmt: skip
+
+
+def _slice(x: Any, axis: Any, index: Any) -> Any:
+    number = normalize_axis(axis, len(arrays.shape(x)))
+    return take(x, whole(index, "an index"), number)
+
+
+torch_select = Composite(
+    "select", "x, axis, index", "the slice at a position along an axis", _slice,
+    derivative="g put back, 0 elsewhere", dialects="torch",
+    samples=((_MATRIX, 1, 2),),
+)  # fmt: skip
+
+
+def _first_that_holds(condlist: Any, choicelist: Any, default: Any = 0.0) -> Any:
+    conditions, choices = sequence(condlist, "select"), sequence(choicelist, "select")
+    if len(conditions) != len(choices):
+        raise ShapeError(f"'select' needs a condition for each choice, not {len(conditions)} for {len(choices)}")
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        default = where(condition, choice, default)
+    return default
+
+
+numpy_select = Composite(
+    "select", "condlist, choicelist, default=0", "of each element the first choice whose condition holds", _first_that_holds,
+    derivative="g where the choice is taken", dialects="numpy",
+)  # fmt: skip
+
+linalg_lu_solve = Composite(
+    "lu_solve", "LU, pivots, B, left=True, adjoint=False",
+    "the X with A@X = B, from the factors L and U of A in one matrix and the exchanges of its rows, counted from 1",
+    solved_by_factors,
+    derivative=lu_solve.derivative, domain=lu_solve.domain, dialects="torch.linalg",
+    samples=(([[2.0, 1.0], [0.5, 3.0]], [2, 2], [[1.0], [2.0]], True, True),),
 )  # fmt: skip
 
 
@@ -271,8 +313,12 @@ def _padded_from_the_last(x: Any, pad: Any, mode: Any = "constant", value: Any =
             f"PyTorch's widths are a pair for the last axis, then one for that before it, not {widths.tolist()}",
             hint="np.pad takes a pair for each axis",
         )
-    pairs = widths.reshape(-1, 2)[::-1].tolist()
-    return padded(x, [*([0, 0] for _ in range(rank - len(pairs))), *pairs], mode, 0.0 if value is None else value)
+    pairs = [*([0, 0] for _ in range(rank - widths.size // 2)), *widths.reshape(-1, 2)[::-1].tolist()]
+    if widths.size and widths.min() < 0:
+        # A negative width takes elements away.
+        x = index(x, tuple(slice(max(-before, 0), min(behind, 0) or None) for before, behind in pairs))
+        pairs = [[max(width, 0) for width in pair] for pair in pairs]
+    return padded(x, pairs, mode, 0.0 if value is None else value)
 
 
 torch_pad = Composite(

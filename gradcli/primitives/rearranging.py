@@ -190,7 +190,14 @@ def _source(source: Any, shape: Shape) -> Any:
     return index(source, tuple(slice(0, size) for size in shape))
 
 
+def _as_vectors(x: Any, axis: Any, index: Any, src: Any) -> tuple[Any, ...]:
+    """The arguments of a scatter into a number, as vectors of one element."""
+    return reshape(x, 1), axis, reshape(concrete(index), 1), reshape(src, 1)
+
+
 def _scatter_add(x: Any, axis: Any, index: Any, src: Any) -> Any:
+    if not arrays.shape(x):
+        return reshape(_scatter_add(*_as_vectors(x, axis, index, src)), ())
     key = _of_gather(x, axis, index, "scatter_add")
     return add(x, put_at(_source(src, arrays.shape(concrete(index))), key, arrays.shape(x)))
 
@@ -203,6 +210,8 @@ scatter_add = Composite(
 
 
 def _scatter(x: Any, axis: Any, index: Any, src: Any) -> Any:
+    if not arrays.shape(x):
+        return reshape(_scatter(*_as_vectors(x, axis, index, src)), ())
     key = _of_gather(x, axis, index, "scatter")
     return replaced(x, key, _source(src, arrays.shape(concrete(index))))
 

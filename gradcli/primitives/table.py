@@ -86,7 +86,7 @@ _LATER = {
     ),
     "elementary": (
         "elementwise",
-        "sec csc cot csch coth sinpi cospi fmax fmin nextafter logaddexp2 isinf nan_to_num isclose allclose lerp addcmul addcdiv "
+        "clamp_min clamp_max rsub sec csc cot csch coth sinpi cospi fmax fmin nextafter logaddexp2 isinf nan_to_num isclose allclose lerp addcmul addcdiv "
         "threshold sind cosd tand asind acosd atand",
     ),
     "activations": (
@@ -101,7 +101,7 @@ _LATER = {
     ),
     "arranging": (
         "shape",
-        "array_split vsplit hsplit dsplit column_stack append atleast_1d atleast_2d atleast_3d rollaxis flipud fliplr "
+        "array_split tensor_split vsplit hsplit dsplit column_stack append atleast_1d atleast_2d atleast_3d rollaxis flipud fliplr "
         "partition",
     ),
     "sampling": ("shape", "interp searchsorted bincount convolve pad unfold"),
@@ -138,26 +138,26 @@ _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.
 # The names that modules have meanings of their own for, and that have another with a base.
 DIFFERING = {
     "torch": frozenset(
-        "diff dot kl_div max median meshgrid min nonzero pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
+        "select diff dot kl_div max median meshgrid min nonzero pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
     ),
-    "numpy": frozenset(["diff", "gradient", "kl_div"]),
+    "numpy": frozenset(["diff", "gradient", "kl_div", "select"]),
     "linalg": frozenset(["norm"]),
-    "torch.linalg": frozenset(["vander"]),
+    "torch.linalg": frozenset(["lu_solve", "vander"]),
     "scipy.linalg": frozenset(["cholesky", "qr"]),
     "scipy.special": frozenset(["softmax", "log_softmax"]),
     "jax.nn": frozenset(["gelu"]),
     "jax.lax": frozenset(["clamp"]),
     "math": frozenset(["remainder"]),
     "base": frozenset(["log"]),
-    "method": frozenset(["where"]),
+    "method": frozenset(["polygamma", "where"]),
 }
 
 # The names of which PyTorch's form takes more, and agrees with the one of the name alone where both are defined.
 WIDER = {
     "torch": frozenset(
-        "add sub subtract div divide cumsum cumprod softmax squeeze cholesky softplus logit pinverse".split()  # noqa: SIM905
+        "add sub subtract div divide cumsum cumprod softmax squeeze cholesky softplus logit pinverse searchsorted lstsq".split()  # noqa: SIM905
     ),
-    "torch.linalg": frozenset(["cholesky", "eigh", "eigvalsh", "pinv"]),
+    "torch.linalg": frozenset(["cholesky", "eigh", "eigvalsh", "lstsq", "pinv"]),
 }
 
 # What a listing shows first; functions that are not here come behind those of their subject that are.

@@ -3,20 +3,24 @@ to round. They agree with those of the name wherever both are defined."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import add, divide, floor_divide, multiply, subtract, trunc
+from gradcli.primitives.arithmetic import add, divide, floor_divide, multiply, subtract, trunc, zeros_like
 from gradcli.primitives.axes import chosen, normalize_axis, one_float, truth, whole_numbers
 from gradcli.primitives.bind import constant
 from gradcli.primitives.comparisons import clip, greater, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.decompositions import cholesky, eigh, eigvalsh, pinv
+from gradcli.primitives.equations import lstsq
 from gradcli.primitives.exponential import logit, softplus
+from gradcli.primitives.indexing import index
 from gradcli.primitives.operation import Composite
+from gradcli.primitives.rearranging import take_along_axis
+from gradcli.primitives.sampling import searchsorted
 from gradcli.primitives.scans import cumprod, cumsum, softmax
-from gradcli.primitives.shape import along_axis, matrix_transpose, squeeze, tril, triu
+from gradcli.primitives.shape import along_axis, matrix_transpose, squeeze, stack, tril, triu
 
 _VECTOR, _OTHER = [0.5, -1.25, 2.0], [1.5, 0.25, -0.75]
 _POSITIVE = [[2.0, 0.5], [0.5, 3.0]]
@@ -104,6 +108,56 @@ torch_eigvalsh = Composite(
     lambda A, UPLO="L": eigvalsh(_from_triangle(A, UPLO)),  # noqa: N803
     derivative=eigvalsh.derivative, domain=eigvalsh.domain, edges=eigvalsh.edges, dialects="torch.linalg",
     samples=((_POSITIVE,),),
+)  # fmt: skip
+
+
+def _sorted_rows(
+    sorted_sequence: Any, input: Any, right: Any = False, side: Any = None, out_int32: Any = False, sorter: Any = None
+) -> Any:
+    truth(out_int32, "'out_int32'")
+    way = chosen("left" if side is None else side, ("left", "right"), "side")
+    behind = truth(right, "'right'") or way == "right"
+    ordered = sorted_sequence if sorter is None else take_along_axis(sorted_sequence, sorter, -1)
+    *batch, size = arrays.shape(ordered) or (1,)
+    if not batch:
+        return searchsorted(ordered, input, right=behind)
+    given = arrays.shape(input)
+    if list(given[:-1]) != batch:
+        raise ShapeError(f"'searchsorted' does not fit rows of shape {[*batch, size]} and values of {list(given)}")
+    rows, values = reshape(ordered, (-1, size)), reshape(input, (-1, given[-1]))
+    found = [searchsorted(index(rows, i), index(values, i), right=behind) for i in range(arrays.shape(rows)[0])]
+    return reshape(stack(found), given) if found else zeros_like(input)
+
+
+torch_searchsorted = Composite(
+    "searchsorted", "sorted_sequence, input, right=False, side=None, out_int32=False, sorter=None",
+    "where each of input belongs in the rows of sorted_sequence, which rise", _sorted_rows,
+    derivative="none", dialects="torch",
+    samples=(([1, 2, 4], [0, 2, 5]),),
+)  # fmt: skip
+
+
+class Fit(NamedTuple):
+    """A solution by least squares: what it is, the sums of squares, the rank and the singular values of the matrix."""
+
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+def _by_driver(A: Any, b: Any, rcond: Any = None, driver: Any = None) -> Fit:  # noqa: N803
+    way = chosen("gelsy" if driver is None else driver, ("gels", "gelsy", "gelsd", "gelss"), "driver")
+    solution, residuals, rank, values = lstsq(A, b, rcond)
+    nothing = index(reshape(constant(b), -1), slice(0, 0))
+    has_values = way in ("gelsd", "gelss") and values is not None
+    # As PyTorch has it, what a driver does not find is empty, and singular values have no derivative here.
+    return Fit(solution, residuals, nothing if way == "gels" else rank, constant(values) if has_values else nothing)
+
+
+torch_lstsq = Composite(
+    "lstsq", "A, b, rcond=None, driver=None", lstsq.doc, _by_driver,
+    derivative=lstsq.derivative, domain=lstsq.domain, edges=lstsq.edges, dialects="torch torch.linalg",
 )  # fmt: skip
 
 
