@@ -268,6 +268,14 @@ class ShapeError(EvaluationError, ValueError):
     kind = "shape"
 
 
+class SeveralTensorsError(EvaluationError):
+    """Several tensors, which a function gives, where one is needed; `names` are theirs, or their numbers."""
+
+    names: tuple[str | int, ...] = ()
+    # Whether they are the value of the program itself.
+    of_program = False
+
+
 class LimitError(EvaluationError):
     """A limit on steps, array elements, time or memory was reached."""
 

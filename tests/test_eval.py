@@ -447,3 +447,38 @@ def test_a_sparse_hessian_of_a_truth_value(run):
 def test_a_function_without_its_argument_beside_a_power(run):
     outcome = run("eval", "x^dawsn()", "x=1")
     assert (outcome.status, outcome.err.splitlines()[0]) == (2, "error: 'dawsn' needs 'x'")
+
+
+class TestSeveralTensors:
+    """A function that gives several tensors as the value of a program."""
+
+    def test_json_lists_them(self, run):
+        found = run("eval", "torch.sort(x)", "x=[1,4,2]", "--jacobian", "--json").json
+        assert found["parts"] == ["values", "indices"]
+        assert found["shape"] == [[3], [3]]
+        assert found["value"] == [[1.0, 2.0, 4.0], [0.0, 2.0, 1.0]]
+        assert found["jacobian"] == [{"x": [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]}, {"x": None}]
+
+    def test_each_has_the_gradient_of_its_own(self, run):
+        for program in ("torch.max(x, dim=0)", "y = torch.max(x, 0)", "def f(x): return torch.max(x, 0)"):
+            found = run("eval", program, "x=[1,4,2]", "--json").json
+            assert (found["value"], found["grad"]) == ([4.0, 1.0], [{"x": [0.0, 1.0, 0.0]}, {"x": None}])
+
+    def test_without_names_they_have_numbers(self, run):
+        found = run("eval", "qr(A)", "A=[[2,0],[0,3]]", "--no-grad", "--json").json
+        assert (found["parts"], found["shape"]) == ([0, 1], [[2, 2], [2, 2]])
+
+    def test_their_digits_are_proved(self, run):
+        found = run("eval", "torch.var_mean(x)", "x=[1,4]", "--digits", "5", "--json").json
+        assert (found["value"], found["digits"]) == (["4.5", "2.5"], 5)
+
+    def test_without_json_they_are_an_error_that_names_them(self, run):
+        outcome = run("eval", "torch.sort(x)", "x=[1,4,2]")
+        assert outcome.status == 1
+        assert "2 tensors: values, indices" in outcome.err
+        assert "--json" in outcome.err
+
+    def test_others_need_what_a_tensor_needs(self, run):
+        assert "--no-grad" in run("eval", "torch.sort(x)", "x=[1,4]", "--json").error["hint"]
+        assert "[a, b]" in run("eval", "x, 2*x", "x=1", "--json").error["hint"]
+        assert "2 tensors" in run("eval", "if x[0] > 0 { torch.sort(x) }", "x=[1,4]", "--json").error["message"]

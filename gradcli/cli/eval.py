@@ -15,7 +15,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.notices import warning_json, warning_text
 from gradcli.cli.render import Table, number_text, opening, show, show_json
-from gradcli.errors import ExitStatus, UsageError, position
+from gradcli.errors import ExitStatus, SeveralTensorsError, UsageError, position
 from gradcli.io import output
 from gradcli.language.stable import Rewritten
 from gradcli.limits import MAX_PRECISION
@@ -132,7 +132,10 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
         with timing.phase("read"):
             sources = inputs.sources(options, environment, options.dtype)
             request = partial(_request, options, sources, inputs.leaves(sources.values, options))
-        result, complete = _result(options, request)
+        try:
+            result, complete = _result(options, request)
+        except SeveralTensorsError as error:
+            return _several(options, error, request, namespace, environment)
         seconds = stopwatch.seconds if options.timing else None
         if options.save is not None:
             output.save_npz(options.save, _arrays(result), environment.save)
@@ -176,6 +179,36 @@ def _hint_at_digits(
         if warning.code == "nonfinite" and has_digits(request):
             message = f"{warning.message}; --digits {_SOME_DIGITS} computes beyond the range of floats"
             result.warnings[i] = warning._replace(message=message)
+
+
+def _several(
+    options: EvalOptions,
+    error: SeveralTensorsError,
+    request: Callable[[], session.EvaluationRequest],
+    namespace: arrays.Namespace | None,
+    environment: Environment,
+) -> ExitStatus:
+    """Print each of the tensors that are the value of the program, as JSON. Raises `error` where that is not asked for."""
+    if not error.of_program:
+        raise error
+    if not options.json or options.save is not None:
+        error.hint = f"{error.hint}; --json without --save lists them"
+        raise error
+    # Loaded by who needs it.
+    from gradcli.run.parts import parts
+
+    found = [_result(options, part) for part in parts(request, error)]
+    text = request().program.source
+    records = [_json(options, text, result, namespace, None) for result, _ in found]
+    each = {key: [record.get(key) for record in records] for key in dict.fromkeys(key for r in records for key in r)}
+    common = {key: values[0] for key, values in each.items() if key in _OF_THE_RUN}
+    show_json(common | {"parts": [*error.names]} | {k: v for k, v in each.items() if k not in common}, environment)
+    failed = any(not complete or (options.fail_on_nonfinite and not result.finite) for result, complete in found)
+    return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
+
+
+# What is the same for each of several tensors.
+_OF_THE_RUN = frozenset({"schema", "program", "backend", "device", "dtype", "digits"})
 
 
 def _in_floats(options: EvalOptions, request: session.EvaluationRequest) -> tuple[session.Result, bool]:

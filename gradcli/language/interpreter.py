@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
-from gradcli.errors import EvaluationError, GradcliError, LimitError
+from gradcli.errors import EvaluationError, GradcliError, LimitError, SeveralTensorsError
 from gradcli.language import calls, expressions, scope, statements
 from gradcli.language.cells import Cell, InParts
 from gradcli.language.lists import Items
@@ -110,4 +110,6 @@ def _tensor(program: tree.Module, value: Value) -> Value:
         return number(value, "the value of the program")
     except GradcliError as error:
         error.locate(last, program.source)
+        if isinstance(error, SeveralTensorsError):
+            error.of_program = True
         raise

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import EvaluationError, ShapeError
+from gradcli.errors import EvaluationError, SeveralTensorsError, ShapeError
 from gradcli.language.cells import Cell
 from gradcli.language.lists import Items
 from gradcli.language.syntax import tree
@@ -97,15 +97,22 @@ def number(value: Value, what: str) -> Value:
             hint="call it, as in f(x)",
         )
     if isinstance(value, tuple):
-        raise EvaluationError(
-            f"{what} needs a number or a tensor, and this is {len(value)} tensors",
-            hint="take one of them by its number, as in qr(A)[0], or name them all, as in Q, R = qr(A)",
-        )
+        raise _several(value, what)
     if value is None or kind is str:
         raise EvaluationError(
             f"{what} needs a number or a tensor, and this is {'a text' if kind is str else 'no value'}"
         )
     return value
+
+
+def _several(tensors: tuple[Value, ...], what: str) -> SeveralTensorsError:
+    fields: tuple[str, ...] = getattr(tensors, "_fields", ())
+    error = SeveralTensorsError(
+        f"{what} needs a number or a tensor, and this is {len(tensors)} tensors{': ' * bool(fields)}{', '.join(fields)}",
+        hint="take one of them by its number, as in qr(A)[0], or name them all, as in Q, R = qr(A)",
+    )
+    error.names = fields or tuple(range(len(tensors)))
+    return error
 
 
 def one_of(tensors: tuple[Value, ...], key: Sequence[Value]) -> Value:

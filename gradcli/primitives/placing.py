@@ -10,7 +10,7 @@ from gradcli.arrays.shapes import broadcast
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import add
 from gradcli.primitives.arranging import atleast_3d
-from gradcli.primitives.axes import normalize_axis, truth, whole, whole_array
+from gradcli.primitives.axes import diagonal_number, normalize_axis, truth, whole, whole_array
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.indexing import along, diag, index, scatter
@@ -138,7 +138,8 @@ def _diagonal_scatter(x: Any, src: Any, k: Any = 0, dim1: Any = 0, dim2: Any = 1
     shape = arrays.shape(x)
     axes = [normalize_axis(axis, len(shape)) for axis in (dim1, dim2)]
     places = moveaxis(positions(shape), axes, (-2, -1))
-    return put(x, arrays.numpy_namespace().diagonal(places, whole(k, "a diagonal"), -2, -1), src)
+    offset = diagonal_number(k, shape[axes[0]], shape[axes[1]])
+    return put(x, arrays.numpy_namespace().diagonal(places, offset, -2, -1), src)
 
 
 diagonal_scatter = Composite(
