@@ -552,3 +552,35 @@ def test_a_form_that_asks_for_something_else_is_an_error(program, words):
     compiled = gradcli.compile(program)
     with pytest.raises(GradcliError, match=words):
         compiled(**{name: values[name] for name in compiled.inputs})
+
+
+MASK = np.array([True, False, True])
+
+
+class TestTruthValuesAsInputs:
+    """An input that was written as truth values takes the elements where it is true, as it does in NumPy and PyTorch."""
+
+    def test_on_the_command_line(self, run):
+        words = ("x=[1,2,3]", "m=[True,False,True]", "--json")
+        for program in ("sum(x[m]**2)", "sum(x[~m])**2 + sum(x[m]**2) - 4", "torch.index_put(x, (m,), 0*x[m])[1]*5"):
+            found = run("eval", program, *words).json
+            assert found["value"] == 10.0
+            assert found["grad"]["m"] is None
+        assert run("eval", "sum(x[m]**2)", *words, "--digits", "5").json["value"] == "10"
+        assert run("eval", "sum(x[m]**2)", *words, "--jacobian").json["jacobian"] == {"x": [2.0, 0.0, 6.0], "m": None}
+        assert run("eval", "sum(x[m]**2)", "x=[1,2,3]", "m=[0,1,0]", "--json").json["value"] == 6.0
+        assert run("eval", "sum(x*m)", *words).json["grad"]["m"] == [1.0, 2.0, 3.0]
+
+    def test_in_python(self):
+        compiled = gradcli.compile("sum(x[m]**3)")
+        values = {"x": V, "m": MASK}
+        for _ in range(3):
+            value, gradients = compiled.value_and_grad(values)
+            assert (value, gradients["x"].tolist()) == (28.0, [3.0, 0.0, 27.0])
+        assert compiled(x=V, m=~MASK) == 8.0
+        assert compiled(x=V, m=[0, 2]) == 28.0
+        assert compiled.jacobian(values)["x"].tolist() == [3.0, 0.0, 27.0]
+        assert compiled.hessian(values)["x,x"].diagonal().tolist() == [6.0, 0.0, 18.0]
+        assert compiled.evaluate(values, digits=5).value == 28
+        with pytest.raises(GradcliError, match="truth values"):
+            compiled.value_and_grad({"x": np.stack([V, V]), "m": MASK}, rows=["x"])

@@ -228,6 +228,11 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
         program = parsed(text)
     reads = scope.outer_reads(program)
     values = bound(words, dtype, options, environment, reading)
+    if reading is None:
+        # What takes elements stays truth values, where it was written so.
+        values |= {
+            n: partial(v, truths=True) for n, v in values.items() if v.func is constant and n in scope.masks(program)
+        }
     scope.check(program, values)
     for word, name in zip(words, tuple(values)):
         if name not in reads:
@@ -276,9 +281,9 @@ def bound(
     options: BindingOptions,
     environment: Environment,
     reading: Reading | None = None,
-) -> dict[str, Callable[[], Any]]:
+) -> dict[str, partial[Any]]:
     """What gives the values of the names that words bind. Raises BindingError for a file that cannot be read."""
-    values: dict[str, Callable[[], Any]] = {}
+    values: dict[str, partial[Any]] = {}
     files: dict[str, tuple[str, str, int]] = {}
     reading = reading or (_interval if getattr(options, "enclose", False) else constant)
     for word in words:

@@ -229,6 +229,27 @@ def defined_functions(program: tree.Module) -> frozenset[str]:
     return frozenset(n.name for n in tree.everything(program) if isinstance(n, tree.Define))
 
 
+# Functions that take elements by positions or by truth values.
+_BY_MASKS = frozenset({"masked_select", "masked_fill", "masked_scatter", "index_put"})
+
+
+def masks(program: tree.Module) -> frozenset[str]:
+    """The names that take elements of tensors, as `m` does in `x[m]`: truth values and positions are different there."""
+    found: set[str] = set()
+    for node in tree.everything(program):
+        parts: list[tree.SyntaxNode] = []
+        if isinstance(node, tree.Index):
+            parts += node.items
+        elif isinstance(node, tree.Call) and node.name in _BY_MASKS:
+            parts += [*node.arguments, *(keyword.value for keyword in node.keywords)]
+        for part in parts:
+            if isinstance(part, tree.Name) and not part.module:
+                found.add(part.id)
+            elif isinstance(part, (tree.List, tree.Unary)) or (isinstance(part, tree.Binary) and part.operator in "&|"):
+                parts += tree.children(part)
+    return frozenset(found)
+
+
 def changes_in_place(program: tree.Module) -> bool:
     """Whether a program may change tensors: by assigning to elements, or by `+=` and its like."""
     return any(

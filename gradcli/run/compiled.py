@@ -53,10 +53,13 @@ class Compiled:
         accepted: Iterable[str],
         max_steps: int,
         max_elements: int,
+        masks: frozenset[str] = frozenset(),
     ) -> None:
         self._computation = computation
         self.inputs = inputs
         self._accepted = frozenset(accepted)
+        # The inputs that may be truth values, by which elements are taken.
+        self._masks = masks
         self._limits = max_steps, max_elements
         self._recordings = Recordings(computation)
         self._scalar = ScalarFunctions(computation, self._limits)
@@ -152,6 +155,11 @@ class Compiled:
         from gradcli.run import row_gradients
 
         row_gradients.check(rows, grad_output)
+        for name in self._masks & values.keys():
+            if _truths(values[name]):
+                raise BindingError(
+                    f"'{name}' takes elements by truth values, which rows cannot", hint="where(m, x, 0) chooses by them"
+                )
         if self._rows is None:
             self._rows = row_gradients.RowGradients(self._computation, self._limits)
         bindings, names = self._leaves(values, wrt)
@@ -194,6 +202,8 @@ class Compiled:
     ) -> Outcome | None:
         """The outcome from a recording; None where there is none, or none for these inputs."""
         if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
+            return None
+        if self._masks and any(converted.is_truths(bindings[name]) for name in self._masks & bindings.keys()):
             return None
         cotangent = None if grad_output is None else operand(grad_output)
         with arrays.using_dtype(converted.dtype(bindings)):
@@ -338,7 +348,10 @@ class Compiled:
     def _names(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
         """The inputs to differentiate by, all of them where `wrt` is None."""
         expect(values, Mapping, "the values of a program are a mapping of names to numbers, arrays or tensors")
-        names = [n for n in values if n in self._accepted] if wrt is None else list(converted.listed(wrt))
+        if wrt is None:
+            names = [n for n in values if n in self._accepted and not (n in self._masks and _truths(values[n]))]
+        else:
+            names = list(converted.listed(wrt))
         missing = [n for n in names if n not in values]
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
@@ -357,7 +370,7 @@ class Compiled:
 
     def _bindings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         self._expect_known(values)
-        bindings = {name: converted.value(value) for name, value in values.items()}
+        bindings = {name: converted.value(value, truths=name in self._masks) for name, value in values.items()}
         foreign = arrays.foreign_namespace(map(concrete, bindings.values()))
         if foreign is None:
             return bindings
@@ -367,6 +380,10 @@ class Compiled:
 def _is_finite(outcome: Outcome) -> bool:
     """Whether all derivatives are: others may have a value that evaluation in another way finds."""
     return all(d is None or arrays.every(isfinite(d)) for d in outcome.derivatives.values())
+
+
+def _truths(value: Any) -> bool:
+    return converted.is_truths(converted.value(value, truths=True))
 
 
 def _seen_by(seen: Any, values: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:

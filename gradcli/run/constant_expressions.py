@@ -10,6 +10,7 @@ from gradcli.errors import GradcliError, Span, UnknownNameError
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.tree import Evaluate, Module
+from gradcli.run import converted
 
 _WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)[^\W\d][\w/^*²³]*")
 # Numbers as those write them who do not know them for certain.
@@ -20,9 +21,9 @@ _UNCERTAIN_HINT = (
 )
 
 
-def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
+def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool = False) -> Any:
     """The value of an expression without free names, which starts at `offset` of the text `whole`, as an array of the
-    default namespace. Raises what parsing and evaluating do, with the place in `whole`."""
+    default namespace; with `truths` a tensor of truth values as it is. Raises what parsing and evaluating do, with the place in `whole`."""
     try:
         expression = parse_expression(text)
         program = Module(expression.span, text, (Evaluate(expression.span, expression),))
@@ -39,4 +40,5 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
         elif isinstance(error, UnknownNameError) and error.span is not None and "give it a value" in (error.hint or ""):
             error.hint = "a value is made of numbers alone: what is made of other names is computed in the program"
         raise
-    return arrays.astype(getattr(value, "data", value) if not arrays.is_array(value) else value, dtype)
+    array = value if arrays.is_array(value) else getattr(value, "data", value)
+    return array if truths and converted.is_truths(array) else arrays.astype(array, dtype)

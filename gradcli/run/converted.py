@@ -26,15 +26,16 @@ def listed(names: Sequence[str]) -> tuple[str, ...]:
     return found
 
 
-def value(given: Any) -> Any:
-    """A number, array, list or Tensor as a value of the language, where all numbers are floats.
+def value(given: Any, *, truths: bool = False) -> Any:
+    """A number, array, list or Tensor as a value of the language, where all numbers are floats; with `truths` a tensor of
+    truth values as it is.
 
     Raises EvaluationError for an array of complex numbers, dates and the like.
     """
     if isinstance(given, Tensor):
         return given
     array = operand(given)
-    if arrays.is_floating(array):
+    if arrays.is_floating(array) or (truths and is_truths(array)):
         return array
     # Of NumPy, which would take what is real of complex numbers, and count the days of dates.
     if type(array) not in arrays.PLAIN and getattr(array.dtype, "kind", "f") in _NO_NUMBERS:
@@ -53,8 +54,16 @@ def dtype(bindings: Mapping[str, Any]) -> str:
     return "float32" if given == {"float32"} else "float64"
 
 
+def is_truths(given: Any) -> bool:
+    """Whether an input is a tensor of truth values, which take elements and are differentiated by nothing."""
+    if type(given) in arrays.PLAIN:
+        return False
+    array = concrete(given)
+    return arrays.dtype_name(array) == "bool" and bool(arrays.shape(array))
+
+
 def leaf(given: Any) -> Tensor:
-    return Tensor(given.inner if isinstance(given, Tensor) else given).requires_grad_()
+    return Tensor(given.inner if isinstance(given, Tensor) else given).requires_grad_(not is_truths(given))
 
 
 def plain(result: Any, inputs: Mapping[str, Any]) -> Any:

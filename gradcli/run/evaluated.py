@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.arrays.constants import is_exact
 from gradcli.errors import BindingError, EvaluationError, UsageError
+from gradcli.language import scope
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_DIGITS, MAX_PRECISION
 from gradcli.run import converted, digits
@@ -55,11 +56,12 @@ def evaluated(
     is not installed, and what a run raises.
     """
     _check(options)
+    masks = scope.masks(program)
 
     def request() -> EvaluationRequest:
         return EvaluationRequest(
             program,
-            {name: numbers(value, f"the value of '{name}'") for name, value in values.items()},
+            {name: _bound(value, name, name in masks) for name, value in values.items()},
             wrt,
             gradient=options.gradient,
             grad_output=None if options.grad_output is None else numbers(options.grad_output, "grad_output"),
@@ -70,6 +72,15 @@ def evaluated(
     with digits.computing():
         found = digits.proved(request, options.digits, options.max_precision, recordings.result)
         return _parts(digits.mapped(found, (lambda n: n) if options.balls else _decimal(options)))
+
+
+def _bound(value: Any, name: str, truths: bool) -> Any:
+    """The value of a name as balls, or as the truth values that it is where it takes elements."""
+    if truths and not isinstance(value, (str, int, float)):
+        array = arrays.numpy_namespace().asarray(value)
+        if converted.is_truths(array):
+            return array
+    return numbers(value, f"the value of '{name}'")
 
 
 def check_digits(digits: Any, max_precision: Any) -> None:

@@ -36,7 +36,8 @@ class CompiledProgram(Compiled):
         reads = scope.outer_reads(program).values()
         # A constant such as `pi` among them is what it is where no value is given for it.
         inputs = tuple(r.name for r in reads if not r.maybe_assigned and r.name not in scope.TYPES)
-        super().__init__(program, inputs, (r.name for r in reads), max_steps, max_elements)
+        masks = scope.masks(program)
+        super().__init__(program, inputs, (r.name for r in reads), max_steps, max_elements, masks)
 
     def __repr__(self) -> str:
         return f"<program {self.program.source!r}>"

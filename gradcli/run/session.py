@@ -359,7 +359,8 @@ def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: 
 
 
 def _leaf(array: Any, requires_grad: bool) -> Tensor:
-    return Tensor(array).requires_grad_(requires_grad)
+    # Truth values, which take elements, are differentiated by nothing.
+    return Tensor(array).requires_grad_(requires_grad and arrays.is_floating(array))
 
 
 def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
@@ -386,10 +387,12 @@ def _further(
     result: Result,
     watch: Watch,
 ) -> None:
+    by = {name: leaf for name, leaf in by.items() if arrays.is_floating(leaf.inner)}
     if request.jacobian:
         from gradcli.calculus.jacobians import jacobians_by_either_mode
 
-        result.jacobian = {n: plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
+        found = jacobians_by_either_mode(run_again, by, value)
+        result.jacobian = {name: plain(found.get(name)) for name in request.wrt}
     if request.order is not None and not request.sparse:
         from gradcli.calculus.accuracy import digits_left
         from gradcli.calculus.higher_orders import watched_derivatives
