@@ -230,9 +230,10 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
     values = bound(words, dtype, options, environment, reading)
     if reading is None:
         # What takes elements stays truth values, where it was written so.
-        values |= {
-            n: partial(v, truths=True) for n, v in values.items() if v.func is constant and n in scope.masks(program)
-        }
+        for name in scope.masks(program) & values.keys():
+            read = values[name]
+            if isinstance(read, partial) and read.func is constant:
+                values[name] = partial(read, truths=True)
     scope.check(program, values)
     for word, name in zip(words, tuple(values)):
         if name not in reads:
@@ -281,9 +282,9 @@ def bound(
     options: BindingOptions,
     environment: Environment,
     reading: Reading | None = None,
-) -> dict[str, partial[Any]]:
+) -> dict[str, Callable[[], Any]]:
     """What gives the values of the names that words bind. Raises BindingError for a file that cannot be read."""
-    values: dict[str, partial[Any]] = {}
+    values: dict[str, Callable[[], Any]] = {}
     files: dict[str, tuple[str, str, int]] = {}
     reading = reading or (_interval if getattr(options, "enclose", False) else constant)
     for word in words:

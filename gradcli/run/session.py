@@ -387,17 +387,17 @@ def _further(
     result: Result,
     watch: Watch,
 ) -> None:
-    by = {name: leaf for name, leaf in by.items() if arrays.is_floating(leaf.inner)}
+    floating = {name: leaf for name, leaf in by.items() if arrays.is_floating(leaf.inner)}
     if request.jacobian:
         from gradcli.calculus.jacobians import jacobians_by_either_mode
 
-        found = jacobians_by_either_mode(run_again, by, value)
+        found = jacobians_by_either_mode(run_again, floating, value)
         result.jacobian = {name: plain(found.get(name)) for name in request.wrt}
     if request.order is not None and not request.sparse:
         from gradcli.calculus.accuracy import digits_left
         from gradcli.calculus.higher_orders import watched_derivatives
 
-        leaves = {name: leaf.inner for name, leaf in by.items()}
+        leaves = {name: leaf.inner for name, leaf in floating.items()}
         with watching(None if watch.nonsmooth or watch.ties else watch.see_tie):
             number, found, deviations = watched_derivatives(run_again, leaves, request.order)
         if (watch.nonsmooth or watch.ties) and not all_finite(*found.values()):
