@@ -655,7 +655,49 @@ def _unshuffled(x: Any, factor: int) -> Any:
     return parts.reshape(-1, height // factor, width // factor)
 
 
+def _of_lines(values: Any, source: Any) -> Any:
+    return np.interp(np.maximum(source, 0), np.arange(len(values)), values)
+
+
+def _of_cubics(values: Any, source: Any) -> Any:
+    """Cubic convolution with the parameter -0.75, the ends repeated."""
+    found = 0.0
+    for tap in range(-1, 3):
+        d = abs(source - np.floor(source) - tap)
+        inner, outer = (1.25 * d - 2.25) * d * d + 1, -0.75 * (((d - 5) * d + 8) * d - 4)
+        taken = np.asarray(values)[np.clip(np.floor(source).astype(int) + tap, 0, len(values) - 1)]
+        found = found + np.where(d <= 1, inner, outer) * taken
+    return found
+
+
+def _of_means(values: Any, source: Any) -> Any:
+    old, new = len(values), len(source)
+    return np.array([np.mean(values[i * old // new : -(-(i + 1) * old // new)]) for i in range(new)])
+
+
+def _nearest(values: Any, source: Any) -> Any:
+    # Up by whole factors, or down to a part.
+    return np.asarray(values)[np.arange(len(source)) * len(values) // len(source)]
+
+
+def _resized(x: Any, size: Any = None, factor: int = 1, mode: str = "nearest", aligned: Any = False) -> Any:
+    way = {"nearest": _nearest, "area": _of_means, "bicubic": _of_cubics}.get(mode, _of_lines)
+    for axis in range(2, np.ndim(x)):
+        old = np.shape(x)[axis]
+        new = old * int(factor) if size is None else np.broadcast_to(size, np.ndim(x) - 2)[axis - 2]
+        middles = (np.arange(new) + 0.5) * old / new - 0.5
+        source = np.linspace(0, old - 1, new) if aligned else middles
+        x = np.apply_along_axis(way, axis, x, source)
+    return x
+
+
 _OF_OPERATORS = {
+    "interpolate": _resized,
+    "upsample_nearest": _resized,
+    "upsample_bilinear": lambda x, size: _resized(x, size, 1, "bilinear", True),
+    "adaptive_avg_pool1d": lambda x, size: _resized(x, size, 1, "area"),
+    "adaptive_avg_pool2d": lambda x, size: _resized(x, size, 1, "area"),
+    "adaptive_avg_pool3d": lambda x, size: _resized(x, size, 1, "area"),
     "addmv": lambda x, a, b, beta=1.0, alpha=1.0: beta * np.asarray(x) + alpha * np.dot(a, b),
     "addr": lambda x, a, b, beta=1.0, alpha=1.0: beta * np.asarray(x) + alpha * np.multiply.outer(a, b),
     "addbmm": lambda x, a, b, beta=1.0, alpha=1.0: beta * np.asarray(x) + alpha * np.einsum("nij,njk->ik", a, b),

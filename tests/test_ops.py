@@ -409,6 +409,10 @@ CASES = {
         Case("avg_pool3d(x, (1, 1, 2), ceil_mode=True)", [[[[1.5, 3.0]]]], x=[[[[1.0, 2.0, 3.0]]]]),
     ],
     "max_pool3d": [Case("max_pool3d(x, (1, 1, 2), padding=(0, 0, 1))", [[[[-1.0, -2.0]]]], x=[[[[-1.0, -2.0, -3.0]]]])],
+    "interpolate": [
+        Case("interpolate(x, 4, mode='linear')", [[[1.0, 1.5, 2.5, 3.0]]], x=[[[1.0, 3.0]]]),
+        Case("interpolate(x, 3, mode='linear', align_corners=True)", [[[1.0, 2.0, 3.0]]], x=[[[1.0, 3.0]]]),
+    ],
     "conv3d": [
         Case("conv3d(x, [[[[[1, 2]]]]])", [[[[5.0, 8.0]]]], x=[[[[1.0, 2.0, 3.0]]]]),
         Case("conv3d(x, [[[[[1, 1, 1]]]]], padding='same')", [[[[3.0, 6.0, 5.0]]]], x=[[[[1.0, 2.0, 3.0]]]]),

@@ -208,7 +208,8 @@ def _call_builtin(
     for i, value in enumerate(positional):
         if isinstance(value, Items) and i == listed:
             joins = listed == 0
-            positional[i] = [in_dtype(n) if joins else n for n in (number(item, "a tensor") for item in value.items)]
+            items = (None if item is None else number(item, "a tensor") for item in value.items)
+            positional[i] = [in_dtype(item) if joins else item for item in items]
         elif isinstance(value, READ):
             positional[i] = number(value, what)
     keywords = {n: number(v, what) if isinstance(v, READ) else v for n, v in keywords.items()}
@@ -227,10 +228,13 @@ _CUTTING = frozenset({"item", "float"})
 
 
 def _place_of_list(operation: Operation | None) -> int | None:
-    """The place of the parameter that takes a list of tensors as it is, None where there is none."""
-    if operation is None or "tensors" not in operation.signature:
+    """The place of the parameter that takes a list as it is, of tensors or with None in it; None where there is none."""
+    if operation is None or not _LISTS.intersection(p.name for p in operation.parameters):
         return None
-    return next((i for i, p in enumerate(operation.parameters) if p.name == "tensors" and not p.variadic), None)
+    return next((i for i, p in enumerate(operation.parameters) if p.name in _LISTS and not p.variadic), None)
+
+
+_LISTS = frozenset({"tensors", "output_size"})
 
 
 # Functions whose result shares its elements with their operand, as NumPy and PyTorch have them.

@@ -68,6 +68,11 @@ _LATER = {
         "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d "
         "max_pool1d max_pool2d max_pool3d",
     ),
+    "resizing": (
+        "layers",
+        "interpolate upsample upsample_nearest upsample_bilinear adaptive_avg_pool1d adaptive_avg_pool2d "
+        "adaptive_avg_pool3d",
+    ),
     "margins": (
         "losses",
         "margin_ranking_loss soft_margin_loss hinge_embedding_loss cosine_embedding_loss multi_margin_loss "

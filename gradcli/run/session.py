@@ -391,8 +391,8 @@ def _further(
     if request.jacobian:
         from gradcli.calculus.jacobians import jacobians_by_either_mode
 
-        found = jacobians_by_either_mode(run_again, floating, value)
-        result.jacobian = {name: plain(found.get(name)) for name in request.wrt}
+        jacobians = jacobians_by_either_mode(run_again, floating, value)
+        result.jacobian = {name: plain(jacobians.get(name)) for name in request.wrt}
     if request.order is not None and not request.sparse:
         from gradcli.calculus.accuracy import digits_left
         from gradcli.calculus.higher_orders import watched_derivatives

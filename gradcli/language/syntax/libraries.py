@@ -69,7 +69,7 @@ _FUNCTIONAL = frozenset(
         prelu group_norm batch_norm instance_norm local_response_norm conv3d conv_transpose1d conv_transpose2d
         conv_transpose3d avg_pool3d max_pool3d margin_ranking_loss soft_margin_loss hinge_embedding_loss
         cosine_embedding_loss multi_margin_loss multilabel_soft_margin_loss triplet_margin_loss bilinear pdist
-        pixel_shuffle pixel_unshuffle channel_shuffle interpolate upsample adaptive_avg_pool1d adaptive_avg_pool2d
+        pixel_shuffle pixel_unshuffle channel_shuffle interpolate upsample upsample_nearest upsample_bilinear adaptive_avg_pool1d adaptive_avg_pool2d
         adaptive_avg_pool3d
         """.split(),  # noqa: SIM905
     ]
