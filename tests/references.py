@@ -872,6 +872,11 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "vander": np.vander,
     "matrix_norm": _matrix_norm,
     "take_along_axis": lambda x, indices, axis: np.take_along_axis(x, np.asarray(indices, int), axis),
+    "take_along_dim": lambda x, indices, axis=None: (
+        np.ravel(x)[np.ravel(np.asarray(indices, int))]
+        if axis is None
+        else np.take_along_axis(x, np.asarray(indices, int), axis)
+    ),
     "gather": _gather,
     "scatter": partial(_put, np.ndarray.__setitem__),
     "scatter_add": partial(_put, np.add.at),

@@ -505,6 +505,8 @@ FORMS_OF_PYTORCH += [
     ("v.polygamma(1)[0]", np.pi**2 / 6),
     ("torch.linalg.lu_solve([[2.0, 1.0], [0.5, 3.0]], [2, 2], [[1.0], [2.0]], adjoint=True)[1, 0]", 0.25),
     ("torch.searchsorted(A, A + 0.5, right=True).sum() + torch.searchsorted(v, 2, side='right')", 8.0),
+    ("torch.take_along_dim(A, torch.tensor([[3, 0]])).sum() + torch.take_along_dim(A, [[1], [0]], dim=1).sum()", 10.0),
+    ("torch.masked_select(x, x > 1).sum() + F.adaptive_avg_pool2d(A[None], (None, 1))[0, 1, 0]", 6.5),
     ("torch.clamp_min(v, 2).sum() + v.clamp_max(2).sum()", 12.0),
     ("F.pad(v, (-1, 1)).sum() + torch.cdist(A, A, compute_mode='use_mm_for_euclid_dist')[0, 0]", 5.0),
 ]

@@ -150,8 +150,19 @@ def _take_along(x: Any, indices: Any, axis: Any = -1) -> Any:
 take_along_axis = Composite(
     "take_along_axis", "x, indices, axis=-1", "for each place in indices the element there along an axis", _take_along,
     derivative="g added up at the places, 0 elsewhere",
-    aliases=("take_along_dim",),
     samples=((_MATRIX, _PLACES, 1), (_MATRIX, [[1, 0, 1]], 0)),
+)  # fmt: skip
+
+
+def _take_along_dim(x: Any, indices: Any, axis: Any = None) -> Any:
+    return _take_along(x, indices, axis) if axis is not None else _take_along(ravel(x), _places(indices).ravel(), 0)
+
+
+take_along_dim = Composite(
+    "take_along_dim", "x, indices, axis=None",
+    "for each place in indices the element there along an axis, or among all elements one after another", _take_along_dim,
+    derivative=take_along_axis.derivative,
+    samples=((_MATRIX, _PLACES, 1), (_MATRIX, _PLACES)),
 )  # fmt: skip
 
 
@@ -258,7 +269,7 @@ masked_fill = Composite(
 
 def _masked_select(x: Any, mask: Any) -> Any:
     chosen_ones = arrays.to_numpy(concrete(mask)) != 0
-    shape = broadcast([arrays.shape(x), chosen_ones.shape])
+    shape = broadcast([arrays.shape(x), chosen_ones.shape]) or (1,)
     xp = arrays.numpy_namespace()
     limits.charge(math.prod(shape))
     return index(broadcast_to(x, shape), xp.broadcast_to(chosen_ones, shape))

@@ -16,7 +16,9 @@ _HAS_VARARGS = 0x04
 # What may stand for a tensor.
 SEQUENCES = frozenset({list, tuple})
 # Parameters that take lists as they are.
-_READ_LISTS = frozenset({"axis", "axes", "shape", "repeats", "shift", "indices", "key", "source", "destination"})
+_READ_LISTS = frozenset(
+    {"axis", "axes", "shape", "repeats", "shift", "indices", "key", "source", "destination", "output_size"}
+)
 # The first of the names that a function has is meant.
 _MEANINGS = {
     "arrays": ("tensors",),
