@@ -140,30 +140,28 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     """SciPy has nan for many large parameters."""
     import numpy as np
 
-    from gradcli.arrays import integral_definitions, namespaces
+    from gradcli.arrays import integral_definitions
 
     value = _scipy("betainc")(a, b, x)
     large = integral_definitions.is_of_large(np, a, b) & np.greater(x, 0.0) & np.less(x, 1.0)
     if not large.any():
         return value
     parameters = [np.where(large, parameter, replacement) for parameter, replacement in ((a, 1.0), (b, 1.0), (x, 0.5))]
-    return np.where(
-        large, integral_definitions.betainc_of_large(namespaces.numpy_namespace(), *parameters), value
-    ).astype(value.dtype)
+    return np.where(large, integral_definitions.betainc_of_large(_FUNCTIONS, *parameters), value).astype(value.dtype)
 
 
 def hurwitz_zeta(x: Any, q: Any) -> Any:
     """SciPy has nan for x < 1, and the sum to which it falls for q = -inf whatever x is."""
     import numpy as np
 
-    from gradcli.arrays import integral_definitions, namespaces
+    from gradcli.arrays import integral_definitions
 
     value = np.where(np.isnan(x) | np.isnan(q), np.nan, _scipy("zeta")(x, q))
     low = np.less(x, 1.0) & np.greater(x, -np.inf) & np.greater(q, 0.0) & np.less(q, np.inf)
     if not low.any():
         return value
     continued = integral_definitions.continued_hurwitz
-    return np.where(low, continued(namespaces.numpy_namespace(), np.where(low, x, 0.5), np.where(low, q, 1.0)), value)
+    return np.where(low, continued(_FUNCTIONS, np.where(low, x, 0.5), np.where(low, q, 1.0)), value)
 
 
 def rgamma(x: Any) -> Any:
@@ -177,18 +175,18 @@ def binom(n: Any, k: Any) -> Any:
     """SciPy has all digits for few k of whole numbers alone."""
     import numpy as np
 
-    from gradcli.arrays import namespaces, special_definitions
+    from gradcli.arrays import special_definitions
 
     few = np.equal(np.floor(n), n) & (np.minimum(k, np.subtract(n, k)) < _FEW)
-    found = special_definitions.binom(namespaces.numpy_namespace(), np.where(few, 1.0, n), np.where(few, 1.0, k))
+    found = special_definitions.binom(_FUNCTIONS, np.where(few, 1.0, n), np.where(few, 1.0, k))
     value = np.where(few, special_definitions.nearest(np, _scipy("binom")(n, k), n, k), found)
     return _of_whole("choices", value, n, k)
 
 
 def arrangements(n: Any, k: Any) -> Any:
-    from gradcli.arrays import namespaces, special_definitions
+    from gradcli.arrays import special_definitions
 
-    return _of_whole("arrangements", special_definitions.arrangements(namespaces.numpy_namespace(), n, k), n, k)
+    return _of_whole("arrangements", special_definitions.arrangements(_FUNCTIONS, n, k), n, k)
 
 
 def _of_whole(quotient: str, value: Any, n: Any, k: Any) -> Any:
@@ -242,6 +240,19 @@ def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) 
         there = np.where(np.broadcast_to(negative, far.shape)[far] & odd, -there, there)
     value[far] = there
     return value
+
+
+class _Functions:
+    """NumPy's functions and those of this file, as the definitions of functions that SciPy lacks ask for them."""
+
+    def __getattr__(self, name: str) -> Any:
+        import numpy as np
+
+        found = globals().get(name) or getattr(np, name, None)
+        return __getattr__(name) if found is None else found
+
+
+_FUNCTIONS = _Functions()
 
 
 def __getattr__(name: str) -> Any:

@@ -27,7 +27,6 @@ from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import Kind
 from gradcli.run.diagnose import Warning, inaccurate
 
-
 # What runs a program with leaves in place of its inputs, and tells of every operation.
 Observed = Callable[[Mapping[str, Any], Callable[[Span, str, Sequence[Any], Any], None]], None]
 
