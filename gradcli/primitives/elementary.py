@@ -8,14 +8,25 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import constants, definitions
-from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract, zeros_like
+from gradcli.primitives.arithmetic import (
+    absolute,
+    add,
+    divide,
+    fmod,
+    multiply,
+    round_to_even,
+    subtract,
+    zeros_like,
+)
 from gradcli.primitives.axes import truth
+from gradcli.primitives.bind import constant
 from gradcli.primitives.comparisons import (
     clip,
     equal,
     greater_equal,
     isfinite,
     isnan,
+    less,
     less_equal,
     logical_and,
     logical_or,
@@ -119,22 +130,48 @@ cospi: Primitive = elementwise(
 )  # fmt: skip
 
 
-_HALF_TURN = 180.0
+_HALF_TURN, _TURN = 180.0, 360.0
 # What a degree is in radians.
 _DEGREE = "pi/180"
 
 
+def _sine_of_degrees(x: Any) -> Any:
+    if constants.is_exact():
+        return sinpi(divide(x, _HALF_TURN))
+    # Half turns are taken away without rounding; what is left, between -90 and 90, changes as x does.
+    angle = constant(x)
+    within = fmod(angle, _TURN)
+    half_turns = round_to_even(divide(within, _HALF_TURN))
+    left = subtract(within, multiply(_HALF_TURN, half_turns))
+    sine = sinpi(divide(add(subtract(x, angle), left), _HALF_TURN))
+    # 30/180 is rounded, and its sine is a half.
+    off = subtract(divide(left, 60.0), constant(sine))
+    sine = add(sine, where(equal(absolute(left), 30.0), off, 0.0))
+    return multiply(where(equal(absolute(half_turns), 1.0), -1.0, 1.0), sine)
+
+
+def _cosine_of_degrees(x: Any) -> Any:
+    if constants.is_exact():
+        return cospi(divide(x, _HALF_TURN))
+    # With the digits that it has near 90 and 270, where it is 0.
+    angle = constant(x)
+    within = fmod(angle, _TURN)
+    return _sine_of_degrees(
+        subtract(90.0, multiply(where(less(within, 0.0), -1.0, 1.0), add(subtract(x, angle), within)))
+    )
+
+
 def _of_degrees(name: str, doc: str, function: Any, derivative: str, **known: Any) -> Composite:
     return Composite(
-        name, "x", f"{doc} of an angle in degrees", lambda x: function(divide(x, _HALF_TURN)),
+        name, "x", f"{doc} of an angle in degrees", function,
         derivative=derivative, samples=((30.0,), ([-50.0, 110.0],)), **known,
     )  # fmt: skip
 
 
-sind = _of_degrees("sind", "sine", sinpi, f"g*{_DEGREE}*cosd(x)")
-cosd = _of_degrees("cosd", "cosine", cospi, f"-g*{_DEGREE}*sind(x)")
+sind = _of_degrees("sind", "sine", _sine_of_degrees, f"g*{_DEGREE}*cosd(x)")
+cosd = _of_degrees("cosd", "cosine", _cosine_of_degrees, f"-g*{_DEGREE}*sind(x)")
 tand = _of_degrees(
-    "tand", "tangent", lambda turns: divide(sinpi(turns), cospi(turns)), f"g*{_DEGREE}*(1 + tand(x)**2)",
+    "tand", "tangent", lambda x: divide(_sine_of_degrees(x), _cosine_of_degrees(x)), f"g*{_DEGREE}*(1 + tand(x)**2)",
     domain="x is no odd multiple of 90",
 )  # fmt: skip
 
