@@ -112,14 +112,14 @@ def test_single_precision_has_half_as_many_digits_to_lose():
     assert key not in judged("sinh(x)/x", 6, x=0.85)[1]
 
 
-@pytest.mark.parametrize("kind", [np.float16, np.longdouble])
-def test_numbers_of_other_precisions_are_judged_by_theirs(kind):
+@pytest.mark.parametrize(("kind", "near_0"), [(np.float16, 0.01), (np.longdouble, 1e-5)])
+def test_numbers_of_other_precisions_are_judged_by_theirs(kind, near_0):
     """A longdouble has 64 bits on some machines, and as many as a float on others."""
     found, left = judged("sin(x)*exp(x)", 3, x=kind(0.85))
     assert found["x,x,x"] == pytest.approx(2 * math.exp(0.85) * (math.cos(0.85) - math.sin(0.85)), rel=3e-2)
     assert not left
-    assert "x,x" in judged("f(t) = cosh(t) - 1; f(x)/x**2", 2, x=kind(1e-5))[1]
-    assert set(judged("f(t) = cosh(t) - 1; sum(f(x)/x**2)", 2, x=np.array([1.0, 1e-5], kind))[1]) == {"x,x"}
+    assert "x,x" in judged("f(t) = cosh(t) - 1; f(x)/x**2", 2, x=kind(near_0))[1]
+    assert set(judged("f(t) = cosh(t) - 1; sum(f(x)/x**2)", 2, x=np.array([1.0, near_0], kind))[1]) == {"x,x"}
 
 
 # --- where it is said
@@ -231,11 +231,11 @@ _PARTIAL_FRACTIONS = (
         # A rounded intermediate, and the rounded e, enter both terms of the gradient.
         ("x*(1 + 1/x)**x - e*x", "x=1e8", [("multiply", {"value": 6}), ("multiply", {"x": 0})]),
         ("x*((x + 1)**2/x**2 - 1)", "x=1e9", [("add", {"value": 7}), ("add", {"x": 0})]),
-        ("x*(sqrt(x**2 + 1) - x)", "x=1e7", [("sqrt", {"value": 2}), ("sqrt", {"x": 0})]),
+        ("x*(sqrt(x**2 + 1) - x)", "x=1e7", [("subtract", {"x": 2})]),
         # The value is right, and its gradient has the wrong sign.
         (_PARTIAL_FRACTIONS, "x=0.506", [("multiply", {"x": 0})]),
         # A gradient that vanishes in a sum, and one behind a square of what is 0 by rounding.
-        ("sqrt(x**2 + 1) - x + 5", "x=1e9", [("sqrt", {"x": 0})]),
+        ("(x**4 + 1)**0.25 - x + 5", "x=1e5", [("pow", {"x": 0})]),
         ("(sin(x) - x)**2", "x=1e-8", [("pow", {"value": 0}), ("pow", {"x": 0})]),
     ],
 )

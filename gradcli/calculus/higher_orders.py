@@ -80,8 +80,11 @@ def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roun
     value = constant(result.value)
     if isinstance(value, Kind) or not assume(isfinite(value)) or (not switching and _is_finite(result)):
         return result
+    found = _settled(function, leaves, value, result.found, at_kink=switching.at_kink).found
+    if all(found[key] is d for key, d in result.found.items()):
+        return result
     # How far shadows are off is known of what was found on the way that was taken.
-    return Derivatives(result.value, _settled(function, leaves, value, result.found, at_kink=switching.at_kink).found)
+    return Derivatives(result.value, found)
 
 
 def first_derivatives(

@@ -14,6 +14,7 @@ from gradcli.primitives.arithmetic import (
     divide,
     fmod,
     multiply,
+    negative,
     round_to_even,
     subtract,
     zeros_like,
@@ -147,7 +148,7 @@ def _sine_of_degrees(x: Any) -> Any:
     # 30/180 is rounded, and its sine is a half.
     off = subtract(divide(left, 60.0), constant(sine))
     sine = add(sine, where(equal(absolute(left), 30.0), off, 0.0))
-    return multiply(where(equal(absolute(half_turns), 1.0), -1.0, 1.0), sine)
+    return where(equal(absolute(half_turns), 1.0), negative(sine), sine)
 
 
 def _cosine_of_degrees(x: Any) -> Any:
@@ -156,9 +157,8 @@ def _cosine_of_degrees(x: Any) -> Any:
     # With the digits that it has near 90 and 270, where it is 0.
     angle = constant(x)
     within = fmod(angle, _TURN)
-    return _sine_of_degrees(
-        subtract(90.0, multiply(where(less(within, 0.0), -1.0, 1.0), add(subtract(x, angle), within)))
-    )
+    turned = add(subtract(x, angle), within)
+    return _sine_of_degrees(subtract(90.0, where(less(within, 0.0), negative(turned), turned)))
 
 
 def _of_degrees(name: str, doc: str, function: Any, derivative: str, **known: Any) -> Composite:
