@@ -66,6 +66,7 @@ def joined(directory: Path, header: bool = True) -> str:
         ("a=2", "k=0.4", "--sigma", "dy", "--absolute-sigma", "--profile"),
         ("k=0.4", "--fix", "k", "--loss", "huber"),
         ("a=2", "k=0.4", "--x-sigma", "x=dy"),
+        ("a=2", "k=0.4", "--offset", "x/100"),
         ("a=2", "k=0.4", "--sigma", "0.05", "--absolute-sigma", "--prior", "k=0.4±0.1", "--bounds", "a=0:3"),
     ],
 )

@@ -578,6 +578,7 @@ def test_the_degrees_of_freedom_that_are_used_are_printed(run):
     words = ("a + b", "a=1±0.1", "b=2±0.2", "--dof", "a=4,b=5")
     assert "degrees of freedom    7  (7.246 cut to a whole number)" in run("propagate", *words).out
     assert run("propagate", *words, "--json").json["dof"] == pytest.approx(7.246, abs=1e-3)
+    assert "degrees of freedom    7  (7.2463768 cut to a whole number)" in run("propagate", *words, "--digits", "8").out
     # To four digits it would be the next one.
     assert "degrees of freedom    16  (16.99 cut" in run("propagate", "x", "x=1±0.1", "--dof", "x=16.9999").out
     assert "degrees of freedom    9\n" in run("propagate", "x", "x=1±0.1", "--dof", "x=9").out

@@ -163,7 +163,7 @@ def _in_digits(found: Propagation, label: str | None) -> list[Table]:
         (label or "value", of("value")),
         ("standard uncertainty", of("u")),
         ("relative uncertainty", of("relative")),
-        ("degrees of freedom", of("dof")),
+        ("degrees of freedom", _effective_in_digits(of("dof"))),
         ("coverage factor", of("k")),
         *((f"interval of {found.level:.15g}", end) for end in of("interval")),
     ]
@@ -206,6 +206,14 @@ def _effective(dof: float) -> str:
     place = max(0, 3 - math.floor(math.log10(dof)))
     cut = math.floor(dof * 10**place) / 10**place
     return f"{whole_dof(dof):.15g}  ({cut:.15g} cut to a whole number)"
+
+
+def _effective_in_digits(dof: str) -> str:
+    """As `_effective`, of digits that are proved."""
+    number = float(dof)
+    if math.isinf(number) or math.isnan(number) or whole_dof(number) == number:
+        return dof
+    return f"{whole_dof(number):.15g}  ({dof} cut to a whole number)"
 
 
 def _spread(sampled: MonteCarlo, level: float) -> float:
