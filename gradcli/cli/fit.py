@@ -77,7 +77,9 @@ class FitOptions(opt.ProgramRun):
     sigma: Annotated[
         str | None,
         typer.Option(
-            "--sigma", metavar="COLUMN|NUMBER", help="The standard deviations of the response, up to a common factor."
+            "--sigma",
+            metavar="COLUMN|NUMBER",
+            help="The standard deviations of the response, up to a common factor: the weight of a row is 1/sigma².",
         ),
     ] = None
     absolute_sigma: Annotated[

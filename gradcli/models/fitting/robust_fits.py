@@ -88,7 +88,10 @@ def _scaled(problem: Problem, deviation: float) -> Problem:
 def _deviation(problem: Problem, point: Any) -> float:
     """The factor of `sigma` by the residuals at a point."""
     value, _ = problem.rows(point)
-    return max(float(median_deviation((value - problem.response) / problem.sigma)), _least(problem))
+    with np.errstate(all="ignore"):
+        found = float(median_deviation((value - problem.response) / problem.sigma))
+    # Where a search ended nowhere, residuals are as large as the responses.
+    return max(found, _least(problem)) if math.isfinite(found) else _least(problem) / _ROUNDING
 
 
 def _least(problem: Problem) -> float:
