@@ -550,3 +550,24 @@ def test_a_row_of_a_jacobian_keeps_out_what_other_rows_are_made_of(run, program,
     compiled = gradcli.compile(program)
     for _ in range(3):
         np.testing.assert_allclose(compiled.jacobian({"x": x})["x"], expected)
+
+
+@pytest.mark.parametrize(
+    ("program", "x", "result", "slopes"),
+    [
+        ("prod(x)", [1e200, 1e200, 0.0, 0.0], 0.0, [0.0, 0.0, 0.0, 0.0]),
+        ("prod(x)", [0.0, 0.0, 1e200, 1e200], 0.0, [0.0, 0.0, 0.0, 0.0]),
+        ("prod(x)", [1e200, 1e200, 0.0], 0.0, [0.0, 0.0, INF]),
+        ("prod(x)", [1e-200, 1e-200, 1e200, 1e200], 1.0, [1e200, 1e200, 1e-200, 1e-200]),
+        ("prod(x)", [1e200, INF, 0.0], NAN, [NAN, 0.0, INF]),
+        ("sum(cumprod(x)[2:])", [1e200, 1e200, 0.0, 0.0], 0.0, [0.0, 0.0, INF, 0.0]),
+        ("sum(cumprod(x)[2:])", [1e-200, 1e-200, 1e200, 1e200], 1.0, [1e200, 1e200, 1e-200, 1e-200]),
+        ("sum(prod(x, 1))", [[1e200, 1e200, 0.0], [1.0, 2.0, 3.0]], 6.0, [[0.0, 0.0, INF], [6.0, 3.0, 2.0]]),
+    ],
+)
+def test_products_that_are_too_large_on_their_way(program, x, result, slopes):
+    compiled = gradcli.compile(program)
+    for _ in range(3):
+        found, by = compiled.value_and_grad({"x": x})
+        np.testing.assert_allclose(found, result, 1e-15)
+        np.testing.assert_allclose(by["x"], slopes, 1e-15)

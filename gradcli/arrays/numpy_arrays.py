@@ -176,6 +176,45 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     return total[..., None] if keepdims else total
 
 
+def prod(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    value = np.prod(x, axis=axis, keepdims=keepdims)
+    if value.dtype.kind != "f" or not (lost := _lacks_digits(value)).any():
+        return value
+    axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    last = np.moveaxis(x, axes, range(-len(axes), 0)).reshape(*(n for a, n in enumerate(x.shape) if a not in axes), -1)
+    size, exponent = np.frexp(last)
+    with quiet():
+        while size.shape[-1] > 1:
+            odd = size.shape[-1] % 2
+            pairs, shifts = np.frexp(size[..., : -odd or None : 2] * size[..., 1::2])
+            shifts += exponent[..., : -odd or None : 2] + exponent[..., 1::2]
+            size = np.concatenate([pairs, size[..., size.shape[-1] - odd :]], -1)
+            exponent = np.concatenate([shifts, exponent[..., exponent.shape[-1] - odd :]], -1)
+        return np.where(lost, np.ldexp(size, exponent).reshape(value.shape), value).astype(value.dtype)
+
+
+def cumprod(x: Array, *, axis: int) -> Array:
+    value = np.cumprod(x, axis=axis)
+    if value.dtype.kind != "f" or not (lost := _lacks_digits(value)).any():
+        return value
+    size, exponent = np.frexp(np.moveaxis(x, axis, -1))
+    reach = 1
+    with quiet():
+        while reach < size.shape[-1]:
+            following, shifts = np.frexp(size[..., reach:] * size[..., :-reach])
+            shifts += exponent[..., reach:] + exponent[..., :-reach]
+            size = np.concatenate([size[..., :reach], following], -1)
+            exponent = np.concatenate([exponent[..., :reach], shifts], -1)
+            reach *= 2
+        return np.where(lost, np.moveaxis(np.ldexp(size, exponent), -1, axis), value).astype(value.dtype)
+
+
+def _lacks_digits(product: Array) -> Array:
+    """Where a product may have been too large or too small on its way: there its factors are multiplied anew, with the
+    exponents apart."""
+    return ~np.isfinite(product) | (np.abs(product) < np.finfo(product.dtype).smallest_normal)
+
+
 def einsum(*operands: Array, subscripts: str) -> Array:
     # Pairwise contraction keeps a product of many operands from looping over all indices at once.
     return np.einsum(subscripts, *operands, optimize=len(operands) > 2)

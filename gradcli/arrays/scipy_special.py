@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -147,7 +148,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     if not large.any():
         return value
     parameters = [np.where(large, parameter, replacement) for parameter, replacement in ((a, 1.0), (b, 1.0), (x, 0.5))]
-    return np.where(large, integral_definitions.betainc_of_large(_FUNCTIONS, *parameters), value).astype(value.dtype)
+    return np.where(large, integral_definitions.betainc_of_large(_functions, *parameters), value).astype(value.dtype)
 
 
 def hurwitz_zeta(x: Any, q: Any) -> Any:
@@ -161,7 +162,7 @@ def hurwitz_zeta(x: Any, q: Any) -> Any:
     if not low.any():
         return value
     continued = integral_definitions.continued_hurwitz
-    return np.where(low, continued(_FUNCTIONS, np.where(low, x, 0.5), np.where(low, q, 1.0)), value)
+    return np.where(low, continued(_functions, np.where(low, x, 0.5), np.where(low, q, 1.0)), value)
 
 
 def rgamma(x: Any) -> Any:
@@ -178,7 +179,7 @@ def binom(n: Any, k: Any) -> Any:
     from gradcli.arrays import special_definitions
 
     few = np.equal(np.floor(n), n) & (np.minimum(k, np.subtract(n, k)) < _FEW)
-    found = special_definitions.binom(_FUNCTIONS, np.where(few, 1.0, n), np.where(few, 1.0, k))
+    found = special_definitions.binom(_functions, np.where(few, 1.0, n), np.where(few, 1.0, k))
     value = np.where(few, special_definitions.nearest(np, _scipy("binom")(n, k), n, k), found)
     return _of_whole("choices", value, n, k)
 
@@ -186,7 +187,7 @@ def binom(n: Any, k: Any) -> Any:
 def arrangements(n: Any, k: Any) -> Any:
     from gradcli.arrays import special_definitions
 
-    return _of_whole("arrangements", special_definitions.arrangements(_FUNCTIONS, n, k), n, k)
+    return _of_whole("arrangements", special_definitions.arrangements(_functions, n, k), n, k)
 
 
 def _of_whole(quotient: str, value: Any, n: Any, k: Any) -> Any:
@@ -204,6 +205,18 @@ def _of_whole(quotient: str, value: Any, n: Any, k: Any) -> Any:
     value = np.array(value)
     value[whole] = getattr(factorial_quotients, quotient)(n[whole].astype("int64"), k[whole].astype("int64"))
     return value
+
+
+class _Functions:
+    """The functions of NumPy, and those here of which it has none."""
+
+    def __getattr__(self, name: str) -> Any:
+        import numpy as np
+
+        return getattr(np, name, None) or getattr(sys.modules[__name__], name)
+
+
+_functions = _Functions()
 
 
 def _scipy(name: str) -> Any:
@@ -240,19 +253,6 @@ def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) 
         there = np.where(np.broadcast_to(negative, far.shape)[far] & odd, -there, there)
     value[far] = there
     return value
-
-
-class _Functions:
-    """NumPy's functions and those of this file, as the definitions of functions that SciPy lacks ask for them."""
-
-    def __getattr__(self, name: str) -> Any:
-        import numpy as np
-
-        found = globals().get(name) or getattr(np, name, None)
-        return __getattr__(name) if found is None else found
-
-
-_FUNCTIONS = _Functions()
 
 
 def __getattr__(name: str) -> Any:

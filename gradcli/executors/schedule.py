@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.primitives import arithmetic, conversions, linear
+from gradcli.primitives import arithmetic, conversions, linear, reductions
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
@@ -32,8 +32,9 @@ _FLOATING = ("float64", "float32")
 
 
 def is_reduction(primitive: Primitive) -> bool:
-    """Whether it makes numbers of numbers, joining them two by two."""
-    return primitive.reduces is not None and not primitive.truths
+    """Whether it makes numbers of numbers, joining them two by two. A product is none: a part of it may overflow where the
+    whole does not, and is multiplied anew."""
+    return primitive.reduces is not None and not primitive.truths and primitive is not reductions.prod
 
 
 class Segment:

@@ -8,17 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.constants import is_exact
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import add, divide, multiply, ones_like
+from gradcli.primitives.arithmetic import absolute, add, divide, floor, multiply, ones_like
 from gradcli.primitives.axes import normalize_axes, normalize_axis, truth
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import (
+    clip,
     equal,
     greater,
     has_all_digits,
     isfinite,
+    less,
     logical_and,
     logical_or,
     maximum,
@@ -29,12 +32,16 @@ from gradcli.primitives.comparisons import (
 )
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.elements import sorting
+from gradcli.primitives.exponential import exp2, log2
 from gradcli.primitives.indexing import index
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
 from gradcli.primitives.shape import concat, expand_dims, stack
 
+# Powers of 2 that sum up to less do not overflow together, and of so many factors between 1 and 2 the product does not;
+# of the number beside it a product of such factors is 0 or infinite.
+_MODERATE, _FEW_FACTORS, _MOST_HALVINGS = 900.0, 512, 3000.0
 SIGNATURE = "x, axis=None, keepdims=False"
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.5], [4.0, 5.5, 6.0]]
@@ -138,7 +145,24 @@ def _prod_rule(g: Any, y: Any, x: Any, *, axis: Shape, **_params: Any) -> Any:
     if assume(has_all_digits(constant(y))):
         return g * divide(keep_axes(y, sizes, axis), x)
     # y/x is 0/0 at a zero, and lacks digits where y does; the product of the other elements is right everywhere.
-    return g * _axes_back(_product_of_others(axes_last(x, axis)), sizes, axis)
+    return g * _axes_back(_scaled_product_of_others(axes_last(x, axis)), sizes, axis)
+
+
+def _scaled_product_of_others(x: Any) -> Any:
+    """As below, with the powers of 2 in the elements apart where parts of it might overflow, as 0*inf is nan."""
+    size = absolute(constant(x))
+    counted = logical_and(greater(size, 0), isfinite(size))
+    exponents = where(counted, floor(log2(where(counted, size, 1.0))), 0.0)
+    moderate = less(sum_(absolute(exponents), -1), _MODERATE)
+    if is_exact() or arrays.shape(x)[-1] > _FEW_FACTORS or assume(moderate):
+        return _product_of_others(x)
+    others = sum_(exponents, -1, True) - exponents
+    half = floor(0.5 * clip(others, -_MOST_HALVINGS, _MOST_HALVINGS))
+    quarters = [floor(0.5 * half), half - floor(0.5 * half)]
+    product = _product_of_others(divide(x, exp2(exponents)))
+    for power in (*quarters, *quarters, clip(others, -_MOST_HALVINGS, _MOST_HALVINGS) - 2.0 * half):
+        product = product * exp2(power)
+    return product
 
 
 def _product_of_others(x: Any) -> Any:
