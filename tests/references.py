@@ -864,6 +864,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "determinant_sign": _exact(lambda a: mpmath.sign(mpmath.det(a))),
     "solve_triangular": _solve_triangular,
     "cholesky_solve": lambda b, root, upper=False: _solve(root.T @ root if upper else root @ root.T, b),
+    "paired_values": _column(_singular_values),
     "left_vectors": _with_signs(lambda a: _thin(a)[0], lambda x: np.linalg.svd(x, full_matrices=False)[0]),
     "right_vectors": _with_signs(
         lambda a: _thin(a)[2].T, lambda x: np.linalg.svd(x, full_matrices=False)[2].swapaxes(-1, -2)

@@ -30,6 +30,7 @@ LACKING = {
     "orthonormal": "qr",
     "svdvals": "svdvals",
     "left_vectors": "svd",
+    "paired_values": "svdvals",
     "right_vectors": "svd",
     "matrix_norm-1": "svdvals",
     "matrix_norm-2": "svdvals",

@@ -571,3 +571,18 @@ def test_products_that_are_too_large_on_their_way(program, x, result, slopes):
         found, by = compiled.value_and_grad({"x": x})
         np.testing.assert_allclose(found, result, 1e-15)
         np.testing.assert_allclose(by["x"], slopes, 1e-15)
+
+
+@pytest.mark.parametrize("A", [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]]])
+@pytest.mark.parametrize("product", ["U@diag(s)@V", "(U*s)@V"])
+def test_what_singular_vectors_and_values_make_of_a_singular_matrix_is_smooth(run, A, product):  # noqa: N803
+    outcome = run("eval", f"U, s, V = svd(A); sum({product})", f"A={A}", "--order", "2", "--json").json
+    np.testing.assert_allclose(outcome["grad"]["A"], np.ones_like(A), 1e-13)
+    np.testing.assert_allclose(outcome["derivatives"]["A,A"], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("program", ["sum(U@diag(s)@V)", "sum(U@diag(exp(s))@V)"])
+def test_singular_vectors_of_equal_values_have_no_gradient_that_is_a_number(run, program):
+    outcome = run("eval", f"U, s, V = svd(A); {program}", "A=[[1, 0], [0, 1]]", "--json").json
+    assert outcome["grad"]["A"] == [["NaN", "NaN"], ["NaN", "NaN"]]
+    assert outcome["warnings"]

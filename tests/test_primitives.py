@@ -44,7 +44,7 @@ COUNTED = {"add", "subtract", "negative", "zeros_like", "ones_like", "sum", "mea
 # Their work is more than that of their elements.
 DECOMPOSITIONS = {
     "inv", "det", "logdet", "solve", "cholesky", "eigenvectors", "eigvalsh", "svdvals", "orthonormal", "pinv",
-    "matrix_exp", "log_magnitude", "determinant_sign", "left_vectors", "right_vectors",
+    "matrix_exp", "log_magnitude", "determinant_sign", "left_vectors", "right_vectors", "paired_values",
 }  # fmt: skip
 WORKING = {
     *DECOMPOSITIONS,
@@ -593,7 +593,17 @@ PROPER: dict[str, Callable[..., bool]] = {
     "scaled_i": lambda x: x > 0,
 }
 # They are not defined, or jump, at a matrix of zeros.
-REGULAR = {"left_vectors", "right_vectors", "eigenvectors", "orthonormal", "inv", "solve", "cholesky", "pinv"}
+REGULAR = {
+    "left_vectors",
+    "right_vectors",
+    "paired_values",
+    "eigenvectors",
+    "orthonormal",
+    "inv",
+    "solve",
+    "cholesky",
+    "pinv",
+}
 
 
 def points(case: Case) -> list[list[Any]]:

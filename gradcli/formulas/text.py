@@ -380,6 +380,7 @@ LANGUAGE = Language(
         "positions_in_order": with_keywords("argsort", "axis"),
         "determinant_sign": _result_of("slogdet({})[0]"),
         "log_magnitude": _result_of("slogdet({})[1]"),
+        "paired_values": _result_of("svd({}, full_matrices=False)[1]"),
         "left_vectors": _result_of("svd({}, full_matrices=False)[0]"),
         "right_vectors": _result_of("svd({}, full_matrices=False)[2].mT"),
         "contract": contraction("einsum", "outer"),

@@ -8,14 +8,15 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import add, divide, multiply, subtract
+from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.axes import truth
-from gradcli.primitives.comparisons import equal, logical_and, where
+from gradcli.primitives.comparisons import equal, logical_and, nowhere, where
 from gradcli.primitives.decompositions import svdvals
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import Coefficients, integrated
 from gradcli.primitives.shape import expand_dims, matrix_transpose
 
@@ -24,20 +25,22 @@ _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 _TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
 
 
-def _over_square_gaps(m: Any, values: Any) -> Any:
-    """m[i, j]/(s[j]**2 - s[i]**2), and 0 on the diagonal, and where 0/0 says that nothing depends on it."""
+def _over_square_gaps(part: Any, other: Any, values: Any) -> Any:
+    """(part + other)[i, j]/(s[j]**2 - s[i]**2), and 0 on the diagonal, and where both parts are 0, so that nothing depends
+    on it. Parts that cancel where singular values are equal leave nan, as what depends on both vectors is lost there."""
     row, column = expand_dims(values, -2), expand_dims(values, -1)
     gaps = multiply(subtract(row, column), add(row, column))
-    identity = arrays.numpy_namespace().eye(arrays.shape(m)[-1], dtype=bool)
-    nothing = where(identity, True, logical_and(equal(gaps, 0), equal(m, 0)))
-    return where(nothing, 0.0, divide(m, where(nothing, 1.0, gaps)))
+    identity = arrays.numpy_namespace().eye(arrays.shape(part)[-1], dtype=bool)
+    without = logical_and(equal(part, 0), equal(other, 0))
+    nothing = where(identity, True, logical_and(equal(gaps, 0), without))
+    return where(nothing, 0.0, divide(add(part, other), where(nothing, 1.0, gaps)))
 
 
 def _vectors_rule(g: Any, y: Any, others: Any, values: Any, taller: bool) -> Any:
     """The cotangent of y@diag(values)@others.T from that of y, with more rows than columns where `taller`."""
     turned = matmul(matrix_transpose(y), g)
     row = expand_dims(values, -2)
-    within = _over_square_gaps(subtract(turned, matrix_transpose(turned)), values)
+    within = _over_square_gaps(turned, negative(matrix_transpose(turned)), values)
     moved = matmul(y, multiply(within, row))
     if taller:
         moved = add(moved, divide(subtract(g, matmul(y, turned)), row))
@@ -49,7 +52,7 @@ def _vectors_slope(slope: Any, y: Any, others: Any, values: Any, taller: bool) -
     moved, row = matmul(slope, others), expand_dims(values, -2)
     turned = matmul(matrix_transpose(y), moved)
     scaled = multiply(turned, row)
-    found = matmul(y, _over_square_gaps(add(scaled, matrix_transpose(scaled)), values))
+    found = matmul(y, _over_square_gaps(scaled, matrix_transpose(scaled), values))
     return add(found, divide(subtract(moved, matmul(y, turned)), row)) if taller else found
 
 
@@ -60,13 +63,13 @@ def _taller(x: Any) -> bool:
 
 def _left_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     (inner,) = y.inside_rule(primitive, (x,), {})
-    others, values = right_vectors(inner), svdvals(inner)
+    others, values = right_vectors(inner), paired_values(inner)
     yield from integrated(y, _vectors_slope(x.derivative(), y, others, values, _taller(x)))
 
 
 def _right_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     (inner,) = y.inside_rule(primitive, (x,), {})
-    others, values = left_vectors(inner), svdvals(inner)
+    others, values = left_vectors(inner), paired_values(inner)
     taller = _taller(matrix_transpose(x))
     yield from integrated(y, _vectors_slope(matrix_transpose(x.derivative()), y, others, values, taller))
 
@@ -99,7 +102,7 @@ def _right_vectors(xp: Any, x: Any) -> Any:
 left_vectors: Primitive = _vectors(
     "left_vectors", "the left singular vectors of a matrix, as columns",
     forward=lambda xp, x: xp.linalg.svd(x, full_matrices=False)[0],
-    vjp=(lambda g, y, x: _vectors_rule(g, y, right_vectors(x), svdvals(x), _taller(x)),),
+    vjp=(lambda g, y, x: _vectors_rule(g, y, right_vectors(x), paired_values(x), _taller(x)),),
     jet=_left_series,
     derivative="(U@((U.T@g - g.T@U)/(s[j]**2 - s[i]**2))@S + (g - U@U.T@g)/S)@V.T",
 )  # fmt: skip
@@ -109,11 +112,31 @@ right_vectors: Primitive = _vectors(
     forward=_right_vectors,
     vjp=(
         lambda g, y, x: matrix_transpose(
-            _vectors_rule(g, y, left_vectors(x), svdvals(x), _taller(matrix_transpose(x)))
+            _vectors_rule(g, y, left_vectors(x), paired_values(x), _taller(matrix_transpose(x)))
         ),
     ),
     jet=_right_series,
     derivative="that of left_vectors(A.T), transposed",
+)  # fmt: skip
+
+
+def _value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """s' is the diagonal of U.T@x'@V."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    yield from integrated(y, sum_(multiply(left_vectors(inner), matmul(x.derivative(), right_vectors(inner))), -2))
+
+
+paired_values: Primitive = _vectors(
+    "paired_values", "the singular values beside their vectors",
+    forward=lambda xp, x: xp.linalg.svdvals(x),
+    # One that is 0 has a kink, which the signs of its vectors undo: it moves as u.T@A@v for them.
+    vjp=(
+        lambda g, _y, x: matmul(multiply(left_vectors(x), expand_dims(g, -2)), matrix_transpose(right_vectors(x))),
+    ),
+    jet=_value_series,
+    smooth=lambda x: nowhere(equal(svdvals(x), 0)),
+    spelling=spelled(numpy="linalg.svdvals"),
+    derivative="U@diag(g)@V.T",
 )  # fmt: skip
 
 
@@ -127,7 +150,7 @@ def _svd(A: Any, full_matrices: Any = True, compute_uv: Any = True) -> Any:  # n
             f"of a matrix of {rows} by {columns}, the singular vectors beyond the singular values may be any",
             hint="svd(A, full_matrices=False) leaves them out, and svdvals(A) has the values alone",
         )
-    return left_vectors(A), svdvals(A), matrix_transpose(right_vectors(A))
+    return left_vectors(A), paired_values(A), matrix_transpose(right_vectors(A))
 
 
 svd = Composite(
@@ -136,6 +159,8 @@ svd = Composite(
     derivative="U: (U@((U.T@g - g.T@U)/(s[j]**2 - s[i]**2))@S + (g - U@U.T@g)/S)@V.T; s: U@diag(g)@V.T; V as U of A.T",
     domain="no two singular values equal, and none 0",
     edges=(
+        "the derivative of a singular value that is 0 is that of u.T@A@v, so that U@diag(s)@V.T has its own",
+        "where singular values are equal, derivatives that depend on their vectors are nan",
         "full_matrices=True is for square matrices, others are an error",
         "the signs of the columns of U are those of LAPACK",
     ),
