@@ -140,36 +140,41 @@ def _of_number(name: str, doc: str, by_x: Vjp, derivative: str, **fields: Any) -
     )  # fmt: skip
 
 
-def _half_difference(before: Any, after: Any, v: Any) -> Any:
-    """Half of the difference of the functions of the orders v - 1 and v + 1. Of two that are infinite near 0, that of the
-    order of the larger size is the larger one."""
-    finite = [isfinite(constant(value)) for value in (before, after)]
-    if assume(logical_or(*finite)):
-        return 0.5 * (before - after)
-    some = logical_or(*finite)
-    difference = where(some, before, 0.0) - where(some, after, 0.0)
-    return 0.5 * where(some, difference, where(less(v, 0), before, -after))
+def _slope(function: Primitive, y: Any, v: Any, x: Any) -> Any:
+    """The derivative by x of a Bessel function of order v, DLMF 10.6.1 and 10.6.2.
+
+    Of an order below 1 by that above, which is no farther from 0: an order that is rounded is felt near the zeros of the
+    cosine of pi times it, and near -1 the function below cancels.
+    """
+    if _has_low_order(v, x):
+        return _difference(divide(v * y, x), function(v + 1.0, x), -1.0)
+    return 0.5 * _difference(function(v - 1.0, x), function(v + 1.0, x), v)
 
 
 def _has_low_order(v: Any, x: Any) -> bool:
-    """Whether the function of the order v - 1, which is near -1, may have lost its digits."""
-    return type(v) in arrays.PLAIN and 0 < abs(v) < 1 and assume(not_equal(constant(x), 0))
+    return type(v) in arrays.PLAIN and v < 1 and v != 0 and assume(not_equal(constant(x), 0))
+
+
+def _difference(before: Any, after: Any, v: Any) -> Any:
+    """before - after. Of two that are infinite near 0 the first is the larger one where v < 0, else the second."""
+    finite = [isfinite(constant(value)) for value in (before, after)]
+    if assume(logical_or(*finite)):
+        return before - after
+    some = logical_or(*finite)
+    difference = where(some, before, 0.0) - where(some, after, 0.0)
+    return where(some, difference, where(less(v, 0), before, -after))
 
 
 jv_of_number: Primitive = _of_number(
     "jv_of_number", "Bessel function of the first kind and order v",
-    lambda g, y, v, x: (
-        g * (divide(v * y, x) - jv_of_number(v + 1.0, x))
-        if _has_low_order(v, x)
-        else g * _half_difference(jv_of_number(v - 1.0, x), jv_of_number(v + 1.0, x), v)
-    ),
+    lambda g, y, v, x: g * _slope(jv_of_number, y, v, x),
     "g*(jv(v - 1, x) - jv(v + 1, x))/2",
     internal="jv",
     spelling=spelled(scipy="jv"),
 )  # fmt: skip
 yv: Primitive = _of_number(
     "yv", "Bessel function of the second kind and order v",
-    lambda g, _y, v, x: g * _half_difference(yv(v - 1.0, x), yv(v + 1.0, x), v),
+    lambda g, y, v, x: g * _slope(yv, y, v, x),
     "g*(yv(v - 1, x) - yv(v + 1, x))/2",
     spelling=spelled("scipy"),
     aliases=("yn",),
