@@ -61,11 +61,12 @@ class Step(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A leaf, by its number, and a value of it at which the expression has a limit alone; at this distance from it the
-    expression is as it stands."""
+    """A leaf, by its number, and a value of it, or that of another leaf, at which the expression has a limit alone; at this
+    distance from it the expression is as it stands."""
 
     leaf: int
     value: float
+    other: int | None
     distance: float
 
 
@@ -224,16 +225,18 @@ class Plan:
         return [*self._points()]
 
     def _points(self) -> Iterator[Point]:
+        samples = self.sampled(-1, 0.0)
         for leaf in self.variables:
-            for number in self.numbers:
-                numbers = self.sampled(leaf, number)
+            pairs = [(samples[other], other) for other in self.variables if other < leaf]
+            for number, other in [*((n, None) for n in self.numbers), *pairs]:
+                numbers = [number if i == leaf else s for i, s in enumerate(samples)]
                 if not self.is_singular(numbers) or self.is_regular(numbers, leaf, _FURTHER):
                     continue
                 try:
                     with arrays.using_namespace(None), arrays.quiet():
                         _, series, distance = self._series(numbers, numbers, leaf, number, 0)
                         series.at(0.0, 0)
-                    yield Point(leaf, number, distance)
+                    yield Point(leaf, number, other, distance)
                 except LimitError:
                     raise
                 except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
@@ -346,22 +349,24 @@ def _tried(plan: Plan, values: Sequence[Any], samples: Sequence[float], leaf: in
 def limit_at_elements(plan: Plan, values: Sequence[Any]) -> tuple[Any, Any, int, Any] | None:
     """Of tensors, and of numbers that are not known yet: at which elements there is a limit, the limits there, and a leaf
     with its values elsewhere; None where there are none."""
-    for leaf, number, distance in plan.points:
+    for leaf, number, other, distance in plan.points:
         x = values[leaf]
-        near = equal(constant(x), number)
+        target = number if other is None else values[other]
+        near = equal(constant(x), constant(target))
         if assume(logical_not(near)):
             continue
-        samples = plan.sampled(leaf, number)
+        drawn = plan.sampled(-1, 0.0)
+        drawn[leaf] = number
         varying = [known.number is None for known in plan.leaves]
-        inside = [where(near, v, s) if varies else v for v, s, varies in zip(values, samples, varying)]
-        inside[leaf] = where(near, x, number)
+        inside = [where(near, v, s) if varies else v for v, s, varies in zip(values, drawn, varying)]
+        point = number if other is None else inside[other]
         try:
-            found = plan.limit(inside, samples, leaf, number, max(map(_orders, values)))
+            found = plan.limit(inside, drawn, leaf, point, max(map(_orders, values)))
         except LimitError:
             raise
         except (GradcliError, NotImplementedError, ArithmeticError, TypeError):
             continue
-        return near, found, leaf, where(near, number + distance, x)
+        return near, found, leaf, where(near, target + distance, x)
     return None
 
 
