@@ -301,7 +301,9 @@ def _limiting(machine: Machine, node: Limiting, scope: Scope) -> Task:
     numbers = points.in_floats(values)
     if numbers is None:
         return (yield from _limits_of_elements(machine, node, scope, values, held))
-    found = machine.apply(node, "limit", lambda *_: points.limit_of_numbers(plan, values, numbers))
+    found = None
+    if plan.is_suspect(numbers):
+        found = machine.apply(node, "limit", lambda *_: points.limit_of_numbers(plan, values, numbers))
     if found is None and machine.scalars is not None and not plan.has_value(numbers):
         # Before it is computed: what is 0/0 in balls need not be told from other quotients.
         found = machine.apply(node, "limit", lambda *_: points.limit_of_equals(plan, values, numbers))

@@ -83,6 +83,10 @@ class Plan:
         for number in [leaf.number for leaf in self.leaves if leaf.number is not None][:_MOST_NUMBERS]:
             yield from (number, -number)
 
+    def is_suspect(self, numbers: Sequence[float]) -> bool:
+        """Whether a leaf is one of the numbers that the expression is looked at."""
+        return any(numbers[leaf] in self.numbers for leaf in self.variables)
+
     def number(self, point: float, values: Sequence[Any], numbers: Sequence[float]) -> Any:
         """The number that a point is nearest to, or is."""
         for leaf, value, number in zip(self.leaves, values, numbers):
@@ -304,7 +308,7 @@ def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
 
 def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
     """The limit at one of the numbers that the expression is looked at; None where there is none, or where it is regular."""
-    if not any(numbers[i] in plan.numbers for i in plan.variables) or not plan.is_singular(numbers):
+    if not plan.is_singular(numbers):
         return None
     from gradcli.kinds.asymptotic import samples
 

@@ -21,7 +21,7 @@ from gradcli.arrays.constants import is_exact, ratio
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.language import scope, singular, stable
 from gradcli.language.stable import Rewritten
-from gradcli.language.stable_forms import StableForm
+from gradcli.language.stable_forms import AT_0, StableForm
 from gradcli.language.syntax import tree
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.powers import power
@@ -158,9 +158,10 @@ def _limits(
 
 
 def _is_whole(known: Rewritten | None) -> bool:
-    """Whether an expression has a Taylor series, beside which no factor varies with the variable by a function of it."""
+    """Whether an expression has another form that knows its limits: one at 0, or a Taylor series beside which no factor
+    varies with the variable by a function of it."""
     if not isinstance(known, Removable):
-        return False
+        return known is not None and known.rule.pattern in AT_0
     variable = {n.id for place in known.places for n in tree.walk(place.node) if isinstance(n, tree.Name)}
     beside = [other.node for other, _ in known.others if not isinstance(other.node, tree.Name)]
     return variable.isdisjoint(n.id for node in beside for n in tree.walk(node) if isinstance(n, tree.Name))

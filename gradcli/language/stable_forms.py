@@ -304,6 +304,9 @@ RULES_BY_ROOT = {
 }
 RULES = tuple(rule for rules in RULES_BY_ROOT.values() for rule in rules)
 
+# The patterns of those that have all derivatives of the limit at 0.
+AT_0 = frozenset({"x*log(x)", "-x*log(x)", "x*log2(x)", "-x*log2(x)", "x**x"})
+
 # These stand for rules of the same patterns where the sum in them has a stable form of its own, which is what is right
 # near 0 and what the logarithm is then of.
 OF_STABLE_SUMS = {
