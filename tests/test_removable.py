@@ -206,7 +206,7 @@ def test_the_expression_may_stand_behind_a_choice_where_it_is_not_compiled(run):
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ("x/abs(x)", ["x=0"]), ("abs(x)/x", ["x=0"]), ("relu(x)/x", ["x=0"]), ("x/(x + y)", ["x=0", "y=0"]), ("1/x + 1/x**2", ["x=0"]), ("1/(x - x**2)", ["x=1"]),
+        ("x/x", ["x=0"]), ("1/x - 1/x", ["x=0"]), ("x/abs(x)", ["x=0"]), ("abs(x)/x", ["x=0"]), ("relu(x)/x", ["x=0"]), ("x/(x + y)", ["x=0", "y=0"]), ("1/x + 1/x**2", ["x=0"]), ("1/(x - x**2)", ["x=1"]),
         ("elu(x)/x", ["x=0"]), ("sin(x)/x**2", ["x=0"]), ("sin(x)/y", ["x=0", "y=0"]), ("v[0]/norm(v)", ["v=[0,0]"]),
         ("sin(x) = 2*x; sin(x)/x", ["x=0"]), ("sqrt(x)/x", ["x=0"]), ("(cos(a*x) - cos(b*x))/x**3", ["x=0", "a=1", "b=2"]), ("x**2*log(x)/x**3", ["x=0"]),
         ("x/sqrt(x**2)", ["x=0"]), ("floor(x)/x", ["x=0"]), ("where(x > 0, x, 0)/x", ["x=0"]), ("(x > 1)/x", ["x=0"]),
@@ -271,12 +271,10 @@ def test_a_program_is_looked_through_once(monkeypatch):
 
 # Programs, their numbers, and the value and the derivatives by names in the order of `--order 2`.
 LIMITS = [
-    ("x/x", ["x=0"], {"": 1.0, "x": 0.0, "x,x": 0.0}),
     ("x**2/x", ["x=0"], {"": 0.0, "x": 1.0, "x,x": 0.0}),
     ("x**40/x**20", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
     ("x**50*sin(x)/x", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
     ("sin(x)**40/x", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
-    ("1/x - 1/x", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
     ("x*y/x", ["x=0", "y=3"], {"": 3.0, "x": 0.0, "y": 1.0, "x,y": 0.0}),
     ("x*(1 - x**0.5)", ["x=0"], {"": 0.0, "x": 1.0, "x,x": -math.inf}),
     ("x**1.1*x", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
@@ -331,7 +329,7 @@ def test_limits_have_the_derivatives_that_exist(run, program, words, expected):
     assert is_finite == (not [w for w in record.get("warnings", ()) if w["code"] == "nonfinite"])
 
 
-@pytest.mark.parametrize(("program", "words", "expected"), LIMITS[7:9] + LIMITS[14:28:4] + LIMITS[-3:-1])
+@pytest.mark.parametrize(("program", "words", "expected"), LIMITS[5:7] + LIMITS[12:26:4] + LIMITS[-3:-1])
 def test_limits_are_the_same_in_every_way(run, program, words, expected, tmp_path):
     numbers = dict(word.split("=") for word in words)
     first, *_others = numbers

@@ -188,6 +188,10 @@ class Reader:
             return given if operation is not None and _is_elementwise(operation, len(given)) else None
         return None
 
+    def cancels(self, node: tree.Expression) -> bool:
+        """Whether an expression is a number, whatever it is of."""
+        return not self._product(node).factors
+
     def key(self, node: tree.SyntaxNode) -> str:
         """The same text for expressions that are the same, among those that have no operands."""
         text = self._program.source[node.span.start : min(node.span.end, node.span.start + _LONGEST)]

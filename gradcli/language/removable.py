@@ -149,7 +149,9 @@ def _limits(
     reader = Reader(program, own, bound, apart)
     found: dict[tree.SyntaxNode, Rewritten] = {}
     for node in singular.Search(program, reader, singular.may_be_irregular):
-        plan = None if _is_whole(known.get(node)) else plan_of(node, reader)
+        # Of what cancels altogether as it is written, such as x/x, nothing is left that has a value.
+        skipped = _is_whole(known.get(node)) or reader.cancels(node)
+        plan = None if skipped else plan_of(node, reader)
         if plan is not None and plan.variables:
             text = program.source[node.span.start : node.span.end]
             rule = StableForm(text, "its limit", "the asymptotic series of its parts")

@@ -220,7 +220,6 @@ RULES_BY_ROOT = {
         StableForm("1 - cos(x)", "2*sin(x/2)**2", "cos(x) = 1 - 2*sin(x/2)**2"),
         StableForm("cosh(x) - 1", "2*sinh(x/2)**2", "cosh(x) = 1 + 2*sinh(x/2)**2"),
         StableForm("cosh(x)**2 - 1", "sinh(x)**2", "cosh(x)**2 - sinh(x)**2 = 1"),
-        StableForm("1 - tanh(x)", "2*sigmoid(-2*x)", "tanh(x) = 1 - 2/(1 + exp(2*x))", _above_half, (1.0, 0.0)),
         StableForm(
             "cos(x) - cos(y)",
             "-2*sin((x + y)/2)*sin((x - y)/2)",
@@ -235,7 +234,6 @@ RULES_BY_ROOT = {
     ),
     "+": (
         StableForm("1 + cos(x)", "2*cos(x/2)**2", "cos(x) = 2*cos(x/2)**2 - 1"),
-        StableForm("1 + tanh(x)", "2*sigmoid(2*x)", "tanh(x) = 1 - 2/(1 + exp(2*x))", _below_minus_half, (-1.0, 0.0)),
         StableForm("1 + erf(x)", "erfc(-x)", "the definition of erfc"),
     ),
     "/": (
