@@ -229,8 +229,6 @@ RULES_BY_ROOT = {
         StableForm("sin(x) - sin(y)", "2*cos((x + y)/2)*sin((x - y)/2)", "the sum of angles", _close_angles),
         StableForm("x - sqrt(x**2 - y)", "y/(x + sqrt(x**2 - y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
         StableForm("x - sqrt(x*x - y)", "y/(x + sqrt(x*x - y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
-        StableForm("x - sqrt(x**2 + y)", "-y/(x + sqrt(x**2 + y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
-        StableForm("x - sqrt(x*x + y)", "-y/(x + sqrt(x*x + y))", "(a - b)*(a + b) = a**2 - b**2", _positive_x),
     ),
     "+": (
         StableForm("1 + cos(x)", "2*cos(x/2)**2", "cos(x) = 2*cos(x/2)**2 - 1"),
