@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 from decimal import Decimal, localcontext
@@ -275,3 +276,41 @@ def test_a_number_beside_an_interval_is_finite():
 def test_bounds_too_far_out_for_fractions_are_exact():
     found = gradcli.compile("erfc(x)").enclose({"x": (1e300, 1e300)}, order=1)
     assert found.value.low <= 0 <= found.value.high < Decimal("1e-999")
+
+
+SIX_HUMP_CAMEL = "(4-2.1*x**2+x**4/3)*x**2 + x*y + (-4+4*y**2)*y**2"
+
+
+def test_second_derivatives_narrow_a_value_with_several_minima(run):
+    found = run("eval", SIX_HUMP_CAMEL, "x=-3..3", "y=-2..2", "--enclose", "--no-grad", "--json").json
+    low, high = map(float, found["value"])
+    assert -1.05 < low <= -1.0316284534898774
+    assert 162.9 <= high < 162.90001
+
+
+def test_an_iterated_map_is_divided_until_its_bounds_are_those_of_its_numbers(run):
+    outcome = run("eval", "for k in range(5) { x = 4*x*(1-x) }; x", "x=0.1..0.13", "--enclose", "--no-grad", "--json")
+    low, high = map(float, outcome.json["value"])
+    numbers = []
+    for k in range(1001):
+        x = 0.1 + 0.03 * k / 1000
+        for _ in range(5):
+            x = 4 * x * (1 - x)
+        numbers.append(x)
+    assert (low, high) == pytest.approx((min(numbers), max(numbers)), abs=1e-4)
+    assert low <= min(numbers) < max(numbers) <= high
+
+
+def test_bounds_that_are_too_wide_are_told_to_be(run):
+    words = ("eval", "sin(40*x)*sin(39*y) - x*y", "x=0..3", "y=0..3", "--enclose", "--no-grad")
+    value, reached = run(*words).out.removeprefix("value").split("reaches")
+    (low, high), (lowest, highest) = map(json.loads, (value, reached))
+    assert low < lowest < highest < high
+
+
+@pytest.mark.parametrize(("y", "value", "slope"), [("2", (0, 4), (-2, 4)), ("3", (-1, 8), (0, 12))])
+def test_a_number_in_the_exponent_is_one_where_there_is_no_derivative_by_it(run, y, value, slope):
+    found = run("eval", "x**y", "x=-1..2", f"y={y}", "--enclose", "--json").json
+    assert tuple(map(float, found["value"])) == value
+    assert tuple(map(float, found["grad"]["x"])) == pytest.approx(slope, abs=1e-15)
+    assert found["grad"]["y"] == ["-inf", "inf"]

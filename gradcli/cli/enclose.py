@@ -82,6 +82,7 @@ def _json(options: EnclosingOptions, text: str, found: Enclosure, namespace: Any
     parts = {
         "box": found.box,
         "value": found.value,
+        "reached": found.reached,
         "grad": None if options.jacobian else found.grad,
         "derivatives": found.derivatives,
         "jacobian": found.grad if options.jacobian else None,
@@ -102,7 +103,10 @@ def _listed(part: Any) -> Any:
 
 
 def _tables(found: Enclosure) -> list[Table]:
-    tables = [Table((), [("value", _text(found.value))])]
+    value: tuple[str, ...] = ("value", _text(found.value))
+    if found.reached is not None:
+        value = (*value, f"reaches {_text(found.reached)}")
+    tables = [Table((), [value])]
     if found.grad is not None:
         words = [found.monotonic.get(name) or "" for name in found.grad]
         rows = [(name, _text(part)) for name, part in found.grad.items()]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flint import fmpq
@@ -58,8 +58,9 @@ class Boxed:
         self.known: dict[Span, Bounds] = {}
         self._known_shape: Shape | None = None
 
-    def read(self, box: Box, order: int) -> Reading:
-        """The value over a box for order 0, and else it with all derivatives up to an order.
+    def read(self, box: Box, order: int, names: Collection[str] | None = None) -> Reading:
+        """The value over a box for order 0, and else it with all derivatives up to an order by the leaves of these names,
+        by all where that is None.
 
         Raises UndecidedError where there are no bounds, and what the program raises.
         """
@@ -67,7 +68,7 @@ class Boxed:
         continuous = True
         for doubts in _ways():
             with doubting(doubts), arrays.quiet():
-                numbers = self._numbers(box, order)
+                numbers = self._numbers(box, order, names)
             continuous = continuous and not doubts.jumped
             for entry, number in numbers:
                 known = intervals.bounds(number)
@@ -85,17 +86,18 @@ class Boxed:
                     places.append(f"{name}{index} = {low}..{high}")
         return f" of {', '.join(places)}" if places else ""
 
-    def _numbers(self, box: Box, order: int) -> list[tuple[Entry, Number]]:
+    def _numbers(self, box: Box, order: int, names: Collection[str] | None) -> list[tuple[Entry, Number]]:
         given = {name: self._leaf(box, name) for name in self.leaves}
+        constants = {} if names is None else {name: given.pop(name) for name in self.leaves if name not in names}
         with enable_grad(), pointing_into(self.program.source):
             if order > 1:
-                value, by_key = derivatives(self._value, given, order)
+                value, by_key = derivatives(lambda leaves: self._value({**constants, **leaves}), given, order)
                 made = [*self._elements(value, ())]
                 for key, derivative in by_key.items():
                     made += self._elements(derivative, key.split(","))
                 return made
             tensors = {name: Tensor(leaf).requires_grad_(order > 0) for name, leaf in given.items()}
-            value = self._value(tensors)
+            value = self._value({**constants, **tensors})
             made = [*self._elements(value, ())]
             if order and tensors:
                 last = self.program.body[-1]

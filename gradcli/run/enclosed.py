@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from flint import fmpq
 
 from gradcli.arrays import intervals
-from gradcli.arrays.intervals import ALL, Bounds
+from gradcli.arrays.intervals import ALL, NOTHING, Bounds
 from gradcli.arrays.shapes import Shape
 from gradcli.language.syntax.tree import Module
 from gradcli.run.boxes import Boxed
@@ -19,6 +19,8 @@ from gradcli.run.interval_inputs import Intervals, points
 
 # Of each bound, unless it is said, and as many more as tell an interval from a number.
 _DIGITS, _MORE, _MOST = 10, 3, 40
+# A bound that is beyond the numbers found by less than this share of it, or of all of them, is not told to be.
+_OVERLOOKED, _NARROW = fmpq(1, 1_000), fmpq(1, 1_000_000)
 
 
 class Interval(NamedTuple):
@@ -37,6 +39,8 @@ class Enclosure:
         self.digits = digits
         self.box: dict[str, Any] = {}
         self.value: Any = None
+        # Of a scalar, where its bounds may be wider than need be: numbers that it certainly has, the lowest and highest.
+        self.reached: Interval | None = None
         self.grad: dict[str, Any] | None = None
         self.derivatives: dict[str, Any] | None = None
         # For each input that is an interval, how the value changes with it: None where that is not proved.
@@ -77,6 +81,8 @@ def enclose(
         if isinstance(values[n], Intervals)
     }
     made.value = writer.part(())
+    if not boxed.shape:
+        made.reached = writer.reached(found.found[0, ()], found.reached.get((0, ()), NOTHING))
     if order:
         made.grad = {name: writer.part((name,)) for name in wrt}
         keys = [k for n in range(2, order + 1) for k in combinations_with_replacement(wrt, n)]
@@ -132,6 +138,17 @@ class _Writer:
         shape = self.boxed.shape + tuple(size for name in names for size in self.boxed.leaves[name])
         places = product(range(prod(self.boxed.shape)), *(self.boxed.inputs[name] for name in names))
         return self.nested(shape, (self.found.get((k, tuple(sorted(by))), ALL) for k, *by in places))
+
+    def reached(self, value: Bounds, inner: Bounds) -> Interval | None:
+        """The numbers that a value is known to have, where its bounds are wider by more than people would overlook."""
+        if not inner.is_finite:
+            return None
+        width = value.high - value.low
+        gaps = ((abs(value.low), inner.low - value.low), (abs(value.high), value.high - inner.high))
+        if not any(gap > _OVERLOOKED * size and gap > _NARROW * width for size, gap in gaps):
+            return None
+        low, high = (intervals.text(n, self.digits, upward=up) for n, up in zip(inner, (True, False)))
+        return Interval(self.number(low), self.number(high))
 
     def nested(self, shape: Shape, parts: Any) -> Any:
         if shape:

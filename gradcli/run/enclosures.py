@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import NamedTuple
 
-from flint import fmpq
+from flint import arb, fmpq
 
 from gradcli.arrays import intervals
 from gradcli.arrays.balls import Number, UndecidedError, precise
@@ -27,10 +27,12 @@ from gradcli.run.boxes import Box, Boxed, Enclosures, Entry, Reading
 from gradcli.run.operands import operands_at
 
 _BITS = 128
-# Runs of the program after which nothing is divided any more.
-_MOST_READINGS = 500
+# Runs of the program after which the box is divided no more for bounds of the value, and at all.
+_MOST_FOR_VALUE, _MOST_READINGS = 800, 1_200
 # Derivatives that are not asked for narrow those that are, where they are no more than these.
 _MOST_FURTHER = 36
+# Of so many inputs second derivatives are always used.
+_FEW_INPUTS = 3
 # Of one box at most so many faces are gone to.
 _MOST_FACES = 8
 # A part of the box that is smaller than it by this, in each input, is not divided.
@@ -44,10 +46,11 @@ _HIDING = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:data|item|n
 class Enclosed(NamedTuple):
     """Enclosures of the elements of a value and of its derivatives, up to one order more than was asked for where that
     was easily done. The value, and its first derivatives, are `continuous` where that is proved, and these are then those
-    of the value."""
+    of the value. Numbers as low, and as high, as those of `reached` are certainly among them."""
 
     found: Enclosures
     continuous: tuple[bool, bool]
+    reached: Enclosures
 
 
 class UnboundedError(EvaluationError):
@@ -92,8 +95,13 @@ class _Search:
         self.asked: set[Span] = set()
         self.tolerance = fmpq(1, 10 ** (digits + 1))
         self.wide = [i for i, part in enumerate(boxed.whole) if part.low < part.high]
+        wide = frozenset(name for name, places in boxed.inputs.items() if not set(places).isdisjoint(self.wide))
+        # The leaves to differentiate by: all, or where there is no derivative by one that is a number, the others.
+        self._differentiable = (None,) if wide == frozenset(boxed.inputs) else (None, wide)
         self.honest = _HIDING.search(unicodedata.normalize("NFKC", boxed.program.source)) is None
         self.readings = 0
+        # The order of what the box is divided for: more is not looked for on faces.
+        self.level = order
         # What numbers certainly reach.
         self.reached: Enclosures = {}
         self.entries: dict[Entry, None] = {}
@@ -139,7 +147,7 @@ class _Search:
         value, first = (
             self.honest and all(len(p.continuous) > n and p.continuous[n] for p in pieces) for n in range(2)
         )
-        return Enclosed(joined, (value, first))
+        return Enclosed(joined, (value, first), self.reached)
 
     def _unbounded(self, piece: _Piece) -> UnboundedError:
         place = self.boxed.described(piece.box)
@@ -173,18 +181,24 @@ class _Search:
 
     def _readings(self, box: Box) -> tuple[list[Reading], UndecidedError | None]:
         """A run for each order, or what is as good, and why there are no more."""
-        highest = self.order + 1 if self._goes_further() else self.order
-        try:
-            reading = self._read(box, highest)
-            if reading.continuous:
-                # What is below is it too, and there.
-                return [reading] * (highest + 1), None
-        except UndecidedError:
-            pass
+        highest = self.order
+        if self._goes_further():
+            # Second derivatives are worth it for the value alone, too.
+            few = not self.boxed.shape and len(self.boxed.whole) <= _FEW_INPUTS
+            highest = max(self.order + 1, 2) if few else self.order + 1
+        for names in self._differentiable:
+            try:
+                reading = self._read(box, highest, names)
+                if reading.continuous:
+                    # What is below is it too, and there.
+                    return [reading] * (highest + 1), None
+                break
+            except UndecidedError:
+                pass
         readings: list[Reading] = []
         for order in range(highest + 1):
             try:
-                readings.append(self._read(box, order))
+                readings.append(self._read_by_any(box, order))
             except UndecidedError as error:
                 if not order and self._learn_operands(error):
                     return self._readings(box)
@@ -230,18 +244,50 @@ class _Search:
             if not piece.continuous[level]:
                 continue
             for entry in [e for e in piece.found if len(e[1]) == level]:
-                slopes = {i: piece.found[_by(entry, i)] for i in self.wide}
+                slopes = {i: piece.found.get(_by(entry, i), ALL) for i in self.wide}
                 narrowed = piece.found[entry]
                 if entry in middle:
                     narrowed = narrowed.narrowed(_mean_value(middle[entry], slopes, piece.box))
-                if any(_sign(slope) for slope in slopes.values()):
+                if level + 2 <= known and piece.continuous[level + 1]:
+                    narrowed = narrowed.narrowed(self._second_order(entry, middle, piece))
+                if level <= self.level and any(_sign(slope) for slope in slopes.values()):
                     low, high = (at(_face(piece.box, slopes, side)).get(entry, ALL) for side in (-1, 1))
                     narrowed = narrowed.narrowed(Bounds(low.low, high.high))
                 piece.found[entry] = narrowed
 
-    def _read(self, box: Box, order: int) -> Reading:
+    def _second_order(self, entry: Entry, middle: Enclosures, piece: _Piece) -> Bounds:
+        """What a number is at most away from its Taylor polynomial of degree 1 in the middle of a box, by its second
+        derivatives."""
+        slopes = {i: middle.get(_by(entry, i), ALL) for i in self.wide}
+        bends = {(i, j): piece.found.get(_by(_by(entry, i), j), ALL) for i in self.wide for j in self.wide if i <= j}
+        if not all(bounds.is_finite for bounds in (middle.get(entry, ALL), *slopes.values(), *bends.values())):
+            return ALL
+        low, high = middle[entry]
+        radii = {i: tuple(end - _middle(piece.box[i]) for end in piece.box[i]) for i in self.wide}
+        for i, slope in slopes.items():
+            bend = bends[i, i]
+            low += min(_lowest(g, bend.low / 2, radii[i]) for g in slope)
+            high -= min(_lowest(-g, -bend.high / 2, radii[i]) for g in slope)
+        for (i, j), bend in bends.items():
+            if i < j:
+                products = [b * di * dj for b in bend for di in radii[i] for dj in radii[j]]
+                low, high = low + min(products), high + max(products)
+        # Fractions of many digits are rounded outward.
+        return Bounds(intervals.bounds(arb(low)).low, intervals.bounds(arb(high)).high)
+
+    def _read_by_any(self, box: Box, order: int) -> Reading:
+        """By all leaves, or else by those that are no numbers."""
+        first, *others = self._differentiable
+        try:
+            return self._read(box, order, first)
+        except UndecidedError:
+            if not (order and others):
+                raise
+        return self._read(box, order, others[0])
+
+    def _read(self, box: Box, order: int, names: Collection[str] | None = None) -> Reading:
         self.readings += 1
-        return self.boxed.read(box, order)
+        return self.boxed.read(box, order, names)
 
     def _read_at(self, box: Box, order: int) -> Enclosures:
         """What is known over a face or at a point; nothing where there are no bounds."""
@@ -264,6 +310,9 @@ class _Search:
         if not self.entries:
             return self._widest(pieces)
         for level in range(self.order + 1):
+            if not level and self.order and self.readings >= _MOST_FOR_VALUE:
+                continue
+            self.level = level
             loose = max(self._loose(pieces, level), key=lambda bound: bound.distance, default=None)
             if loose is not None:
                 number, count = self.tried.get(loose.key, (loose.number, 0))
@@ -343,6 +392,14 @@ def _face(box: Box, slopes: Mapping[int, Bounds], side: int) -> Box:
         if sign := _sign(slope):
             face[i] = _at(box[i].low if sign * side < 0 else box[i].high)
     return tuple(face)
+
+
+def _lowest(slope: fmpq, bend: fmpq, ends: tuple[fmpq, ...]) -> fmpq:
+    """The lowest number of slope*d + bend*d**2 between two ends."""
+    found = [d * (slope + bend * d) for d in ends]
+    if bend > 0 and ends[0] < (vertex := -slope / (2 * bend)) < ends[1]:
+        found.append(vertex * (slope + bend * vertex))
+    return min(found)
 
 
 def _mean_value(middle: Bounds, slopes: Mapping[int, Bounds], box: Box) -> Bounds:
