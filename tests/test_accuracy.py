@@ -294,3 +294,10 @@ def test_derivatives_of_i0_need_nothing_that_another_program_has_loaded():
     code = "import gradcli; print(gradcli.compile('i0(x)').derivatives({'x': 2.3}, 2)[2])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert float(done.stdout) == pytest.approx(1.91751863214175)
+
+
+def test_tensors_of_whole_numbers_and_numbers_of_any_kind_are_looked_at(run):
+    """0 in an exponent, which no rounding is known of, beside numbers that are lost."""
+    outcome = run("eval", "sum((x**a - 1)/a) + 1e9 - 1e9", "x=[2,4,1]", "a=[0,1,1]", "--json")
+    assert outcome.status == 0
+    assert outcome.json["value"] == pytest.approx(3.6931471805599454, rel=1e-6)

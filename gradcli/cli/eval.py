@@ -176,7 +176,8 @@ def _hint_at_digits(
     from gradcli.run.beyond_floats import has_digits
 
     for i, warning in enumerate(result.warnings):
-        if warning.code == "nonfinite" and has_digits(request):
+        # Where there is no infinity, as in 0/0, nothing is beyond their range.
+        if warning.code == "nonfinite" and "inf" in warning.message and has_digits(request):
             message = f"{warning.message}; --digits {_SOME_DIGITS} computes beyond the range of floats"
             result.warnings[i] = warning._replace(message=message)
 

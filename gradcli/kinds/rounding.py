@@ -109,19 +109,25 @@ def rounding_key(primitive: Primitive, operands: Sequence[Any], params: Mapping[
     if any(isinstance(o, Kind) or arrays.size(o) > _MANY_TO_COMPARE for o in operands):
         return None
     compared = [*map(_fraction if primitive in (multiply, divide) else _compared, operands)]
-    return (primitive, *(sorted(compared, key=repr) if primitive.commutative else compared), *params.items())
+    key = (primitive, *(sorted(compared, key=repr) if primitive.commutative else compared), *params.items())
+    try:
+        hash(key)
+    except TypeError:
+        # As of slices.
+        return None
+    return key
 
 
 def _fraction(number: Any) -> Any:
     """What decides how products and quotients are rounded: a power of 2 and a sign are exact."""
-    if type(number) is float:
+    if type(number) in arrays.PLAIN:
         return abs(math.frexp(number)[0])
     xp = arrays.numpy_namespace()
-    return _compared(xp.abs(xp.frexp(number)[0]))
+    return _compared(xp.abs(xp.frexp(arrays.on_host(number))[0]))
 
 
 def _compared(number: Any) -> Any:
-    return number if type(number) is float else (arrays.shape(number), arrays.on_host(number).tobytes())
+    return number if type(number) in arrays.PLAIN else (arrays.shape(number), arrays.on_host(number).tobytes())
 
 
 def _is_exact(primitive: Primitive, result: float, operands: Sequence[float], params: Mapping[str, Any]) -> bool:
