@@ -459,6 +459,18 @@ def test_a_minimum_without_multipliers_is_not_said_to_be_one(run: Any, program: 
     assert "no constraint qualification holds" in done.json["message"]
 
 
+def test_equations_on_many_variables_take_few_steps(run: Any) -> None:
+    """A discretised control with dx/dt = u - x**3, whose minimum is that which it has with one variable eliminated."""
+    words = ["x=ones(61)", "u=zeros(60)", "h=1/60", "--const", "h", "--subject-to", "x[0] = 1"]
+    found = asked(
+        run, "h*sum(u**2) + h*sum(x**2)", *words, "--subject-to", "x[1:] = x[:-1] + h*(u - x[:-1]**3)"
+    )  # fmt: skip
+    assert (found["kind"], found["evaluations"] < 15) == ("minimum", True)
+    eliminated = "h*sum(((x[1:] - x[:-1])/h + x[:-1]**3)**2) + h*sum(x**2)"
+    same = asked(run, f"x = concatenate([[1.0], y]); {eliminated}", "y=ones(60)", "h=1/60", "--const", "h")
+    assert found["value"] == pytest.approx(same["value"], rel=1e-10)
+
+
 def test_large_multipliers_of_small_constraints_are_no_doubt(run: Any) -> None:
     found = asked(run, "x**2 + y", "x=3", "y=3", "--subject-to", "1e-7*x >= 1e-7", "--subject-to", "1e-7*(y - x) >= 0")
     assert (found["kind"], found["value"]) == ("minimum", pytest.approx(2.0))

@@ -238,6 +238,19 @@ def test_steps_that_become_shorter_lead_to_no_root_where_there_is_none(run: Any,
     assert run("solve", equation, "x~1", "--json").status == 1
 
 
+def test_a_limit_that_ends_a_search_in_vain_is_told_beside_the_best_point(run: Any) -> None:
+    """Bratu's equation has no solution for 4, and one for 3.5."""
+    equations = "concatenate([u[:1], u[2:] - 2*u[1:-1] + u[:-2] + L*h**2*exp(u[1:-1]), u[-1:]])"
+    words = [equations, "--for", "u", "u=zeros(41)", "h=1/40", "--order", "0", "--max-elements", "2000000", "--json"]
+    found = run("solve", *words, "L=4")
+    assert (found.status, found.json["converged"], len(found.json["roots"])) == (1, False, 1)
+    assert found.json["message"].startswith("no root was found: the smallest residual that was, ")
+    assert found.json["message"].endswith(
+        ", as far as the limits went: the program computes more than 2,000,000 array elements"
+    )
+    assert run("solve", *words, "L=3.5").status == 0
+
+
 def test_no_root_is_said_with_the_least_residual() -> None:
     found = solve("x**2 = -1", start={"x": 3})
     assert not found.converged

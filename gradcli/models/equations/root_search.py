@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.errors import LimitError
 from gradcli.models import dense_matrices
 from gradcli.models.equations.far_roots import far_zeros
 from gradcli.models.equations.rounding_errors import are_told
@@ -51,7 +52,8 @@ _STARTS = 16
 class Candidate(NamedTuple):
     """A point, its residuals, the size of the largest, whether it is a root, whether the Jacobian is singular there, and
     what is known of other zeros in the direction that it leaves open: whether they are numbers that were
-    rounded to 0, and no roots, or are roots as well, so that this one is not isolated."""
+    rounded to 0, and no roots, or are roots as well, so that this one is not isolated. `limit` is the one that ended the search
+    for a better one."""
 
     point: Any
     residuals: Any
@@ -60,25 +62,35 @@ class Candidate(NamedTuple):
     is_singular: bool = False
     is_rounded: bool = False
     is_isolated: bool = True
+    limit: str | None = None
 
 
 def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: None) -> Candidate:
     """A root found from a start, or from others around it; else the point of the least residual."""
     best: Candidate | None = None
     with arrays.quiet():
-        for point in _starts(start, seed):
-            for method in _METHODS:
-                found = _found(system, _polished(system, method(system, point, watch), start), start)
+        try:
+            for found in _candidates(system, start, seed, watch):
                 if found.is_root:
-                    return _sharpened(system, found, start) if found.is_singular else found
+                    return found
                 if best is None or found.residual < best.residual or best.residual != best.residual:
                     best = found
-            if point is start:
-                far = next(_far(system, start), None)
-                if far is not None:
-                    return far
+        except LimitError as error:
+            if best is None:
+                raise
+            return best._replace(limit=error.message)
     assert best is not None
     return best
+
+
+def _candidates(system: System, start: Any, seed: int, watch: Watcher) -> Iterator[Candidate]:
+    """What the methods come to from each of the starts."""
+    for point in _starts(start, seed):
+        for method in _METHODS:
+            found = _found(system, _polished(system, method(system, point, watch), start), start)
+            yield _sharpened(system, found, start) if found.is_root and found.is_singular else found
+        if point is start:
+            yield from _far(system, start)
 
 
 def _far(system: System, start: Any) -> Iterator[Candidate]:

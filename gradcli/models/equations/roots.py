@@ -211,7 +211,8 @@ def _of_search(question: RootQuestion, system: System, found: Candidate) -> Root
         small = "at this point left - right rounds to 0, which shows no root"
         reason = f"the smallest residual that was, {found.residual:.6g}, is at this point"
         point = Root(system.packing.named(found.point), found.residual, None)
-        return Roots([point], False, f"no root was found: {small if found.is_rounded else reason}")
+        ended = f", as far as the limits went: {found.limit}" if found.limit else ""
+        return Roots([point], False, f"no root was found: {small if found.is_rounded else reason}{ended}")
     message = "a root"
     if found.is_singular:
         message += _SINGULAR

@@ -12,12 +12,15 @@ from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima import searches
 from gradcli.models.optima.constraints import Constraints
+from gradcli.models.optima.lagrangian import by_lagrangian
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import Active, active, curvature, infeasible, is_stationary
 from gradcli.models.results import Watcher
 
 _MOST_POLISHING = 30
+# Variables beyond which SLSQP takes minutes: its steps take time in the third power of them, and it takes many.
+_MANY = 100
 # How near to its bound a variable is on it.
 _NEAR = 1e-9
 # Where a search is begun again beside a start that leads nowhere, in shares of it.
@@ -34,6 +37,13 @@ def constrained(
     np = arrays.numpy_namespace()
     generator = np.random.default_rng(0)
     best: SearchEnd | None = None
+    is_free = not (np.isfinite(low) | np.isfinite(high)).any()
+    if len(start) > _MANY and is_free and constraints.is_equation.all():
+        direct = by_lagrangian(objective, constraints, start, most, watch)
+        if direct is not None:
+            best, is_minimum = _better(objective, constraints, direct, best, low, high)
+            if is_minimum:
+                return direct
     for method, share in (*(("slsqp", share) for share in _ASIDE), ("trust-constr", 0.0)):
         moved = start + share * generator.standard_normal(len(start)) * np.maximum(1.0, abs(start))
         begin = np.clip(moved if share else start, low, high)
