@@ -158,6 +158,12 @@ def test_a_global_minimum_under_constraints(run: Any) -> None:
     assert found["value"] <= (np.sin(3 * x) + np.cos(5 * y) * x).min() + 1e-8
 
 
+@pytest.mark.parametrize(("starts", "said"), [("0", "--starts"), ("10001", "is 10001, and at most 10,000")])
+def test_a_number_of_starts_is_within_limits(run: Any, starts: str, said: str) -> None:
+    done = run("minimize", "x**2", "x=1", "--starts", starts)
+    assert (done.status, said in done.err) == (2, True)
+
+
 def test_a_global_search_without_any_number(run: Any) -> None:
     done = run("minimize", "log(-1 - x**2)", "x=1", "--global")
     assert (done.status, done.err.splitlines()[0]) == (

@@ -27,6 +27,8 @@ from gradcli.run.programs import CompiledProgram
 METHODS = ("auto", "newton", *searches.METHODS, *STOCHASTIC)
 # Iterations, where nobody says how many.
 _MOST = 1_000
+# Starts of a global search: more meet the limit of steps.
+_MOST_STARTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,9 @@ def minimize(
     training.check()
     is_global = flag(global_, "global_") or starts is not None
     if starts is not None:
-        arguments.whole(starts, "'starts'", 1)
+        starts = arguments.whole(starts, "the number of starts", 1)
+        if starts > _MOST_STARTS:
+            raise UsageError(f"the number of starts is {starts}, and at most {_MOST_STARTS:,}")
     if is_global and method in STOCHASTIC:
         raise UsageError(f"--global and --method {method} contradict each other", hint="leave out one of them")
     constants = arguments.names(sensitivity, "'sensitivity'")
