@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.models.equations.resolution import Resolved, resolved
 from gradcli.models.equations.systems import System
@@ -29,6 +29,8 @@ _COARSE = 0.01
 _MOST_CROSSINGS = 1_000
 # Where there are more, intervals count as of one width that are by so many halvings.
 _ALIKE = 4
+# Eighths of steps that evaluating a point by itself takes beyond the program.
+_EVALUATION = 40
 # A value where a function turns that is 0 as far as floats tell, beside what it changes over the range.
 _TOUCHING = 16.0
 
@@ -79,6 +81,7 @@ class ScalarEquation:
             raise
         except GradcliError:
             # Somewhere there is no value.
+            limits.charge_steps(_EVALUATION * len(points))
             return xp.asarray([*map(self.value, points)]), xp.asarray([*map(self.slope, points)])
 
 
