@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,23 @@ def test_a_global_minimum_under_constraints(run: Any) -> None:
     words = ["sin(3*x) + cos(5*y)*x", "x=1", "y=1", "--bounds", "x=-5:5,y=-5:5", "--subject-to", "x**2 + y**2 <= 2"]
     found = asked(run, *words, "--starts", "10")
     assert found["value"] <= (np.sin(3 * x) + np.cos(5 * y) * x).min() + 1e-8
+
+
+def test_a_global_search_tells_what_it_found_before_a_limit(run: Any) -> None:
+    words = [
+        "sum((a*exp(-b*t) + c - 1/(1 + t))**2)",
+        "a=1",
+        "b=1",
+        "c=0",
+        "t=linspace(0, 5, 999)",
+        "--const",
+        "t",
+        "--global",
+    ]
+    found = asked(run, *words, "--max-elements", "30000000")
+    assert re.search(
+        r"the only one that \d searches found before a limit was met: there may be a lower one$", found["message"]
+    )
 
 
 @pytest.mark.parametrize(("starts", "said"), [("0", "--starts"), ("10001", "is 10001, and at most 10,000")])

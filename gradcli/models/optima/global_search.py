@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
+from gradcli.errors import LimitError
 from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.optimality import infeasible
@@ -32,18 +33,21 @@ _UNSEEN = 0.1
 
 class GlobalEnd(NamedTuple):
     """The lowest point that was found, the number of different `minima`, of `searches` and of those of them that alone led to
-    one of these."""
+    one of these; whether a limit of the run ended it before all of them."""
 
     lowest: SearchEnd
     minima: int
     searches: int
     alone: int
+    is_cut: bool
 
     def told(self, is_maximum: bool) -> str:
         """How sure it is that nothing is lower, in words."""
         lowest, lower = ("highest", "higher") if is_maximum else ("lowest", "lower")
         which = "the only one" if self.minima == 1 else f"the {lowest} of {self.minima:,}"
         found = f"{which} that {self.searches:,} searches found"
+        if self.is_cut:
+            return f"{found} before a limit was met: there may be a {lower} one"
         if self.alone > max(1.0, _UNSEEN * self.searches):
             return f"{found}, {self.alone:,} of them once: there are more, and there may be a {lower} one"
         return f"{found}, which does not prove that there is no {lower} one"
@@ -56,17 +60,31 @@ def search_globally(
     start is the given one; others are a Latin hypercube between the bounds, where there are such, and around the given
     start, and points that are lower than those around them."""
     np = arrays.numpy_namespace()
+    ends: list[SearchEnd] = []
     found: list[SearchEnd] = []
-    failed: list[SearchEnd] = []
-    spent = 0
-    for number, start in enumerate(_starts(posed, starts, seed, watch)):
-        if not math.isfinite(posed.objective.value_and_gradient(start)[0]):
-            continue
-        ended = search(posed, start, method, most if not number else min(most, _SHORT), watch)
-        spent += ended.iterations
-        (found if judged(posed, ended).converged else failed).append(ended)
-    if not found and not failed:
+    is_cut = False
+
+    def search_from(start: Any, longest: int) -> None:
+        if math.isfinite(posed.objective.value_and_gradient(start)[0]):
+            ended = search(posed, start, method, longest, watch)
+            if judged(posed, ended).converged:
+                found.append(ended)
+            ends.append(ended)
+
+    search_from(posed.start, most)
+    population, others = _starts(posed, starts, seed)
+    for further in (lambda: others, lambda: _evolved(posed, population, seed, watch)):
+        try:
+            # What is found until a limit is met is told; its verdict takes a part of what is left.
+            with limits.attempt():
+                for start in further():
+                    search_from(start, min(most, _SHORT))
+        except LimitError:
+            is_cut = True
+    if not ends:
         check_start(posed.objective, posed.start)
+    failed = [end for end in ends if not any(end is each for each in found)]
+    spent = sum(end.iterations for end in ends)
     different: list[list[SearchEnd]] = []
     for each in sorted(found, key=lambda each: each.value):
         known = next((ends for ends in different if _is_same(each, ends[0], np)), None)
@@ -85,7 +103,7 @@ def search_globally(
         if judged(posed, lowest).converged:
             different.append([lowest])
     alone = sum(len(ends) == 1 for ends in different)
-    return GlobalEnd(lowest._replace(iterations=spent), len(different), len(found) + len(failed), alone)
+    return GlobalEnd(lowest._replace(iterations=spent), len(different), len(ends), alone, is_cut)
 
 
 def _is_below(posed: PosedObjective, end: SearchEnd, lowest: SearchEnd) -> bool:
@@ -99,28 +117,31 @@ def _is_same(one: SearchEnd, other: SearchEnd, np: Any) -> bool:
     return bool(near.all()) and abs(one.value - other.value) <= _APART * (1.0 + abs(one.value))
 
 
-def _starts(posed: PosedObjective, count: int | None, seed: int, watch: Watcher) -> Iterator[Any]:
-    """Vectors `[n]` to search from."""
+def _starts(posed: PosedObjective, count: int | None, seed: int) -> tuple[Population | None, Any]:
+    """The points between the bounds, and vectors `[k, n]` of these to search from beside the given start."""
     np = arrays.numpy_namespace()
     size = len(posed.start)
-    count = min(_MOST, _STARTS + _FOR_EACH * size) if count is None else count
+    left = (min(_MOST, _STARTS + _FOR_EACH * size) if count is None else count) - 1
     reach = _AROUND * np.maximum(1.0, abs(posed.start))
     low = np.where(np.isfinite(posed.low), posed.low, np.minimum(posed.start, posed.high) - reach)
     high = np.where(np.isfinite(posed.high), posed.high, np.maximum(posed.start, low) + reach)
     generator = np.random.default_rng(seed)
-    yield posed.start
-    left = count - 1
     population = Population(posed, low, high) if size <= MOST_VARIABLES else None
-    if population is not None:
-        low_points = population.low_points(left // 2, generator)
-        yield from low_points
-        left -= len(low_points)
+    low_points = np.zeros((0, size)) if population is None else population.low_points(left // 2, generator)
+    left -= len(low_points)
     # Each variable has one number in each of as many equal parts of its range.
     parts = np.stack([generator.permutation(left) for _ in range(size)], axis=1)
-    yield from low + (parts + generator.random((left, size))) / max(left, 1) * (high - low)
-    if population is not None:
-        for point in population.evolved(seed, watch):
-            # Beside it where it is a kink, at which there is no gradient.
-            is_smooth = np.isfinite(posed.objective.value_and_gradient(point)[1]).all()
-            aside = 0.0 if is_smooth else _ASIDE * (generator.random(size) - 0.5) * (high - low)
-            yield np.clip(point + aside, low, high)
+    cube = low + (parts + generator.random((left, size))) / max(left, 1) * (high - low)
+    return population, np.concatenate([low_points, cube])
+
+
+def _evolved(posed: PosedObjective, population: Population | None, seed: int, watch: Watcher) -> Iterator[Any]:
+    """Where differential evolution comes to, or beside it where that is a kink, at which there is no gradient."""
+    np = arrays.numpy_namespace()
+    if population is None:
+        return
+    generator = np.random.default_rng(seed)
+    for point in population.evolved(seed, watch):
+        is_smooth = np.isfinite(posed.objective.value_and_gradient(point)[1]).all()
+        aside = _ASIDE * (generator.random(len(point)) - 0.5) * (population.high - population.low)
+        yield point if is_smooth else np.clip(point + aside, population.low, population.high)
