@@ -189,6 +189,13 @@ def test_roots_that_pile_up_are_not_said_to_be_all(
     assert turns == pytest.approx(turns.round(), abs=1e-9)
 
 
+def test_roots_among_rounding_errors_are_not_said_to_be_all(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond 1e12 a second run with other roundings has another sine."""
+    monkeypatch.setattr(sign_changes, "_MOST_CROSSINGS", 1)
+    found = run("solve", "sin(x)", "x=1e13..1e14", "--all", "--order", "0", "--json").json
+    assert found["message"].endswith("and there may be more between x=1e+13 and x=1e+14")
+
+
 def test_floats_that_are_far_apart_show_no_roots(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between neighbouring floats the tangent goes through several of its periods."""
     monkeypatch.setattr(sign_changes, "_MOST_CROSSINGS", 10)

@@ -48,6 +48,7 @@ def resolved(sampled: Sampled, is_noisy: Callable[[float], bool], points: Any, v
     untold = _are_open(points, values, np)
     # How often each interval has told, those that it is a part of included.
     often = np.zeros(len(untold), "int8")
+    hidden = np.zeros(len(untold), bool)
     try:
         with limits.attempt():
             for _ in range(_MOST_LEVELS):
@@ -65,16 +66,16 @@ def resolved(sampled: Sampled, is_noisy: Callable[[float], bool], points: Any, v
                 needed = np.where(_are_steep(points, values, slopes, np), _MORE_OFTEN, _OFTEN)
                 # There is nothing to be seen among rounding errors, however near one looks.
                 clear = ~_are_noisy(~among[places], middles, places, is_noisy, np)
-                untold[places[~clear]] = False
+                untold[places[~clear]], hidden[places[~clear]] = False, True
                 places, middles, at, slope = (each[clear] for each in (places, middles, at, slope))
                 untold &= ~((often >= needed) & among)
                 points = np.insert(points, places + 1, middles)
                 values, slopes = np.insert(values, places + 1, at), np.insert(slopes, places + 1, slope)
-                untold, often = (np.insert(each, places + 1, each[places]) for each in (untold, often))
+                untold, often, hidden = (np.insert(each, places + 1, each[places]) for each in (untold, often, hidden))
                 untold &= _are_open(points, values, np)
     except LimitError:
         pass
-    return Resolved(points, values, slopes, untold)
+    return Resolved(points, values, slopes, untold | hidden)
 
 
 def _are_open(points: Any, values: Any, np: Any) -> Any:
