@@ -91,6 +91,52 @@ def test_no_member_of_a_line_is_hidden_by_a_result(run):
     assert "row 2: the line has a member 'value', which a result is called" in done.err
 
 
+@pytest.mark.parametrize(
+    ("line", "value", "why"),
+    [
+        ('{"x":1,"x":2}', None, "the line has the member 'x' twice"),
+        ('{"x" : 1,"x" :1}', None, "the line has the member 'x' twice"),
+        ('{"x":1,"\\u0078":2,"t":"a:b"}', None, "the line has the member 'x' twice"),
+        ('{"x":1,"t":"a:b","\\":":{"a":1,"a":2}}', 1, ""),
+        ('{"x":true}', None, "'x': true is a truth value, and no number"),
+        ('{"x":"3"}', None, "'x': '3' is a text, and no number: numbers of JSON have no quotes"),
+        ('{"x":" 1e3 "}', None, "'x': ' 1e3 ' is a text"),
+        ('{"x":"inf"}', None, "'x': 'inf' is a text"),
+        ('{"x":"Infinity"}', "Infinity", ""),
+        ('{"x":[1,[true]]}', None, "'x': it is a list of something else than numbers"),
+        ('{"x":["1"]}', None, "'x': it is a list of something else than numbers"),
+        ('{"x":[1,"NaN"]}', [1, "NaN"], ""),
+        ('{"error":1,"x":3}', None, "the line has a member 'error', which says why a line fails"),
+        ('{"error":null,"x":3}', None, "the line has a member 'error', which says why a line fails"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", '{"x":7}\n'], ids=["alone", "behind"])
+def test_lines_are_read_as_variables_are(run, line, value, why, before):
+    done = run("map", "x", "--no-grad", "--from", "jsonl", stdin=f"{before}{line}\n")
+    assert json.loads(done.out.splitlines()[-1])["value"] == value
+    assert why in done.err
+    assert bool(why) == ("failed" in done.err)
+
+
+def test_a_zero_of_json_has_its_sign(run):
+    assert run("map", "1/x", "--no-grad", "--only", "--quiet", stdin='{"x":-0}\n{"x":-0.0}\n{"x":0}\n').out == (
+        '{"value":"-Infinity"}\n{"value":"-Infinity"}\n{"value":"Infinity"}\n'
+    )
+
+
+def test_a_dash_is_standard_output(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("map", "x**2", "--no-grad", "--output", "-", "--to", "jsonl", stdin="x\n1\n")
+    assert (done.status, done.out, os.listdir()) == (0, '{"x":1,"value":1.0}\n', [])
+    assert "add --output DIRECTORY" in run("map", "x", "--cluster", "local", "--output", "-", stdin="x\n1\n").err
+
+
+@pytest.mark.parametrize("name", ["idna", "punycode", "unicode_escape", "undefined", "rot13"])
+def test_encodings_of_no_file(run, name):
+    done = run("map", "x", "--encoding", name, stdin="x\n1\n")
+    assert (done.status, done.err.splitlines()[0]) == (2, f"error: there is no encoding '{name}'")
+
+
 def test_a_file_and_an_output(run, tmp_path):
     table, output = tmp_path / "a=1.csv", tmp_path / "out.jsonl"
     table.write_text(TABLE)

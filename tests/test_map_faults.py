@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,6 +122,35 @@ def test_an_interrupt_of_who_waits_for_a_question():
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         assert process.stderr.read() == b"interrupted\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_process_that_is_ended_leaves_no_file(number, tmp_path):
+    words = [*SHELL, "map", "x**2", "-", "--output", str(tmp_path / "out.csv"), "--from", "csv"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"x\n1\n")
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not os.listdir(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert os.listdir(tmp_path)
+        process.send_signal(number)
+        assert process.wait(20) == -number
+        assert process.stderr.read() == b""
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_blank_line_of_who_waits_for_an_answer():
+    words = [*SHELL, "map", "x**2", "-", "--from", "jsonl", "--quiet", "--no-grad"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for line, answer in (
+            (b"\n", {"error": "the line is blank", "line": "", "value": None}),
+            (b'{"x":3}\n', {"x": 3, "value": 9}),
+            (b" \r\n", {"error": "the line is blank", "line": "", "value": None}),
+        ):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline()) == answer
 
 
 @pytest.mark.usefixtures("_table")

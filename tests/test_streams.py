@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from gradcli.io import system
+
 SHELL = [sys.executable, "-m", "gradcli"]
 
 # Runs the command and interrupts it at the import with the number that is its first argument.
@@ -140,6 +142,23 @@ def test_nobody_hears_the_errors():
     assert redirected("2>&-", ["eval", "lgo(x)", "x=1"]).returncode == 2
     done = redirected("2>&-", ["eval", "x/0", "x=1", "--no-grad"])
     assert (done.returncode, done.stdout) == (0, "value  inf\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes have no names in directories there")
+def test_a_pipe_that_nobody_has_the_other_end_of(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(system, "_OTHER_END", 0.2)
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    for words in (["eval", "--file", pipe, "x=1"], ["eval", "x", "--vars", pipe], ["map", "x", pipe]):
+        assert "it is a pipe, and nobody writes to it" in run(*words).err
+    done = run("map", "x", "--output", pipe, stdin="x\n1\n")
+    assert (done.status, "it is a pipe, and nobody reads from it" in done.err) == (1, True)
+    with subprocess.Popen([sys.executable, "-c", f"open({pipe!r}, 'w').write('x**2')"]):
+        monkeypatch.setattr(system, "_OTHER_END", 60)
+        assert run("eval", "--file", pipe, "x=3", "--no-grad").out == "value  9.0\n"
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert run("map", "x", "--output", pipe, "--no-grad", stdin="x\n1\n").status == 0
+        assert reader.stdout.read() == b"x,value\n1,1.0\n"
 
 
 def test_a_file_never_gets_the_number_of_a_closed_stream(tmp_path):

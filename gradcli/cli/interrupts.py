@@ -1,7 +1,11 @@
-"""Ctrl-C: whatever is running, the command ends with the exit status of an interrupt and without a traceback."""
+"""Ctrl-C: whatever is running, the command ends with the exit status of an interrupt and without a traceback.
+
+What else asks a process to end removes the files that are not whole, and ends it as it does other processes.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -21,6 +25,14 @@ class Interrupts:
         self.over = False
 
     def listen(self) -> None:
+        """Begin."""
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _end)
+        self._listen_to_interrupts()
+
+    def _listen_to_interrupts(self) -> None:
         """Begin, unless whoever started this process has interrupts ignored."""
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             return
@@ -47,3 +59,12 @@ class Interrupts:
                 signal.setitimer(signal.ITIMER_REAL, _AGAIN)
 
         return hook
+
+
+def _end(number: int, _frame: object) -> None:
+    """End the process by a signal, as it does where nobody listens."""
+    written = sys.modules.get("gradcli.io.output")
+    if written is not None:
+        written.remove_unfinished()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

@@ -92,7 +92,11 @@ class MapOptions(opt.ProgramRun):
     only: Annotated[bool, typer.Option("--only", help="Write no column of the table, but the results alone.")] = False
     output: Annotated[
         str | None,
-        typer.Option("--output", metavar="PATH", help="Write a file, or into a directory one for each that is read."),
+        typer.Option(
+            "--output",
+            metavar="PATH",
+            help="Write a file, or into a directory one for each that is read; - is standard output.",
+        ),
     ] = None
     to: Annotated[
         str | None,

@@ -13,6 +13,7 @@ from gradcli.io import json_text, output
 from gradcli.rows import cluster, dask_pool
 from gradcli.rows.manifest import Manifest
 from gradcli.rows.sources import is_url
+from gradcli.rows.targets import STDOUT
 
 # Parts that are told of on standard error; the manifest has all.
 _MOST_TOLD = 10
@@ -39,7 +40,7 @@ class ClusterOptions(Protocol):
 
 def directory_of(options: ClusterOptions) -> str:
     """Where the parts go. Raises UsageError where that is not said, and for limits of one process."""
-    if options.output is None:
+    if options.output is None or options.output == STDOUT:
         raise UsageError("--cluster writes parts into a directory", hint="add --output DIRECTORY")
     if options.max_seconds is not None or options.max_memory is not None:
         raise UsageError(

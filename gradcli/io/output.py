@@ -28,6 +28,8 @@ _HINTS = {
 Save = Callable[[str, Callable[[IO[bytes]], object]], None]
 # Of files that are not whole yet.
 _PREFIX, _SUFFIX = ".gradcli-", ".tmp"
+# The temporary files of this process.
+_unfinished: set[str] = set()
 # Names of descriptors that are already open: what they lead to is written through, never replaced.
 _DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
 
@@ -84,9 +86,9 @@ def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[byte
         # Renaming would overwrite it all the same.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     temporary = os.path.join(os.path.dirname(path), f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
-    stream = system.writer(temporary, new=True)
+    _unfinished.add(temporary)
     try:
-        with stream:
+        with system.writer(temporary, new=True) as stream:
             write(stream)
             if on_disk:
                 system.synchronise(stream)
@@ -97,6 +99,15 @@ def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[byte
         with suppress(OSError):
             system.remove(temporary)
         raise
+    finally:
+        _unfinished.discard(temporary)
+
+
+def remove_unfinished() -> None:
+    """Remove what this process has written of files that are not whole, as it is about to end."""
+    for temporary in tuple(_unfinished):
+        with suppress(OSError):
+            system.remove(temporary)
 
 
 def sweep(directory: str) -> None:

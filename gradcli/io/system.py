@@ -16,6 +16,8 @@ _CHUNK = 2**18
 # Bytes to write at a time: for more at once Linux looks for long stretches of memory, which may take five times as long
 # as to copy the bytes.
 _PIECE = 2**18
+# Seconds in which somebody must open the other end of a named pipe: who starts both ends at once needs one at most.
+_OTHER_END = 5.0
 
 
 def _named(path: str) -> bytes:
@@ -89,7 +91,45 @@ def real_path(path: str) -> str:
 
 
 def reader(path: str) -> BufferedReader:
-    return BufferedReader(FileIO(_named(path), "r"))
+    return BufferedReader(FileIO(_opened(path, os.O_RDONLY), "r"))
+
+
+def _opened(path: str, flags: int) -> bytes | int:
+    """What FileIO takes for a path: its name, and of a named pipe a descriptor."""
+    there = found(path)
+    is_pipe = there is not None and stat.S_ISFIFO(there.st_mode)
+    return _opened_pipe(_named(path), flags) if is_pipe else _named(path)
+
+
+def _opened_pipe(name: bytes, flags: int) -> int:
+    """A descriptor of a named pipe, which can be opened when somebody has its other end."""
+    # Few files are pipes.
+    from queue import Empty, SimpleQueue
+    from threading import Thread
+
+    ended: SimpleQueue[int | OSError] = SimpleQueue()
+
+    def begin() -> None:
+        try:
+            ended.put(os.open(name, flags))
+        except OSError as error:
+            ended.put(error)
+
+    Thread(target=begin, daemon=True).start()
+    try:
+        opened = ended.get(timeout=_OTHER_END)
+    except Empty:
+        # The thread has what it waits for, and can end.
+        both = os.open(name, os.O_RDWR | os.O_NONBLOCK)
+        late = ended.get()
+        os.close(both)
+        if isinstance(late, int):
+            os.close(late)
+        what = "reads from" if flags & os.O_WRONLY else "writes to"
+        opened = OSError(errno.ENXIO, f"it is a pipe, and nobody {what} it", _shown(name))
+    if isinstance(opened, OSError):
+        raise opened
+    return opened
 
 
 def read_text(path: str, most: int) -> str:
@@ -161,7 +201,7 @@ class _InPieces(BufferedWriter):
 
 def writer(path: str, new: bool = False) -> BufferedWriter:
     """A stream into a file, which is emptied; one that may not exist before where it is `new`."""
-    return _InPieces(FileIO(_named(path), "x" if new else "w"))
+    return _InPieces(FileIO(_opened(path, os.O_WRONLY), "x" if new else "w"))
 
 
 def nameless() -> IO[bytes]:

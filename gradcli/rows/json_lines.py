@@ -5,18 +5,26 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from gradcli import arrays
+from gradcli.errors import beginning
 from gradcli.io import json_text
 from gradcli.rows.absent import without
 from gradcli.rows.blocks import MOST_LOST, Column
-from gradcli.rows.columns import failing_text, words_of
+from gradcli.rows.columns import SAYS_NOTHING, failing_text, words_of
 
 # Not the constants that Python reads beside what JSON has.
 _DECODER = json.JSONDecoder(parse_constant=str)
+# Integers have no signed zero in Python.
+_SIGNED = json.JSONDecoder(parse_constant=str, parse_int=lambda text: -0.0 if text == "-0" else int(text))
+_SIGNED_ZERO = re.compile(r"-0(?![.\deE])")
+_SPACED_COLON = re.compile(r'"\s+:')
+# What says in JSON that a number is one that it cannot write.
+_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NULL = "null"
@@ -24,13 +32,20 @@ _BETWEEN = 7091432587723106
 
 
 class Lines:
-    """The lines of some text, and the objects that they are, None where one is none: then it has `failed`."""
+    """The lines of some text, and the objects that they are, None where one is none: then it has `failed`.
 
-    def __init__(self, data: bytes) -> None:
-        texts = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").split("\n")
-        self.texts = [text for text in map(str.strip, texts) if text]
+    A blank line is one of them where these are to be `answered`.
+    """
+
+    def __init__(self, data: bytes, answered: bool = False) -> None:
+        text = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+        texts = map(str.strip, text.removesuffix("\n").split("\n") if text else ())
+        self.texts = [*texts] if answered else [text for text in texts if text]
         self.failed: dict[int, str] = {}
+        self._decoder = _SIGNED if "-0" in text and _SIGNED_ZERO.search(text) else _DECODER
         self.objects = self._together() or [self._object(row, text) for row, text in enumerate(self.texts)]
+        if _may_repeat(text, sum(len(o) for o in self.objects if o is not None)):
+            self._refuse_repeated()
 
     def _together(self) -> list[Mapping[str, Any] | None] | None:
         """All objects, read as one list in half of the time; None where not every line may be an object.
@@ -44,7 +59,7 @@ class Lines:
         if text.count(str(_BETWEEN)) != len(self.texts) - 1:
             return None
         try:
-            found = _DECODER.decode(f"[{text}]")
+            found = self._decoder.decode(f"[{text}]")
         except (ValueError, RecursionError):
             return None
         objects, between = found[::2], found[1::2]
@@ -52,8 +67,11 @@ class Lines:
         return objects if regular and between == [_BETWEEN] * (len(self.texts) - 1) else None
 
     def _object(self, row: int, text: str) -> Mapping[str, Any] | None:
+        if not text:
+            self.failed[row] = "the line is blank"
+            return None
         try:
-            found = _DECODER.decode(text)
+            found = self._decoder.decode(text)
         except json.JSONDecodeError as error:
             what = error.msg[0].lower() + error.msg[1:].removesuffix(" at")
             self.failed[row] = f"the line is not JSON: {what} at character {error.pos + 1}"
@@ -66,13 +84,22 @@ class Lines:
             self.failed[row] = "the line is no JSON object"
         return None
 
-    def refuse(self, keys: Iterable[str]) -> None:
-        """Have the objects fail that have a member of one of these names: a second one would hide it."""
-        names = {*keys}
+    def _refuse_repeated(self) -> None:
+        """Have the objects fail that have two members of one name."""
+        for row, (text, found) in enumerate(zip(self.texts, self.objects)):
+            if found is None or not _may_repeat(text, len(found)):
+                continue
+            pairs = _PAIRS.decode(text)
+            if len(pairs) > len(found):
+                name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+                self.objects[row], self.failed[row] = None, f"the line has the member {name!r} twice"
+
+    def refuse(self, names: Mapping[str, str]) -> None:
+        """Have the objects fail that have a member of one of these names, which stands for something else in an answer."""
         for row, found in enumerate(self.objects):
-            if found is not None and not names.isdisjoint(found):
+            if found is not None and not names.keys().isdisjoint(found):
                 name = next(name for name in found if name in names)
-                self.objects[row], self.failed[row] = None, f"the line has a member {name!r}, which a result is called"
+                self.objects[row], self.failed[row] = None, f"the line has a member {name!r}, which {names[name]}"
 
     def others(self, keys: Iterable[str]) -> list[str]:
         """The first names of members that have none of these."""
@@ -83,6 +110,18 @@ class Lines:
     def items(self, key: str) -> list[Any]:
         """What the objects have at a key, None where they have nothing."""
         return [None if o is None else o.get(key) for o in self.objects]
+
+
+# Of an object, the list of its members.
+_PAIRS = json.JSONDecoder(parse_constant=str, object_pairs_hook=list)
+
+
+def _may_repeat(text: str, found: int) -> bool:
+    """Whether an object in a text may have two members of one name, where `found` different ones are known of all of them:
+    where none has, there are as many colons as members, or as many behind quotes."""
+    if text.count(":") == found:
+        return False
+    return text.count('":') != found or _SPACED_COLON.search(text) is not None
 
 
 def members(text: str) -> dict[str, str]:
@@ -106,7 +145,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def numbers(items: Sequence[Any]) -> Column:
-    """A column of what JSON has: numbers, texts that are numbers, and lists of numbers."""
+    """A column of what JSON has: numbers, and lists of numbers."""
     np = arrays.numpy_namespace()
     missing = np.zeros(len(items), "bool")
     # A sum is finite only where all are.
@@ -137,8 +176,12 @@ def _number(item: Any) -> Any:
         return _of_text(item)
     if item is None:
         return None
+    if type(item) is bool:
+        return f"{json_text.dumps(item)} is a truth value, and no number"
     if type(item) is list:
         try:
+            if not all(map(_is_number, _leaves(item))):
+                raise TypeError
             return arrays.numpy_namespace().asarray(item, "float64")
         except (TypeError, ValueError, OverflowError):
             return "it is a list of something else than numbers"
@@ -151,15 +194,33 @@ def _number(item: Any) -> Any:
     return "it is a number too large for float64" if math.isinf(value) else value
 
 
+def _is_number(item: Any) -> bool:
+    return type(item) in (int, float) or (type(item) is str and item in _SPECIAL)
+
+
+def _leaves(items: list[Any]) -> Iterator[Any]:
+    """What is in a list and in the lists in it."""
+    stack: list[Any] = [items]
+    while stack:
+        item = stack.pop()
+        if type(item) is list:
+            stack += item
+        else:
+            yield item
+
+
 def _of_text(text: str) -> float | str | None:
-    text = text.strip()
-    failing = failing_text(text)
-    if failing is not None:
+    """A text is no number, whatever it looks like, unless it says one that JSON lacks."""
+    if text in _SPECIAL:
+        return _SPECIAL[text]
+    failing = failing_text(text.strip())
+    if failing is not None or text.strip().lower() in SAYS_NOTHING:
         return failing
     try:
-        return None if "_" in text else float(text)
+        float(text)
     except ValueError:
         return None
+    return f"{beginning(text)!r} is a text, and no number: numbers of JSON have no quotes"
 
 
 def from_text(text: str | None) -> str:

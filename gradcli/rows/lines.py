@@ -19,6 +19,8 @@ from gradcli.rows.reading import Chosen, Range, Reading, TextReader
 from gradcli.rows.sources import Stream
 
 FORMAT = "jsonl"
+# The member of an answer that says why a line fails.
+ERROR = "error"
 
 
 class LinesReader(TextReader):
@@ -34,6 +36,7 @@ class LinesReader(TextReader):
         self.columns = [*next(filter(None, first.objects), {})]
         # Whoever asks waits for the answer to the first line before there is another.
         self.any_column = not self.columns
+        self._answers_blank = stream.waits
 
     def pieces(self, chosen: Chosen) -> Iterator[Piece]:
         chosen = chosen._replace(to=chosen.to or FORMAT)
@@ -44,17 +47,17 @@ class LinesReader(TextReader):
         if self._part is not None:
             head, read = b"", self._stream.within(*self._part)
         for data in records.blocks(read, records.last_line_end, self._block, head):
-            yield Piece(len(data), partial(_block, data, chosen, all_columns))
+            yield Piece(len(data), partial(_block, data, chosen, all_columns, self._answers_blank))
 
 
-def _block(data: bytes, chosen: Chosen, all_columns: bool) -> Block:
+def _block(data: bytes, chosen: Chosen, all_columns: bool, answers_blank: bool) -> Block:
     """The rows in some text, with the columns that are chosen, which are `all_columns` of the first line where no others
     were asked for."""
-    lines = Lines(data)
+    lines = Lines(data, answers_blank)
     own: dict[str, Any] = {"lines": lines.texts}
     kept = chosen.kept
     if kept is None:
-        lines.refuse(chosen.results)
+        lines.refuse({**dict.fromkeys(chosen.results, "a result is called"), ERROR: "says why a line fails"})
     if kept is not None and chosen.to == FORMAT:
         own = {"lines": [text if o is None else _only(text, kept) for text, o in zip(lines.texts, lines.objects)]}
     elif kept is not None:
@@ -98,7 +101,7 @@ class LinesWriter:
     def prepared(self, block: Block, results: Mapping[str, Any], null: Any, skip: Any = None) -> tuple[int, bytes]:
         texts = list(block.lines) if block.lines is not None else _objects(block, self._columns)
         for row, why in block.failed.items() if block.lines is not None else ():
-            texts[row] = json_text.dumps({"error": why, "line": texts[row]})
+            texts[row] = json_text.dumps({ERROR: why, "line": texts[row]})
         made = self._members.added(texts, results, null)
         if skip is not None:
             made = [*compress(made, (~skip).tolist())]

@@ -32,7 +32,7 @@ def open_table(source: str, reading: Reading, part: Range | None = None, stream:
     given = stream or sources.opened(source)
     with closed_on_error(given):
         opened = sources.Stream(source, given, reading.encoding)
-        head = _head(opened)
+        head = _head(opened, format)
         format = format or columnar.told(head)
         if format in columnar.FORMATS:
             # Its end says where its rows are.
@@ -50,10 +50,13 @@ def open_table(source: str, reading: Reading, part: Range | None = None, stream:
         return DelimitedReader(opened, head, format, reading, part)
 
 
-def _head(stream: sources.Stream) -> bytes:
-    """The beginning of a table: two lines of it behind its comments, and more where that is there; of JSON, and of long lines, one."""
+def _head(stream: sources.Stream, format: str | None) -> bytes:
+    """The beginning of a table: two lines of it behind its comments, and more where that is there; of JSON, and of long
+    lines, one."""
     head = b""
     while (chunk := stream.read(SAMPLE)) and len(head := head + chunk) <= MAX_RECORD:
+        if format == LINES and b"\n" in head:
+            break
         one = _is_lines(head) or len(head) >= SAMPLE
         if head.count(b"\n", preambles.end_of_comments(head)) >= (1 if one else 2):
             break

@@ -37,6 +37,8 @@ _MAGIC = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
+# What Python has among encodings for names of hosts and for its own literals.
+_OF_NO_FILE = ("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined")
 _DAMAGED = ("EOFError", "LZMAError", "ZstdError", "error")
 _LONGEST_MAGIC = max(map(len, _MAGIC))
 _LIBRARIES = {"gz": "gzip", "bz2": "bz2", "xz": "lzma", "zst": "compression.zstd"}
@@ -198,6 +200,11 @@ class Stream:
                 if text or not data:
                     return text.encode()
 
+    @property
+    def waits(self) -> bool:
+        """Whether what is read comes in time, perhaps from somebody who waits for an answer."""
+        return self._pipe is not None
+
     def ready(self) -> bool:
         """Whether there is something to read, or the end, without waiting."""
         return bool(self._unread) or self._pipe is None or bool(select.select([self._pipe], [], [], 0)[0])
@@ -306,7 +313,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
         found = codecs.lookup(encoding)
         decoder = codecs.getincrementaldecoder(encoding)()
         # rot13 turns text into text.
-        if not getattr(found, "_is_text_encoding", True):
+        if not getattr(found, "_is_text_encoding", True) or found.name in _OF_NO_FILE:
             raise LookupError
     except (LookupError, ValueError) as error:
         raise UsageError(

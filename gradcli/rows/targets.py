@@ -10,8 +10,8 @@ from gradcli.errors import UsageError
 from gradcli.io import system
 from gradcli.rows.sources import FORMATS, format_of, packed
 
-# Standard input, as a source.
-STDIN = "-"
+# Standard input, as a source, and standard output.
+STDIN = STDOUT = "-"
 # The names of formats.
 NAMES = tuple(dict.fromkeys(FORMATS.values()))
 # Endings of names that leave the format open, which is that of what is read then.
@@ -36,7 +36,7 @@ def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[
     too.
     """
     check_format(to)
-    if output is None:
+    if output is None or output == STDOUT:
         return [Target(None, sources, to, None)]
     if not _is_directory(output, sources):
         if to is None and not _is_open(output):
