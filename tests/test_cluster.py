@@ -216,6 +216,7 @@ def test_a_run_is_resumed_only_as_it_was(on, table, tmp_path, threads):
     [
         (lambda text: text[: len(text) // 2], "is damaged"),
         (lambda text: "[]", "is damaged"),
+        (lambda text: "[" * 100_000, "is damaged"),
         (lambda text: text.replace('"parts"', '"part"'), "is damaged"),
         (lambda text: text.replace('"schema":1', '"schema":2'), "is of a later gradcli"),
         (

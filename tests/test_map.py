@@ -124,6 +124,14 @@ def test_a_zero_of_json_has_its_sign(run):
     )
 
 
+@pytest.mark.parametrize("program", ["x.shape", "zeros(0)"])
+def test_results_without_elements(run, program):
+    done = run("map", program, "--only", "--no-grad", stdin="x\n1\n2\n")
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith("error: the results have no elements, and no column is left to write\n")
+    assert run("map", program, "--only", "--no-grad", "--to", "jsonl", stdin="x\n1\n").out == '{"value":[]}\n'
+
+
 def test_a_dash_is_standard_output(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("map", "x**2", "--no-grad", "--output", "-", "--to", "jsonl", stdin="x\n1\n")

@@ -287,6 +287,11 @@ def test_what_could_mean_something_else_is_an_error(program, shown):
     [
         ("y = x^2\ny\n+ 1", ["not used"]),
         ("x^2\nx", ["not used"]),
+        (
+            "".join(f"f{i}(u) = u\n" for i in range(25)) + "x",
+            [f"'f{i}' is defined and never called" for i in range(19)]
+            + ["'f19' is defined and never called; 5 more are not listed"],
+        ),
         ("f(u) = u**2; x + 1", ["'f' is defined and never called"]),
         ("f(u) = u**2; f(x)", []),
         ("f = lambda u: u**2; x + 1", ["'f' is defined and never called"]),

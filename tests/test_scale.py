@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.language import scope
+from gradcli.language.reading import read
 
 
 def instructions(function: Callable[[], Any]) -> int:
@@ -147,3 +150,12 @@ def test_an_error_in_einsum_names_einsum(run):
         outcome = run("eval", text, "x=[1,2]", "y=[1,2,3]", "--json", "--max-elements", "100")
         assert outcome.status != 0
         assert "contract" not in outcome.error["message"]
+
+
+def test_many_definitions_take_time_in_proportion_to_their_number():
+    text = "".join(f"f{i}(x) = x\n" for i in range(10_000)) + "f0(q)"
+    program = read(text)
+    began = time.process_time()
+    assert [*scope.outer_reads(program)] == ["q"]
+    # Half a second; with the square of their number it was five.
+    assert time.process_time() - began < 2.5

@@ -97,7 +97,8 @@ def outer_reads(program: tree.Module) -> dict[str, Read]:
 def _events(program: tree.Module) -> Iterator[tuple[tree.Name | tree.Input | _Bind, bool]]:
     """Reads and assignments in the order in which they happen, and whether each certainly does."""
     functions = defined_functions(program)
-    stack = [_Part(s, True, functions) for s in reversed(program.body)]
+    # Functions are known everywhere: a set of them for each part would take time with the square of their number.
+    stack = [_Part(s, True, frozenset()) for s in reversed(program.body)]
     while stack:
         part = stack.pop()
         if isinstance(part.node, _Bind):
@@ -106,7 +107,7 @@ def _events(program: tree.Module) -> Iterator[tuple[tree.Name | tree.Input | _Bi
             for node in _below(part.node):
                 if isinstance(node, (tree.Lambda, tree.Comprehension)):
                     stack.extend(reversed([*_parts(part._replace(node=node))]))
-                elif node.id not in part.bound:
+                elif node.id not in part.bound and node.id not in functions:
                     yield node, part.certain
         else:
             stack.extend(reversed([*_parts(part)]))

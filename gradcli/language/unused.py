@@ -18,14 +18,19 @@ class Unused(NamedTuple):
     message: str
 
 
+# Those that are told: each takes the time to find its line in the text.
+_MOST = 20
 _NOT_USED = "the value of this statement is not used: the value of the program is that of its last statement"
 _OF_ITS_OWN = "this line is a statement of its own: a line goes on inside brackets alone"
 
 
 def unused(program: tree.Module) -> list[Unused]:
     """The statements whose values are lost, and the functions that are never called, in the order of the text."""
-    found = [*_values(program), *_functions(program), *_lines(program)]
-    return sorted(found)
+    found = sorted([*_values(program), *_functions(program), *_lines(program)])
+    if len(found) > _MOST:
+        last = found[_MOST - 1]
+        found[_MOST - 1 :] = [last._replace(message=f"{last.message}; {len(found) - _MOST:,} more are not listed")]
+    return found
 
 
 def _values(program: tree.Module) -> Iterator[Unused]:

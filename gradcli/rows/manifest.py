@@ -198,7 +198,7 @@ def left(directory: str, command: str) -> Mapping[str, Any] | None:
         record = json.loads(system.read_text(path, _LONGEST))
     except OSError as error:
         raise GradcliError(f"cannot read {path!r}: {error.strerror or error}", hint="check the path") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path) from error
     if not isinstance(record, dict) or not isinstance(record.get("schema"), int):
         raise _damaged(path)

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gradcli import arrays
-from gradcli.errors import GradcliError, LimitError
+from gradcli.errors import GradcliError, LimitError, ShapeError
 from gradcli.limits import MOST_LIMITED
 from gradcli.rows import arenas
 from gradcli.rows.absent import without
@@ -228,6 +228,11 @@ class _Run:
     def begin(self, evaluated: Evaluated | None) -> None:
         """Open the writer, for results like these."""
         names = self._spread.names(evaluated)
+        if not names and not (self._first.columns if self._plan.kept is None else self._plan.kept):
+            raise ShapeError(
+                "the results have no elements, and no column is left to write",
+                hint="JSON lines, Parquet and Arrow hold empty lists: --to jsonl",
+            )
         self._writer = writer(self._format, self._stream, names, like=self._first, kept=self._plan.kept)
 
     def _prepared(
