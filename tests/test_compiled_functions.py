@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import pickle
 
 import numpy as np
 import pytest
@@ -307,3 +309,41 @@ def test_limits_hold():
 def test_errors(attempt, error, message):
     with pytest.raises(error, match=message):
         attempt(gradcli.compile(wave))
+
+
+@gradcli.compile
+def decorated(x):
+    return 2 * x
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+@pytest.mark.parametrize(
+    "made",
+    [
+        gradcli.compile("2*x", max_steps=77),
+        gradcli.compile("2*x", max_seconds=60),
+        gradcli.compile(wave, max_elements=10_000),
+        decorated,
+    ],
+    ids=["program", "confined", "function", "decorator"],
+)
+def test_copies_and_pickles(made, copied):
+    values = dict.fromkeys(made.inputs, 1.5)
+    value = made.value_and_grad(values)
+    other = copied(made)
+    assert type(other) is type(made)
+    assert other.value_and_grad(values) == value
+    with pytest.raises(BindingError, match="'y'"):
+        other.value_and_grad({"y": 1.0})
+
+
+def test_copies_have_the_limits():
+    copied = copy.deepcopy(gradcli.compile("while x > 0 { x = x + 1 }; x", max_steps=50))
+    with pytest.raises(LimitError):
+        copied(x=1.0)
+
+
+def test_constants_are_no_inputs():
+    program = gradcli.compile("2*pi*x + e*q")
+    assert program.inputs == ("x", "q")
+    assert program.value_and_grad({"x": 1.0, "q": 1.0, "e": 2.0})[1]["e"] == 1.0

@@ -292,3 +292,27 @@ def test_what_is_no_function_and_no_tensor():
     ):
         with pytest.raises(gradcli.errors.CallError):
             call()
+
+
+def _raising(name):
+    def method(*_):
+        raise RuntimeError("broken")
+
+    return type("Broken", (), {name: property(method) if name in ("shape", "__array_interface__") else method})()
+
+
+@pytest.mark.parametrize("name", ["shape", "__getattr__", "__array__", "__array_interface__"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, given: f(x=given),
+        lambda f, given: f.value_and_grad({"x": given}),
+        lambda f, given: f.value_and_grad({"x": given}, rows=True),
+        lambda f, given: f.derivatives({"x": given}, order=2),
+        lambda _, given: gradcli.tensor(given),
+        lambda _, given: gradcli.log(given),
+    ],
+)
+def test_arguments_whose_attributes_raise(call, name):
+    with pytest.raises(GradcliError):
+        call(gradcli.compile("x**2"), _raising(name))

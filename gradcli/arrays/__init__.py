@@ -41,7 +41,7 @@ from gradcli.arrays.namespaces import (
     using_namespace,
 )
 from gradcli.arrays.shapes import Shape
-from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
+from gradcli.errors import EvaluationError, GradcliError, LimitError, ShapeError, UsageError
 from gradcli.timing import phase
 
 if TYPE_CHECKING:
@@ -106,6 +106,14 @@ def asarray(value: object, dtype: str | None = None) -> Array:
         raise EvaluationError(f"cannot make an array of numbers from {type(value).__name__}") from None
     except OverflowError:
         raise EvaluationError("an integer is too large for an array") from None
+    except (GradcliError, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        # Of what a caller gives: its attributes and methods may raise anything.
+        what = f"{type(error).__name__}: {error}"
+        raise EvaluationError(
+            f"cannot make an array of numbers from {type(value).__name__}, which raises {what}"
+        ) from error
     if array.dtype.kind not in "fiub":
         raise _not_real(array.dtype)
     return tidy(array)

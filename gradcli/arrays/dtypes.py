@@ -23,7 +23,8 @@ def shape(array: Array) -> Shape:
     """The shape of an array, of a number (), or of anything that has a `shape`."""
     try:
         return () if type(array) in PLAIN else tuple(array.shape)
-    except AttributeError:
+    except Exception:
+        # Attributes of whatever a caller gives may raise anything.
         raise EvaluationError(f"a number, an array or a tensor is needed, not {type(array).__name__}") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,16 @@ class CompiledFunction(Compiled):
         inputs = self.function.inputs
         super().__init__(self.function, inputs, inputs, max_steps, max_elements)
         functools.update_wrapper(self, function, updated=())
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """How it is copied and pickled: by its name where it has taken the place of its function, as a decorator does; else
+        as that and its limits."""
+        function = self.__wrapped__  # type: ignore[attr-defined]
+        place: Any = sys.modules.get(getattr(function, "__module__", ""))
+        name = getattr(function, "__qualname__", "")
+        if getattr(place, name, None) is self:
+            return str(name)
+        return type(self), (function, *self._limits)
 
     def __repr__(self) -> str:
         return f"<compiled function {self.function.name}>"

@@ -31,6 +31,9 @@ class ConfinedProgram(CompiledProgram):
         with limits.within(max_steps, max_elements):
             super().__init__(read(program), max_steps, max_elements)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.program.source, *self._limits, self._process)
+
     def apart(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of a module gives for arguments that can be pickled, in a process of its own."""
         return confined.call(self._process, function, *arguments)

@@ -34,13 +34,17 @@ class CompiledProgram(Compiled):
         expect(program, Module, "gradcli.compile makes a program of a text, and this takes what it was parsed to")
         self.program = program
         reads = scope.outer_reads(program).values()
-        # A constant such as `pi` among them is what it is where no value is given for it.
-        inputs = tuple(r.name for r in reads if not r.maybe_assigned and r.name not in scope.TYPES)
+        # A constant such as `pi` may be given another value, and needs none.
+        inputs = tuple(r.name for r in reads if not r.maybe_assigned and r.name not in scope.CONSTANTS)
         masks = scope.masks(program)
         super().__init__(program, inputs, (r.name for r in reads), max_steps, max_elements, masks)
 
     def __repr__(self) -> str:
         return f"<program {self.program.source!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is copied and pickled: as its text and its limits; what was recorded for it is recorded anew."""
+        return parsed, (self.program.source, *self._limits)
 
     def __call__(self, /, **values: Any) -> Any:
         """The value of the program, its inputs given by name."""
@@ -199,7 +203,7 @@ class CompiledProgram(Compiled):
 
     def _expect_all(self, names: Collection[str]) -> None:
         for name in self.inputs:
-            if name not in names and name not in scope.CONSTANTS:
+            if name not in names:
                 raise BindingError(f"the program reads '{name}', which is not among the inputs")
 
 

@@ -266,6 +266,7 @@ def seen_as(values: Mapping[str, Any], wrt: Sequence[str] | None) -> Any:
         return None
     try:
         kinds = [float if type(v) is float else (type(v), v.shape, v.dtype) for v in values.values()]
-    except AttributeError:
+    except Exception:
+        # An attribute may raise anything; what reads the value says so.
         return None
     return (*values, None if wrt is None else (*wrt,), *kinds)
