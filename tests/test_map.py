@@ -132,6 +132,29 @@ def test_results_without_elements(run, program):
     assert run("map", program, "--only", "--no-grad", "--to", "jsonl", stdin="x\n1\n").out == '{"value":[]}\n'
 
 
+def test_a_first_line_of_numbers_is_told(run):
+    table = "1\n2\n3\n"
+    hint = "its first line holds numbers, and no names: --no-header calls its columns c1, c2 and so on"
+    assert hint in run("map", "c1**2", stdin=table).err
+    assert f"{hint}, and x=column:c1 takes one" in run("map", "x^2", stdin=table).err
+    assert f"{hint}, and x=column:c1 takes one" in run("map", "x^2", stdin="0x1F\n2\n").err
+    assert run("map", "x**2", "x=column:c1", "--no-header", "--only", "--no-grad", stdin=table).out == "1.0\n4.0\n9.0\n"
+    done = run("map", "2", "--no-grad", stdin=table)
+    assert done.err == (
+        "warning: the first line of standard input holds numbers, and is read as the names of columns\n"
+        "hint: --no-header reads it as a row\n"
+    )
+    assert run("map", "x", "x=column:1", stdin=table).err == ""
+    assert run("map", "x", stdin="x,1\n1,2\n").err == ""
+
+
+def test_a_comma_that_may_stand_before_a_fraction_is_told(run):
+    done = run("map", "x", stdin="x;n\n" + "123,000;1\n" * 2_100)
+    assert done.err.startswith("warning: 2,100 of 2,100 rows failed")
+    assert "\nhint: --decimal-comma has the comma stand before a fraction; " in done.err
+    assert "hint" not in run("map", "x", stdin="x;n\n1,5;a\n1.234;b\n").err
+
+
 def test_a_dash_is_standard_output(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("map", "x**2", "--no-grad", "--output", "-", "--to", "jsonl", stdin="x\n1\n")

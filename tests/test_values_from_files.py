@@ -99,12 +99,14 @@ class TestOnePass:
         word = "b=@t.csv:y" if "'k'" in message or "'y'" in message else "a=@t.csv:x"
         assert f"error: cannot read 't.csv': {message}\n  | {word}\n  |   ^^^^^^^^" in outcome.err
 
-    @pytest.mark.parametrize("cell", ["0x1F", "0b101", "1.5d3", "-2D-1", "1'000", "5%"])
+    @pytest.mark.parametrize("cell", ["0x1F", "0b101", "1.5d3", "-2D-1", "1'000", "5%", "10k", "1e5k"])
     def test_a_number_in_another_notation_is_no_header(self, run, cell):
         Path("t.csv").write_text(f"{cell}\n2\n")
         outcome = run("eval", "sum(x)", "x=@t.csv")
         assert outcome.status == 2
         assert "line 1, column 1: " in outcome.err
+        # Who asks for it has it.
+        assert run("eval", "sum(x)", f"x=@t.csv:{cell}", "--no-grad", "--json").json["value"] == 2.0
 
     @pytest.mark.parametrize("cell", ["2theta", "2020-01-01", "2020.01.31", "1st", "d3", "10 mV"])
     def test_a_name_may_begin_with_a_number(self, run, cell):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from typing import IO, Annotated, cast
@@ -19,7 +20,7 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.rows.failures import RowError
 from gradcli.rows.job import Job
 from gradcli.rows.pipeline import Policy, Report, run_rows
-from gradcli.rows.plan import Plan, planned
+from gradcli.rows.plan import Asked, Plan, has_numbers_for_names, planned
 from gradcli.rows.reading import Reading
 from gradcli.rows.sources import files
 from gradcli.rows.targets import STDIN, Target, compressing, targets
@@ -165,6 +166,7 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
     stream = streams.input_of(environment, "the table") if STDIN in sources else None
     tables = [Together(output.sources, reading, stream) for output in outputs]
     plans = [planned(given.asked, each.columns) for each in tables]
+    _tell_header(given.asked, reading, tables, options, environment)
     report = Report()
     try:
         for each, plan, output in zip(tables, plans, outputs):
@@ -176,6 +178,21 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
     elif not options.quiet:
         row_report.tell(report, plans[0], policy, len(sources) > 1, environment)
     return ExitStatus.SUCCESS
+
+
+def _tell_header(
+    asked: Asked, reading: Reading, tables: Sequence[Together], options: MapOptions, environment: Environment
+) -> None:
+    """Say of a first line that is read as names, and seems to be a row, where no name of it is asked for."""
+    if options.quiet or asked.columns or not reading.header:
+        return
+    for table in tables:
+        if table.format in ("csv", "tsv") and has_numbers_for_names(table.columns or ()):
+            environment.complain(
+                f"warning: the first line of {table.name} holds numbers, and is read as the names of columns\n"
+                "hint: --no-header reads it as a row"
+            )
+            return
 
 
 def _policy(options: MapOptions) -> Policy:

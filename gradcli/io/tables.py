@@ -32,7 +32,12 @@ _SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,;|\t\r\n]|$)')
 # What may separate numbers that stand in one cell.
 _BETWEEN = re.compile(r"[\s,;|\0]+")
 # Numbers that are written in other ways: 0x1F, 0b101, 1.5d3, 1'000, 5%.
-_FOREIGN_NUMBER = re.compile(r"[+-]?(?:0x[\da-f]+|0[bo]\d+|\d*\.?\d+d[+-]?\d+|\d+('\d{3})+|\d*\.?\d+%)", re.IGNORECASE)
+_FOREIGN_NUMBER = re.compile(
+    r"[+-]?(?:0x[\da-f]+|0[bo]\d+|\d*\.?\d+d[+-]?\d+|\d+('\d{3})+|\d*\.?\d+%"
+    # With a prefix of units.
+    r"|\d*\.?\d+(?:e[+-]?\d+)?[kmgtunpµμ])",
+    re.IGNORECASE,
+)
 
 # The number of a line, from 1, and the cells of the record that begins there.
 _Record = tuple[int, list[str]]
@@ -127,7 +132,9 @@ class _Layout(NamedTuple):
 def _layout(source: Source, members: Sequence[str | None], notation: Notation, first: Sequence[str]) -> _Layout:
     names = [cell.strip() for cell in first]
     written = [name for name in names if name]
-    has_header = all(_is_name(name, notation) for name in written) and not all(map(_is_foreign, written))
+    has_header = all(_is_name(name, notation) for name in written) and (
+        not all(map(_is_foreign, written)) or any(member in names for member in members)
+    )
 
     def column(member: str | None) -> int | None:
         if member is None:

@@ -18,6 +18,7 @@ _THOUSANDS = (
     r"^[-+]?\d{1,3}((\.\d{3})+,\d*|(,\d{3})+\.\d*|(\.\d{3}){2,}|(,\d{3}){2,}|([ '\u2019\u00a0\u202f]\d{3})+([.,]\d*)?)$"
 )
 _EITHER = r"^[-+]?[1-9]\d{0,2}%s\d{3}$"
+_MAY_BE = "may be a thousand or little more than one"
 # What stands, in any case, in fields where a number is missing.
 SAYS_NOTHING = ("", "na", "n/a", "n.a.", "#n/a", "<na>", "nan", "null", "none", "missing", "-", "--", ".", "?")
 
@@ -92,15 +93,20 @@ def failing_text(text: str) -> str | None:
     return _failing(text)
 
 
+def hint_of(failing: str) -> str | None:
+    """How to have a field read of which this is said."""
+    if failing.endswith(_MAY_BE) and "," in failing:
+        return "--decimal-comma has the comma stand before a fraction; a thousand is written without one"
+    return None
+
+
 def _failing(text: str) -> str:
     if re.match(_DATE, text):
         what = "is a date"
     elif re.match(_THOUSANDS, text):
         what = "has marks between its thousands"
     elif re.match(_EITHER % "[.,]", text):
-        what = "may be a thousand or little more than one"
-        if "," in text:
-            what += ", as which --decimal-comma reads it"
+        what = _MAY_BE
     else:
         what = "is a number too large for float64"
     return f"{beginning(text)!r} {what}"

@@ -19,6 +19,7 @@ from gradcli.limits import MOST_LIMITED
 from gradcli.primitives import table
 from gradcli.rows.absent import masked
 from gradcli.rows.blocks import Column
+from gradcli.rows.columns import hint_of
 from gradcli.rows.failures import no_number
 from gradcli.rows.plan import VALUE, Plan
 from gradcli.rows.row_uncertainties import PREFIX, checked, combined
@@ -206,7 +207,7 @@ class Evaluation:
             for row, why in given.failing.items():
                 if asked[row]:
                     bad[row] = True
-                    found.gathered.fail(row, BindingError(f"'{name}': {why}"))
+                    found.gathered.fail(row, BindingError(f"'{name}': {why}", hint=hint_of(why)))
         asked[[row for given in inputs.values() for row in given.failing]] = False
         if self._texts_fail:
             for row, name, text in _words(inputs, asked):

@@ -29,8 +29,10 @@ COLUMN = "column:"
 VALUE = ""
 # In steps: to name a result, and to hold its column.
 _RESULT = 16
-# What columns without names are called, and what is no name.
-_NUMBERED, _NUMBER = re.compile(r"c\d+"), re.compile(r"[-+]?\d*[.,]?\d+([eE][-+]?\d+)?")
+# What columns without names are called.
+_NUMBERED = re.compile(r"c\d+")
+# What is no name of a column.
+_NUMBER = re.compile(r"[-+]?(0[xX][\da-fA-F]+|\d*[.,]?\d+([eE][-+]?\d+)?)")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -212,11 +214,19 @@ def _listed(table: Collection[str]) -> str:
 def _no_value(name: str, first: scope.Read, program: Module, table: Collection[str]) -> BindingError:
     """The error that nothing gives a value to a name that the program reads."""
     others = f"give it a value, as in {name}=1, or a column, as in {name}=column:NAME; {_listed(table)}"
-    if _NUMBERED.fullmatch(name) and table and all(map(_NUMBER.fullmatch, table)):
-        said: str | None = "its first line holds numbers, and no names: --no-header calls its columns c1, c2 and so on"
+    if has_numbers_for_names(table):
+        said: str | None = (
+            "its first line holds numbers, and no names: --no-header calls its columns c1, c2 and so on"
+            + ("" if _NUMBERED.fullmatch(name) else f", and {name}=column:c1 takes one")
+        )
     else:
         said = hint_of_column(name, table, others)
     return BindingError(f"the table has no column '{name}'", hint=said, span=first.span, source=program.source)
+
+
+def has_numbers_for_names(columns: Collection[str]) -> bool:
+    """Whether the first line of a table is a row, as it seems."""
+    return bool(columns) and all(map(_NUMBER.fullmatch, columns))
 
 
 def _both(name: str) -> BindingError:

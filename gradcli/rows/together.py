@@ -32,6 +32,7 @@ class Together:
         for place, source in enumerate(sources):
             reader = self._opened(source)
             if not place:
+                self.name = reader.name
                 self.columns = None if reader.any_column else reader.columns
                 self.format, self._dialect = reader.format, reader.dialect._replace(head="")
             self._check(reader)
