@@ -13,19 +13,59 @@ def command(extra: str = "") -> str:
     # Only a message has use for them.
     from shlex import quote
 
-    return f"{_pip()} install {' '.join(map(quote, _requirements(extra)))}"
+    requirements = _requirements(extra)
+    return f"{_installer(requirements == [*_packages(extra)])} {' '.join(map(quote, requirements))}"
+
+
+# What tools that give a command an environment of its own leave in that, and how they install the command anew, and
+# packages beside it.
+_TOOLS = {
+    "pipx_metadata.json": ("pipx install --force", "pipx inject gradcli"),
+    "uv-receipt.toml": ("uv tool install --force", None),
+}
+
+
+def _installer(beside: bool) -> str:
+    """What installed gradcli, as a command that installs requirements, or packages `beside` it."""
+    for noted, (anew, added) in _TOOLS.items():
+        if os.path.isfile(os.path.join(sys.prefix, noted)):
+            return (added or f"uv pip install --python {_python()}") if beside else anew
+    if not _has_pip() and _is_of_uv():
+        return f"uv pip install --python {_python()}"
+    return f"{_pip()} install"
+
+
+def _has_pip() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("pip") is not None
+
+
+def _is_of_uv() -> bool:
+    """Whether uv made the virtual environment."""
+    try:
+        with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as noted:
+            return any(line.startswith("uv = ") for line in noted)
+    except OSError:
+        return False
 
 
 def _pip() -> str:
     """What installs for the Python that runs, which need not be the first one that is found."""
-    from shlex import quote
     from shutil import which
 
     found = which("pip")
     if found is not None and os.path.dirname(found) == os.path.dirname(sys.executable):
         return "pip"
+    return f"{_python()} -m pip"
+
+
+def _python() -> str:
+    """The Python that runs, as it is typed here."""
+    from shlex import quote
+
     inside = os.path.relpath(sys.executable)
-    return f"{quote(sys.executable if inside.startswith(os.pardir) else inside)} -m pip"
+    return quote(sys.executable if inside.startswith(os.pardir) else inside)
 
 
 def _requirements(extra: str) -> list[str]:

@@ -58,6 +58,10 @@ class TestAnotherCommand:
             assert text in page
 
 
+def test_brackets_are_no_styles_of_a_help(run):
+    assert "extra gradcli[sympy]." in " ".join(run("diff", "--help").out.replace("│", " ").split())
+
+
 def test_a_command_loads_no_other():
     code = (
         "import sys; from gradcli.cli import main; from gradcli.cli.environment import Environment\n"

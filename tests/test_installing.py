@@ -42,6 +42,29 @@ def test_the_pip_of_another_python_is_not_named(monkeypatch, tmp_path):
     assert installing.command("jax") == f"{tmp_path}/.venv/bin/python -m pip install '{tmp_path}[jax]'"
 
 
+@pytest.mark.parametrize(
+    ("noted", "expected"),
+    [
+        ("pipx_metadata.json", "pipx install --force 'gradcli[jax]'"),
+        ("uv-receipt.toml", "uv tool install --force 'gradcli[jax]'"),
+        ("pyvenv.cfg", "uv pip install --python bin/python 'gradcli[jax]'"),
+    ],
+)
+def test_by_what_installed_it(monkeypatch, tmp_path, noted, expected):
+    (tmp_path / noted).write_text("home = /usr\nuv = 0.9.1\n")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
+    monkeypatch.setattr(installing, "_has_pip", lambda: False)
+    monkeypatch.setattr(installing, "_requirements", lambda extra: [f"gradcli[{extra}]"])
+    monkeypatch.setattr(installing, "_packages", lambda extra: ["one"])
+    monkeypatch.chdir(tmp_path)
+    assert installing.command("jax") == expected
+    monkeypatch.setattr(installing, "_requirements", lambda extra: ["one"])
+    assert installing.command("jax") == (
+        "pipx inject gradcli one" if "pipx" in noted else "uv pip install --python bin/python one"
+    )
+
+
 class Noted:
     def __init__(self, origin):
         self.origin = origin

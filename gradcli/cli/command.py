@@ -37,6 +37,8 @@ class Command(NamedTuple, Generic[Asked]):
     help: str
 
 
+# Where Rich has a style begin.
+_STYLE = re.compile(r"\[(?=[a-z#/@])")
 # Runs the command line that is at hand in a process of its own, with the limits of its options.
 Apart = Callable[[Any], ExitStatus]
 
@@ -121,7 +123,17 @@ def _parser(commands: tuple[tuple[str, str], ...], named: str) -> Any:
             _add(app, name, summary, _declared(name))
         else:
             app.command(name, help=summary)(lambda: None)
-    return typer.main.get_command(app)
+    parser = typer.main.get_command(app)
+    for command in (parser, *getattr(parser, "commands", {}).values()):
+        command.help = _as_markup(command.help)
+        for parameter in command.params:
+            parameter.help = _as_markup(getattr(parameter, "help", None))
+    return parser
+
+
+def _as_markup(text: str | None) -> str | None:
+    """A text for Rich, which takes words in brackets for styles."""
+    return text and _STYLE.sub(r"\\[", text)
 
 
 def _declared(name: str) -> Command[Any]:
