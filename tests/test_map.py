@@ -155,6 +155,15 @@ def test_a_comma_that_may_stand_before_a_fraction_is_told(run):
     assert "hint" not in run("map", "x", stdin="x;n\n1,5;a\n1.234;b\n").err
 
 
+def test_columns_of_a_file_that_is_no_text_are_limited(run, tmp_path):
+    table = ",".join(f"c{i}" for i in range(100_001)) + "\n" + "1," * 100_000 + "1\n"
+    words = ["map", "c1", "--no-grad", "--output", str(tmp_path / "a.parquet")]
+    done = run(*words, stdin=table)
+    assert (done.status, os.listdir(tmp_path)) == (1, [])
+    assert "the output has 100,001 columns of the table, and a .parquet file has at most 100,000" in done.err
+    assert run(*words, "--keep", "c1", stdin=table).status == 0
+
+
 def test_a_dash_is_standard_output(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("map", "x**2", "--no-grad", "--output", "-", "--to", "jsonl", stdin="x\n1\n")

@@ -21,7 +21,7 @@ from gradcli.rows.failures import Failure, OddText, failure_of
 from gradcli.rows.plan import Plan
 from gradcli.rows.reading import Chosen, Reader
 from gradcli.rows.spread import Shapes, Spread, shapes_of
-from gradcli.rows.writing import Writer, writer
+from gradcli.rows.writing import Writer, check_width, writer
 
 if TYPE_CHECKING:
     import numpy
@@ -170,6 +170,7 @@ class _Run:
     ) -> None:
         self._readers = iter(readers)
         self._reader = self._first = next(self._readers)
+        check_width(format, self._first, plan.kept)
         self._chosen = _chosen(plan, format)
         # Before the program is made ready, which takes NumPy's import: some readers read ahead.
         self._begun = self._first.pieces(self._chosen)
