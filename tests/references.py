@@ -873,6 +873,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "vander": np.vander,
     "matrix_norm": _matrix_norm,
     "take_along_axis": lambda x, indices, axis: np.take_along_axis(x, np.asarray(indices, int), axis),
+    "argwhere": np.argwhere,
     "take_along_dim": lambda x, indices, axis=None: (
         np.ravel(x)[np.ravel(np.asarray(indices, int))]
         if axis is None

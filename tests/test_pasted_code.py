@@ -512,6 +512,10 @@ FORMS_OF_PYTORCH += [
     ("torch.searchsorted(A, A + 0.5, right=True).sum() + torch.searchsorted(v, 2, side='right')", 8.0),
     ("torch.take_along_dim(A, torch.tensor([[3, 0]])).sum() + torch.take_along_dim(A, [[1], [0]], dim=1).sum()", 10.0),
     ("torch.masked_select(x, x > 1).sum() + F.adaptive_avg_pool2d(A[None], (None, 1))[0, 1, 0]", 6.5),
+    ("torch.cross(C, C[::-1])[0, 1] + torch.linalg.cross(C, C[::-1])[0, 1]", 3.0),
+    ("torch.equal(v, v) + 2*torch.equal(v, v + 1) + 4*torch.equal(v, A)", 1.0),
+    ("F.log_softmax(C[None]*0, dim=1)[0, 0, 0] + F.softmax(C[None, :2]*0)[0, 0, 0]", 1.0 - np.log(3.0)),
+    ("torch.argwhere(v > 1).sum() + x.softmax(-1) + A.softmax(1).sum()", 6.0),
     ("torch.clamp_min(v, 2).sum() + v.clamp_max(2).sum()", 12.0),
     ("F.pad(v, (-1, 1)).sum() + torch.cdist(A, A, compute_mode='use_mm_for_euclid_dist')[0, 0]", 5.0),
 ]
@@ -532,7 +536,7 @@ AXES_OF_A_NUMBER = [
 
 @pytest.mark.parametrize(("program", "value"), FORMS_OF_PYTORCH)
 def test_a_form_that_pytorch_alone_has(program, value):
-    values = {"A": A, "v": V, "x": 3.0}
+    values = {"A": A, "v": V, "x": 3.0, "C": np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0], [0.0, 1.0, 2.0]])}
     compiled = gradcli.compile(program)
     np.testing.assert_allclose(compiled(**{name: values[name] for name in compiled.inputs}), value, 1e-12, 1e-15)
 

@@ -28,8 +28,8 @@ def of_program(program: tree.Module) -> Dialect:
             libraries.add(node.module)
         elif isinstance(node, tree.Import):
             libraries.update(node.libraries.split())
-        if isinstance(node, tree.Call) and _may_say(node) and not _is_defined(program, node.name):
-            libraries.add(_said_by_keywords(node) or "")
+        if isinstance(node, tree.Call) and table.differs(node.name) and _may_say(node):
+            libraries.add("" if _is_defined(program, node.name) else _said_by_keywords(node) or "")
     torch = any(library.startswith(_TORCH) for library in libraries)
     numpy = any(library.startswith(_NUMPY) and not library.startswith("jax.scipy.special") for library in libraries)
     if torch:

@@ -19,12 +19,13 @@ from gradcli.primitives.equations import matrix_norm, vander
 from gradcli.primitives.exponential import exp, log, xlogy
 from gradcli.primitives.indexing import index
 from gradcli.primitives.losses import reduced
-from gradcli.primitives.matrices import dot
+from gradcli.primitives.matrices import cross, dot
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.orders import Pair, difference, kth_value
+from gradcli.primitives.placing import broadcast_tensors
 from gradcli.primitives.products import lu_solve, solved_by_factors
 from gradcli.primitives.rearranging import meshgrid, nonzero, split
-from gradcli.primitives.reductions import argmax, argmin, max_, min_, order_statistic, sum_
+from gradcli.primitives.reductions import all_, argmax, argmin, max_, min_, order_statistic, sum_
 from gradcli.primitives.sampling import padded
 from gradcli.primitives.scans import log_softmax, softmax, sort_by
 from gradcli.primitives.shape import along_axis, matrix_transpose, ravel, sequence, squeeze, stack, take, tile
@@ -131,6 +132,26 @@ method_where = Composite(
     derivative=where.derivative, dialects="method",
 )  # fmt: skip
 
+
+def _along_the_first_of_three(a: Any, b: Any, axis: Any = None) -> Any:
+    a, b = broadcast_tensors(a, b)
+    if axis is None:
+        axis = next((number for number, size in enumerate(arrays.shape(a)) if size == 3), -1)
+    return cross(a, b, axis)
+
+
+torch_cross = Composite(
+    "cross", "a, b, axis=None", "cross product of vectors of 3, along the first axis of size 3 unless another is said",
+    _along_the_first_of_three,
+    derivative=cross.derivative, dialects="torch",
+    samples=(([0.5, -1.25, 2.0], [1.0, 0.25, -0.75]),),
+)  # fmt: skip
+
+torch_equal = Composite(
+    "equal", "x, y", "whether x and y have the same shape and elements",
+    lambda x, y: all_(equal(x, y)) if arrays.shape(x) == arrays.shape(y) else False,
+    derivative="none", dialects="torch",
+)  # fmt: skip
 
 method_polygamma = Composite(
     "polygamma", "x, n", polygamma.doc, lambda x, n: polygamma(n, x),

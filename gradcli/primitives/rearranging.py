@@ -125,6 +125,19 @@ nonzero = Composite(
 )  # fmt: skip
 
 
+def _argwhere(x: Any) -> Any:
+    numbers = arrays.to_numpy(concrete(x))
+    limits.charge(numbers.size)
+    return arrays.placed(arrays.numpy_namespace().argwhere(numbers))
+
+
+argwhere = Composite(
+    "argwhere", "x", "a row for each element that is not 0, with its position", _argwhere,
+    derivative="none",
+    samples=(([[0, 3], [2, 0]],),),
+)  # fmt: skip
+
+
 # --- from places
 
 

@@ -100,7 +100,7 @@ _LATER = {
     ),
     "rearranging": (
         "shape",
-        "split chunk unbind meshgrid nonzero take_along_axis take_along_dim gather scatter scatter_add index_select "
+        "split chunk unbind meshgrid nonzero argwhere take_along_axis take_along_dim gather scatter scatter_add index_select "
         "index_add masked_fill masked_select one_hot unflatten diag_embed rot90 "
         "as_strided",
     ),
@@ -143,7 +143,7 @@ _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.
 # The names that modules have meanings of their own for, and that have another with a base.
 DIFFERING = {
     "torch": frozenset(
-        "select diff dot kl_div max median meshgrid min nonzero pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
+        "cross equal select diff dot kl_div max median meshgrid min nonzero pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
     ),
     "numpy": frozenset(["diff", "gradient", "kl_div", "select"]),
     "linalg": frozenset(["norm"]),
@@ -160,7 +160,7 @@ DIFFERING = {
 # The names of which PyTorch's form takes more, and agrees with the one of the name alone where both are defined.
 WIDER = {
     "torch": frozenset(
-        "add sub subtract div divide cumsum cumprod softmax squeeze cholesky softplus logit pinverse searchsorted lstsq".split()  # noqa: SIM905
+        "add sub subtract div divide cumsum cumprod softmax log_softmax softmin squeeze cholesky softplus logit pinverse searchsorted lstsq".split()  # noqa: SIM905
     ),
     "torch.linalg": frozenset(["cholesky", "eigh", "eigvalsh", "lstsq", "pinv"]),
 }

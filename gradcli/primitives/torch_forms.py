@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
+from gradcli.primitives.activations import softmin
 from gradcli.primitives.arithmetic import add, divide, floor_divide, multiply, subtract, trunc, zeros_like
 from gradcli.primitives.axes import chosen, normalize_axis, one_float, truth, whole_numbers
 from gradcli.primitives.bind import constant
@@ -19,7 +20,7 @@ from gradcli.primitives.indexing import index
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.rearranging import take_along_axis
 from gradcli.primitives.sampling import searchsorted
-from gradcli.primitives.scans import cumprod, cumsum, softmax
+from gradcli.primitives.scans import cumprod, cumsum, log_softmax, softmax
 from gradcli.primitives.shape import along_axis, matrix_transpose, squeeze, stack, tril, triu
 
 _VECTOR, _OTHER = [0.5, -1.25, 2.0], [1.5, 0.25, -0.75]
@@ -66,7 +67,25 @@ def _along(of: Any) -> Composite:
     )  # fmt: skip
 
 
-torch_cumsum, torch_cumprod, torch_softmax = map(_along, (cumsum, cumprod, softmax))
+torch_cumsum, torch_cumprod = map(_along, (cumsum, cumprod))
+
+
+def _share(of: Any) -> Composite:
+    """A softmax; the axis that PyTorch takes where none is said is the first one of 0, 1 and 3, else the second."""
+
+    def definition(x: Any, axis: Any = None) -> Any:
+        implicit = 0 if len(arrays.shape(x)) in (0, 1, 3) else 1
+        return along_axis(x, implicit if axis is None else axis, of)
+
+    return Composite(
+        of.name, "x, axis=None", f"{of.doc}: of tensors of 1 and of 3 dimensions the first unless it is said, else the second",
+        definition,
+        derivative=of.derivative, dialects="torch",
+        samples=((_VECTOR,), (_POSITIVE,), (_POSITIVE, 0)),
+    )  # fmt: skip
+
+
+torch_softmax, torch_log_softmax, torch_softmin = map(_share, (softmax, log_softmax, softmin))
 
 
 def _squeezed(x: Any, axis: Any = None) -> Any:
