@@ -27,7 +27,7 @@ MISSING = {
     **dict.fromkeys(
         """
         interpolate upsample_nearest upsample_bilinear adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
-        argwhere take_along_dim clamp_min clamp_max rsub kthvalue aminmax msort cumulative_trapezoid cov corrcoef prelu group_norm batch_norm instance_norm local_response_norm conv3d
+        argwhere cartesian_prod take_along_dim clamp_min clamp_max rsub kthvalue aminmax msort cumulative_trapezoid cov corrcoef prelu group_norm batch_norm instance_norm local_response_norm conv3d
         conv_transpose1d conv_transpose2d conv_transpose3d avg_pool3d max_pool3d margin_ranking_loss soft_margin_loss
         hinge_embedding_loss cosine_embedding_loss multi_margin_loss multilabel_soft_margin_loss triplet_margin_loss addmv addr
         addbmm vecdot bilinear dist pdist block_diag tensorsolve tensorinv lu_solve narrow split_with_sizes broadcast_tensors

@@ -720,6 +720,7 @@ _OF_OPERATORS = {
     "reshape_as": lambda x, other: np.reshape(x, np.shape(other)),
     "dstack": np.dstack,
     "diagflat": np.diagflat,
+    "cartesian_prod": lambda *tensors: np.stack([p.ravel() for p in np.meshgrid(*tensors, indexing="ij")], -1),
     "select_scatter": lambda x, src, _axis, place: _put_slice(x, src, (slice(None), place)),
     "slice_scatter": lambda x, src, _axis, start, end: _put_slice(x, src, (slice(None), slice(start, end))),
     "diagonal_scatter": _put_diagonal,

@@ -15,9 +15,9 @@ from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.indexing import along, diag, index, scatter
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.rearranging import split
+from gradcli.primitives.rearranging import meshgrid, split
 from gradcli.primitives.replacing import positions, put, replaced
-from gradcli.primitives.shape import along_axis, concat, moveaxis, ravel, sequence
+from gradcli.primitives.shape import along_axis, concat, moveaxis, ravel, sequence, stack
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
@@ -98,6 +98,19 @@ dstack = Composite(
     "dstack", "tensors", "tensors joined along the third axis", _dstack,
     derivative="the slice of g that each tensor became",
     samples=(([_VECTOR, [0.5, 1.0, 2.0]],), ([_MATRIX, _MATRIX],)),
+)  # fmt: skip
+
+
+def _cartesian_prod(*tensors: Any) -> Any:
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([ravel(part) for part in meshgrid(*tensors, indexing="ij")], -1)
+
+
+cartesian_prod = Composite(
+    "cartesian_prod", "*tensors", "a row for each choice of an element from every vector", _cartesian_prod,
+    derivative="g summed over the rows that have the element",
+    samples=((_VECTOR, [0.5, 1.0]),),
 )  # fmt: skip
 
 diagflat = Composite(

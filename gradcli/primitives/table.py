@@ -86,7 +86,7 @@ _LATER = {
     "placing": (
         "shape",
         "narrow narrow_copy split_with_sizes broadcast_tensors broadcast_arrays expand_as reshape_as view_as dstack "
-        "diagflat select_scatter slice_scatter diagonal_scatter index_fill index_copy index_put masked_scatter "
+        "diagflat cartesian_prod select_scatter slice_scatter diagonal_scatter index_fill index_copy index_put masked_scatter "
         "pixel_shuffle pixel_unshuffle channel_shuffle",
     ),
     "elementary": (
