@@ -138,6 +138,8 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     "acosh": ABOVE_ONE,
     "log1p": ABOVE_MINUS_ONE,
     "pow": POWERS,
+    "clamp_min": tuple((x,) for (x,) in ANYWHERE if x != -1.0),
+    "clamp_max": tuple((x,) for (x,) in ANYWHERE if x != 2.0),
     "clip": tuple((x,) for (x,) in ANYWHERE if x not in (-1.0, 2.0)),
     "threshold": tuple((x,) for (x,) in ANYWHERE if x != 2.0),
     "hardtanh": tuple((x,) for (x,) in ANYWHERE if abs(x) != 1.0),
@@ -145,6 +147,8 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     **dict.fromkeys(("softshrink", "hardshrink"), tuple((x,) for (x,) in ANYWHERE if abs(x) != 0.5)),
 }
 _PROGRAMS = {
+    "clamp_min": "clamp_min(x, -1)",
+    "clamp_max": "clamp_max(x, 2)",
     "clip": "clip(x, -1, 2)",
     "threshold": "threshold(x, 2, -1)",
     **{name: f"{name}(x, y, 0.25)" for name in ("lerp", "addcmul", "addcdiv")},

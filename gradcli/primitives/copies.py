@@ -63,7 +63,7 @@ copy = Composite(
 real = Composite(
     "real", "x", "x as it is: all numbers are real", identity,
     derivative="g",
-    aliases=("real_if_close", "conj", "conjugate"),
+    aliases=("real_if_close", "conj", "conjugate", "conj_physical", "resolve_conj", "resolve_neg", "positive"),
     samples=((_MATRIX,), 0.7),
 )  # fmt: skip
 imag = Composite(

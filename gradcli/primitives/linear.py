@@ -115,6 +115,7 @@ outer = Composite(
     "outer", "a, b", "all products of an element of a with one of b",
     lambda a, b: multiply(reshape(a, (-1, 1)), reshape(b, (1, -1))),
     derivative="g@b, a@g",
+    aliases=("ger",),
     samples=((_VECTOR, [0.5, 2.0]),),
 )  # fmt: skip
 

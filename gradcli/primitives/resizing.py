@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.constants import is_exact
 from gradcli.arrays.shapes import Shape
-from gradcli.errors import CallError, ShapeError
+from gradcli.errors import CallError, EvaluationError, ShapeError
+from gradcli.primitives.arithmetic import divide
 from gradcli.primitives.axes import chosen, one_float, truth, whole, whole_array, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import permute
@@ -16,9 +19,14 @@ from gradcli.primitives.indexing import along, index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.operation import Composite
 
+# For each new place the weights of old ones, by their numbers.
+Rows = Iterable[dict[int, Fraction]]
+
 _SIGNAL, _IMAGE = [[[1.0, 2.5, -3.0, 0.5]]], [[[[1.0, 2.0, 3.5], [4.0, -5.5, 6.0]]]]
 # The parameter of the cubic kernel, as PyTorch has it.
-_CUBIC = -0.75
+_CUBIC = Fraction(-3, 4)
+# Floats below it that are whole are the numbers that are meant.
+_WHOLE = 2**53
 # How many axes behind those of the batch and the channels each mode is for.
 _AXES = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
@@ -42,61 +50,77 @@ def _of_each(numbers: Sequence[Any], axes: int) -> tuple[Any, ...]:
     return tuple(numbers) * (axes // len(numbers))
 
 
-def _sources(xp: Any, old: int, new: int, factor: float | None, aligned: bool) -> Any:
+def _step(old: int, new: int, factor: float | None) -> Fraction:
+    """How far apart the new places are among the old ones."""
+    return 1 / Fraction(factor) if factor else Fraction(old, new)
+
+
+def _sources(old: int, new: int, factor: float | None, aligned: bool) -> list[Fraction]:
     """Where the new places lie among the old ones."""
     if aligned:
-        return xp.arange(new) * ((old - 1) / (new - 1) if new > 1 else 0.0)
-    return (xp.arange(new) + 0.5) * (1.0 / factor if factor else old / new) - 0.5
+        return [Fraction(i * (old - 1), new - 1) if new > 1 else Fraction(0) for i in range(new)]
+    step, half = _step(old, new, factor), Fraction(1, 2)
+    return [(i + half) * step - half for i in range(new)]
 
 
-def _matrix_of_taps(xp: Any, old: int, places: Any, weights: Any) -> Any:
-    """A row for each new place, with the weights of the old ones; those beyond the ends count for the last ones."""
-    matrix = xp.zeros((len(places), old))
-    xp.add.at(matrix, (xp.arange(len(places))[:, None], xp.clip(places, 0, old - 1)), weights)
-    return matrix
+def _lines(old: int, new: int, factor: float | None, aligned: bool) -> Rows:
+    for source in _sources(old, new, factor, aligned):
+        inside = max(source, Fraction(0))
+        first = min(math.floor(inside), old - 1)
+        share = min(inside - first, Fraction(1))
+        yield {first: 1 - share, first + 1: share} if share and first + 1 < old else {first: Fraction(1)}
 
 
-def _linear_matrix(xp: Any, old: int, new: int, factor: float | None, aligned: bool) -> Any:
-    source = xp.maximum(_sources(xp, old, new, factor, aligned), 0.0)
-    first = xp.minimum(xp.floor(source), old - 1).astype(int)
-    share = xp.clip(source - first, 0.0, 1.0)
-    return _matrix_of_taps(xp, old, xp.stack([first, first + 1], 1), xp.stack([1.0 - share, share], 1))
+def _cubics(old: int, new: int, factor: float | None, aligned: bool) -> Rows:
+    for source in _sources(old, new, factor, aligned):
+        first = math.floor(source)
+        row: dict[int, Fraction] = {}
+        for tap in range(first - 1, first + 3):
+            # The elements at the ends stand for those beyond them.
+            place = min(max(tap, 0), old - 1)
+            row[place] = row.get(place, Fraction(0)) + _cubic(abs(source - tap))
+        yield row
 
 
-def _cubic_matrix(xp: Any, old: int, new: int, factor: float | None, aligned: bool) -> Any:
-    source = _sources(xp, old, new, factor, aligned)
-    first = xp.floor(source).astype(int)
-    t = source - first
-
-    def near(d: Any) -> Any:
-        return ((_CUBIC + 2.0) * d - (_CUBIC + 3.0)) * d * d + 1.0
-
-    def far(d: Any) -> Any:
-        return ((_CUBIC * d - 5.0 * _CUBIC) * d + 8.0 * _CUBIC) * d - 4.0 * _CUBIC
-
-    weights = xp.stack([far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)], 1)
-    return _matrix_of_taps(xp, old, first[:, None] + xp.arange(-1, 3), weights)
+def _cubic(d: Fraction) -> Fraction:
+    """The kernel of cubic convolution at a distance."""
+    if d <= 1:
+        return ((_CUBIC + 2) * d - (_CUBIC + 3)) * d * d + 1
+    return ((_CUBIC * d - 5 * _CUBIC) * d + 8 * _CUBIC) * d - 4 * _CUBIC
 
 
-def _mean_matrix(xp: Any, old: int, new: int, _factor: float | None = None, _aligned: bool = False) -> Any:
-    numbers, places = xp.arange(new), xp.arange(old)
-    first, last = (numbers * old) // new, -(-(numbers + 1) * old // new)
-    within = (places >= first[:, None]) & (places < last[:, None])
-    return within / (last - first)[:, None]
+def _means(old: int, new: int, _factor: float | None = None, _aligned: bool = False) -> Rows:
+    for i in range(new):
+        first, last = i * old // new, -(-(i + 1) * old // new)
+        yield dict.fromkeys(range(first, last), Fraction(1, last - first))
 
 
-_MATRICES: dict[str, Callable[..., Any]] = {
-    "area": _mean_matrix,
-    "bicubic": _cubic_matrix,
-    **dict.fromkeys(("linear", "bilinear", "trilinear"), _linear_matrix),
+_WEIGHTS: dict[str, Callable[..., Rows]] = {
+    "area": _means,
+    "bicubic": _cubics,
+    **dict.fromkeys(("linear", "bilinear", "trilinear"), _lines),
 }
+
+
+def _matrix(rows: Rows, old: int) -> Any:
+    """A row for each new place with the weights of the old ones: quotients of whole numbers, which are exact in balls too."""
+    given = [*rows]
+    limits.charge(len(given) * old)
+    least = [math.lcm(*(weight.denominator for weight in row.values())) for row in given]
+    if is_exact() and max(least) > _WHOLE:
+        raise EvaluationError("with proved digits a factor must be a simple fraction", hint="size= says the new sizes")
+    numbers = arrays.guard_memory(lambda xp: xp.zeros((old, len(given))))
+    for i, (row, denominator) in enumerate(zip(given, least)):
+        for place, weight in row.items():
+            numbers[place, i] = float(weight * denominator)
+    placed = arrays.placed(arrays.astype(numbers, arrays.default_dtype()))
+    return divide(placed, arrays.placed(arrays.asarray([float(n) for n in least], arrays.default_dtype())))
 
 
 def _times_along(x: Any, matrix: Any, axis: int) -> Any:
     rank = len(arrays.shape(x))
-    limits.charge(arrays.size(x) * matrix.shape[0])
     order = [*range(axis), *range(axis + 1, rank), axis]
-    moved = matmul(permute(x, order), arrays.placed(arrays.astype(matrix.T, arrays.default_dtype())))
+    moved = matmul(permute(x, order), matrix)
     return permute(moved, [order.index(a) for a in range(rank)])
 
 
@@ -132,8 +156,7 @@ def _interpolate(
             places = arrays.guard_memory(lambda xp: _nearest_places(xp, before, behind, factor, exactly))  # noqa: B023
             input = index(input, along(axis, places))
         else:
-            matrix = arrays.guard_memory(lambda xp: _MATRICES[way](xp, before, behind, factor, aligned))  # noqa: B023
-            input = _times_along(input, matrix, axis)
+            input = _times_along(input, _matrix(_WEIGHTS[way](before, behind, factor, aligned), before), axis)
     return input
 
 
@@ -179,8 +202,7 @@ def _adaptive(axes: int, *samples: Any) -> Composite:
             if size is not None and size < 1:
                 raise ShapeError("a size is 1 or more")
             if size is not None:
-                matrix = arrays.guard_memory(lambda xp: _mean_matrix(xp, shape[axis], size))  # noqa: B023
-                input = _times_along(input, matrix, axis)
+                input = _times_along(input, _matrix(_means(shape[axis], size), shape[axis]), axis)
         return input
 
     return Composite(

@@ -135,7 +135,7 @@ _LATER = {
     "copies": (
         "shape",
         "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item real "
-        "real_if_close conj conjugate imag angle isreal iscomplex",
+        "real_if_close conj conjugate conj_physical resolve_conj resolve_neg positive imag angle isreal iscomplex",
     ),
 }
 _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.split()}
