@@ -51,8 +51,10 @@ def erfcx(xp: Any, x: Array) -> Array:
 
 def rgamma(xp: Any, x: Array) -> Array:
     """1/gamma(x), on the left by the mirror image, DLMF 5.5.3, which has the zeros."""
-    left = xp.less(x, 0.5)
+    left, whole = xp.less(x, 0.5), xp.equal(x, xp.floor(x))
     mirrored = sinpi(xp, xp.where(left, x, 0.0)) * xp.gamma(xp.where(left, 1.0 - x, 1.0)) * (1.0 / math.pi)
+    # There the other factor may be infinite.
+    mirrored = xp.where(xp.logical_and(whole, xp.isfinite(x)), 0.0, mirrored)
     return xp.where(left, mirrored, 1.0 / xp.gamma(xp.where(left, 1.0, x)))
 
 

@@ -43,7 +43,19 @@ PARAMETERS = {
 }
 # Of two equal zeros either may be taken; SciPy and libraries give zeros of either sign.
 # Of sums of logarithms that are 0 but for rounding, too.
-ANY_ZERO = {"maximum", "minimum", "clip", "sign", "erfinv", "bessel_i", "bessel_j", "entr", "rel_entr", "logaddexp2"}
+ANY_ZERO = {
+    "maximum",
+    "minimum",
+    "clip",
+    "sign",
+    "erfinv",
+    "bessel_i",
+    "bessel_j",
+    "entr",
+    "rel_entr",
+    "logaddexp2",
+    "rgamma",
+}
 # Where SciPy has no digits, and what is outside the domain.
 EXCLUDED = {
     "lgamma": lambda x: np.abs(x - 1) < 1e-6,
