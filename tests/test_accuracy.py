@@ -231,11 +231,13 @@ _PARTIAL_FRACTIONS = (
         # A rounded intermediate, and the rounded e, enter both terms of the gradient.
         ("x*(1 + 1/x)**x - e*x", "x=1e8", [("multiply", {"value": 6}), ("multiply", {"x": 0})]),
         ("x*((x + 1)**2/x**2 - 1)", "x=1e9", [("add", {"value": 7}), ("add", {"x": 0})]),
-        ("x*(sqrt(x**2 + 1) - x)", "x=1e7", [("subtract", {"x": 2})]),
+        ("x*(sqrt(x**2 + 1) - x)", "x=1e7", [("sqrt", {"value": 2}), ("sqrt", {"x": 0})]),
         # The value is right, and its gradient has the wrong sign.
         (_PARTIAL_FRACTIONS, "x=0.506", [("multiply", {"x": 0})]),
         # A gradient that vanishes in a sum, and one behind a square of what is 0 by rounding.
-        ("(x**4 + 1)**0.25 - x + 5", "x=1e5", [("pow", {"x": 0})]),
+        ("sqrt(x**2 + 1) - x + 5", "x=1e9", [("sqrt", {"x": 0})]),
+        # An error beyond floats is one.
+        ("d = exp(x**2 + 3.18e-06) - exp(x**2); sin(d)", "x=23.4", [("add", {"value": 0}), ("add", {"x": 0})]),
         ("(sin(x) - x)**2", "x=1e-8", [("pow", {"value": 0}), ("pow", {"x": 0})]),
     ],
 )

@@ -132,9 +132,9 @@ def _terms(node: Any, step: _Step, cotangent: Any) -> Iterator[tuple[Any, Any]]:
 
 def _size(term: Any) -> float:
     if type(term) is float:
-        return abs(term) if math.isfinite(term) else 0.0
+        return 0.0 if math.isnan(term) else abs(term)
     xp = arrays.numpy_namespace()
-    return float(xp.sum(xp.where(xp.isfinite(term), xp.abs(term), 0.0)))
+    return float(xp.sum(xp.where(xp.isnan(term), 0.0, xp.abs(term))))
 
 
 def _total(term: Any) -> float:
