@@ -10,7 +10,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.constants import is_exact
 from gradcli.arrays.shapes import Shape
-from gradcli.errors import CallError, EvaluationError, ShapeError
+from gradcli.errors import CallError, EvaluationError, LimitError, ShapeError
 from gradcli.primitives.arithmetic import divide
 from gradcli.primitives.axes import chosen, one_float, truth, whole, whole_array, whole_numbers
 from gradcli.primitives.bind import concrete
@@ -27,6 +27,8 @@ _SIGNAL, _IMAGE = [[[1.0, 2.5, -3.0, 0.5]]], [[[[1.0, 2.0, 3.5], [4.0, -5.5, 6.0
 _CUBIC = Fraction(-3, 4)
 # Floats below it that are whole are the numbers that are meant.
 _WHOLE = 2**53
+# New elements along an axis: the weights of so many take seconds.
+_MOST = 100_000
 # How many axes behind those of the batch and the channels each mode is for.
 _AXES = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
@@ -117,6 +119,13 @@ def _matrix(rows: Rows, old: int) -> Any:
     return divide(placed, arrays.placed(arrays.asarray([float(n) for n in least], arrays.default_dtype())))
 
 
+def _check_size(old: int, new: int) -> None:
+    """Raise LimitError for a size to which no axis is brought, before its weights are made."""
+    if new > _MOST:
+        raise LimitError(f"an axis is brought to no more than {_MOST:,} elements, not to {new:,}")
+    limits.charge(old * new)
+
+
 def _times_along(x: Any, matrix: Any, axis: int) -> Any:
     rank = len(arrays.shape(x))
     order = [*range(axis), *range(axis + 1, rank), axis]
@@ -151,6 +160,7 @@ def _interpolate(
         factors = [None] * len(old)
     aligned = align_corners is not None and truth(align_corners, "'align_corners'")
     for axis, (before, behind, factor) in enumerate(zip(old, new, factors), 2):
+        _check_size(before, behind)
         if way.startswith("nearest"):
             exactly = way == "nearest-exact"
             places = arrays.guard_memory(lambda xp: _nearest_places(xp, before, behind, factor, exactly))  # noqa: B023
@@ -202,6 +212,7 @@ def _adaptive(axes: int, *samples: Any) -> Composite:
             if size is not None and size < 1:
                 raise ShapeError("a size is 1 or more")
             if size is not None:
+                _check_size(shape[axis], size)
                 input = _times_along(input, _matrix(_means(shape[axis], size), shape[axis]), axis)
         return input
 
