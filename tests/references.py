@@ -77,6 +77,66 @@ def _selu(x: Any) -> Any:
     return scale * (x if x > 0 else alpha * mpmath.expm1(x))
 
 
+def _inverse(function: Callable[..., Any], start: Callable[..., Any]) -> Callable[..., Any]:
+    """The x at which a function is p, by the secant method from that of SciPy: the last operand is p."""
+
+    def inverse(*operands: Any) -> Any:
+        *parameters, p = operands
+        near = start(*map(float, operands))
+        return mpmath.findroot(lambda x: function(*parameters, x) - p, (near, near * 0.999999), verify=False)
+
+    return inverse
+
+
+def _betainc(a: Any, b: Any, x: Any) -> Any:
+    return mpmath.betainc(a, b, 0, x, regularized=True)
+
+
+def _betaincc(a: Any, b: Any, x: Any) -> Any:
+    return mpmath.betainc(b, a, 0, 1 - x, regularized=True)
+
+
+def _gammainc(a: Any, x: Any) -> Any:
+    return mpmath.gammainc(a, 0, x, regularized=True)
+
+
+def _gammaincc(a: Any, x: Any) -> Any:
+    return mpmath.gammainc(a, x, regularized=True)
+
+
+def _by_first(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative of a function by its first operand."""
+    return lambda first, *others: mpmath.diff(lambda x: function(x, *others), first)
+
+
+def _ellipkm1_slope(p: Any) -> Any:
+    m = 1 - p
+    return -(mpmath.ellipe(m) - p * mpmath.ellipk(m)) / (2 * m * p)
+
+
+def _spherical(cylinder: Callable[..., Any], x: Any) -> Any:
+    """The spherical Bessel function of order 2 from that of order 5/2."""
+    return mpmath.sqrt(mpmath.pi / (2 * x)) * cylinder(mpf(5) / 2, x)
+
+
+def _owens_t(h: Any, a: Any) -> Any:
+    return mpmath.quad(lambda t: mpmath.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), [0, a]) / (2 * mpmath.pi)
+
+
+def _student(df: Any, t: Any) -> Any:
+    tail = mpmath.betainc(df / 2, mpf(1) / 2, 0, df / (df + t * t), regularized=True) / 2
+    return tail if t < 0 else 1 - tail
+
+
+def _lpmv(x: Any) -> Any:
+    """P(2, 1) with the sign of Condon and Shortley."""
+    return -3 * x * mpmath.sqrt(1 - x * x)
+
+
+def _harmonic(theta: Any) -> Any:
+    return -mpmath.sqrt(5 / (4 * mpmath.pi) / 6) * 3 * mpmath.cos(theta) * mpmath.sin(theta)
+
+
 ELEMENTWISE = {
     "add": of_two(lambda x, y: x + y),
     "subtract": of_two(lambda x, y: x - y),
@@ -230,6 +290,82 @@ ELEMENTWISE = {
     ),
     "rgamma": of_one(mpmath.rgamma, (1e-3, 20.0)),
     "gammasgn": of_one(lambda x: mpmath.sign(mpmath.gamma(x)), (-20.0, 20.0)),
+    "partial_of_one": of_one(_ellipkm1_slope, FRACTION, then=("ellipkm1", (1,))),
+    "partial_of_two": of_two(_by_first(mpmath.besselk), (0.3, 4.0), (0.5, 5.0), then=("kv", (1, 0))),
+    "partial_of_three": Elementwise(
+        _by_first(_betainc), ((0.5, 4.0), (0.5, 4.0), (0.1, 0.9)), then=("betainc", (1, 0, 0))
+    ),
+    "partial_of_four": Elementwise(
+        _by_first(mpmath.hyp2f1), ((0.5, 4.0), (0.5, 4.0), (0.5, 4.0), (-2.0, 0.9)), then=("hyp2f1", (1, 0, 0, 0))
+    ),
+    "kv": of_two(mpmath.besselk, (0.3, 4.0), (1e-3, 5.0)),
+    "kve": of_two(lambda v, x: mpmath.exp(x) * mpmath.besselk(v, x), (0.3, 4.0), (1e-3, 5.0)),
+    "struve": of_two(mpmath.struveh, (0.3, 4.0), (1e-3, 5.0)),
+    "modstruve": of_two(mpmath.struvel, (0.3, 4.0), (1e-3, 5.0)),
+    "spherical_jn": of_one(lambda x: _spherical(mpmath.besselj, x), (1e-3, 5.0), before=(2,)),
+    "spherical_yn": of_one(lambda x: _spherical(mpmath.bessely, x), (1e-3, 2.0), before=(2,)),
+    "spherical_in": of_one(lambda x: _spherical(mpmath.besseli, x), (1e-3, 5.0), before=(2,)),
+    "spherical_kn": of_one(lambda x: _spherical(mpmath.besselk, x), (1e-3, 5.0), before=(2,)),
+    "airyai": of_one(mpmath.airyai, (-2.0, 5.0)),
+    "airyaiprime": of_one(lambda x: mpmath.airyai(x, derivative=1), (-0.9, 5.0)),
+    "airybi": of_one(mpmath.airybi, (-1.0, 5.0)),
+    "airybiprime": of_one(lambda x: mpmath.airybi(x, derivative=1), (-2.0, 5.0)),
+    "erfi": of_one(mpmath.erfi, (-5.0, 5.0)),
+    "fresnels": of_one(mpmath.fresnels, (-3.0, 3.0)),
+    "fresnelc": of_one(mpmath.fresnelc, (-3.0, 3.0)),
+    "si": of_one(mpmath.si),
+    "ci": of_one(mpmath.ci, (1e-3, 0.5)),
+    "sinhc": of_one(lambda x: mpmath.sinh(x) / x),
+    "shi": of_one(mpmath.shi),
+    "chi": of_one(mpmath.chi, (0.6, 20.0)),
+    "owens_t": of_two(_owens_t, (-2.0, 2.0), (0.1, 3.0)),
+    "polylog": of_two(lambda s, z: mpmath.re(mpmath.polylog(s, z)), (0.5, 4.0), (-0.9, 0.9)),
+    "ellipkinc": of_two(mpmath.ellipf, (0.1, 1.5), (-3.0, 0.9)),
+    "ellipeinc": of_two(mpmath.ellipe, (0.1, 1.5), (-3.0, 0.9)),
+    "ellipkm1": of_one(lambda p: mpmath.ellipk(1 - p), POSITIVE),
+    "elliprf": Elementwise(mpmath.elliprf, (POSITIVE, POSITIVE, POSITIVE)),
+    "elliprd": Elementwise(mpmath.elliprd, (POSITIVE, POSITIVE, POSITIVE)),
+    "elliprg": Elementwise(mpmath.elliprg, (POSITIVE, POSITIVE, POSITIVE)),
+    "elliprc": of_two(mpmath.elliprc, POSITIVE),
+    "elliprj": Elementwise(mpmath.elliprj, (POSITIVE, POSITIVE, POSITIVE, POSITIVE)),
+    "elliptic_e": of_one(mpmath.ellipe, (-20.0, 0.999)),
+    "hyp0f1": of_two(mpmath.hyp0f1, (0.5, 4.0), (0.1, 5.0)),
+    "hyp1f1": Elementwise(mpmath.hyp1f1, ((0.5, 4.0), (0.5, 4.0), (-3.0, 3.0))),
+    "hyperu": Elementwise(mpmath.hyperu, ((0.5, 4.0), (0.5, 4.0), (0.1, 3.0))),
+    "hyp2f1": Elementwise(mpmath.hyp2f1, ((0.5, 4.0), (0.5, 4.0), (0.5, 4.0), (-2.0, 0.9))),
+    "gammaincinv": of_two(_inverse(_gammainc, scipy.special.gammaincinv), (0.5, 4.0), (0.1, 0.9)),
+    "gammainccinv": of_two(_inverse(_gammaincc, scipy.special.gammainccinv), (0.5, 4.0), (0.1, 0.9)),
+    "betaincc": Elementwise(_betaincc, ((0.5, 4.0), (0.5, 4.0), (0.1, 0.9))),
+    "betaincinv": Elementwise(_inverse(_betainc, scipy.special.betaincinv), ((0.5, 4.0), (0.5, 4.0), (0.1, 0.9))),
+    "betainccinv": Elementwise(_inverse(_betaincc, scipy.special.betainccinv), ((0.5, 4.0), (0.5, 4.0), (0.1, 0.9))),
+    "stdtr": of_two(_student, (0.5, 4.0), (-4.0, 4.0)),
+    "stdtrit": of_two(_inverse(_student, scipy.special.stdtrit), (0.5, 4.0), (0.1, 0.4)),
+    "acot": of_one(mpmath.acot),
+    "asec": of_one(mpmath.asec, (1.001, 20.0)),
+    "acsc": of_one(mpmath.acsc, (1.001, 20.0)),
+    "acoth": of_one(mpmath.acoth, (1.001, 20.0)),
+    "asech": of_one(mpmath.asech, FRACTION),
+    "acsch": of_one(mpmath.acsch),
+    "eval_hermite": of_one(lambda x: 8 * x**3 - 12 * x, (1.3, 5.0), before=(3,)),
+    "eval_hermitenorm": of_one(lambda x: x**3 - 3 * x, (1.8, 5.0), before=(3,)),
+    "eval_chebyt": of_one(lambda x: 4 * x**3 - 3 * x, (0.9, 5.0), before=(3,)),
+    "eval_chebyu": of_one(lambda x: 8 * x**3 - 4 * x, (0.8, 5.0), before=(3,)),
+    "eval_legendre": of_one(lambda x: (5 * x**3 - 3 * x) / 2, (0.8, 5.0), before=(3,)),
+    "eval_laguerre": of_one(lambda x: (x * x - 4 * x + 2) / 2, (3.5, 9.0), before=(2,)),
+    "eval_genlaguerre": of_two(lambda a, x: mpmath.laguerre(2, a, x), (0.1, 1.0), (5.0, 9.0), before=(2,)),
+    "eval_gegenbauer": of_two(lambda a, x: mpmath.gegenbauer(3, a, x), (0.5, 4.0), (1.0, 2.0), before=(3,)),
+    "eval_jacobi": Elementwise(
+        lambda a, b, x: mpmath.jacobi(3, a, b, x), ((0.5, 4.0), (0.5, 4.0), (1.0, 2.0)), before=(3,)
+    ),
+    "lpmv": of_one(_lpmv, FRACTION, before=(1, 2)),
+    "assoc_legendre": of_one(_lpmv, FRACTION, before=(2, 1)),
+    "sph_legendre_p": of_one(_harmonic, (0.1, 1.4), before=(2, 1)),
+    "Znm": of_two(lambda t, p: mpmath.sqrt(2) * _harmonic(t) * mpmath.cos(p), (0.1, 1.4), (0.1, 1.4), before=(2, 1)),
+    "Max": of_two(max),
+    "Min": of_two(min),
+    "lowergamma": of_two(lambda s, x: mpmath.gammainc(s, 0, x), (0.5, 4.0), (0.1, 5.0)),
+    "uppergamma": of_two(mpmath.gammainc, (0.5, 4.0), (0.1, 5.0)),
+    "loggamma": of_one(mpmath.loggamma, (0.1, 0.9)),
     "exp1": of_one(mpmath.e1, POSITIVE),
     "expi": of_one(mpmath.ei),
     "expn": of_one(lambda x: mpmath.expint(3, x), POSITIVE, before=(3,)),

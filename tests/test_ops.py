@@ -246,6 +246,10 @@ CASES = {
         Case("diff(acosh(x), x)", INF, {"x": -INF}, x=1.0),
         Case("acosh(x)", NAN, x=0.5),
     ],
+    "acot": [Case("acot(x)", math.pi / 2, x=0.0)],
+    "acoth": [Case("acoth(x)", x * INF, x=x) for x in (1.0, -1.0)],
+    "asech": [Case("asech(x)", INF, x=0.0)],
+    "acsch": [Case("acsch(x)", INF, x=0.0)],
     "atanh": [Case("atanh(x)", x * INF, {"x": INF}, x=x) for x in (1.0, -1.0)],
     "atan2": [
         Case("atan2(y, x)", 0.0, {"x": 0.0, "y": 0.0}, x=0.0, y=0.0),

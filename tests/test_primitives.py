@@ -30,7 +30,7 @@ PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
 # They need a keyword, or parameters that only other entries can make, or give several tensors.
 WITHOUT_SAMPLES = {
     "contract", "rand", "randn", "qr", "eigh", "size", "item", "topk", "kthvalue", "aminmax", "split_with_sizes", "broadcast_tensors", "index_put", "var_mean", "std_mean", "cummax", "cummin", "split", "chunk", "unbind", "meshgrid",
-    "nonzero", "slogdet", "lstsq", "svd", "array_split", "vsplit", "hsplit", "dsplit",
+    "nonzero", "slogdet", "lstsq", "svd", "array_split", "vsplit", "hsplit", "dsplit", "airy", "fresnel", "sici", "shichi",
 }  # fmt: skip
 # Parameters that may be floats.
 PARAMETERS = {"n", "ord", "p"}
@@ -57,7 +57,9 @@ WORKING = {
     "order_statistic",
 }
 # One of their operands is a whole number.
-OF_WHOLE_ORDER = {"polygamma", "expn", "lambertw"}
+OF_WHOLE_ORDER = {
+    "polygamma", "expn", "lambertw", "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn",
+}  # fmt: skip
 # Functions of all these numbers, plain or in an array.
 NUMBERS = [0.0, 5e-324, 2.2e-308, 1e-300, 0.5, 1.0, 2.5, 800.0, 1e308, np.inf]
 NUMBERS = [*NUMBERS, *(-n for n in NUMBERS), np.nan]
@@ -591,6 +593,19 @@ PROPER: dict[str, Callable[..., bool]] = {
     "gamma_density": lambda a, x: a > 0 and x > 0,
     "hurwitz_zeta": lambda x, q: x > 1 and q > 0,
     "scaled_i": lambda x: x > 0,
+    "partial_of_three": lambda a, b, x: a > 0 and b > 0 and 0 < x < 1,
+    "partial_of_four": lambda w, x, y, z: min(w, x, y) > 0 and z < 1,
+    **dict.fromkeys(("struve", "modstruve"), lambda _v, x: x > 0),
+    "polylog": lambda _s, z: z < 1,
+    "elliprc": lambda x, y: x > 0 and y > 0,
+    "hyp1f1": lambda _a, b, _x: b > 0,
+    "hyperu": lambda _a, _b, x: x > 0,
+    **dict.fromkeys(("betaincc", "betaincinv", "betainccinv"), lambda a, b, y: a > 0 and b > 0 and 0 < y < 1),
+    "betainc": lambda *numbers: min(numbers) > 0 and numbers[-1] < 1,
+    **dict.fromkeys(("gammaincinv", "gammainccinv", "stdtrit"), lambda a, y: a > 0 and 0 < y < 1),
+    "stdtr": lambda df, _t: df > 0,
+    "hyp2f1": lambda a, b, c, z: min(a, b, c) > 0 and z < 1,
+    "elliprj": lambda *numbers: min(numbers) > 0,
 }
 # They are not defined, or jump, at a matrix of zeros.
 REGULAR = {

@@ -28,7 +28,7 @@ def test_every_function_has_a_reference():
     assert {e.name for e in ENTRIES} == known
     elementwise = {*table.subjects()["elementwise"], *table.subjects()["special"]}
     elementwise |= {e for e in ENTRIES if getattr(e, "elementwise", False)}
-    assert {e.name for e in elementwise} <= ELEMENTWISE.keys()
+    assert {e.name for e in elementwise} - WITHOUT_SAMPLES <= ELEMENTWISE.keys()
 
 
 def draw(name: str) -> list[np.ndarray]:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import special
 
 import gradcli
 from tests.test_pasted_code import value_and_grad
+
+
+def _owens_t(h: Any, a: Any) -> Any:
+    return mpmath.quad(lambda t: mpmath.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), [0, a]) / (2 * mpmath.pi)
+
+
+def _student(df: Any, t: Any) -> Any:
+    return mpmath.betainc(df / 2, mpmath.mpf(1) / 2, 0, df / (df + t * t), regularized=True) / 2
+
 
 SPECIAL = [
     ("scipy.special.jv(2.5, x)", special.jv(2.5, 3.0), special.jvp(2.5, 3.0)),
@@ -38,12 +49,140 @@ def test_beta_has_its_sign_where_an_operand_is_negative(a, b):
     np.testing.assert_allclose(found, special.beta(a, b), 1e-14)
 
 
-@pytest.mark.parametrize("program", ["gammainc(a, x)", "gammaincc(a, x)", "betainc(a, 2, x)", "jv(a, x)"])
-def test_a_derivative_that_is_not_known_is_an_error_unless_it_is_not_asked_for(run, program):
-    outcome = run("eval", program, "a=1.5", "x=0.5", "--json")
-    assert outcome.error["kind"] == "differentiation"
-    assert "is not known" in outcome.error["message"]
-    assert run("eval", program, "a=1.5", "x=0.5", "--wrt", "x").status == 0
+# Each with mpmath's function of the same operands, and operands: derivatives by all of them are compared.
+BY_PARAMETERS = [
+    ("jv(v, x)", mpmath.besselj, {"v": 2.5, "x": 30.0}),
+    ("jv(v, x)", mpmath.besselj, {"v": 0.0, "x": 0.7}),
+    ("yv(v, x)", mpmath.bessely, {"v": 3.0, "x": 0.01}),
+    ("iv(v, x)", mpmath.besseli, {"v": 1.5, "x": 20.0}),
+    ("kv(v, x)", mpmath.besselk, {"v": 0.3, "x": 1e-3}),
+    ("kv(v, x)", mpmath.besselk, {"v": 30.0, "x": 500.0}),
+    ("kve(v, x)", lambda v, x: mpmath.exp(x) * mpmath.besselk(v, x), {"v": 2.5, "x": 1e4}),
+    ("struve(v, x)", mpmath.struveh, {"v": 1.5, "x": 12.0}),
+    ("gammainc(a, x)", lambda a, x: mpmath.gammainc(a, 0, x, regularized=True), {"a": 1e-3, "x": 0.5}),
+    ("gammaincc(a, x)", lambda a, x: mpmath.gammainc(a, x, regularized=True), {"a": 30.0, "x": 90.0}),
+    ("betainc(a, b, x)", lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True), {"a": 2.5, "b": 0.5, "x": 1e-3}),
+    ("ellipkinc(p, m)", mpmath.ellipf, {"p": 1.2, "m": 1e-9}),
+    ("ellipeinc(p, m)", mpmath.ellipe, {"p": 2.5, "m": -40.0}),
+    ("elliprd(x, y, z)", mpmath.elliprd, {"x": 1e-3, "y": 2.0, "z": 0.5}),
+    ("hyp1f1(a, b, x)", mpmath.hyp1f1, {"a": 20.7, "b": -7.3, "x": -0.7}),
+    ("hyp2f1(a, b, c, z)", mpmath.hyp2f1, {"a": -7.3, "b": 2.5, "c": 20.7, "z": -5.0}),
+    ("polylog(s, z)", lambda s, z: mpmath.re(mpmath.polylog(s, z)), {"s": 2.0, "z": 0.7}),
+    ("owens_t(h, a)", _owens_t, {"h": 6.0, "a": 1e-6}),
+    ("stdtr(v, t)", _student, {"v": 1.0, "t": -1e-8}),
+]
+
+
+@pytest.mark.parametrize(("program", "function", "point"), BY_PARAMETERS)
+def test_derivatives_by_all_operands(program, function, point):
+    value, gradient = gradcli.compile(program).value_and_grad(point)
+    with mpmath.workdps(60):
+        numbers = [mpmath.mpf(x) for x in point.values()]
+        assert value == pytest.approx(float(function(*numbers)), rel=1e-12)
+        for i, name in enumerate(point):
+            order = tuple(int(i == k) for k in range(len(numbers)))
+            expected = float(mpmath.diff(function, tuple(numbers), order))
+            assert gradient[name] == pytest.approx(expected, rel=1e-11, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("diff(kv(v, x), v, 2)", lambda v, x: mpmath.diff(lambda u: mpmath.besselk(u, x), v, 2)),
+        ("diff(diff(jv(v, x), v), x)", lambda v, x: mpmath.diff(mpmath.besselj, (v, x), (1, 1))),
+        ("diff(gammaincinv(v, x/3), v, 2)", None),
+    ],
+)
+def test_second_derivatives_by_parameters(program, value):
+    with mpmath.workdps(40):
+        v, x = mpmath.mpf(1.5), mpmath.mpf(0.7)
+        if value is None:
+            root = lambda a: mpmath.findroot(  # noqa: E731
+                lambda y: mpmath.gammainc(a, 0, y, regularized=True) - x / 3, (0.6, 0.61)
+            )
+            expected = mpmath.diff(root, v, 2)
+        else:
+            expected = value(v, x)
+    assert gradcli.compile(program)(v=1.5, x=0.7) == pytest.approx(float(expected), rel=1e-11)
+
+
+def test_a_derivative_by_a_parameter_has_digits(run):
+    outcome = run("eval", "kv(v, x)", "v=2.5", "x=0.7", "--wrt", "v", "--digits", "40")
+    with mpmath.workdps(60):
+        expected = mpmath.diff(lambda v: mpmath.besselk(v, mpmath.mpf(7) / 10), mpmath.mpf(5) / 2)
+        assert mpmath.nstr(expected, 40) in outcome.out
+
+
+def test_a_derivative_that_is_complex_is_nan():
+    assert np.isnan(gradcli.compile("diff(jv(v, x), v)")(v=2.0, x=-1.0))
+
+
+def test_a_derivative_by_a_parameter_is_no_formula(run):
+    outcome = run("diff", "gammainc(a, x)", "--wrt", "a")
+    assert outcome.err.startswith("error: the derivative of 'gammainc' by its parameters cannot be written as text")
+    assert r"\partial_{1}" in run("diff", "gammainc(a, x)", "--wrt", "a", "--to", "latex").out
+
+
+# The same function by the names of SciPy, SymPy, Julia and PyTorch.
+ALIKE = [
+    ("scipy.special.kn(2, x)", "kv(2, x)"),
+    ("besselk(2, x) + besselj(2, x) + bessely(2, x) + besseli(2, x)", "kv(2, x) + jv(2, x) + yv(2, x) + iv(2, x)"),
+    ("scipy.special.airy(x)[2]", "airybi(x)"),
+    ("a, b, c, d = scipy.special.airy(x); a*d - b*c", "1/pi + 0*x"),
+    ("S, C = scipy.special.fresnel(x); S + C", "fresnels(x) + fresnelc(x)"),
+    ("scipy.special.sici(x)[0] + scipy.special.shichi(x)[1]", "Si(x) + Chi(x)"),
+    ("elliptic_k(x/9) + elliptic_e(x/9) + elliptic_f(0.3, x/9)", "ellipk(x/9) + ellipe(x/9) + ellipkinc(0.3, x/9)"),
+    ("elliptic_e(0.3, x/9)", "ellipeinc(0.3, x/9)"),
+    ("Ei(x) + E1(x) + LambertW(x) + loggamma(x)", "expi(x) + exp1(x) + lambertw(x) + lgamma(x)"),
+    ("Max(x, 1, 0.3) + Min(x, 5)", "maximum(x, 1) + minimum(x, 5)"),
+    ("Piecewise((x**2, x < 1), (log(x), x < 3), (7, True))", "log(x) if x < 3 else 7"),
+    ("lowergamma(2.5, x) + uppergamma(2.5, x)", "gamma(2.5) + 0*x"),
+    ("torch.special.airy_ai(x)", "airyai(x)"),
+    (
+        "legendre(3, x) + chebyshevt(3, x) + hermite(3, x)",
+        "eval_legendre(3, x) + eval_chebyt(3, x) + eval_hermite(3, x)",
+    ),
+    ("assoc_legendre(3, 2, x/9)", "scipy.special.lpmv(2, 3, x/9)"),
+    ("sympy.sinc(x)", "sin(x)/x"),
+    ("sympy.jn(2, x)", "scipy.special.spherical_jn(2, x)"),
+]
+
+
+@pytest.mark.parametrize(("program", "other"), ALIKE)
+def test_the_names_of_other_systems(program, other):
+    value, gradient = gradcli.compile(program).value_and_grad({"x": 2.5})
+    expected, wanted = gradcli.compile(other).value_and_grad({"x": 2.5})
+    assert value == pytest.approx(expected, rel=1e-13)
+    assert gradient["x"] == pytest.approx(wanted["x"], rel=1e-12, abs=1e-14)
+
+
+def test_pieces_of_a_tensor_and_pieces_that_leave_a_gap(run):
+    assert "0.6931471805599453]" in run("eval", "Piecewise((log(x), x > 0), (0, True))", "x=[-1,2]", "--no-grad").out
+    assert run("eval", "Piecewise((x, x < 1))", "x=2", "--json").json["value"] == "NaN"
+
+
+def test_a_name_that_sympy_means_otherwise_is_an_error_beside_its_names(run):
+    outcome = run("eval", "Max(x, 1) + sinc(x)", "x=2")
+    assert outcome.err.splitlines()[0] == "error: 'sinc' means one thing in SymPy and another in NumPy"
+    assert outcome.err.splitlines()[-1] == "hint: write sympy.sinc(…) or np.sinc(…)"
+
+
+def test_spherical_harmonics_that_are_complex_name_those_that_are_not(run):
+    outcome = run("eval", "scipy.special.sph_harm_y(2, 1, x, 0.3)", "x=0.7")
+    assert "sph_legendre_p(n, m, theta)*cos(m*phi) is its real part" in outcome.err
+    found = gradcli.compile("sph_legendre_p(3, -2, x)*cos(-2*0.3)")(x=0.7)
+    assert found == pytest.approx(special.sph_harm_y(3, -2, 0.7, 0.3).real, rel=1e-13)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 30])
+def test_polynomials_are_those_of_scipy(n):
+    names = ["hermite", "hermitenorm", "legendre", "laguerre", "chebyt", "chebyu"]
+    for x in (-0.9, 0.3, 1.7):
+        for name in names:
+            expected = getattr(special, f"eval_{name}")(n, x)
+            assert gradcli.compile(f"eval_{name}({n}, x)")(x=x) == pytest.approx(expected, rel=1e-12)
+        found = gradcli.compile(f"eval_jacobi({n}, 0.5, 1.5, x)")(x=x)
+        assert found == pytest.approx(special.eval_jacobi(n, 0.5, 1.5, x), rel=1e-11)
 
 
 @pytest.mark.parametrize(

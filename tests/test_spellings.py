@@ -190,6 +190,10 @@ IN_LATEX = {
     "not_equal": r"x \ne y", "logical_not": r"\lnot \left(x > 0\right)", "logical_and": r"x > 0 \land y > 0",
     "logical_or": r"x > 0 \lor y > 0", "pow": "x^{y}", "whole_power": "x^{3}", "sqrt": r"\sqrt{x}",
     "flat_sqrt": r"\sqrt{x}", "rsqrt": r"\frac{1}{\sqrt{x}}", "cbrt": r"\sqrt[3]{x}", "exp": "e^{x}", "exp2": "2^{x}",
+    "partial_of_one": r"\partial_{1} \operatorname{ellipkm1}\left(x\right)",
+    "partial_of_two": r"\partial_{1} \operatorname{kv}\left(x, y\right)",
+    "partial_of_three": r"\partial_{1} \operatorname{betainc}\left(x, y, z\right)",
+    "partial_of_four": r"\partial_{1} \operatorname{hyp2f1}\left(x, y, z, w\right)",
     "permute": r"x^{\top}", "index": "x_{1}", "matmul": "x y", "inv": "x^{-1}",
 }  # fmt: skip
 # Functions of other names there.

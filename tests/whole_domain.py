@@ -22,6 +22,7 @@ from tests.references import ELEMENTWISE
 
 DATA = Path(__file__).parent / "data/whole-domain.json"
 Point = tuple[float, ...]
+NAMES = ("x", "y", "z", "w")
 
 # Magnitudes: the whole range of doubles, with what functions have thresholds at.
 _TINY = (5e-324, 1e-310, 2.3e-308, 1e-300, 1e-200, 3e-162, 1e-154, 1e-100, 1e-30, 1e-17, 1.2e-16, 1e-12, 1e-9)
@@ -86,7 +87,7 @@ class Case(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return ("x", "y")[: len(self.points[0])]
+        return NAMES[: len(self.points[0])]
 
 
 # Where the functions of the table are compared that are not defined, smooth or interesting everywhere.
@@ -135,6 +136,68 @@ _POINTS: Mapping[str, Sequence[Point]] = {
         *(x for x in (*_SMALL, *_NEAR_ONE[:3], *_ABOVE_ONE) if x < 60), *(-x for x in _MAGNITUDES if 0.01 < x < 30)
     ),
     "lambertw": _of_one(*_MAGNITUDES, *(-x for x in _BELOW_ONE if x < 0.36), -0.36, -0.367, -0.3678, -0.36787),
+    **dict.fromkeys(
+        ("kv", "kve"), tuple(itertools.product((0.3, 1.0, 2.5, 20.25), (1e-10, 1e-3, 0.5, 2.0, 10.0, 50.0, 600.0)))
+    ),
+    **dict.fromkeys(
+        ("struve", "modstruve"), tuple(itertools.product((0.3, 1.0, 4.5), (1e-10, 1e-3, 0.5, 2.0, 10.0, 40.0)))
+    ),
+    **dict.fromkeys(
+        ("spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"),
+        _of_one(*(x for x in _MAGNITUDES if 1e-80 < x < 50)),
+    ),
+    **dict.fromkeys(
+        ("airyai", "airyaiprime", "airybi", "airybiprime"), tuple((x,) for (x,) in ANYWHERE if abs(x) < 60)
+    ),
+    "erfi": tuple((x,) for (x,) in ANYWHERE if abs(x) < 50),
+    **dict.fromkeys(("fresnels", "fresnelc", "si"), tuple((x,) for (x,) in ANYWHERE if abs(x) < 60)),
+    "shi": tuple((x,) for (x,) in ANYWHERE if abs(x) < 60),
+    "ci": _of_one(*(x for x in _MAGNITUDES if x < 60)),
+    "chi": _of_one(*(x for x in _MAGNITUDES if x < 60)),
+    "owens_t": tuple(itertools.product((0.1, 1.0, -4.0), (1e-6, 0.3, 2.5))),
+    "polylog": tuple(itertools.product((0.5, 3.25), (-0.5, 1e-10, 0.5, 0.9))),
+    **dict.fromkeys(
+        ("ellipkinc", "ellipeinc"), tuple(itertools.product((1e-8, 0.3, 1.2, -1.5), (-100.0, -0.5, 1e-9, 0.5, 0.95)))
+    ),
+    "ellipkm1": _of_one(*(x for x in _MAGNITUDES if 1e-100 < x < 1e6)),
+    "elliptic_e": _of_one(*_BELOW_ONE, *(-x for x in _MAGNITUDES if 1e-30 < x < 1e6)),
+    "elliprc": tuple(itertools.product((1e-20, 0.7, 3.0, 1e10), (1e-20, 0.7, 2.0, 1e10))),
+    **dict.fromkeys(("elliprf", "elliprd", "elliprg"), tuple(itertools.product((1e-10, 0.7, 1e5), repeat=3))),
+    "elliprj": tuple(itertools.product((1e-5, 0.7), (0.7, 1e3), (0.4, 1e3), (1e-3, 3.0))),
+    "hyp0f1": tuple(itertools.product((0.5, 3.25), (-100.0, -2.0, 1e-10, 5.0, 1e4))),
+    "hyp1f1": tuple(itertools.product((-2.5, 0.5, 30.0), (0.7, 20.5), (-100.0, -2.0, 1e-10, 5.0, 300.0))),
+    "hyperu": tuple(itertools.product((-2.5, 0.5, 30.0), (0.7, 20.5), (1e-3, 2.0, 50.0))),
+    "hyp2f1": tuple(itertools.product((-2.5, 0.5), (0.7, 20.5), (1.25, 30.0), (-100.0, -2.0, 1e-10, 0.5, 0.95))),
+    **dict.fromkeys(("gammaincinv", "gammainccinv"), tuple(itertools.product((0.5, 3.25, 100.0), (1e-10, 0.3, 0.9)))),
+    **dict.fromkeys(
+        ("betaincc", "betaincinv", "betainccinv"), tuple(itertools.product((0.5, 20.5), (0.7, 5.0), (0.1, 0.3, 0.9)))
+    ),
+    **dict.fromkeys(("acot", "acsch"), NONZERO),
+    **dict.fromkeys(("asec", "acsc", "acoth"), ABOVE_ONE),
+    "asech": FRACTION,
+    **dict.fromkeys(
+        (
+            "eval_hermite",
+            "eval_hermitenorm",
+            "eval_chebyt",
+            "eval_chebyu",
+            "eval_legendre",
+            "eval_laguerre",
+        ),
+        tuple((x,) for (x,) in ANYWHERE if abs(x) < 1e50),
+    ),
+    **dict.fromkeys(
+        ("eval_genlaguerre", "eval_gegenbauer"), tuple(itertools.product((0.5, 3.25), (1e-10, -0.7, 0.3, 5.5, 1e10)))
+    ),
+    "eval_jacobi": tuple(itertools.product((0.5, 3.25), (0.7, 1.5), (1e-10, -0.7, 0.3, 5.5, 1e10))),
+    **dict.fromkeys(("lpmv", "assoc_legendre"), INSIDE),
+    "sph_legendre_p": _of_one(0.0, 1e-9, 0.3, 1.2, 2.0, 3.0, 50.0),
+    "Znm": tuple(itertools.product((1e-9, 0.3, 2.0), (0.4, -1.3))),
+    **dict.fromkeys(("Max", "Min"), tuple((x, y) for x, y in PAIRS if x != y)),
+    "loggamma": POSITIVE,
+    **dict.fromkeys(("lowergamma", "uppergamma"), tuple(itertools.product((0.5, 3.25), (1e-5, 0.7, 5.0, 30.0)))),
+    "stdtr": tuple(itertools.product((0.5, 3.0, 100.0), (-100.0, -1.5, 1e-8, 0.3, 4.0))),
+    "stdtrit": tuple(itertools.product((0.5, 3.0, 100.0), (1e-10, 0.3, 0.9))),
     "acosh": ABOVE_ONE,
     "log1p": ABOVE_MINUS_ONE,
     "pow": POWERS,
@@ -160,9 +223,22 @@ _PROGRAMS = {
     "gammainc": "gammainc(2.5, x)",
     "gammaincc": "gammaincc(2.5, x)",
     "betainc": "betainc(2.5, 1.5, x)",
+    **{name: f"{name}(2, x)" for name in ("spherical_jn", "spherical_yn", "spherical_in", "spherical_kn")},
+    **{
+        name: f"{name}(3, x)"
+        for name in ("eval_hermite", "eval_hermitenorm", "eval_chebyt", "eval_chebyu", "eval_legendre")
+    },
+    "eval_laguerre": "eval_laguerre(2, x)",
+    "eval_genlaguerre": "eval_genlaguerre(2, x, y)",
+    "eval_gegenbauer": "eval_gegenbauer(3, x, y)",
+    "eval_jacobi": "eval_jacobi(3, x, y, z)",
+    "lpmv": "lpmv(1, 2, x)",
+    "assoc_legendre": "assoc_legendre(2, 1, x)",
+    "sph_legendre_p": "sph_legendre_p(2, 1, x)",
+    "Znm": "Znm(2, 1, x, y)",
 }
 # They have no derivative, or are written in other entries alone.
-_LEFT_OUT = {"cast", "zeros_like", "ones_like", "identity", "nextafter"}
+_LEFT_OUT = {"cast", "zeros_like", "ones_like", "identity", "nextafter", "airy", "fresnel", "sici", "shichi"}
 
 # Special functions that are as exact as elementary ones; and one that is not, near its zeros and where x - y is rounded.
 _ELEMENTARY = {
@@ -204,7 +280,7 @@ def cases() -> Iterator[Case]:
             if entry.derivative == "none" or entry.name in _LEFT_OUT:
                 continue
             reference = ELEMENTWISE[entry.name]
-            names = ("x", "y")[: len(reference.domains)]
+            names = NAMES[: len(reference.domains)]
             points = _POINTS.get(entry.name, PAIRS[::7] if len(names) == 2 else ANYWHERE)
             program = _PROGRAMS.get(entry.name, f"{entry.name}({', '.join(names)})")
             yield Case(program, reference.function, points, entry.name in special)

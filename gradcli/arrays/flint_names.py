@@ -7,7 +7,16 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-_HOMES = ("flint_functions", "flint_elementary", "flint_special", "flint_incomplete", "flint_bessel")
+_HOMES = (
+    "flint_functions",
+    "flint_elementary",
+    "flint_special",
+    "flint_incomplete",
+    "flint_bessel",
+    "flint_analytic",
+    "flint_inverses",
+    "flint_reciprocals",
+)
 
 
 @cache

@@ -34,6 +34,9 @@ _ZETA_FIRST, _ZETA_TERMS = 12, 13
 _LOWEST_POWER, _HIGHEST_POWER, _TAYLOR_TERMS = -1.0, 1000.0, 64
 # What a power of the logarithms takes there, in eighths of steps.
 _ZETA_POWER = 48
+# From here on, further for each order, the derivatives of sinh(x)/x are found by a recurrence; beside as many terms as that
+# says, their series has so many.
+_SINHC_FAR, _SINHC_BY_ORDER, _SINHC_TERMS = 20.0, 2.0, 25
 # Steps of Newton's method for lambertw, and where its series about the branch point has all digits.
 _NEWTON, _BRANCH = 5, 0.01
 _BRANCH_SERIES = (
@@ -369,3 +372,28 @@ def _first_guess(xp: Any, x: Array, branch: Array, k: int) -> Array:
     right = inner * (1.0 - xp.log1p(inner) / (2.0 + inner))
     left = xp.where(positive, 0.0, x)
     return xp.where(positive, right, xp.where(xp.less(x, -0.2), branch, left / (1.0 + left)))
+
+
+def sinhc(xp: Any, x: Array, n: int) -> Array:
+    """The nth derivative of sinh(x)/x: near 0 by its series, whose terms have one sign, and elsewhere by the recurrence
+    x*f[n] + n*f[n-1] = sinh(x) or cosh(x), which loses no digit there."""
+    end = _SINHC_FAR + _SINHC_BY_ORDER * n
+    size = xp.abs(x)
+    near = xp.less(size, end)
+    low, high = xp.where(near, size, 0.0), xp.where(near, end, size)
+    square, total = low * low, 0.0 * low
+    for k in range(int(end) + _SINHC_TERMS, (n + 1) // 2, -1):
+        # The quotient of two terms: of x**(2*k - n)/((2*k - n)!*(2*k + 1)) by that before.
+        total = (1.0 + total) * square * ((2.0 * k - 1.0) / ((2.0 * k + 1.0) * (2.0 * k - n) * (2.0 * k - n - 1.0)))
+    first = (n + 1) // 2
+    leading = (low if n % 2 else 1.0) / (2.0 * first + 1.0)
+    # As sinh and cosh overflow where the quotient does not.
+    half = xp.exp(0.5 * high)
+    small = xp.exp(-high) * 0.5
+    large = 0.5 * half / high * half
+    sinh, cosh = large - small / high, large + small / high
+    value = sinh
+    for k in range(1, n + 1):
+        value = (cosh if k % 2 else sinh) - k / high * value
+    value = xp.where(near, leading * (1.0 + total), value)
+    return xp.where(xp.less(x, 0.0), -value, value) if n % 2 else value

@@ -220,6 +220,18 @@ def _scaled_erfc(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"\\operatorname{{erfcx}}\\left({operands[0].text}\\right)")
 
 
+def _partial(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    """A partial derivative by the places of the operands, as in \\partial_{1} kv(v, x)."""
+    signs = (
+        f"\\partial_{{{place}}}" + (f"^{{{n}}}" if n > 1 else "")
+        for place, n in enumerate(equation.params["orders"], 1)
+        if n
+    )
+    name = equation.params["function"].replace("_", r"\_")
+    inside = ", ".join(o.text for o in operands)
+    return Piece(f"{' '.join(signs)} \\operatorname{{{name}}}\\left({inside}\\right)")
+
+
 LANGUAGE = Language(
     name="latex",
     comment="%",
@@ -254,6 +266,7 @@ LANGUAGE = Language(
         "index": _indexed,
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
+        **dict.fromkeys(("partial_of_one", "partial_of_two", "partial_of_three", "partial_of_four"), _partial),
     },
     others=lambda _primitive: _called,
     number=_number,

@@ -185,7 +185,10 @@ _CALLS: dict[str, Spelling] = {
     "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
     "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
     "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
-    **dict.fromkeys(("polygamma", "bessel_i", "bessel_j", "expn"), _named(with_order)),
+    **dict.fromkeys(
+        ("polygamma", "bessel_i", "bessel_j", "expn", "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"),
+        _named(with_order),
+    ),
     **dict.fromkeys(
         ("scaled_i", "k0e", "dawsn", "ellipk", "ellipe", "hurwitz_zeta"), _named(partial(of_order, "python"))
     ),

@@ -361,7 +361,7 @@ LANGUAGE = Language(
         )(equation, operands),
         "jv_of_number": plain_call("text", "jv"),
         "riemann_zeta": plain_call("text", "zeta"),
-        "expn": with_order("expn"),
+        **{name: with_order(name) for name in ("expn", "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn")},
         **{name: of_order("text", name) for name in ("k0e", "dawsn", "ellipk", "ellipe")},
         "scaled_i": of_order("text", "i0e"),
         "hurwitz_zeta": _zeta,

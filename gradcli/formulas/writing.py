@@ -96,7 +96,10 @@ class LackingError(DifferentiationError):
 
     def __init__(self, equation: Equation, language: str) -> None:
         self.primitive = equation.primitive
-        super().__init__(f"'{self.primitive.called}' cannot be written as {language}", hint="gradcli eval computes it")
+        called = f"'{self.primitive.called}'"
+        if "function" in equation.params:
+            called = f"the derivative of '{equation.params['function']}' by its parameters"
+        super().__init__(f"{called} cannot be written as {language}", hint="gradcli eval computes it")
 
 
 class Written(NamedTuple):

@@ -13,8 +13,18 @@ from gradcli.language.cells import Cell
 from gradcli.language.lists import Items, in_dtype
 from gradcli.language.machine import Machine, Scope, Task, arguments_of
 from gradcli.language.syntax import tree
-from gradcli.language.values import FUNCTIONS, READ, Builtin, Transformed, Value, check_arguments, number
+from gradcli.language.values import (
+    FUNCTIONS,
+    READ,
+    Builtin,
+    RandomVariable,
+    Transformed,
+    Value,
+    check_arguments,
+    number,
+)
 from gradcli.primitives import table
+from gradcli.primitives.distribution_names import METHODS, is_distribution, is_within_distributions
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import Parameter, parse_signature, rename
 
@@ -34,6 +44,10 @@ def _call(machine: Machine, node: tree.Call, scope: Scope) -> Task:
 
         kept = {name: machine.kept(value) for name, value in keywords.items()}
         return python_functions.method(node, positional[0], [*map(machine.kept, positional[1:])], kept)
+    if node.receiver is not None and isinstance(positional[0], RandomVariable):
+        from gradcli.language import random_variables
+
+        node, positional, keywords = random_variables.method(node, positional[0], positional[1:], keywords)
     return (yield from _call_named(machine, node, positional, keywords, scope))
 
 
@@ -103,6 +117,10 @@ def _call_named(
         from gradcli.language import differentiation
 
         return differentiation.gradient(machine, node, positional, given)
+    if node.module and is_distribution(f"{node.module}.{node.name}"):
+        from gradcli.language import random_variables
+
+        return random_variables.made(node, positional, given)
     if node.name in scope_of_program.TRANSFORMS or (positional and isinstance(positional[0], FUNCTIONS)):
         from gradcli.language import transforms
 
@@ -190,6 +208,11 @@ def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple
         raise CallError(f"'{node.name}' takes no prefix of a library", hint=f"write {signature}", span=node.span)
     if node.name in scope_of_program.LIST_METHODS and (operation is None or (node.receiver and node.name == "append")):
         raise CallError(f"'{node.name}' is a method of lists", hint="ys = [] begins one", span=node.name_span)
+    if operation is None and (is_within_distributions(node.module) or node.name in METHODS):
+        from gradcli.language import random_variables
+
+        if (error := random_variables.missing(node)) is not None:
+            raise error
     if operation is None:
         raise UnknownNameError(f"'{node.name}' is defined later, or in a branch that was not taken")
     return operation, operation.parameters

@@ -16,22 +16,46 @@ from gradcli.primitives.signature import rename
 Dialect = OneOf["torch", "numpy", "jax", "both"]
 
 _TORCH = ("torch",)
-# `math` and `scipy.special` call nothing as anybody else does not.
+# `math`, `scipy.special` and `scipy.stats` call nothing as anybody else does not.
 _NUMPY = ("numpy", "jax", "scipy.linalg")
+_NEUTRAL = ("jax.scipy.special", "jax.scipy.stats")
+
+
+# Names that SymPy alone has; those that it shares with Julia are none.
+_OF_SYMPY = frozenset(
+    "Max Min Piecewise LambertW Ei E1 Si Ci Shi Chi elliptic_k elliptic_e elliptic_f loggamma fresnels fresnelc".split()  # noqa: SIM905
+)
+_OTHER_THAN_SYMPY = {"sinc": "NumPy", "jn": "SciPy", "yn": "SciPy"}
+_PREFIXES_BESIDE = {"sinc": "np", "jn": "scipy.special", "yn": "scipy.special"}
 
 
 def of_program(program: tree.Module) -> Dialect:
-    """PyTorch's where only its prefixes, imports and keywords occur, else NumPy's."""
+    """PyTorch's where only its prefixes, imports and keywords occur, else NumPy's.
+
+    Raises CallError for names that have another meaning in SymPy, where the program has names that SymPy alone has.
+    """
     libraries: set[str] = set()
+    doubtful: tree.Call | None = None
+    symbolic = False
     for node in tree.everything(program):
         if isinstance(node, (tree.Call, tree.Name)):
             libraries.add(node.module)
+            if isinstance(node, tree.Call) and not node.module:
+                symbolic = symbolic or node.name in _OF_SYMPY
+                doubtful = node if node.name in table.DIFFERING["sympy"] and node.receiver is None else doubtful
         elif isinstance(node, tree.Import):
             libraries.update(node.libraries.split())
         if isinstance(node, tree.Call) and table.differs(node.name) and _may_say(node):
             libraries.add("" if _is_defined(program, node.name) else _said_by_keywords(node) or "")
+    if doubtful is not None and (symbolic or "sympy" in libraries):
+        raise CallError(
+            f"'{doubtful.name}' means one thing in SymPy and another in {_OTHER_THAN_SYMPY[doubtful.name]}",
+            hint=f"write sympy.{doubtful.name}(…) or {_PREFIXES_BESIDE[doubtful.name]}.{doubtful.name}(…)",
+            span=doubtful.name_span,
+            source=program.source,
+        )
     torch = any(library.startswith(_TORCH) for library in libraries)
-    numpy = any(library.startswith(_NUMPY) and not library.startswith("jax.scipy.special") for library in libraries)
+    numpy = any(library.startswith(_NUMPY) and not library.startswith(_NEUTRAL) for library in libraries)
     if torch:
         return "both" if numpy else "torch"
     return "jax" if any(library.startswith("jax") for library in libraries) else "numpy"

@@ -38,7 +38,7 @@ _FUNCTIONS = {
     "mean": "avg reducemean",
     "prod": "product",
     "sum": "summation total reducesum",
-    "lgamma": "lngamma loggamma",
+    "lgamma": "lngamma",
     "gamma": "Γ",
     "zeta": "ζ",
     "digamma": "ψ psi",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gradcli.errors import CallError, ProgramSyntaxError, Span, UnknownNameError, did_you_mean, nearest
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
+from gradcli.primitives.distribution_names import METHODS, is_distribution, is_within_distributions
 
 # What Python calls kinds of numbers, and what arguments have for them.
 TYPES = {"float": "float64", "int": "int64", "bool": "bool"}
@@ -350,7 +351,9 @@ def _check_leaving(program: tree.Module) -> None:
 
 
 def _is_method(call: tree.Call) -> bool:
-    return call.receiver is not None and (call.name in LIST_METHODS or is_update(call))
+    if call.module:
+        return is_within_distributions(call.module) or is_distribution(f"{call.module}.{call.name}")
+    return call.receiver is not None and (call.name in LIST_METHODS or call.name in METHODS or is_update(call))
 
 
 def is_update(call: tree.Call) -> bool:

@@ -67,6 +67,17 @@ class Transformed:
         self.options = options
 
 
+class RandomVariable:
+    """A distribution with its parameters, as `torch.distributions.Normal(0.0, 1.0)`, by its name in a library."""
+
+    __slots__ = ("distribution", "keywords", "positional")
+
+    def __init__(self, distribution: str, positional: Sequence[Value], keywords: Mapping[str, Value]) -> None:
+        self.distribution = distribution
+        self.positional = positional
+        self.keywords = keywords
+
+
 # What stands for a tensor, and is read where one is needed.
 READ = (Items, Cell, range)
 # What can be called.
@@ -95,6 +106,11 @@ def number(value: Value, what: str) -> Value:
         raise EvaluationError(
             f"{what} needs a number or a tensor, and this is a function",
             hint="call it, as in f(x)",
+        )
+    if kind is RandomVariable:
+        raise EvaluationError(
+            f"{what} needs a number or a tensor, and this is a distribution",
+            hint="call a function of it, as in scipy.stats.norm(0, 1).pdf(x)",
         )
     if isinstance(value, tuple):
         raise _several(value, what)

@@ -12,7 +12,8 @@ from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.comparisons import isfinite, less, logical_or, not_equal, where
 from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, Vjp, not_implemented, spelled
+from gradcli.primitives.partials import derivative
+from gradcli.primitives.primitive import Primitive, Vjp, spelled
 from gradcli.primitives.special import bessel_j
 from gradcli.primitives.surcharges import of_bessel_of_number, of_derivative
 
@@ -127,15 +128,15 @@ k1e = elementwise(
 )  # fmt: skip
 
 
-def _of_number(name: str, doc: str, by_x: Vjp, derivative: str, **fields: Any) -> Primitive:
-    """A Bessel function of any order, by which its derivative is not known."""
+def _of_number(name: str, doc: str, by_x: Vjp, formula: str, **fields: Any) -> Primitive:
+    """A Bessel function of any order."""
     return elementwise(
         name, "v, x", doc,
         time=170, surcharge=of_bessel_of_number,
-        vjp=(not_implemented(f"the derivative of '{name.split('_')[0]}' by its order is not known"), by_x),
-        derivative=f"unknown by v, {derivative}",
+        vjp=(derivative(fields.get("internal", name), 0, 2), by_x),
+        derivative=f"by v computed by itself, {formula}",
         domain="x > 0",
-        samples=((2, 0.7), (3, [0.4, 2.5])),
+        samples=((2.5, 0.7), (3, [0.4, 2.5])),
         **fields,
     )  # fmt: skip
 
@@ -177,7 +178,7 @@ yv: Primitive = _of_number(
     lambda g, y, v, x: g * _slope(yv, y, v, x),
     "g*(yv(v - 1, x) - yv(v + 1, x))/2",
     spelling=spelled("scipy"),
-    aliases=("yn",),
+    aliases=("yn", "bessely"),
 )  # fmt: skip
 iv: Primitive = _of_number(
     "iv", "modified Bessel function of the first kind and order v",
@@ -188,6 +189,7 @@ iv: Primitive = _of_number(
     ),
     "g*(iv(v - 1, x) + iv(v + 1, x))/2",
     spelling=spelled("scipy"),
+    aliases=("besseli",),
 )  # fmt: skip
 ive: Primitive = _of_number(
     "ive", "exp(-abs(x))*iv(v, x), without overflow",
@@ -217,9 +219,9 @@ def _jv(v: Any, x: Any) -> Any:
 _HIGHEST = 1000
 jv = Composite(
     "jv", "v, x", "Bessel function of the first kind and order v", _jv,
-    derivative="unknown by v, g*(jv(v - 1, x) - jv(v + 1, x))/2",
+    derivative="by v computed by itself, g*(jv(v - 1, x) - jv(v + 1, x))/2",
     domain="x > 0, or v a whole number",
-    aliases=("jn",),
-    samples=((2, 0.7), (3, [-1.0, 2.0])),
+    aliases=("jn", "besselj"),
+    samples=((2.5, 0.7), (3, [-1.0, 2.0])),
     example="'jv(2.5, x)' x=0.7",
 )  # fmt: skip

@@ -8,8 +8,12 @@ _REASONS = {
     "it needs complex numbers, and all numbers here are real": (
         "complex complex64 complex128 polar view_as_complex view_as_real eig eigvals schur sqrtm logm iscomplexobj"
     ),
-    "distributions are not there, but for norm_pdf, norm_cdf, ndtr and their like": (
-        "stats norm_logpdf multivariate_normal dirichlet logpdf logcdf logsf logpmf pmf"
+    "distributions are called by their library, as in scipy.stats.norm.logpdf(x, loc=0, scale=1)": (
+        "norm_logpdf logpdf logcdf logsf logpmf pmf log_prob icdf"
+    ),
+    "distributions of several numbers are not there": "multivariate_normal dirichlet",
+    "it is complex: sph_legendre_p(n, m, theta)*cos(m*phi) is its real part, Znm(n, m, theta, phi) the real harmonic": (
+        "sph_harm_y sph_harm Ynm"
     ),
     "differential equations and integrals are not solved here": "integrate odeint solve_ivp quad dblquad",
 }

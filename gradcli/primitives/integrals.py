@@ -16,8 +16,9 @@ from gradcli.primitives.elementary import cospi, sinpi
 from gradcli.primitives.exponential import exp, xlog1py, xlogy
 from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.operation import Composite
+from gradcli.primitives.partials import derivative
 from gradcli.primitives.powers import power
-from gradcli.primitives.primitive import Primitive, not_implemented, spelled
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.special import betaln, digamma, digamma_rise, lgamma
 from gradcli.primitives.surcharges import of_betainc, of_derivative
 
@@ -26,7 +27,6 @@ _POSITIVE = (0.7, [0.4, 2.5])
 _BELOW_ONE = (0.7, [-1.5, 0.2])
 _HIGHEST_ORDER = 10_000
 _log_2_pi, _half_pi = by_formula(lambda m: m.log(2.0 * m.pi)), by_formula(lambda m: 0.5 * m.pi)
-_BY_PARAMETER = "the derivative of '{}' by {} is not known"
 
 
 def _value(*operands: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -46,6 +46,7 @@ exp1 = elementwise(
     spelling=spelled("scipy"),
     derivative="-g*exp(-x)/x",
     domain="x > 0",
+    aliases=("E1",),
     samples=_POSITIVE,
 )  # fmt: skip
 
@@ -57,6 +58,7 @@ expi = elementwise(
     spelling=spelled("scipy"),
     derivative="g*exp(x)/x",
     domain="x != 0",
+    aliases=("Ei",),
     samples=_ANYWHERE,
 )  # fmt: skip
 
@@ -92,7 +94,7 @@ dawsn: Primitive = elementwise(
 )  # fmt: skip
 
 
-def _complete(name: str, doc: str, power: float, derivative: str, edge: str) -> Primitive:
+def _complete(name: str, doc: str, power: float, derivative: str, edge: str, aliases: Sequence[str] = ()) -> Primitive:
     made: Primitive = elementwise(
         name, "m", doc,
         time=6, surcharge=of_derivative(50),
@@ -103,6 +105,7 @@ def _complete(name: str, doc: str, power: float, derivative: str, edge: str) -> 
         derivative=derivative,
         domain="m < 1",
         edges=(edge,),
+        aliases=aliases,
         samples=_BELOW_ONE,
     )  # fmt: skip
     return made
@@ -114,6 +117,7 @@ ellipk = _complete(
     -0.5,
     "g*(ellipe(m)/(1 - m) - ellipk(m))/(2*m), g*pi/8 at 0",
     "ellipk(1) = inf",
+    aliases=("elliptic_k",),
 )
 ellipe = _complete(
     "ellipe",
@@ -158,15 +162,14 @@ def _incomplete(name: str, alias: str, doc: str, sign: float) -> Primitive:
         time=60,
         forward=in_precision(lambda xp, a, x: getattr(xp, name)(a, x)),
         vjp=(
-            not_implemented(_BY_PARAMETER.format(name, "a")),
+            derivative(name, 0, 2),
             lambda g, _y, a, x: g * (sign * gamma_density(a, x)),
         ),
         spelling=spelled("scipy"),
-        derivative=f"unknown by a, {minus}g*x**(a - 1)*exp(-x)/gamma(a)",
+        derivative=f"by a computed by itself, {minus}g*x**(a - 1)*exp(-x)/gamma(a)",
         domain="a > 0, x > 0",
         aliases=(alias,),
-        samples=((2, 0.7), (3, [0.4, 2.5])),
-        example=f"'{name}(2, x)' x=0.7",
+        samples=((2.5, 0.7), (3, [0.4, 2.5])),
     )  # fmt: skip
 
 
@@ -208,15 +211,14 @@ betainc = elementwise(
     "betainc", "a, b, x", "regularised incomplete beta function",
     time=150, surcharge=of_betainc,
     vjp=(
-        not_implemented(_BY_PARAMETER.format("betainc", "a")),
-        not_implemented(_BY_PARAMETER.format("betainc", "b")),
+        derivative("betainc", 0, 3),
+        derivative("betainc", 1, 3),
         lambda g, _y, a, b, x: g * beta_density(a, b, x),
     ),
     spelling=spelled("scipy"),
-    derivative="unknown by a and b, g*x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)",
+    derivative="by a and b computed by themselves, g*x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)",
     domain="a > 0, b > 0, 0 < x < 1",
-    samples=((2, 3, 0.7), (2, 3, [0.2, 0.5])),
-    example="'betainc(2, 3, x)' x=0.7",
+    samples=((2.5, 3.5, 0.7), (2, 3, [0.2, 0.5])),
 )  # fmt: skip
 
 hurwitz_zeta: Primitive = elementwise(
@@ -309,5 +311,6 @@ lambertw = elementwise(
     derivative="g*exp(-y)/(1 + y)",
     domain="x > -1/e; for k = -1 also x < 0",
     edges=("lambertw(0) = 0, and -inf where k = -1",),
+    aliases=("LambertW",),
     samples=(0.7, [-0.2, 2.0], ([-0.2, -0.3], -1)),
 )  # fmt: skip

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays import constants
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import add, divide, fmod, multiply, negative, round_, subtract
 from gradcli.primitives.arranging import slopes
 from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array, whole_numbers
+from gradcli.primitives.bessel_orders import spherical_jn, spherical_yn
 from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.comparisons import clip, equal, maximum, minimum, where
 from gradcli.primitives.conversions import broadcast_to, reshape
@@ -32,6 +34,7 @@ from gradcli.primitives.shape import along_axis, matrix_transpose, ravel, sequen
 from gradcli.primitives.singular import svd
 from gradcli.primitives.special import gelu, polygamma
 from gradcli.primitives.statistics import norm, std, var
+from gradcli.primitives.trigonometric import sinc
 
 _VECTOR = [0.5, -1.25, 2.0, 0.75]
 _MATRIX = [[0.5, -1.25, 2.0], [3.5, 0.25, -0.75]]
@@ -444,4 +447,21 @@ jax_clamp = Composite(
     "clamp", "min, x, max", "x held between min and max", lambda min, x, max: clip(x, min, max),
     derivative=clip.derivative, domain=clip.domain, edges=clip.edges, dialects="jax.lax",
     samples=((0.0, 0.7, 1.0),),
+)  # fmt: skip
+
+
+sympy_sinc = Composite(
+    "sinc", "x", "sin(x)/x, 1 at 0", lambda x: sinc(divide(x, constants.pi())),
+    derivative="g*(cos(x) - sin(x)/x)/x, 0 at 0", dialects="sympy",
+    samples=(_VECTOR,),
+)  # fmt: skip
+sympy_jn = Composite(
+    "jn", "n, z", spherical_jn.doc, lambda n, z: spherical_jn(n, z),
+    derivative=spherical_jn.derivative, dialects="sympy",
+    samples=((2, _VECTOR),),
+)  # fmt: skip
+sympy_yn = Composite(
+    "yn", "n, z", spherical_yn.doc, lambda n, z: spherical_yn(n, z),
+    derivative=spherical_yn.derivative, domain=spherical_yn.domain, dialects="sympy",
+    samples=((2, _VECTOR),),
 )  # fmt: skip

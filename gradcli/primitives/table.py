@@ -23,6 +23,7 @@ from gradcli.primitives import (
     statistics,
     trigonometric,
 )
+from gradcli.primitives.distribution_names import is_distribution, is_within_distributions
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
 
@@ -125,13 +126,41 @@ _LATER = {
     ),
     "bessel": (
         "special",
-        "i0e i1e y0 y1 k0 k1 k0e k1e jv jn yv yn iv ive bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 "
+        "i0e i1e y0 y1 k0 k1 k0e k1e jv jn besselj yv yn bessely iv besseli ive bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 "
         "scaled_modified_bessel_k0 scaled_modified_bessel_k1",
     ),
     "integrals": (
         "special",
-        "exp1 expi expn dawsn ellipk ellipe gammainc gammaincc igamma igammac betainc zeta lambertw",
+        "exp1 E1 expi Ei expn dawsn ellipk elliptic_k ellipe gammainc gammaincc igamma igammac betainc zeta lambertw LambertW",
     ),
+    "partials": ("special", ""),
+    "bessel_orders": (
+        "special",
+        "kv kn besselk kve struve modstruve spherical_jn spherical_yn spherical_in spherical_kn airyai airy_ai airyaiprime "
+        "airybi airybiprime airy",
+    ),
+    "special_integrals": (
+        "special",
+        "erfi fresnels fresnelc fresnel si Si ci Ci sici shi Shi chi Chi shichi owens_t polylog",
+    ),
+    "elliptic": (
+        "special",
+        "ellipkinc elliptic_f ellipeinc ellipkm1 elliprf elliprd elliprg elliprc elliprj elliptic_e",
+    ),
+    "hypergeometric": ("special", "hyp0f1 hyp1f1 hyperu hyp2f1"),
+    "incomplete_inverses": ("special", "gammaincinv gammainccinv betaincc betaincinv betainccinv"),
+    "reciprocal_inverses": (
+        "elementwise",
+        "acot arccot asec arcsec acsc arccsc acoth arccoth asech arcsech acsch arccsch",
+    ),
+    "polynomials": (
+        "special",
+        "eval_hermite hermite eval_hermitenorm hermite_prob eval_chebyt chebyshevt eval_chebyu chebyshevu eval_legendre "
+        "legendre eval_laguerre laguerre eval_genlaguerre assoc_laguerre eval_gegenbauer gegenbauer eval_jacobi jacobi "
+        "lpmv assoc_legendre assoc_legendre_p sph_legendre_p Znm",
+    ),
+    "student": ("special", "stdtr stdtrit"),
+    "computer_algebra": ("special", "Max Min loggamma lowergamma uppergamma"),
     "copies": (
         "shape",
         "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item real "
@@ -150,6 +179,7 @@ DIFFERING = {
     "torch.linalg": frozenset(["lu_solve", "vander"]),
     "scipy.linalg": frozenset(["cholesky", "qr"]),
     "scipy.special": frozenset(["softmax", "log_softmax"]),
+    "sympy": frozenset(["jn", "sinc", "yn"]),
     "jax.nn": frozenset(["gelu"]),
     "jax.lax": frozenset(["clamp"]),
     "math": frozenset(["remainder"]),
@@ -168,15 +198,22 @@ WIDER = {
 # What a listing shows first; functions that are not here come behind those of their subject that are.
 _FIRST = """
     abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan sec csc cot sinpi
-    cospi asin acos atan atan2 sinh cosh tanh sech csch coth asinh acosh atanh logcosh hypot floor ceil round trunc
-    frac clip maximum minimum fmax fmin where heaviside copysign nextafter fmod remainder logaddexp logaddexp2 pow
+    cospi asin acos atan acot asec acsc atan2 sinh cosh tanh sech csch coth asinh acosh atanh acoth asech acsch logcosh hypot floor ceil round trunc
+    frac clip maximum minimum Max Min fmax fmin where heaviside copysign nextafter fmod remainder logaddexp logaddexp2 pow
     lerp addcmul addcdiv threshold nan_to_num deg2rad rad2deg add subtract multiply divide floor_divide negative
     equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not isfinite isinf isnan
     isclose
     sigmoid logsigmoid softplus softsign relu relu6 leaky_relu elu celu selu silu gelu mish hardtanh hardsigmoid
     hardswish tanhshrink softshrink hardshrink sinc logit erf erfc erfcx erfinv erfcinv gamma lgamma digamma polygamma
     multigammaln factorial comb perm beta betaln betainc gammainc gammaincc zeta xlogy xlog1py entr rel_entr ndtr
-    log_ndtr ndtri norm_pdf norm_cdf i0 i0e i1 i1e j0 j1 jv y0 y1 k0 k0e k1 k1e lambertw expi exp1 expn dawsn ellipk ellipe
+    log_ndtr ndtri norm_pdf norm_cdf stdtr stdtrit gammaincinv gammainccinv betaincc betaincinv betainccinv owens_t
+    i0 i0e i1 i1e j0 j1 jv y0 y1 yv k0 k0e k1 k1e iv ive kv kve
+    spherical_jn spherical_yn spherical_in spherical_kn struve modstruve airyai airyaiprime airybi airybiprime airy
+    lambertw expi exp1 expn dawsn erfi si ci sici shi chi shichi fresnels fresnelc fresnel polylog
+    ellipk ellipkm1 ellipe ellipkinc ellipeinc elliptic_e elliprf elliprd elliprg elliprj elliprc
+    hyp0f1 hyp1f1 hyperu hyp2f1
+    eval_legendre lpmv assoc_legendre sph_legendre_p Znm eval_hermite eval_hermitenorm eval_laguerre eval_genlaguerre
+    eval_chebyt eval_chebyu eval_gegenbauer eval_jacobi
     sum mean prod max min var std median norm logsumexp any all argmax argmin cumsum cumprod softmax log_softmax
     softmin sort
     reshape transpose permute moveaxis squeeze expand_dims broadcast_to concat stack vstack hstack flip roll tile
@@ -233,6 +270,12 @@ _BY_NAME = _named(_LOADED)
 
 def find(name: str, *dialects: str) -> Operation | None:
     """The function of the language with this name or alias, in the meaning of the first of the dialects that has one."""
+    if dialects and is_within_distributions(dialects[0]):
+        if not is_distribution(dialects[0]):
+            return None
+        from gradcli.primitives.probability import methods
+
+        return methods(dialects[0]).get(name)
     for dialect in dialects:
         if name in DIFFERING.get(dialect, ()) or name in WIDER.get(dialect, ()):
             return _of_libraries()[dialect, name]

@@ -74,10 +74,15 @@ WITH_ZEROS = {"betaln", "logaddexp2", "rel_entr"}
 # What not every library has.
 LACKING = {
     "y0", "y1", "k0", "k1", "k0e", "k1e", "jv_of_number", "exp1", "expi", "expn", "dawsn", "ellipk", "ellipe", "gammainc",
-    "gammaincc", "betainc", "hurwitz_zeta", "i0e", "i1e", "yv", "iv", "ive", "ive_slope",
+    "gammaincc", "betainc", "hurwitz_zeta", "i0e", "i1e", "yv", "iv", "ive", "ive_slope", "kv", "kve", "struve", "modstruve",
+    "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn", "airyai", "airyaiprime", "airybi", "airybiprime", "erfi",
+    "fresnels", "fresnelc", "si", "ci", "shi", "chi", "owens_t", "polylog", "ellipkinc", "ellipeinc", "ellipkm1", "elliprf",
+    "elliprd", "elliprg", "elliprc", "elliprj", "hyp0f1", "hyp1f1", "hyperu", "hyp2f1", "gammaincinv", "gammainccinv",
+    "betaincc", "betaincinv", "betainccinv", "stdtr", "stdtrit", "partial_of_one", "partial_of_two", "partial_of_three",
+    "partial_of_four",
 }  # fmt: skip
 # They are sums of many terms, and are compared at their samples alone.
-LONG = {"scaled_i", "riemann_zeta", "lambertw", "gamma_density"}
+LONG = {"scaled_i", "riemann_zeta", "lambertw", "gamma_density", "sinhc"}
 ELEMENTWISE = [p for p in PRIMITIVES if p.elementwise and p.name not in LACKING | LONG]
 
 

@@ -176,7 +176,7 @@ def _is_bare(node: tree.Expression, first: Any) -> bool:
 # Calls, indices, attributes
 
 
-def call(callee: tree.Expression, opening: Token, *rest: Token | tuple[tree.SyntaxNode, ...]) -> tree.Call | tree.Apply:
+def call(callee: tree.Expression, opening: Token, *rest: Token | tuple[tree.SyntaxNode, ...]) -> tree.Expression:
     arguments: Any = rest[0] if len(rest) == 2 else ()
     closing: Any = rest[-1]
     positional, keywords = _sorted_arguments(arguments)
@@ -184,6 +184,8 @@ def call(callee: tree.Expression, opening: Token, *rest: Token | tuple[tree.Synt
     if isinstance(callee, tree.Attribute):
         return tree.Call(span, callee.name, callee.name_span, callee.value, positional, keywords, "")
     if isinstance(callee, tree.Name):
+        if callee.id == "Piecewise" and positional and not keywords and all(map(_is_piece, positional)):
+            return _piecewise(span, callee, positional)
         return tree.Call(span, callee.id, callee.span, None, positional, keywords, callee.module)
     if isinstance(callee, (tree.Call, tree.Apply, tree.Lambda, tree.Index)):
         return tree.Apply(span, callee, positional, keywords)
@@ -192,6 +194,23 @@ def call(callee: tree.Expression, opening: Token, *rest: Token | tuple[tree.Synt
         hint="write '*' before '(' to multiply",
         span=Span(opening.start_pos, closing.end_pos),
     )
+
+
+def _is_piece(argument: tree.Expression) -> bool:
+    """Whether an argument is a pair of a value and a condition."""
+    return isinstance(argument, tree.Tuple) and len(argument.items) == 2
+
+
+def _piecewise(span: Span, callee: tree.Name, pieces: tuple[Any, ...]) -> tree.Expression:
+    """SymPy's `Piecewise((a, p), (b, q), …)`: the value of the first condition that holds, nan where none does."""
+    value: tree.Expression = tree.Number(callee.span, math.nan, "")
+    for piece in reversed(pieces):
+        result, condition = piece.items
+        if isinstance(condition, tree.Constant) and condition.value:
+            value = result
+        else:
+            value = tree.Call(span, "where", callee.span, None, (condition, result, value), (), "sympy")
+    return value
 
 
 def _sorted_arguments(

@@ -35,6 +35,7 @@ PREFIXES = {
     "jax": "jax",
     "scipy": "scipy",
     "math": "math",
+    "sympy": "sympy",
     "torch": "torch",
     "nn": "torch.nn",
     "special": "scipy.special",

@@ -75,9 +75,25 @@ _FUNCTIONAL = frozenset(
     ]
 )
 _MODULES = frozenset(
-    {"linalg", "special", "nn", "functional", "numpy", "scipy", "lax", "func", "autograd", "random", "fft"}
+    {
+        "linalg",
+        "special",
+        "nn",
+        "functional",
+        "numpy",
+        "scipy",
+        "lax",
+        "func",
+        "autograd",
+        "random",
+        "fft",
+        "stats",
+        "distributions",
+    }
 )
-_KNOWN = frozenset({"numpy", "jax", "scipy", "math", "torch"})
+# Their names have functions of their own, as distributions have: `scipy.stats.norm.pdf`.
+_OF_CLASSES = frozenset({"scipy.stats", "jax.scipy.stats", "torch.distributions"})
+_KNOWN = frozenset({"numpy", "jax", "scipy", "math", "torch", "sympy"})
 # What may be imported and says nothing.
 SKIPPED = frozenset({"typing", "__future__"})
 
@@ -178,6 +194,9 @@ def _without_prefixes(tokens: Sequence[Token], prefixes: Mapping[str, Imported])
         if meant is None or (place > 0 and tokens[place - 1].type == "DOT"):
             yield token
             place += 1
+        elif meant.name and meant.module in _OF_CLASSES and _is_path(tokens, place):
+            yield tokens[place + 2]._replace(module=f"{meant.module}.{meant.name}")
+            place += 3
         elif meant.name:
             yield token._replace(value=meant.name, module=meant.module)
             place += 1
@@ -192,7 +211,12 @@ def _path(tokens: Sequence[Token], place: int, module: str) -> tuple[str, int]:
     first = place
     while place + 2 < len(tokens) and tokens[place + 1].type == "DOT" and tokens[place + 2].type == "NAME":
         place += 2
-        if tokens[place].value not in _MODULES:
+        if tokens[place].value not in _MODULES and not (module in _OF_CLASSES and _is_path(tokens, place)):
             return module, place
         module = f"{module}.{tokens[place].value}"
     return "", first
+
+
+def _is_path(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a name is one that a further one is taken from."""
+    return [t.type for t in tokens[place + 1 : place + 3]] == ["DOT", "NAME"]

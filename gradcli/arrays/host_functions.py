@@ -1,0 +1,72 @@
+"""Functions that no array library has, as SciPy computes them, or each number by itself in ball arithmetic."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Any
+
+from gradcli.arrays import backends, spellings
+from gradcli.arrays.dtypes import PLAIN
+
+# The namespaces of floats and of arrays of NumPy.
+_ON_HOST = ("gradcli.arrays.floats", "gradcli.arrays.numpy_arrays")
+# The bits that are tried, and those of a result that are enough for a float.
+_PRECISIONS, _ENOUGH = (100, 200, 400, 800, 1600, 3200), 56
+# So many results are kept.
+_KEPT = 4096
+
+
+def by_scipy(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
+    """A function of `gradcli.arrays.scipy_parts` of floats, or of arrays of NumPy. Raises BackendError for others."""
+    _check(xp, name)
+    import numpy
+
+    from gradcli.arrays import scipy_parts
+
+    with numpy.errstate(all="ignore"):
+        found = getattr(scipy_parts, name)(*(numpy.asarray(o, "float64") for o in operands), **params)
+    return found.item() if all(type(o) in PLAIN for o in operands) else found
+
+
+def by_balls(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
+    """A function of numbers of flint at floats, or at arrays of NumPy; nan where ball arithmetic finds no value.
+
+    Raises BackendError where FLINT is not installed, or the operands are of another library.
+    """
+    _check(xp, name)
+    backends.home(backends.DIGITS.name)
+    each = partial(_rounded, name, tuple(params.items()))
+    if all(type(o) in PLAIN for o in operands):
+        return each(*operands)
+    import numpy
+
+    return numpy.asarray(numpy.frompyfunc(each, len(operands), 1)(*operands), "float64")
+
+
+def _check(xp: Any, name: str) -> None:
+    if getattr(xp, "__name__", "") not in _ON_HOST:
+        raise spellings.MissingFunctionError(xp.name, name)
+
+
+@lru_cache(_KEPT)
+def _rounded(name: str, params: tuple[tuple[str, Any], ...], *operands: Any) -> float:
+    """A function of numbers of flint at floats. Derivatives of higher orders ask for the same ones again and again."""
+    from flint import fmpq
+
+    from gradcli.arrays.balls import UndecidedError, exact, precise, to_float
+    from gradcli.arrays.flint_names import of_numbers
+
+    function = of_numbers(name)
+    assert function is not None
+    numbers = [exact(float(o)) for o in operands]
+    found = None
+    for bits in _PRECISIONS:
+        with precise(bits):
+            try:
+                found = function(*numbers, **dict(params))
+            except UndecidedError:
+                continue
+            if type(found) is fmpq or not found.is_finite() or found.rel_accuracy_bits() >= _ENOUGH:
+                return to_float(found)
+    # What is no more than the smallest float is 0.
+    return 0.0 if found is not None and float(abs(found).upper()) == 0.0 else float("nan")

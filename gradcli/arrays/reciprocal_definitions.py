@@ -1,0 +1,48 @@
+"""Inverses of the reciprocals of sines, cosines and tangents, in functions that every array library has; as in
+`gradcli.arrays.definitions`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+Array = Any
+
+# Beyond, 1/x is no float, or has few bits, and the inverse of a hyperbolic function of it is a logarithm.
+_TINY = 1e-300
+
+
+def _root(xp: Any, x: Array) -> Array:
+    """sqrt(x**2 - 1) for x >= 1, with every digit near 1, without overflow."""
+    return xp.sqrt(x - 1.0) * xp.sqrt(x + 1.0)
+
+
+def acot(xp: Any, x: Array) -> Array:
+    return xp.atan(xp.divide(1.0, x))
+
+
+def asec(xp: Any, x: Array) -> Array:
+    return xp.atan2(_root(xp, xp.abs(x)), xp.sign(x))
+
+
+def acsc(xp: Any, x: Array) -> Array:
+    return xp.copysign(xp.atan2(1.0, _root(xp, xp.abs(x))), x)
+
+
+def acoth(xp: Any, x: Array) -> Array:
+    return xp.copysign(0.5 * xp.log1p(xp.divide(2.0, xp.abs(x) - 1.0)), x)
+
+
+def asech(xp: Any, x: Array) -> Array:
+    tiny = xp.less(xp.abs(x), _TINY)
+    safe = xp.where(tiny, 0.5, x)
+    value = xp.asinh(xp.divide(xp.sqrt(1.0 - safe) * xp.sqrt(1.0 + safe), safe))
+    logarithm = math.log(2.0) - xp.log(xp.where(tiny, x, 1.0))
+    return xp.where(tiny, logarithm, xp.where(xp.less(x, 0.0), math.nan, value))
+
+
+def acsch(xp: Any, x: Array) -> Array:
+    size = xp.abs(x)
+    tiny = xp.less(size, _TINY)
+    logarithm = math.log(2.0) - xp.log(xp.where(tiny, size, 1.0))
+    return xp.copysign(xp.where(tiny, logarithm, xp.asinh(xp.divide(1.0, xp.where(tiny, 1.0, size)))), x)

@@ -1,0 +1,23 @@
+"""The distributions that libraries have as modules or classes, and the names of their functions; see
+`gradcli.primitives.probability`."""
+
+_OF_SCIPY = "norm t chi2 f gamma beta expon weibull_min lognorm uniform poisson binom"
+_OF_TORCH = "Normal StudentT Chi2 FisherSnedecor Gamma Beta Exponential Weibull LogNormal Uniform Poisson Binomial"
+_METHODS = "pdf logpdf pmf logpmf cdf logcdf sf logsf ppf isf log_prob icdf"
+DISTRIBUTIONS = {
+    "scipy.stats": frozenset(_OF_SCIPY.split()),
+    "torch.distributions": frozenset(_OF_TORCH.split()),
+}
+METHODS = frozenset(_METHODS.split())
+
+
+def is_within_distributions(module: str) -> bool:
+    """Whether a module would be a distribution, were it there, as `scipy.stats.norm` is."""
+    return module.removeprefix("jax.").rpartition(".")[0] in DISTRIBUTIONS
+
+
+def is_distribution(module: str) -> bool:
+    """Whether a module is a distribution, as `scipy.stats.norm` is, `jax.scipy.stats.norm` and
+    `torch.distributions.Normal`."""
+    library, _, name = module.removeprefix("jax.").rpartition(".")
+    return name in DISTRIBUTIONS.get(library, ())
