@@ -596,7 +596,7 @@ PROPER: dict[str, Callable[..., bool]] = {
     "partial_of_three": lambda a, b, x: a > 0 and b > 0 and 0 < x < 1,
     "partial_of_four": lambda w, x, y, z: min(w, x, y) > 0 and z < 1,
     **dict.fromkeys(("struve", "modstruve"), lambda _v, x: x > 0),
-    "polylog": lambda _s, z: z < 1,
+    "polylog": lambda _s, z: -1 < z < 1,
     "elliprc": lambda x, y: x > 0 and y > 0,
     "hyp1f1": lambda _a, b, _x: b > 0,
     "hyperu": lambda _a, _b, x: x > 0,

@@ -33,7 +33,8 @@ def fresh(program, values, **options):
 def test_a_recorded_program_has_the_digits_of_one_that_is_not(program, options):
     values = PROGRAMS[program]
     compiled = gradcli.compile(program)
-    other = {name: str(-Decimal(value)) for name, value in values.items()} | {"x": "4"}
+    # At no jump, where derivatives do not exist.
+    other = {name: str(-Decimal(value)) for name, value in values.items()} | {"x": "4.5" if "floor" in program else "4"}
     for given in (values, values, values, other, values):
         assert compiled.evaluate(given, **options) == fresh(program, given, **options)
 

@@ -69,7 +69,8 @@ def test_what_does_not_depend_on_an_input_is_a_constant():
 def test_a_shortcut_is_taken_under_a_guard():
     assert names(recorded("prod(x)", x=VECTOR).program).count("divide") == 1
     assert recorded("prod(x)", x=VECTOR).program.guards
-    assert not recorded("prod(x)", x=np.array([0.0, 1.0])).program.guards
+    # Of other products it is noted that they do not overflow on their way.
+    assert names(recorded("prod(x)", x=np.array([0.0, 1.0])).program).count("divide") == 0
 
 
 @pytest.mark.parametrize("program", ["x if x > 0 else -x", "while x > 5 { x = x - 1 }; x", "range(3)[x]"])

@@ -12,6 +12,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
@@ -63,18 +64,25 @@ def settled(
     rays = _Rays(function, leaves, value, order)
     try:
         with limits.attempt(), arrays.quiet():
-            better: dict[str, Any] = {}
-            for candidate in (dict, rays.polynomial, rays.derivatives):
-                better = candidate(found)
-                if rays.agree_with(better):
-                    return Settled(better, True)
-            return Settled(better, False)
-    except (_UnknownError, LimitError):
+            for candidate in (dict, rays.polynomial):
+                with suppress(_UnknownError):
+                    if rays.agree_with(better := candidate(found)):
+                        return Settled(better, True)
+            better = rays.derivatives(found, at_kink)
+            return Settled(better, None if rays.unknown else rays.agree_with(better))
+    except (_TooManyError, LimitError):
         return Settled({key: _nan_like(d) if at_kink and "," in key else d for key, d in found.items()}, None)
+    except EvaluationError:
+        # Intervals, which hold the derivatives of all sides.
+        return Settled(dict(found), None)
 
 
 class _UnknownError(GradcliError):
     """Series that are needed are not known."""
+
+
+class _TooManyError(GradcliError):
+    """There are more directions than are looked along."""
 
 
 class _Rays:
@@ -96,6 +104,8 @@ class _Rays:
         self._weights = Weights(order)
         self._known: dict[Counts, Sequence[Any] | None] = {}
         self._smooth: dict[tuple[int, ...], int] = {}
+        # Whether some derivatives cannot be told from those that do not exist.
+        self.unknown = False
 
     # --- series
 
@@ -129,7 +139,7 @@ class _Rays:
     def _known_coefficients(self, direction: Counts) -> Sequence[Any] | None:
         if direction not in self._known:
             if len(self._known) >= _MOST_RAYS:
-                raise _UnknownError("too many directions")
+                raise _TooManyError("too many directions")
             numbers = dict(direction)
             self._known[direction] = self._along(self._steps([numbers.get(i, 0) for i in range(self.number)]))
         return self._known[direction]
@@ -149,7 +159,7 @@ class _Rays:
     def agree_with(self, found: Mapping[str, Any]) -> bool:
         """Whether derivatives are those along both sides of a few directions."""
         if self.number > _MOST_VARIABLES:
-            raise _UnknownError("too many variables")
+            raise _TooManyError("too many variables")
         if any(d is not None and not assume(isfinite(d)) for d in found.values()):
             return False
         for numbers in _other_directions(self.number) if self.number > 1 else ([1],):
@@ -201,13 +211,22 @@ class _Rays:
         """The derivatives of the polynomial that the series along one side of each direction determine, if all belong to
         one."""
         if math.comb(self.number + self.order - 1, self.order) > _MOST_RAYS:
-            raise _UnknownError("too many directions")
+            raise _TooManyError("too many directions")
         return self._joined(found, lambda derivative, _old, _index: self._derivative(derivative))
 
-    def derivatives(self, found: Mapping[str, Any]) -> dict[str, Any]:
+    def derivatives(self, found: Mapping[str, Any], at_kink: bool) -> dict[str, Any]:
         """The derivatives each of which exists by itself; else nan from order 2 on, and those of order 1 that were
-        found."""
-        return self._joined(found, self._part)
+        found, as all that are not known but, `at_kink`, those of order 2 and up."""
+
+        def part(derivative: Counts, old: Any, index: int) -> Any:
+            try:
+                return self._part(derivative, old, index)
+            except _UnknownError:
+                self.unknown = True
+                order = sum(n for _, n in derivative)
+                return _nan_like(self.value) if at_kink and order > 1 else self._element(old, index)
+
+        return self._joined(found, part)
 
     def _joined(self, found: Mapping[str, Any], part: Callable[[Counts, Any, int], Any]) -> dict[str, Any]:
         better: dict[str, Any] = {}
@@ -232,13 +251,17 @@ class _Rays:
         order = sum(n for _, n in derivative)
         if self._smooth_order(tuple(v for v, _ in derivative)) >= order:
             return self._derivative(derivative)
-        if order > 1:
-            return _nan_like(self.value)
+        return _nan_like(self.value) if order > 1 else self._element(old, index)
+
+    def _element(self, old: Any, index: int) -> Any:
+        """What a derivative that was found has by one element of the leaves."""
         if old is None:
             return arrays.zeros_like(self.value)
+        if not arrays.shape(old):
+            return old
         size = arrays.size(self.value)
-        rows = reshape(old, (size, arrays.size(old) // size)) if arrays.shape(old) else old
-        return reshape(rows[:, index], arrays.shape(self.value)) if arrays.shape(old) else old
+        rows = reshape(old, (size, arrays.size(old) // size))
+        return reshape(rows[:, index], arrays.shape(self.value))
 
     def _derivative(self, derivative: Counts) -> Any:
         order = sum(n for _, n in derivative)

@@ -177,7 +177,8 @@ def _hint_at_digits(
 
     for i, warning in enumerate(result.warnings):
         # Where there is no infinity, as in 0/0, nothing is beyond their range.
-        if warning.code == "nonfinite" and "inf" in warning.message and has_digits(request):
+        told = "--digits" in warning.message
+        if warning.code == "nonfinite" and "inf" in warning.message and not told and has_digits(request):
             message = f"{warning.message}; --digits {_SOME_DIGITS} computes beyond the range of floats"
             result.warnings[i] = warning._replace(message=message)
 

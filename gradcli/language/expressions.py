@@ -101,7 +101,7 @@ def _binary(machine: Machine, node: tree.Binary, _scope: Scope) -> Task:
     left = yield node.left
     right = yield node.right
     if isinstance(left, Items) or isinstance(right, Items):
-        repeated = _of_lists(node, left, right)
+        repeated = _of_lists(machine, node, left, right)
         if repeated is not None:
             return repeated
     if node.operator in TRUTH:
@@ -170,7 +170,7 @@ def _is_written(item: tree.SyntaxNode) -> bool:
     return True
 
 
-def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
+def _of_lists(machine: Machine, node: tree.Binary, left: Value, right: Value) -> Items | None:
     """What an operator makes of lists in Python, where NumPy does not make something else; None where it computes with
     the tensors that they are.
 
@@ -188,8 +188,10 @@ def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
             )
         counted = items is left or isinstance(node.left, tree.Number)
         if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
-            # A list of a number that is written is filled with it; one of what is computed may be meant as a tensor.
-            if isinstance(display, tree.List) and not all(map(_is_written, display.items)):
+            # A list of a number that is written is filled with it; one of what is computed may be meant as a tensor,
+            # where the program is not Python's as its imports say.
+            written = not isinstance(display, tree.List) or all(map(_is_written, display.items))
+            if not written and not machine.imports:
                 raise _both(node, "repeats the list", "multiplies its elements", "tile(x, n)", "multiply(x, n)")
             count = max(0, whole(concrete(number(other, "'*'")), "how often a list is repeated"))
             limits.charge(count)

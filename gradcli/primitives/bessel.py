@@ -12,7 +12,7 @@ from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.comparisons import isfinite, less, logical_or, not_equal, where
 from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.partials import derivative
+from gradcli.primitives.partials import derivative, partial_of_two
 from gradcli.primitives.primitive import Primitive, Vjp, spelled
 from gradcli.primitives.special import bessel_j
 from gradcli.primitives.surcharges import of_bessel_of_number, of_derivative
@@ -128,12 +128,12 @@ k1e = elementwise(
 )  # fmt: skip
 
 
-def _of_number(name: str, doc: str, by_x: Vjp, formula: str, **fields: Any) -> Primitive:
-    """A Bessel function of any order."""
+def _of_number(name: str, doc: str, by_x: Vjp, formula: str, by_order: Vjp = None, **fields: Any) -> Primitive:
+    """A Bessel function of any order, the derivative by which is computed by itself where no rule is given."""
     return elementwise(
         name, "v, x", doc,
         time=170, surcharge=of_bessel_of_number,
-        vjp=(derivative(fields.get("internal", name), 0, 2), by_x),
+        vjp=(by_order or derivative(fields.get("internal", name), 0, 2), by_x),
         derivative=f"by v computed by itself, {formula}",
         domain="x > 0",
         samples=((2.5, 0.7), (3, [0.4, 2.5])),
@@ -203,6 +203,7 @@ ive_slope: Primitive = _of_number(
     "the derivative of ive(v, x) by x",
     lambda g, y, v, x: g * (0.5 * (ive_slope(v - 1.0, x) + ive_slope(v + 1.0, x)) - sign(x) * y),
     "g*((ive_slope(v - 1, x) + ive_slope(v + 1, x))/2 - sign(x)*ive_slope(v, x))",
+    by_order=lambda g, _y, v, x: g * partial_of_two(v, x, "ive", (1, 1)),
     internal=True,
     forward=in_precision(definitions.ive_slope),
 )

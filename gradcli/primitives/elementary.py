@@ -136,29 +136,39 @@ _HALF_TURN, _TURN = 180.0, 360.0
 _DEGREE = "pi/180"
 
 
-def _sine_of_degrees(x: Any) -> Any:
-    if constants.is_exact():
-        return sinpi(divide(x, _HALF_TURN))
-    # Half turns are taken away without rounding; what is left, between -90 and 90, changes as x does.
+def _within_quarters(x: Any) -> tuple[Any, Any, Any, Any]:
+    """An angle in degrees without half turns, which are taken away without rounding: what is left, between -90 and 90,
+    that to the quarter turn, whether it is nearer to 0, and the sign that sine and cosine have by the half turns."""
     angle = constant(x)
     within = fmod(angle, _TURN)
     half_turns = round_to_even(divide(within, _HALF_TURN))
-    left = subtract(within, multiply(_HALF_TURN, half_turns))
-    sine = sinpi(divide(add(subtract(x, angle), left), _HALF_TURN))
+    known = subtract(within, multiply(_HALF_TURN, half_turns))
+    # It changes as x does.
+    left = add(subtract(x, angle), known)
+    to_quarter = subtract(90.0, where(less(known, 0.0), negative(left), left))
+    return left, to_quarter, less_equal(absolute(known), 45.0), equal(absolute(half_turns), 1.0)
+
+
+def _sine_of_degrees(x: Any) -> Any:
+    if constants.is_exact():
+        return sinpi(divide(x, _HALF_TURN))
+    left, to_quarter, is_low, turned = _within_quarters(x)
+    high = cospi(divide(to_quarter, _HALF_TURN))
+    sine = where(is_low, sinpi(divide(left, _HALF_TURN)), where(less(constant(left), 0.0), negative(high), high))
     # 30/180 is rounded, and its sine is a half.
-    off = subtract(divide(left, 60.0), constant(sine))
-    sine = add(sine, where(equal(absolute(left), 30.0), off, 0.0))
-    return where(equal(absolute(half_turns), 1.0), negative(sine), sine)
+    off = subtract(divide(constant(left), 60.0), constant(sine))
+    sine = add(sine, where(equal(absolute(constant(left)), 30.0), off, 0.0))
+    return where(turned, negative(sine), sine)
 
 
 def _cosine_of_degrees(x: Any) -> Any:
     if constants.is_exact():
         return cospi(divide(x, _HALF_TURN))
-    # With the digits that it has near 90 and 270, where it is 0.
-    angle = constant(x)
-    within = fmod(angle, _TURN)
-    turned = add(subtract(x, angle), within)
-    return _sine_of_degrees(subtract(90.0, where(less(within, 0.0), negative(turned), turned)))
+    left, to_quarter, is_low, turned = _within_quarters(x)
+    cosine = where(is_low, cospi(divide(left, _HALF_TURN)), sinpi(divide(to_quarter, _HALF_TURN)))
+    off = subtract(0.5, constant(cosine))
+    cosine = add(cosine, where(equal(absolute(constant(left)), 60.0), off, 0.0))
+    return where(turned, negative(cosine), cosine)
 
 
 def _of_degrees(name: str, doc: str, function: Any, derivative: str, **known: Any) -> Composite:

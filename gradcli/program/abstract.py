@@ -80,7 +80,7 @@ def _stand_in(operand: Any, shape: Shape) -> Any:
         return operand
     dtype = arrays.dtype_name(operand)
     if not shape:
-        return arrays.asarray(1.0, dtype)
+        return 1.0 if dtype == "float64" else arrays.asarray(1.0, dtype)
     xp = arrays.numpy_namespace()
     square = len(shape) > 1 and shape[-1] == shape[-2] and math.prod(shape) <= _FEW
     return xp.broadcast_to(xp.eye(shape[-1], dtype=dtype) if square else xp.ones((), dtype), shape)

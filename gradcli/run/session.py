@@ -33,6 +33,7 @@ from gradcli.language.syntax.tree import Module
 from gradcli.language.values import plain
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.comparisons import isnan, nowhere
 from gradcli.primitives.reductions import sum_
 from gradcli.run.diagnose import Warning, Watch, all_finite, unused_parts
 from gradcli.run.felt_roundings import FeltRoundings
@@ -398,10 +399,13 @@ def _further(
         from gradcli.calculus.higher_orders import watched_derivatives
 
         leaves = {name: leaf.inner for name, leaf in floating.items()}
-        with watching(None if watch.nonsmooth or watch.ties else watch.see_tie):
+        known = dict(watch.ties)
+        with watching(watch.see_tie):
             number, found, deviations = watched_derivatives(run_again, leaves, request.order)
-        if (watch.nonsmooth or watch.ties) and not all_finite(*found.values()):
+        if any(d is not None and not nowhere(isnan(d)) for d in found.values()) and (watch.nonsmooth or watch.ties):
+            # Derivatives of order 2 and up that do not exist, in a rule of derivatives as well.
             watch.settled = False
+        watch.ties = watch.ties if watch.settled is False and not (known or watch.nonsmooth) else known
         result.derivatives = {key: plain(d) for key, d in found.items() if "," in key}
         result.digits_left = digits_left(found, deviations, number)
 
