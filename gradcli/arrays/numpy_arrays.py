@@ -180,6 +180,7 @@ def prod(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     value = np.prod(x, axis=axis, keepdims=keepdims)
     if value.dtype.kind != "f" or not (lost := _lacks_digits(value)).any():
         return value
+    x = np.asarray(x)
     axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     last = np.moveaxis(x, axes, range(-len(axes), 0)).reshape(*(n for a, n in enumerate(x.shape) if a not in axes), -1)
     size, exponent = np.frexp(last)

@@ -73,6 +73,9 @@ class Abstract(Kind):
         return Abstract(arrays.shape(result), arrays.dtype_name(result))
 
 
+_NUMBERS = {"float64": 1.0, "bool": True}
+
+
 def _stand_in(operand: Any, shape: Shape) -> Any:
     """Ones of `shape`, in the dtype of an operand; of small square matrices the identity, which no
     function refuses."""
@@ -80,7 +83,8 @@ def _stand_in(operand: Any, shape: Shape) -> Any:
         return operand
     dtype = arrays.dtype_name(operand)
     if not shape:
-        return 1.0 if dtype == "float64" else arrays.asarray(1.0, dtype)
+        # Numbers of Python need no array library.
+        return _NUMBERS[dtype] if dtype in _NUMBERS else arrays.asarray(1.0, dtype)
     xp = arrays.numpy_namespace()
     square = len(shape) > 1 and shape[-1] == shape[-2] and math.prod(shape) <= _FEW
     return xp.broadcast_to(xp.eye(shape[-1], dtype=dtype) if square else xp.ones((), dtype), shape)

@@ -102,7 +102,7 @@ def fit(
             loss,
             flag(absolute_sigma, "absolute_sigma"),
             arguments.number(level, "'level'"),
-            None if loss_scale in (None, MEDIAN) else arguments.number(loss_scale, "'loss_scale'"),
+            _loss_scale(loss_scale),
         ),
         deviations,
         of_predictors,
@@ -137,3 +137,10 @@ def _priors(given: Any) -> dict[str, tuple[float, float]]:
             raise BindingError(f"the prior of '{name}' has no uncertainty", hint=f"write {name}=500±50")
         found[name] = prior_of(uncertain, name)
     return found
+
+
+def _loss_scale(given: Any) -> float | None:
+    """None where the scale follows from the median of the residuals."""
+    if given is None or (isinstance(given, str) and given == MEDIAN):
+        return None
+    return arguments.number(given, "'loss_scale'")
