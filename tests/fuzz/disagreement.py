@@ -54,7 +54,9 @@ def disagreement(case: Case) -> Finding | None:
 
 def _first_order(compiled: Any, rng: Random, leaves: Mapping[str, Any]) -> Iterator[Way]:
     for time in ("first", "second", "third"):
-        yield Way(f"the {time} run of a compiled program", partial(readings.by_compiled, compiled))
+        way = f"the {time} run of a compiled program"
+        # One that is not recorded may know that an exponent is the constant 0, and its power the constant 1.
+        yield Way(way, partial(readings.by_compiled, compiled), knows_zeros=time == "first")
     yield Way("arrays for numbers", readings.by_arrays)
     jacobians = partial(readings.by_jacobians, compiled)
     yield Way("Jacobians", jacobians, knows_zeros=True, widens=True, own_rounding=True, by_rows=True)
