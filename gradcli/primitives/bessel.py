@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.arrays import bessel_definitions as definitions
 from gradcli.primitives.arithmetic import absolute, divide, negative, sign
 from gradcli.primitives.bind import assume, bind, constant
-from gradcli.primitives.comparisons import isfinite, less, logical_or, not_equal, where
+from gradcli.primitives.comparisons import equal, greater, isfinite, less, logical_and, logical_or, not_equal, where
 from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.partials import derivative, partial_of_two
@@ -203,7 +203,10 @@ ive_slope: Primitive = _of_number(
     "the derivative of ive(v, x) by x",
     lambda g, y, v, x: g * (0.5 * (ive_slope(v - 1.0, x) + ive_slope(v + 1.0, x)) - sign(x) * y),
     "g*((ive_slope(v - 1, x) + ive_slope(v + 1, x))/2 - sign(x)*ive_slope(v, x))",
-    by_order=lambda g, _y, v, x: g * partial_of_two(v, x, "ive", (1, 1)),
+    # At 0 it is 0 for all orders above 1.
+    by_order=lambda g, _y, v, x: where(
+        logical_and(equal(x, 0), greater(v, 1)), 0.0, g * partial_of_two(v, x, "ive", (1, 1))
+    ),
     internal=True,
     forward=in_precision(definitions.ive_slope),
 )

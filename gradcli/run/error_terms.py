@@ -90,12 +90,14 @@ class ErrorTerms:
         constants = {
             i: operand
             for i, operand in enumerate(operands)
-            if type(operand) is float and not (is_short(operand) or abs(operand) in self._exact)
+            if type(operand) is float
+            and math.isfinite(operand)
+            and not (is_short(operand) or abs(operand) in self._exact)
         }
         number = constant(result)
         with arrays.quiet():
             error, known = _rounded_off(node.primitive, number, numbers, node.params)
-        if constants or error is not None:
+        if constants or (error is not None and not (known and _is_zero(error))):
             key = rounding_key(node.primitive, numbers, node.params) or node
             self._steps[node] = _Step(key, 0.0 if error is None else error, known, constants, numbers, number)
 
@@ -185,6 +187,10 @@ def _wide(number: Any) -> Any:
 
 def _is_finite(number: Any) -> bool:
     return math.isfinite(number) if type(number) is float else bool(arrays.numpy_namespace().isfinite(number).all())
+
+
+def _is_zero(error: Any) -> bool:
+    return error == 0.0 if type(error) is float else not arrays.numpy_namespace().any(error)
 
 
 def _is_short(number: Any) -> bool:

@@ -90,8 +90,8 @@ class _Judge:
 
     def loss(self, result: Any, unit: Any = None) -> _Loss | None:
         """What a number, or the element of a gradient at the 1 of `unit`, lost; None where that is less than half of its
-        digits, or it is as near to 0 as the rounding of the inputs lets it be."""
-        if not isinstance(result, Tensor) or not result.requires_grad:
+        digits, or it is as near to 0 as the rounding of the inputs lets it be, or no operation rounded off anything."""
+        if not isinstance(result, Tensor) or not result.requires_grad or not len(self.terms):
             return None
         number, distance = (_element(numbers, unit) for numbers in (number_of(result), apart_of(result)))
         apart, together, gradient = self.terms.bounds(result, unit, self.leaves)
