@@ -36,9 +36,10 @@ def _installer(beside: bool) -> str:
 
 
 def _has_pip() -> bool:
-    from importlib.util import find_spec
+    from importlib.machinery import PathFinder
 
-    return find_spec("pip") is not None
+    # Other finders take the question for an import: that of setuptools then gives up its own distutils.
+    return PathFinder.find_spec("pip") is not None
 
 
 def _is_of_uv() -> bool:

@@ -441,6 +441,7 @@ CASES = {
     "pdist": [Case("sum(pdist(x))", 0.0, {"x": [ZEROS, ZEROS]}, x=[[1.0, 2.0], [1.0, 2.0]])],
     "cov": [
         Case("cov(x, fweights=[1, 2])", 3.0, x=[1.0, 4.0]),
+        Case("cov(x, fweights=[1, 2, 1], aweights=[0.5, 1, 0.7])", 1.993333333333333, x=[1.0, 4.0, 2.0]),
         Case("cov(x, aweights=[1, 1])", 4.5, x=[1.0, 4.0]),
         Case("cov(x)", NAN, x=[1.0]),
     ],

@@ -66,7 +66,7 @@ cov = Composite(
     _cov, subject="reductions",
     derivative="(g + g.T)@(x - mean(x))/(n - correction)",
     edges=("fweights count observations, aweights say their relative importance", "inf or nan where n <= correction"),
-    samples=((_ROWS,), (_ROWS[0],), (_ROWS, [1.0, 0.0, -1.0, 0.5]), (_ROWS, None, True, True), (_ROWS, None, True, False, 1, [1, 2, 1, 3], [0.5, 1.0, 0.7, 0.2])),
+    samples=((_ROWS,), (_ROWS[0],), (_ROWS, [1.0, 0.0, -1.0, 0.5]), (_ROWS, None, True, True), (_ROWS, None, True, False, 1, None, [0.5, 1.0, 0.7, 0.2])),
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from gradcli.primitives.powers import power
 from gradcli.primitives.reductions import mean, sum_
 from gradcli.primitives.special import relu
 
-_X, _OTHER, _SIGNS = [1.0, 2.5, -3.0], [0.5, 4.0, 1.0], [1, -1, 1]
+_X, _OTHER, _SIGNS = [1.0, 2.5, -3.0], [0.5, 4.0, 1.0], [1.0, -1.0, 1.0]
 _ROWS, _SECOND, _THIRD = (
     [[1.0, 2.0, 3.5], [4.0, -5.5, 6.0]],
     [[0.5, 2.5, 3.0], [3.0, -5.0, 6.5]],
