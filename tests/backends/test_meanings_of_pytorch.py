@@ -41,6 +41,10 @@ PROGRAMS = [
 ]
 
 
+# Where one of the numbers of the matrix is at a kink, its second derivative does not exist.
+AT_A_KINK = {"torch.max(x, x*x).sum()", "(x.where(x > 1, -x) * torch.sum(x)).sum()"}
+
+
 @pytest.mark.filterwarnings("ignore:torch.meshgrid")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_meaning_of_pytorch(program):
@@ -55,7 +59,9 @@ def test_a_meaning_of_pytorch(program):
     hessian = compiled.hessian({"x": np.array(MATRIX)})["x,x"]
     if hessian is not None and gradient.requires_grad:
         second = torch.stack([torch.autograd.grad(g, x, retain_graph=True)[0] for g in gradient.flatten()])
-        np.testing.assert_allclose(hessian.reshape(second.shape), second.numpy(), 1e-9, 1e-11)
+        there = ~np.isnan(hessian) if program in AT_A_KINK else np.full(hessian.shape, True)
+        assert there.any()
+        np.testing.assert_allclose(hessian[there], second.numpy().reshape(hessian.shape)[there], 1e-9, 1e-11)
 
 
 def test_several_targets_are_values_and_places():
