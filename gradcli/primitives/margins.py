@@ -21,6 +21,7 @@ from gradcli.primitives.reductions import mean, sum_
 from gradcli.primitives.special import relu
 
 _X, _OTHER, _SIGNS = [1.0, 2.5, -3.0], [0.5, 4.0, 1.0], [1.0, -1.0, 1.0]
+_CHOICES = [1, -1, 1]
 _ROWS, _SECOND, _THIRD = (
     [[1.0, 2.0, 3.5], [4.0, -5.5, 6.0]],
     [[0.5, 2.5, 3.0], [3.0, -5.0, 6.5]],
@@ -60,7 +61,7 @@ hinge_embedding_loss = Composite(
     "mean of input where target is 1, and of max(0, margin - input) where it is -1", _hinge_embedding,
     derivative="g/n where target is 1, -g/n where it is -1 and input < margin",
     domain="smooth where input != margin", edges=(_SUM_OR_MEAN,),
-    samples=((_X, _SIGNS), (_OTHER, _SIGNS, 5.0, "sum")),
+    samples=((_X, _CHOICES), (_OTHER, _CHOICES, 5.0, "sum")),
 )  # fmt: skip
 
 
