@@ -26,6 +26,7 @@ from gradcli.primitives.conversions import cast
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import NotImplementedRule, Primitive
 from gradcli.program.record import record
+from tests.samples import at_each
 from tests.test_conformance import CASES as PROGRAMS
 from tests.test_conformance import numbers
 from tests.test_primitives import DIFFERENTIABLE, PRIMITIVES, Case, data, slope, weights
@@ -53,9 +54,9 @@ def _put_back(x: Any, key: Any) -> Any:
     return indexing.scatter(indexing.index(x, key), key, (2, 3, 4))
 
 
-def _case(name: str, call: Callable[..., Any], *operands: Any) -> Any:
+def _case(name: str, call: Callable[..., Any], *operands: Any) -> Case:
     """A case for what the samples of the table do not show."""
-    return pytest.param(Case(Composite(name, "*tensors", name, call, derivative="-"), call, operands), id=name)
+    return Case(Composite(name, "*tensors", name, call, derivative="-"), call, operands, name)
 
 
 SPECIAL = [
@@ -79,7 +80,7 @@ TOLERANCE = {"rtol": 1e-11, "atol": 1e-11}
 
 
 def is_elementwise(case: Any) -> bool:
-    return getattr(case.values[0].entry, "elementwise", False)
+    return getattr(case.entry, "elementwise", False)
 
 
 def copies(value: Any, seed: int, count: int = ROWS) -> np.ndarray:
@@ -110,8 +111,8 @@ def assert_rows(found: Any, nesting: int, expected: Sequence[Any]) -> None:
     np.testing.assert_allclose(per_row(found, nesting), [data(e) for e in expected], **TOLERANCE)
 
 
-every_case = pytest.mark.parametrize("case", WITH_OPERANDS)
-every_differentiable_case = pytest.mark.parametrize("case", DIFFERENTIABLE + SPECIAL)
+every_case = at_each(WITH_OPERANDS)
+every_differentiable_case = at_each(DIFFERENTIABLE + SPECIAL)
 
 
 class Mixed:
@@ -147,9 +148,7 @@ def test_a_batch_of_operands_gives_the_values_of_its_rows(case):
 FAR_APART = np.array([1.0, -1.0, 0.0, np.nan])
 
 
-@pytest.mark.parametrize(
-    "case", [c for c in WITH_OPERANDS if is_elementwise(c) or c.values[0].entry.derivative == "none"]
-)
+@at_each(c for c in WITH_OPERANDS if is_elementwise(c) or c.entry.derivative == "none")
 def test_rows_far_apart_stay_where_they_are(case):
     nesting = new_nesting()
     many = [np.multiply.outer(FAR_APART, o) for o in case.operands]
@@ -170,7 +169,7 @@ def test_truth_values_in_a_batch(entry):
     np.testing.assert_array_equal(found.rows, [entry(*operands) for operands in zip(*many)])
 
 
-@pytest.mark.parametrize("case", [c for c in WITH_OPERANDS if c.values[0].entry is not cast])
+@at_each(c for c in WITH_OPERANDS if c.entry is not cast)
 def test_single_precision_stays_single_in_a_batch(case):
     with arrays.using_dtype("float32"):
         for flags in subsets(len(case.operands)):
@@ -223,10 +222,10 @@ def test_batches_nest(case):
             np.testing.assert_allclose(found[i, j], data(case.call(*(m[1](i, j) for m in made))), **TOLERANCE)
 
 
-KINKED = [c for c in WITH_OPERANDS if getattr(c.values[0].entry, "smooth", None) and c.values[0].entry.vjp is not None]
+KINKED = [c for c in WITH_OPERANDS if getattr(c.entry, "smooth", None) and c.entry.vjp is not None]
 
 
-@pytest.mark.parametrize("case", KINKED)
+@at_each(KINKED)
 def test_a_batch_is_smooth_where_each_row_is(case):
     node = case.call(*(leaf(o) for o in Mixed(case, [True] * len(case.operands)).operands)).grad_fn
     assert case.entry.smooth(*(o.inner if isinstance(o, Tensor) else o for o in node.saved), **node.params)

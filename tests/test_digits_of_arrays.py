@@ -43,18 +43,16 @@ def is_of_arrays(entry: Operation) -> bool:
     return not getattr(entry, "elementwise", False) and SUBJECTS[entry] not in ("elementwise", "special")
 
 
-OF_ARRAYS = [case for case in CASES if is_of_arrays(case.values[0].entry)]
+OF_ARRAYS = [case for case in CASES if is_of_arrays(case.entry)]
 
 
 def lacking(case: Any) -> str | None:
     """The name of the function that a case has no digits of."""
-    return LACKING.get(case.id, LACKING.get(case.values[0].entry.name))
+    return LACKING.get(case.id, LACKING.get(case.entry.name))
 
 
 WITH_DIGITS = [case for case in OF_ARRAYS if lacking(case) is None]
-WITHOUT_DIGITS = [
-    pytest.param(*case.values, name, id=case.id) for case in OF_ARRAYS if (name := lacking(case)) is not None
-]
+WITHOUT_DIGITS = [pytest.param(case, name, id=case.id) for case in OF_ARRAYS if (name := lacking(case)) is not None]
 
 
 class in_balls:
@@ -124,7 +122,7 @@ def assert_encloses(ball: Any, number: float, largest: float) -> None:
 
 
 class TestEveryEntry:
-    @pytest.mark.parametrize("case", WITH_DIGITS)
+    @pytest.mark.parametrize("case", WITH_DIGITS, ids=lambda c: c.id)
     def test_it_encloses_value_and_derivatives_to_order_2(self, case: Case) -> None:
         floats = derived(case.call, case.operands)
         with in_balls():

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from namespaces import LIBRARIES, misspelt
+from samples import at_each
 
 from gradcli import Tensor, arrays, grad, limits, tensor
 from gradcli.errors import LimitError
@@ -75,6 +76,7 @@ class Case(NamedTuple):
     entry: Operation
     call: Callable[..., Any]
     operands: tuple[Any, ...]
+    id: str = ""
 
 
 class Slot(NamedTuple):
@@ -91,7 +93,7 @@ def as_array(value: Any) -> Any:
     return np.array(value) if isinstance(value, list) else value
 
 
-def case_of(entry: Operation, sample: Any) -> Case:
+def case_of(entry: Operation, sample: Any, id: str = "") -> Case:
     arguments = sample if isinstance(sample, tuple) else (sample,)
     parameters = entry.parameters
     operands: list[Any] = []
@@ -119,24 +121,16 @@ def case_of(entry: Operation, sample: Any) -> Case:
 
         return entry(*map(filled, template))
 
-    return Case(entry, call, tuple(operands))
+    return Case(entry, call, tuple(operands), id)
 
 
-def cases() -> list[Any]:
-    return [
-        pytest.param(case_of(entry, sample), id=f"{entry.name}-{i}")
-        for entry in ENTRIES
-        for i, sample in enumerate(entry.samples)
-    ]
+CASES = [case_of(entry, sample, f"{entry.name}-{i}") for entry in ENTRIES for i, sample in enumerate(entry.samples)]
+DIFFERENTIABLE = [c for c in CASES if c.entry.derivative != "none" and c.operands]
+WITH_OPERANDS = [c for c in CASES if c.operands]
+ELEMENTWISE = [c for c in CASES if getattr(c.entry, "elementwise", False)]
 
-
-CASES = cases()
-DIFFERENTIABLE = [c for c in CASES if c.values[0].entry.derivative != "none" and c.values[0].operands]
-WITH_OPERANDS = [c for c in CASES if c.values[0].operands]
-ELEMENTWISE = [c for c in CASES if getattr(c.values[0].entry, "elementwise", False)]
-
-every_case = pytest.mark.parametrize("case", CASES)
-every_differentiable_case = pytest.mark.parametrize("case", DIFFERENTIABLE)
+every_case = at_each(CASES)
+every_differentiable_case = at_each(DIFFERENTIABLE)
 every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 
 
@@ -550,7 +544,7 @@ def test_a_cotangent_of_zero_gives_zero(case):
         assert g is None or not data(g).any()
 
 
-@pytest.mark.parametrize("case", [c for c in WITH_OPERANDS if c.values[0].entry.derivative == "none"])
+@at_each(c for c in WITH_OPERANDS if c.entry.derivative == "none")
 def test_where_there_is_no_derivative_there_is_no_graph(case):
     value = case.call(*leaves(case.operands))
     assert (value.requires_grad, value.grad_fn) == (False, None)
@@ -567,12 +561,10 @@ def test_an_operand_without_influence_gets_none(entry):
     assert [g is None for g in found] == [rule is None for rule in entry.vjp]
 
 
-KINKED = [
-    c for c in CASES if getattr(c.values[0].entry, "smooth", None) is not None and c.values[0].entry.vjp is not None
-]
+KINKED = [c for c in CASES if getattr(c.entry, "smooth", None) is not None and c.entry.vjp is not None]
 
 
-@pytest.mark.parametrize("case", KINKED)
+@at_each(KINKED)
 def test_the_samples_are_smooth_points(case):
     node = case.call(*leaves(case.operands)).grad_fn
     assert node.primitive is case.entry
@@ -652,7 +644,7 @@ def has_kink(case: Case, operands: Sequence[Any]) -> bool:
 )
 def test_a_kink_is_no_smooth_point(entry):
     rough = []
-    for case in (c.values[0] for c in DIFFERENTIABLE if c.values[0].entry is entry):
+    for case in (c for c in DIFFERENTIABLE if c.entry is entry):
         for operands in points(case):
             node = case.call(*leaves(operands)).grad_fn
             claimed = entry.smooth is None or entry.smooth(*map(data, node.saved), **node.params)
@@ -661,9 +653,7 @@ def test_a_kink_is_no_smooth_point(entry):
     assert any(rough) == (entry.smooth is not None)
 
 
-@pytest.mark.parametrize(
-    "case", [c for c in ELEMENTWISE if c in DIFFERENTIABLE and all(isinstance(o, float) for o in c.values[0].operands)]
-)
+@at_each(c for c in ELEMENTWISE if c in DIFFERENTIABLE and all(isinstance(o, float) for o in c.operands))
 def test_the_gradient_is_the_slope_wherever_there_is_one(case):
     """Also at zeros, ties and whole numbers, by each operand alone: another may have a kink there."""
     for numbers in points(case):
@@ -683,10 +673,7 @@ def test_the_gradient_is_the_slope_wherever_there_is_one(case):
 # --- dtypes, memory, shapes
 
 
-@pytest.mark.parametrize(
-    "case",
-    [c for c in WITH_OPERANDS if isinstance(c.values[0].entry, Primitive) and c.values[0].entry.name not in REGULAR],
-)
+@at_each(c for c in WITH_OPERANDS if isinstance(c.entry, Primitive) and c.entry.name not in REGULAR)
 def test_truth_values_count_as_0_and_1(case):
     """What moves elements or tells truths leaves them what they are; all else gives numbers."""
     truths = [np.arange(np.size(o)).reshape(np.shape(o)) % 2 == i % 2 for i, o in enumerate(case.operands)]
@@ -706,7 +693,7 @@ def seeded(case: Case, operands: Sequence[Tensor]) -> tuple[Any, list[Any]]:
     return value, list(grad(value, operands, tensor(weights(value), dtype=value.dtype), allow_unused=True))
 
 
-@pytest.mark.parametrize("case", [c for c in WITH_OPERANDS if c.values[0].entry is not cast])
+@at_each(c for c in WITH_OPERANDS if c.entry is not cast)
 def test_single_precision_stays_single(case):
     with arrays.using_dtype("float32"):
         value, found = seeded(case, leaves(case.operands, "float32"))
@@ -764,7 +751,7 @@ def test_operands_are_not_modified(case):
     np.testing.assert_array_equal(data(value), kept)
 
 
-@pytest.mark.parametrize("case", [c for c in ELEMENTWISE if c.values[0].operands])
+@at_each(c for c in ELEMENTWISE if c.operands)
 def test_an_elementwise_function_of_nothing_is_nothing(case):
     numbers = all(isinstance(o, float) for o in case.operands)
     operands = leaves([np.zeros((0, *np.shape(o))) if numbers or np.shape(o) else o for o in case.operands])
@@ -774,7 +761,7 @@ def test_an_elementwise_function_of_nothing_is_nothing(case):
         assert g is None or g.shape == operand.shape
 
 
-@pytest.mark.parametrize("case", [c for c in ELEMENTWISE if c.values[0].operands])
+@at_each(c for c in ELEMENTWISE if c.operands)
 def test_an_elementwise_function_of_a_stack_is_the_stack_of_its_values(case):
     value = data(case.call(*case.operands))
     stacked = case.call(*(np.full((2, 3, *(1,) * (value.ndim - np.ndim(o)), *np.shape(o)), o) for o in case.operands))

@@ -93,7 +93,7 @@ def numbers() -> Iterator[Sample]:
                         yield made
 
 
-CASE_SAMPLES = [s for c in CASES if c.values[0].operands and (s := recorded(c.values[0])) is not None]
+CASE_SAMPLES = [s for c in CASES if c.operands and (s := recorded(c)) is not None]
 SCALARS = [*numbers()]
 # No sample of the table tells them apart.
 CASE_SAMPLES += [

@@ -18,13 +18,14 @@ from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.primitive import NotImplementedRule, not_implemented
 from gradcli.primitives.reductions import sum_
 from tests import high_orders, mixed_derivatives
+from tests.samples import at_each
 from tests.test_conformance import CASES as CONFORMANCE
 from tests.test_conformance import numbers
 from tests.test_primitives import DIFFERENTIABLE, PRIMITIVES, Case, weights
 
 ORDER = 4
 
-every_differentiable_case = pytest.mark.parametrize("case", DIFFERENTIABLE)
+every_differentiable_case = at_each(DIFFERENTIABLE)
 
 
 def total(case: Case, operands: list[Any]) -> Any:

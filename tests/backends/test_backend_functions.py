@@ -153,7 +153,7 @@ def unless_lacking(test: Any) -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
 @unless_lacking
 def test_samples(case: Case, dtype: str, xp: Any) -> None:
     """The value, and the gradients of a weighted sum of it."""
