@@ -6,7 +6,7 @@ import ctypes
 import functools
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,33 +72,57 @@ def recorded(case: Any) -> Sample | None:
     )
 
 
-def numbers() -> Iterator[Sample]:
-    """Elementwise primitives of numbers, wherever they are defined."""
-    params: dict[str, list[Any]] = defaultdict(list)
-    for found in CASE_SAMPLES:
-        (equation,) = found.program.equations
-        if equation.primitive.elementwise and equation.params not in params[found.name]:
-            params[found.name].append(equation.params)
-    for primitive in PRIMITIVES:
-        rules = primitive.vjp or primitive.parameters
-        count = len(rules) if primitive.elementwise else 0
-        for chosen in params[primitive.name] or [{}]:
-            for operands in itertools.product(NUMBERS[: 7 if count < 3 else 3], repeat=count):
-                if count:
-                    made = sample(primitive, operands, chosen)
-                    # SciPy has no continuation of zeta.
-                    strange = primitive.name == "hurwitz_zeta" and operands[0] < 1
-                    strange = strange or (primitive.name == "clip" and operands[1] > operands[2])
-                    if abs(made.value) < LIMIT and not strange:
-                        yield made
+@functools.cache
+def samples_of_cases() -> dict[str, list[Sample]]:
+    """The cases of the table that are one equation, by its primitive."""
+    found: dict[str, list[Sample]] = defaultdict(list)
+    for case in CASES:
+        if case.operands and (made := recorded(case)) is not None:
+            found[made.name].append(made)
+    # No sample of the table tells them apart.
+    for p in (reductions.any_, reductions.all_):
+        found[p.name].append(sample(p, [np.array([0.0, 1.0])], {"axis": (0,), "keepdims": False}))
+    return found
 
 
-CASE_SAMPLES = [s for c in CASES if c.operands and (s := recorded(c)) is not None]
-SCALARS = [*numbers()]
-# No sample of the table tells them apart.
-CASE_SAMPLES += [
-    sample(p, [np.array([0.0, 1.0])], {"axis": (0,), "keepdims": False}) for p in (reductions.any_, reductions.all_)
-]
+@functools.cache
+def samples_of_numbers(primitive: Primitive) -> list[Sample]:
+    """An elementwise primitive of numbers, wherever it is defined."""
+    if not primitive.elementwise:
+        return []
+    params: list[Any] = []
+    for made in samples_of_cases()[primitive.name]:
+        (equation,) = made.program.equations
+        if equation.params not in params:
+            params.append(equation.params)
+    count = len(primitive.vjp or primitive.parameters)
+    points = itertools.product(NUMBERS[: 7 if count < 3 else 3], repeat=count)
+    return [
+        made
+        for chosen, operands in itertools.product(params or [{}], [*points])
+        if not _is_strange(primitive, operands) and abs((made := sample(primitive, operands, chosen)).value) < LIMIT
+    ]
+
+
+def _is_strange(primitive: Primitive, operands: Sequence[float]) -> bool:
+    """Whether a library has another meaning: SciPy has no continuation of zeta."""
+    if primitive.name == "hurwitz_zeta":
+        return operands[0] < 1
+    return primitive.name == "clip" and operands[1] > operands[2]
+
+
+def samples_in(language: str, primitive: Primitive) -> list[Sample]:
+    """Those of a primitive that a language of whole tensors writes."""
+    made = [*samples_of_numbers(primitive), *samples_of_cases()[primitive.name]]
+    if language == "text" and primitive.name == "bessel_i":
+        return [m for m in made if m.program.equations[-1].params.get("n", 0) < 2]
+    return made
+
+
+def all_in(language: str) -> Any:
+    """A test of every primitive that the language has."""
+    known = [p for p in PRIMITIVES if languages.find(language).writes(p)]
+    return pytest.mark.parametrize("primitive", known, ids=lambda p: p.name)
 
 
 def written(language: str, made: Sample) -> list[str]:
@@ -107,30 +131,23 @@ def written(language: str, made: Sample) -> list[str]:
     return [*(f"{name} = {part}" for name, part in found.parts), found.result]
 
 
-def by_name(language: str, samples: Sequence[Sample]) -> list[Any]:
-    """The samples of each primitive that the language has."""
-    found = defaultdict(list)
-    for made in samples:
-        unnamed = language == "text" and made.program.equations[-1].params.get("n", 0) > 1 and made.name == "bessel_i"
-        if languages.find(language).writes(made.program.equations[-1].primitive) and not unnamed:
-            found[made.name].append(made)
-    return [pytest.param(s, id=name) for name, s in found.items()]
-
-
 def assert_number(found: Any, made: Sample, rtol: float = 1e-13) -> None:
     np.testing.assert_allclose(found, made.value, rtol=rtol, atol=1e-14, err_msg=str(made))
 
 
-@pytest.mark.parametrize("samples", by_name("text", [*SCALARS, *CASE_SAMPLES]))
-def test_text(samples):
-    compiled = functools.cache(gradcli.compile)
+@all_in("text")
+def test_text(primitive):
+    compiled, samples = functools.cache(gradcli.compile), samples_in("text", primitive)
+    assert samples
     for made in samples:
         program = compiled("\n".join(written("text", made)))
         assert_number(program(**{n: v for n, v in made.inputs.items() if n in program.inputs}), made)
 
 
-@pytest.mark.parametrize("samples", by_name("python", [*SCALARS, *CASE_SAMPLES]))
-def test_python(samples):
+@all_in("python")
+def test_python(primitive):
+    samples = samples_in("python", primitive)
+    assert samples
     for made in samples:
         known = {"np": np, "special": special, **made.inputs}
         *parts, result = written("python", made)
@@ -141,7 +158,9 @@ def test_python(samples):
 
 @NEEDS_GCC
 def test_c(tmp_path):
-    samples = [s for p in by_name("c", SCALARS) for s in p.values[0]]
+    known = {p.name: samples_of_numbers(p) for p in PRIMITIVES if languages.find("c").writes(p)}
+    assert all(known.values())
+    samples = [*itertools.chain.from_iterable(known.values())]
     names: dict[str, str] = {}
     called = []
     for made in samples:
@@ -156,9 +175,10 @@ def test_c(tmp_path):
 
 
 @pytest.mark.parametrize("dialect", [None, "sqlite"])
-@pytest.mark.parametrize("samples", by_name("sql", SCALARS))
-def test_sql(samples, dialect):
-    connection = database()
+@all_in("sql")
+def test_sql(primitive, dialect):
+    connection, samples = database(), samples_of_numbers(primitive)
+    assert samples
     for made in samples:
         result = write(made.program, languages.find("sql", dialect)).result
         columns = ", ".join(f"{v!r} AS {name}" for name, v in made.inputs.items())
@@ -170,9 +190,13 @@ def test_sql(samples, dialect):
 _NOT_IN_POLARS = {"remainder", "floor_divide"}
 
 
-@pytest.mark.parametrize("samples", [p for p in by_name("polars", SCALARS) if p.id not in _NOT_IN_POLARS])
-def test_polars(samples):
+@all_in("polars")
+def test_polars(primitive):
     """All samples of a function in one table."""
+    if primitive.name in _NOT_IN_POLARS:
+        return
+    samples = samples_of_numbers(primitive)
+    assert samples
     results, frame = {}, {}
     for n, made in enumerate(samples):
         *parts, result = written("polars", made)
@@ -209,9 +233,9 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("samples", by_name("latex", [*SCALARS, *CASE_SAMPLES]))
-def test_latex(samples):
-    name, found = samples[0].name, written("latex", samples[0])[-1]
+@all_in("latex")
+def test_latex(primitive):
+    name, found = primitive.name, written("latex", samples_in("latex", primitive)[0])[-1]
     if name in IN_LATEX:
         assert found == IN_LATEX[name]
     else:
@@ -219,21 +243,11 @@ def test_latex(samples):
         assert found.startswith(f"{command}\\left(x")
 
 
-def test_every_function_of_a_language_is_compared():
-    for language in ("text", "python"):
-        compared = {p.id for p in by_name(language, [*SCALARS, *CASE_SAMPLES])}
-        assert {p.name for p in PRIMITIVES if languages.find(language).writes(p)} - compared == set()
-    for language in ("c", "sql", "polars"):
-        assert {p.name for p in PRIMITIVES if languages.find(language).writes(p)} == {
-            p.id for p in by_name(language, SCALARS)
-        }
-
-
-@pytest.mark.parametrize("samples", by_name("text", SCALARS))
-def test_what_the_algebra_knows_of_a_function(samples):
+@all_in("text")
+def test_what_the_algebra_knows_of_a_function(primitive):
     """As a formula, a program of the function alone has the same number."""
     compiled = functools.cache(gradcli.compile)
-    for made in samples:
+    for made in samples_of_numbers(primitive):
         # Two formulas are nowhere equal, but for single points.
         if made.name in ("equal", "not_equal") and made.inputs["x"] == made.inputs["y"]:
             continue
