@@ -83,6 +83,15 @@ class TestNotInstalled:
         assert "cannot be imported" in found["torch"]["problem"]
         assert run("backends").status == 0
 
+    def test_another_module_of_its_name(self, run, monkeypatch):
+        monkeypatch.setitem(sys.modules, "torch", gradcli)
+        monkeypatch.delitem(sys.modules, "gradcli.arrays.torch_arrays", raising=False)
+        expected = "the backend torch cannot be imported: the module 'torch' of this process is gradcli"
+        assert expected in run("eval", "x", "x=1", "--backend", "torch").err
+        found = {b["name"]: b for b in run("backends", "--json").json["backends"]}
+        assert found["torch"]["version"] is None
+        assert found["torch"]["problem"] == expected
+
     def test_a_library_that_fails_when_it_is_asked_for_devices(self, run, monkeypatch):
         def devices():
             raise RuntimeError("driver too old\nsee the manual")
@@ -129,6 +138,15 @@ class TestNothingIsImported:
 
 
 class TestRecognition:
+    @pytest.mark.parametrize("name", ["torch", "numpy", "jax", "cupy"])
+    @pytest.mark.parametrize("other", [gradcli, types.ModuleType("nothing")], ids=["gradcli", "another"])
+    def test_another_module_in_the_place_of_a_library(self, monkeypatch, name, other):
+        x = gradcli.tensor([1.0, 2.0], requires_grad=True)
+        monkeypatch.setitem(sys.modules, name, other)
+        (slope,) = gradcli.autograd.grad((x**3).sum(), x, create_graph=True)
+        slope.sum().backward()
+        assert x.grad.tolist() == [6.0, 12.0]
+
     def test_by_the_names_of_classes(self):
         expected = {"torch.Tensor": "torch", "cupy.ndarray": "cupy", "jaxlib._jax.ArrayImpl": "jax"}
         for path, name in expected.items():

@@ -8,7 +8,6 @@ numbers, so a scalar computation never pays for an array library.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -228,12 +227,10 @@ def beside(array: Array, other: Array) -> Array:
 
 def quiet() -> AbstractContextManager[Any]:
     """Within it array libraries give nan and inf without a word, as plain floats do here, and record no graphs."""
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    numpy, torch = backends.loaded("numpy"), backends.loaded("torch")
     if numpy is None:
         return nullcontext()
-    silence: AbstractContextManager[Any] = numpy.errstate(all="ignore")
-    no_grad = getattr(torch, "no_grad", None)
-    return silence if no_grad is None else _both(silence, no_grad())
+    return _both(numpy.quiet(), torch.no_grad()) if torch is not None else numpy.quiet()  # type: ignore[no-any-return]
 
 
 @contextmanager

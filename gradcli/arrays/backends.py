@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import installing
 from gradcli.errors import BackendError, UsageError
@@ -156,6 +156,9 @@ def of_namespace(namespace: Namespace | None) -> Backend | None:
 def home(name: str) -> ModuleType:
     """The module that speaks to a library. Raises BackendError where that is missing or broken."""
     backend = check_name(name)
+    other = _other_module(name)
+    if other is not None:
+        raise BackendError(f"the backend {name} cannot be imported: the module {name!r} of this process is {other}")
     if not _installed(name):
         raise BackendError(f"the backend {name} is not installed", hint=backend.install)
     try:
@@ -164,6 +167,21 @@ def home(name: str) -> ModuleType:
         # A library that is broken fails in ways of its own.
         problem = f"the backend {name} is installed, but cannot be imported: {first_line(error)}"
         raise BackendError(problem, hint=f"install it anew: {backend.install}") from error
+
+
+def loaded(name: str) -> Any:
+    """The module here that speaks to a library, where that has been imported; None where it was not.
+
+    `sys.modules` is asked for a module of gradcli: under the name of the library it may have another one.
+    """
+    return sys.modules.get(_BY_NAME[name].home)
+
+
+def _other_module(name: str) -> str | None:
+    """What stands in the place of a library among the modules of this process, as gradcli itself may; None for nothing
+    or the library."""
+    found = getattr(sys.modules.get(name), "__name__", name)
+    return None if found == name else str(found)
 
 
 def _installed(name: str) -> bool:
@@ -202,7 +220,7 @@ def found() -> Iterator[Found]:
 
 
 def _version(name: str) -> str | None:
-    return getattr(sys.modules.get(name), "__version__", None)
+    return None if _other_module(name) else getattr(sys.modules.get(name), "__version__", None)
 
 
 def first_line(error: Exception) -> str:

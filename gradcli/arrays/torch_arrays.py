@@ -22,6 +22,8 @@ from gradcli.errors import BackendError, GradcliError, UsageError
 Array = Any
 Key = tuple[Any, ...]
 
+no_grad: Callable[[], AbstractContextManager[Any]] = torch.no_grad
+
 
 def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
     """`function`, which is `name` here, for numbers beside tensors; whole numbers become floats as in NumPy."""
@@ -113,8 +115,7 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
             torch.cuda.synchronize(self.device)
 
     def quiet(self) -> AbstractContextManager[Any]:
-        mode: AbstractContextManager[Any] = torch.no_grad()
-        return mode
+        return no_grad()
 
     def operand(self, value: Any) -> Array:
         # Inductor's code is for the strides that it has seen.
