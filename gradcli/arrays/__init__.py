@@ -230,7 +230,7 @@ def quiet() -> AbstractContextManager[Any]:
     numpy, torch = backends.loaded("numpy"), backends.loaded("torch")
     if numpy is None:
         return nullcontext()
-    return _both(numpy.quiet(), torch.no_grad()) if torch is not None else numpy.quiet()  # type: ignore[no-any-return]
+    return _both(numpy.quiet(), torch.no_grad()) if torch is not None else numpy.quiet()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from gradcli import arrays
@@ -146,6 +147,12 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+@cache
+def named_class(kind: type[Any], name: str) -> type[Any]:
+    """The class of the nodes of a kind that have this name: in PyTorch too each name has one, which is no module's."""
+    return type(str(name), (kind,), {"__slots__": (), "__module__": "builtins", "name": NodeName(name)})
 
 
 class GradientEdge(NamedTuple):

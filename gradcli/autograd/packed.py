@@ -23,7 +23,7 @@ _IN_PLACE = (
 )
 _FREED = (
     "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed "
-    "when you call .backward() or gradcli.grad(). Specify retain_graph=True if you need to backward through the graph a "
+    "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
     "second time or if you need to access saved tensors after calling backward."
 )
 

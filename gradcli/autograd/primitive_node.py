@@ -7,8 +7,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
+from gradcli.autograd.kept import keep
 from gradcli.autograd.modes import span_now
-from gradcli.autograd.node import Edge, Node, next_sequence
+from gradcli.autograd.node import Edge, Node, named_class, next_sequence
 from gradcli.autograd.packed import Pack, Packed, SavedTensor, Unpack, edge_of_saved
 from gradcli.autograd.saved import (
     DETACHED,
@@ -42,7 +43,7 @@ class PrimitiveNode(Node):
     operand there are the numbers in `data`, and in `versions` how often they had been changed; None where nobody counts.
     """
 
-    __slots__ = ("name", "needs", "params", "primitive", "result", "saved", "versions")
+    __slots__ = ("needs", "params", "primitive", "result", "saved", "stays_in", "versions")
 
     def __init__(
         self,
@@ -70,14 +71,18 @@ class PrimitiveNode(Node):
         self.span: Any = span_now()
         self.guarded = False
         self.attached = None
-        name = primitive.node_name
-        self.name = name if type(name) is NodeName else name(operands, params)
+        # Of a function of several primitives, whose last one this is.
+        self.stays_in: tuple[Edge, Shape, str] | None = None
         self.primitive = primitive
         self.params = params
         self.saved: list[Any] | None = saved
         self.versions = versions
         self.result = result if needs.result else SCALAR if type(result) is float else shape_only(result)
         self.needs = needs
+
+    def rename(self, name: str) -> None:
+        """Be called after another function than the primitive."""
+        self.__class__ = named_class(PrimitiveNode, name)
 
     @property
     def operands(self) -> list[Any]:
@@ -134,11 +139,28 @@ class PrimitiveNode(Node):
                 cotangent = drop_untaken(
                     self.primitive, i, cotangents[0], mask, cotangent, result, operands, self.params
                 )
-            pulled.append(fit(cotangent, operands[i]))
+            cotangent = fit(cotangent, operands[i])
+            if lift is not None:
+                cotangent = self._as_in_pytorch(i, cotangent, cotangents[0])
+            pulled.append(cotangent)
         if masks is not None:
             for i, cotangent in enumerate(pulled):
                 masks[i] = self._mask_behind(i, cotangents[0], mask, cotangent, result, operands)
         return pulled
+
+    def _as_in_pytorch(self, i: int, gradient: Any, cotangent: Any) -> Any:
+        """The gradient by an operand as it is in the graph of gradients that PyTorch makes."""
+        if self.stays_in is not None:
+            return keep(gradient, *self.stays_in)
+        name = self.primitive.gradient_name
+        if name is not None and not isinstance(name, str):
+            name = name(**self.params)
+        if name is None or i:
+            return gradient
+        if self.primitive.selects or gradient is cotangent:
+            return keep(gradient, self.edges[0], gradient.shape, name)
+        gradient.made_by(name, None, None)
+        return gradient
 
     def _mask_behind(self, i: int, cotangent: Any, mask: Any, pulled: Any, result: Any, operands: Sequence[Any]) -> Any:
         """Which zeros of `pulled`, the cotangent of operand `i`, were computed, as a mask of what was taken; None where
@@ -250,6 +272,13 @@ class PrimitiveNode(Node):
         if kept is None:
             return None
         return kept._as_output(self, 0) if isinstance(kept, TensorBase) else self.leaf().made(kept, self, 0)
+
+
+def class_of_node(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> type[PrimitiveNode]:
+    """The class of the node of a primitive, by its name."""
+    name = primitive.node_name
+    found: type[PrimitiveNode] = named_class(PrimitiveNode, name if type(name) is NodeName else name(operands, params))
+    return found
 
 
 def _keep_constants(saved: list[Any], versions: Sequence[int | None], needs: Needs) -> None:

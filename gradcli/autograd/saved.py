@@ -13,7 +13,7 @@ from gradcli.primitives.bind import Kind
 RELEASED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they "
     "have already been freed). Saved intermediate values of the graph are freed when you call .backward() "
-    "or gradcli.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
+    "or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
     "or if you need to access saved tensors after calling backward."
 )
 

@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import grad_enabled, inference, leave_graph, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
-from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode
+from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, class_of_node
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
@@ -19,7 +19,6 @@ from gradcli.limits import charge_steps
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
 from gradcli.primitives.bind import Kind, bind, components, constant, on_floats, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
-from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.shape import iter_first_axis
@@ -93,7 +92,8 @@ class Tensor(TensorSurface):
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 versions = UNCHANGED if unchanged and bit <= _MOST_UNCHANGED else [*map(_version, operands)]
-                node = PrimitiveNode(primitive, operands, params, data, edges, versions, result, needs)
+                node_class = class_of_node(primitive, operands, params)
+                node = node_class(primitive, operands, params, data, edges, versions, result, needs)
                 recorders = recorders_now()
                 if recorders:
                     for record in recorders:
@@ -279,9 +279,16 @@ class Tensor(TensorSurface):
         return place.positions()
 
     def made_together(self, number: int, node_name: str) -> None:
-        if self.grad_fn is not None:
-            self.grad_fn.name = NodeName(node_name)  # type: ignore[misc]
+        if isinstance(self.grad_fn, PrimitiveNode):
+            self.grad_fn.rename(node_name)
         note_one_of_several(self, number)
+
+    def made_by(self, node_name: str, gradient_name: str | None, operand: Any) -> None:
+        node = self.grad_fn
+        if isinstance(node, PrimitiveNode):
+            node.rename(node_name)
+            if gradient_name is not None and isinstance(operand, Tensor) and operand.requires_grad:
+                node.stays_in = operand.edge, operand.shape, gradient_name
 
     def _in_place(self, operation: Callable[..., Any], *arguments: Any, **params: Any) -> Tensor:
         given = [operand(a) for a in arguments]

@@ -20,7 +20,6 @@ from gradcli.errors import DifferentiationError
 from gradcli.primitives import strides
 from gradcli.primitives.bind import bind
 from gradcli.primitives.indexing import index
-from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import Layout
 
@@ -341,5 +340,5 @@ def _recorded_in_base(place: Place, part: Any) -> Any:
     before = base.made(base.inner, base.grad_fn, base.output_nr)
     whole = _put(before, _among_elements_of(base, place), part)
     if whole is not before:
-        whole.grad_fn.name = NodeName("CopySlices")
+        whole.grad_fn.rename("CopySlices")
     return whole

@@ -45,6 +45,7 @@ def _held(x: Any, low: Any, high: Any) -> Any:
 hardtanh = Composite(
     "hardtanh", "x, min_val=-1.0, max_val=1.0", "x held between min_val and max_val",
     lambda x, min_val=-1.0, max_val=1.0: _held(x, min_val, max_val),
+    node_name="HardtanhBackward0", gradient_name="HardtanhBackwardBackward0",
     derivative="g where min_val < x < max_val, else 0; the rest to the bound that holds",
     domain="smooth where x is on no bound",
     edges=("on a bound, the derivative by x is 0",),
@@ -53,6 +54,7 @@ hardtanh = Composite(
 
 relu6 = Composite(
     "relu6", "x", "x held between 0 and 6", lambda x: _held(x, 0.0, 6.0),
+    node_name="HardtanhBackward0", gradient_name="HardtanhBackwardBackward0",
     derivative="g where 0 < x < 6, else 0",
     domain="smooth where x is neither 0 nor 6",
     edges=("relu6'(0) = relu6'(6) = 0",),
@@ -66,6 +68,7 @@ def _hardsigmoid(x: Any) -> Any:
 
 hardsigmoid = Composite(
     "hardsigmoid", "x", "x/6 + 1/2 held between 0 and 1", _hardsigmoid,
+    node_name="HardsigmoidBackward0",
     derivative="g/6 where -3 < x < 3, else 0",
     domain="smooth where abs(x) != 3",
     edges=("hardsigmoid'(-3) = hardsigmoid'(3) = 0",),
@@ -74,6 +77,7 @@ hardsigmoid = Composite(
 
 hardswish = Composite(
     "hardswish", "x", "x*hardsigmoid(x)", lambda x: multiply(x, _hardsigmoid(x)),
+    node_name="HardswishBackward0",
     derivative="g*(x/3 + 1/2) where -3 < x < 3, 0 below and g above",
     domain="smooth where abs(x) != 3",
     edges=("hardswish'(-3) = 0, hardswish'(3) = 1",),
@@ -89,6 +93,7 @@ def _celu(x: Any, alpha: Any = 1.0) -> Any:
 
 celu = Composite(
     "celu", "x, alpha=1.0", "x where it is positive, else alpha*(exp(x/alpha) - 1)", _celu,
+    node_name="CeluBackward0",
     derivative="g where x > 0, else g*exp(x/alpha); by alpha 0 where x > 0, else g*(exp(x/alpha)*(1 - x/alpha) - 1)",
     domain="alpha != 0",
     samples=(*_ANYWHERE, ([-1.0, 2.0], 0.3)),
@@ -97,6 +102,7 @@ celu = Composite(
 selu = Composite(
     "selu", "x", "1.0507*x where it is positive, else 1.0507*1.67326*(exp(x) - 1)",
     lambda x: multiply(_selu_scale(), elu(x, _selu_alpha())),
+    node_name="EluBackward0",
     derivative="1.0507*g where x > 0, else 1.0507*1.67326*g*exp(x)",
     domain="smooth where x != 0",
     edges=("selu'(0) is that on its left",),
@@ -105,6 +111,7 @@ selu = Composite(
 
 mish = Composite(
     "mish", "x", "x*tanh(softplus(x))", lambda x: multiply(x, tanh(softplus(x))),
+    node_name="MishBackward0",
     derivative="g*(tanh(softplus(x)) + x*sigmoid(x)/cosh(softplus(x))**2)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -121,6 +128,7 @@ tanhshrink = elementwise(
 softshrink = Composite(
     "softshrink", "x, lambd=0.5", "x moved by lambd towards 0, 0 where it would cross it",
     lambda x, lambd=0.5: where(less_equal(absolute(x), lambd), 0.0, subtract(x, multiply(lambd, sign(x)))),
+    node_name="SoftshrinkBackward0", gradient_name="SoftshrinkBackwardBackward0",
     derivative="g where abs(x) > lambd, else 0; by lambd -g*sign(x) there",
     domain="lambd >= 0; smooth where abs(x) != lambd",
     edges=("where abs(x) = lambd, the derivatives are 0",),
@@ -130,6 +138,7 @@ softshrink = Composite(
 hardshrink = Composite(
     "hardshrink", "x, lambd=0.5", "x where abs(x) > lambd, else 0",
     lambda x, lambd=0.5: where(less_equal(absolute(x), lambd), 0.0, x),
+    node_name="HardshrinkBackward0", gradient_name="HardshrinkBackwardBackward0",
     derivative="g where abs(x) > lambd, else 0; 0 by lambd",
     domain="lambd >= 0; smooth where abs(x) != lambd",
     edges=("where abs(x) = lambd, the derivative is 0",),

@@ -275,6 +275,7 @@ trunc: Primitive = _piecewise_constant(
 
 frac = Composite(
     "frac", "x", "the fraction of x, with its sign", lambda x: subtract(x, trunc(x)),
+    node_name="FracBackward0",
     derivative="g",
     domain="smooth where x is not whole",
     edges=("frac'(x) = 1, also where x is whole",),

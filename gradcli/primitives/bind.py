@@ -82,6 +82,10 @@ class Kind:
     def made_together(self, number: int, node_name: str) -> None:
         """Take note that this is one of several results of a function, which are changed in place together."""
 
+    def made_by(self, node_name: str, gradient_name: str | None, operand: Any) -> None:
+        """Take note that this was made of an operand by a function that is one in PyTorch: its node in the graph is
+        called after that, and where it has a `gradient_name`, its gradient stays in the graph of the operand."""
+
     @staticmethod
     def stacked(items: Sequence[Any]) -> Any:
         """A list in which this is, or is inside an item, as one tensor."""

@@ -121,6 +121,7 @@ def _convolving(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         name, "input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1",
         f"bias plus the sum of weight*input over the channels and a window at each place of {_place(axes)}",
         _convolution(name, axes),
+        node_name="ConvolutionBackward0",
         derivative="g times weight added up where each element came from, g times the windows, sum(g)",
         edges=(
             "weight is not turned around, as in a correlation",
@@ -206,6 +207,7 @@ def _convolving_back(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         name, "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1",
         f"bias plus each element of input times weight, added up in windows over {_place(axes)}, as backward of a convolution has it",
         _transposed(name, axes),
+        node_name="ConvolutionBackward0",
         derivative="the convolution of g with weight, g times the windows, sum(g)",
         samples=samples,
     )  # fmt: skip
@@ -289,6 +291,7 @@ def _average(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         name,
         "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None",
         f"mean of each window over {_place(axes)}", definition,
+        node_name=f"AvgPool{axes}DBackward0", gradient_name=f"AvgPool{axes}DBackwardBackward0",
         derivative="g/n added up where each element came from",
         edges=(_APART, "the zeros of padding count unless count_include_pad=False", _LAST),
         samples=samples,
@@ -330,6 +333,7 @@ def _largest(name: str, axes: int, samples: Sequence[Any]) -> Composite:
     return Composite(
         name, "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False",
         f"largest element of each window over {_place(axes)}", definition,
+        node_name=f"MaxPool{axes}DWithIndicesBackward0", gradient_name=f"MaxPool{axes}DWithIndicesBackwardBackward0",
         derivative="g at the largest element of each window, in equal shares where there are several",
         edges=(_APART, "padding is below all numbers", _LAST, "return_indices=True gives their places too, and g goes to one"),
         samples=samples,

@@ -47,6 +47,7 @@ _LARGEST = {"float32": (2.0 - 2.0**-23) * 2.0**127, "float64": sys.float_info.ma
 
 clamp_min = Composite(
     "clamp_min", "x, min", "x, or min where x is less", lambda x, min: clip(x, min),
+    node_name="ClampMinBackward0",
     derivative="g where x >= min, else 0; the rest to min",
     domain="smooth where x != min",
     samples=((0.7, 0.0), ([-1.0, 2.0], [0.5, 0.25])),
@@ -54,6 +55,7 @@ clamp_min = Composite(
 
 clamp_max = Composite(
     "clamp_max", "x, max", "x, or max where x is more", lambda x, max: clip(x, None, max),
+    node_name="ClampMaxBackward0",
     derivative="g where x <= max, else 0; the rest to max",
     domain="smooth where x != max",
     samples=((0.7, 0.0), ([-1.0, 2.0], [0.5, 0.25])),
@@ -205,6 +207,7 @@ def _chosen(wins: Any) -> Any:
 
 fmax = Composite(
     "fmax", "x, y", "the larger of x and y, or the one that is not nan", _chosen(greater_equal),
+    node_name="FmaxBackward0",
     derivative="g where x >= y or y is nan, else 0; the rest to y",
     domain="smooth where x != y",
     edges=("where x = y, x gets all of g", "nan only where both are"),
@@ -213,6 +216,7 @@ fmax = Composite(
 
 fmin = Composite(
     "fmin", "x, y", "the smaller of x and y, or the one that is not nan", _chosen(less_equal),
+    node_name="FminBackward0",
     derivative="g where x <= y or y is nan, else 0; the rest to y",
     domain="smooth where x != y",
     edges=("where x = y, x gets all of g", "nan only where both are"),
@@ -252,6 +256,7 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
 
 nan_to_num = Composite(
     "nan_to_num", "x, nan=0.0, posinf=None, neginf=None", "x, with numbers for nan and the infinities", _nan_to_num,
+    node_name="NanToNumBackward0",
     derivative="g where x is finite, else 0; the rest to the number in its place",
     edges=("by default an infinity becomes the largest finite number with its sign",),
     samples=(0.7, [-1.0, 2.0]),
@@ -286,6 +291,7 @@ allclose = Composite(
 lerp = Composite(
     "lerp", "x, end, weight", "x + weight*(end - x)",
     lambda x, end, weight: add(x, multiply(weight, subtract(end, x))),
+    node_name="LerpBackward0",
     derivative="g*(1 - weight), g*weight, g*(end - x)",
     samples=((0.7, 1.3, 0.25), ([[0.3, -1.2]], [[0.8], [2.5]], 0.6)),
 )  # fmt: skip
@@ -293,6 +299,7 @@ lerp = Composite(
 addcmul = Composite(
     "addcmul", "x, tensor1, tensor2, value=1.0", "x + value*tensor1*tensor2",
     lambda x, tensor1, tensor2, value=1.0: add(x, multiply(multiply(value, tensor1), tensor2)),
+    node_name="AddcmulBackward0",
     derivative="g, g*value*tensor2, g*value*tensor1, g*tensor1*tensor2",
     samples=((0.7, 1.3, -2.0), ([0.3, -1.2], [0.8, 2.5], [1.5, 0.4], 0.5)),
 )  # fmt: skip
@@ -300,6 +307,7 @@ addcmul = Composite(
 addcdiv = Composite(
     "addcdiv", "x, tensor1, tensor2, value=1.0", "x + value*tensor1/tensor2",
     lambda x, tensor1, tensor2, value=1.0: add(x, divide(multiply(value, tensor1), tensor2)),
+    node_name="AddcdivBackward0",
     derivative="g, g*value/tensor2, -g*value*tensor1/tensor2**2, g*tensor1/tensor2",
     domain="tensor2 != 0",
     samples=((0.7, 1.3, -2.0), ([0.3, -1.2], [0.8, 2.5], [1.5, 0.4], 0.5)),
@@ -308,6 +316,7 @@ addcdiv = Composite(
 threshold = Composite(
     "threshold", "x, threshold, value", "x where it is above the threshold, else the value",
     lambda x, threshold, value: where(less_equal(x, threshold), value, x),
+    node_name="ThresholdBackward0", gradient_name="ThresholdBackwardBackward0",
     derivative="g where x > threshold, else 0; the rest to value",
     domain="smooth where x != threshold",
     edges=("at the threshold the derivative by x is 0",),

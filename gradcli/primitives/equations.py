@@ -39,8 +39,13 @@ def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return product if bias is None else add(product, bias)
 
 
+def _name_of_linear(input: Any, _weight: Any, bias: Any = None) -> str | None:
+    return None if bias is None or len(arrays.shape(input)) != 2 else "AddmmBackward0"
+
+
 linear = Composite(
     "linear", "input, weight, bias=None", "input@weight.T + bias, a layer of a network", _linear,
+    node_name=_name_of_linear,
     derivative="g@weight, g.T@input, sum(g)",
     samples=((_VECTOR, _MATRIX, [0.5, -1.0]), (_MATRIX, [_VECTOR])),
 )  # fmt: skip
@@ -52,6 +57,7 @@ def _baddbmm(input: Any, batch1: Any, batch2: Any, beta: Any = 1.0, alpha: Any =
 
 baddbmm = Composite(
     "baddbmm", "input, batch1, batch2, beta=1.0, alpha=1.0", "beta*input + alpha*(batch1@batch2)", _baddbmm,
+    node_name=lambda input, batch1, *_rest: "AddmmBackward0" if len(arrays.shape(batch1)) == 2 else "BaddbmmBackward0",
     derivative="beta*g, alpha*g@batch2.T, alpha*batch1.T@g",
     aliases=("addmm",),
     samples=((_BATCH, _BATCH, _BATCH), (_SQUARE, _BATCH, _BATCH, 0.5, 2.0)),
@@ -73,6 +79,7 @@ _WAYS_OF_CDIST = (
 
 cdist = Composite(
     "cdist", "x1, x2, p=2.0, compute_mode=None", "the distances of each row of x1 from each row of x2, in the norm of order p", _cdist,
+    node_name="CdistBackward0",
     derivative="the sums of g*(x1 - x2)/distance over the rows, for p=2",
     domain="smooth where no two rows are equal",
     edges=("where two rows are equal, the derivative is 0",),

@@ -111,6 +111,7 @@ sigmoid: Primitive = elementwise(
     # Not 1 - y, which has lost its digits for x far above 0.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
     jet=_sigmoid_series, spelling=spelled(scipy="expit", latex="sigma"), fallback=definitions.sigmoid,
+    gradient_name="SigmoidBackwardBackward0",
     derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),
     samples=_ANYWHERE,
@@ -123,6 +124,7 @@ logsigmoid = elementwise(
     forward=lambda xp, x: xp.negative(xp.logaddexp(0.0, xp.negative(x))),
     vjp=(lambda g, _y, x: g * sigmoid(-x),),
     spelling=spelled(scipy="log_expit"),
+    node_name="LogSigmoidBackward0", gradient_name="LogSigmoidBackwardBackward0",
     derivative="g*sigmoid(-x)",
     aliases=("log_sigmoid", "log_expit"),
     samples=_ANYWHERE,
@@ -134,6 +136,7 @@ softplus = elementwise(
     subject="special",
     forward=lambda xp, x: xp.logaddexp(0.0, x),
     vjp=(lambda g, _y, x: g * sigmoid(x),),
+    gradient_name="SoftplusBackwardBackward0",
     derivative="g*sigmoid(x)",
     samples=_ANYWHERE,
 )  # fmt: skip

@@ -134,6 +134,7 @@ def _in_front(x: Any, axis1: Any, axis2: Any) -> Any:
 trace = Composite(
     "trace", "x, k=0, axis1=0, axis2=1", "sum of diagonal k of two axes, the first ones unless named",
     lambda x, k=0, axis1=0, axis2=1: sum_(take_diagonal(_in_front(x, axis1, axis2), k), axis=0),
+    node_name="TraceBackward0",
     derivative="g on the diagonal, 0 elsewhere",
     samples=((_SQUARE,), (_MATRIX,), ([_MATRIX, _MATRIX], 1, 2, 1)),
 )  # fmt: skip

@@ -48,6 +48,7 @@ def _loss(name: str, doc: str, of_elements: Any, **known: Any) -> Composite:
 
 mse_loss = _loss(
     "mse_loss", "mean of (input - target)**2", square,
+    node_name="MseLossBackward0",
     derivative="2*g*(input - target)/n, its negative",
     edges=(_SUM_OR_MEAN,),
     samples=((_X, _TARGET), (_X, _TARGET, "sum"), (_X, _TARGET, "none")),
@@ -73,6 +74,7 @@ def _smooth_l1(difference: Any, beta: Any = 1.0) -> Any:
 smooth_l1_loss = _loss(
     "smooth_l1_loss", "mean of d**2/(2*beta) where d = abs(input - target) < beta, else d - beta/2", _smooth_l1,
     more=", beta=1.0",
+    node_name="SmoothL1LossBackward0",
     derivative="g*clip((input - target)/beta, -1, 1)/n, its negative",
     domain="beta >= 0",
     edges=("beta = 0 is l1_loss",),
@@ -89,6 +91,7 @@ def _huber(difference: Any, delta: Any = 1.0) -> Any:
 huber_loss = _loss(
     "huber_loss", "mean of d**2/2 where d = abs(input - target) < delta, else delta*(d - delta/2)", _huber,
     more=", delta=1.0",
+    node_name="HuberLossBackward0",
     derivative="g*clip(input - target, -delta, delta)/n, its negative",
     domain="delta > 0",
     samples=((_X, _TARGET), (_X, _TARGET, "sum", 0.7)),
@@ -108,6 +111,7 @@ def _entropy(input: Any, target: Any, weight: Any = None, reduction: Any = "mean
 binary_cross_entropy = Composite(
     "binary_cross_entropy", "input, target, weight=None, reduction='mean'",
     "mean of -target*log(input) - (1 - target)*log(1 - input), the logarithms no less than -100", _entropy,
+    node_name="BinaryCrossEntropyBackward0",
     derivative="g*(input - target)/(input*(1 - input))/n, g*(log(1 - input) - log(input))/n",
     domain="0 <= input <= 1",
     edges=("where a logarithm is held at -100, its derivative is 0",),
@@ -128,6 +132,7 @@ binary_cross_entropy_with_logits = Composite(
     "binary_cross_entropy_with_logits", "input, target, weight=None, reduction='mean', pos_weight=None",
     "binary_cross_entropy of sigmoid(input), without overflow or cancellation; pos_weight weighs the targets 1",
     _entropy_of_logits,
+    node_name="BinaryCrossEntropyWithLogitsBackward0",
     derivative="g*(sigmoid(input) - target)/n, -g*input/n",
     samples=((_X, _LABELS), (_X, _LABELS, [1.0, 2.0, 0.5], "sum", [2.0, 0.5, 3.0])),
 )  # fmt: skip
@@ -173,6 +178,7 @@ def _nll(input: Any, target: Any, weight: Any = None, ignore_index: Any = -100, 
 nll_loss = Composite(
     "nll_loss", "input, target, weight=None, ignore_index=-100, reduction='mean'",
     "mean of -input at the labels, weighted by class; classes are axis 1, or 0 of a vector", _nll,
+    node_name="NllLossBackward0",
     derivative="-g*weight/sum(weight) at the labels, else 0",
     edges=("labels that are ignore_index count nothing", "the mean of no labels is nan"),
     samples=((_LOGITS, _CLASSES), (_LOGITS, _CLASSES, [1.0, 2.0, 0.5]), (_X, 2)),
@@ -212,6 +218,7 @@ cross_entropy = Composite(
     "cross_entropy",
     "input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0",
     "mean of -log_softmax(input) at the labels, or times the shares that target gives each class", _cross_entropy,
+    node_name="NllLossBackward0",
     derivative="g*(softmax(input) - shares)/n",
     edges=(
         "a target in the shape of input is shares, one without the axis of classes (1, or 0 of a vector) is labels",

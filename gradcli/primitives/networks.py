@@ -98,6 +98,7 @@ def _layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any
 layer_norm = Composite(
     "layer_norm", "input, normalized_shape, weight=None, bias=None, eps=1e-05",
     "(input - mean)/sqrt(var + eps)*weight + bias over the last axes, whose sizes are normalized_shape", _layer_norm,
+    node_name="NativeLayerNormBackward0",
     derivative="(h - mean(h) - z*mean(h*z))/sqrt(var + eps) with h = g*weight and z the normalized input; g*z, g",
     samples=((_MATRIX, 3), (_MATRIX, (2, 3)), (_MATRIX, (3,), _VECTOR, _OTHER)),
 )  # fmt: skip
@@ -130,6 +131,7 @@ def _prelu(input: Any, weight: Any) -> Any:
 
 prelu = Composite(
     "prelu", "input, weight", "input where it is above 0, else weight*input, with one weight or one for each channel", _prelu,
+    node_name="PreluKernelBackward0",
     derivative="g where input > 0, else g*weight; sum(g*input) where input <= 0",
     domain="smooth where input != 0",
     samples=((_VECTOR, [0.25]), (_MATRIX, [0.25, 0.5, 0.75])),
@@ -147,6 +149,7 @@ def _glu(input: Any, axis: Any = -1) -> Any:
 
 glu = Composite(
     "glu", "input, axis=-1", "a*sigmoid(b) of the halves a and b of an axis", _glu,
+    node_name="GluBackward0",
     derivative="g*sigmoid(b), g*a*sigmoid(b)*(1 - sigmoid(b))",
     samples=(([1.0, 2.5, -3.0, 0.5],), (_MATRIX, 0)),
 )  # fmt: skip
@@ -181,6 +184,7 @@ def _embedding(
 
 embedding = Composite(
     "embedding", "input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False", "for each whole number of input, that row of weight", _embedding,
+    node_name="EmbeddingBackward0",
     derivative="none, g added up in the rows",
     edges=("the row padding_idx has no gradient",),
     samples=(([1, 0, 1], _MATRIX), ([[0], [1]], _MATRIX)),

@@ -95,13 +95,31 @@ class Operation:
 
 
 class Composite(Operation):
-    """A function written in other functions of the language; its derivatives follow from theirs."""
+    """A function written in other functions of the language; its derivatives follow from theirs.
 
-    __slots__ = ("definition",)
+    `node_name` is what the last node that it makes in the graph is called, where PyTorch has one node for all of it, or a
+    function of the operands that says so, and
+    `gradient_name` what the node of its gradient by the first operand is, where that is constant and PyTorch has it in
+    the graph of the operand all the same.
+    """
 
-    def __init__(self, name: str, signature: str, doc: str, definition: Callable[..., Any], **known: Any) -> None:
+    __slots__ = ("definition", "gradient_name", "node_name")
+
+    def __init__(
+        self,
+        name: str,
+        signature: str,
+        doc: str,
+        definition: Callable[..., Any],
+        *,
+        node_name: str | Callable[..., str | None] | None = None,
+        gradient_name: str | None = None,
+        **known: Any,
+    ) -> None:
         super().__init__(name, signature, doc, **known)
         self.definition = definition
+        self.node_name = node_name
+        self.gradient_name = gradient_name
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         # As a primitive has it: one call more would be a twentieth of the time of an operation on numbers.
@@ -114,7 +132,12 @@ class Composite(Operation):
                 if type(operand) in SEQUENCES:
                     operands = with_arrays(self.parameters, operands)
                     break
-            return self.definition(*operands, **params)
+            result = self.definition(*operands, **params)
+            if self.node_name is not None and isinstance(result, Kind) and all(result is not o for o in operands):
+                name = self.node_name if isinstance(self.node_name, str) else self.node_name(*operands)
+                if name is not None:
+                    result.made_by(name, self.gradient_name, operands[0])
+            return result
         except FOREIGN as error:
             refuse(self.name, operands, params, error)
             raise

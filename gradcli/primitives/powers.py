@@ -173,6 +173,7 @@ whole_power = elementwise(
     surcharge=lambda x, *, n: 0 if n in (1, 2) else of_powers(abs(x), n),
     vjp=(_whole_power_rule,),
     jet=_whole_power_series,
+    gradient_name=lambda *, n: "MulBackward0" if n == 1 else None,
     derivative="g*n*x**(n-1)",
     domain="everywhere; n < 0: x != 0",
     prepare=lambda x, n: ((x,), {"n": n}),

@@ -122,6 +122,10 @@ class Primitive(Operation):
         how many elements take the time that NumPy needs beyond that, for numbers like these
     node_name
         what its node in the graph is called, or a function of (operands, params) that says so
+    gradient_name
+        what the node of its gradient is called in a graph of gradients, where PyTorch has a function for that, or a
+        function of the params that says so; where it `selects`, or gives the cotangent as it is, that is a function of
+        its first operand too, and has the derivative 0
     """
 
     __slots__ = (
@@ -135,6 +139,7 @@ class Primitive(Operation):
         "fails",
         "forward",
         "function",
+        "gradient_name",
         "jet",
         "moves",
         "multilinear",
@@ -197,6 +202,7 @@ class Primitive(Operation):
         time: int = 1,
         surcharge: Callable[..., int] | None = None,
         node_name: str | Callable[[Sequence[Any], Mapping[str, Any]], NodeName] | None = None,
+        gradient_name: str | Callable[..., str | None] | None = None,
         **known: Any,
     ) -> None:
         super().__init__(name, signature, doc, **known)
@@ -240,6 +246,7 @@ class Primitive(Operation):
         if not callable(node_name):
             node_name = NodeName(node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0")
         self.node_name = node_name
+        self.gradient_name = gradient_name
         rules = (vjp,) if callable(vjp) else vjp or ()
         self._uses = tuple(used_parameters(rule, 2 if variadic else 1) for rule in rules)
         self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)

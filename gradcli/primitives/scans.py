@@ -136,6 +136,7 @@ def _logs_of_shares(x: Any, axis: int) -> Any:
 
 log_softmax = Composite(
     "log_softmax", "x, axis=-1", "log(softmax(x)) along an axis, without overflow", _log_softmax,
+    node_name="LogSoftmaxBackward0",
     derivative="g - softmax(x)*sum(g)",
     samples=_SAMPLES,
 )  # fmt: skip

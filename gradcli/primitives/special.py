@@ -40,6 +40,7 @@ relu = elementwise(
     forward=lambda xp, x: xp.maximum(x, 0.0),
     # A nan is not <= 0: it keeps its cotangent.
     vjp=(lambda g, _y, x: where(less_equal(x, 0), 0.0, g),),
+    gradient_name="ThresholdBackwardBackward0",
     derivative="g where x > 0, else 0; 0 at 0",
     domain="smooth where x != 0",
     edges=("relu'(0) = 0",),
@@ -56,6 +57,7 @@ leaky_relu = elementwise(
         lambda g, _y, x, _slope: where(greater(x, 0), 0.0, g * x),
     ),
     prepare=lambda x, negative_slope=None: ((x, _leak() if negative_slope is None else negative_slope), {}),
+    gradient_name="LeakyReluBackwardBackward0",
     derivative="g where x > 0, else g*negative_slope; by negative_slope 0 where x > 0, else g*x",
     domain="smooth where x != 0 or negative_slope = 1",
     edges=("leaky_relu'(0) = negative_slope",),
@@ -90,6 +92,7 @@ elu = elementwise(
 
 silu = Composite(
     "silu", "x", "x*sigmoid(x)", lambda x: multiply(x, sigmoid(x)),
+    node_name="SiluBackward0",
     derivative="g*sigmoid(x)*(1 + x*(1 - sigmoid(x)))",
     aliases=("swish",),
     samples=_ANYWHERE,
@@ -106,6 +109,7 @@ def _gelu(x: Any, approximate: Any = "none") -> Any:
 
 gelu = Composite(
     "gelu", "x, approximate='none'", "x*ndtr(x); by a tanh where approximate='tanh'", _gelu,
+    node_name="GeluBackward0",
     derivative="g*(ndtr(x) + x*exp(-x**2/2)/sqrt(2*pi))",
     samples=(*_ANYWHERE, ([-1.0, 2.0], "tanh")),
 )  # fmt: skip

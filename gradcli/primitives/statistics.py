@@ -60,6 +60,7 @@ def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -
 var = Composite(
     "var", "x, axis=None, keepdims=False, correction=0",
     "variance over the axes, with n - correction in the denominator", _var,
+    node_name="VarBackward0",
     derivative="2*g*(x - mean(x))/(n - correction), and sum(g*y)/(n - correction) by the correction",
     edges=("nan where n <= correction",),
     samples=SAMPLES,
@@ -108,6 +109,7 @@ std = Composite(
     "std", "x, axis=None, keepdims=False, correction=0",
     "standard deviation over the axes, the square root of var",
     lambda x, axis=None, keepdims=False, correction=0: flat_sqrt(_var(x, axis, keepdims, correction)),
+    node_name="StdBackward0",
     derivative="g*(x - mean(x))/((n - correction)*std(x)), 0 where std(x) = 0",
     domain="smooth where std(x) != 0",
     edges=("where all elements are equal, the derivative is 0", "nan where n <= correction"),
@@ -177,6 +179,7 @@ def _reduced(shape: Shape, axes: Shape) -> Shape:
 norm = Composite(
     "norm", "x, ord=2, axis=None, keepdims=False",
     "sum(abs(x)**ord)**(1/ord) over all the axes, also those of a matrix; ord=inf is the largest magnitude", _norm,
+    node_name="LinalgVectorNormBackward0",
     derivative="g*x/norm(x) for ord=2, 0 where norm(x) = 0",
     domain="smooth where norm(x) != 0",
     edges=("where all elements are 0, the derivative is 0", "the norm of no elements is 0"),
@@ -215,6 +218,7 @@ def _weighted_logsumexp(x: Any, b: Any, axis: Any, keepdims: Any) -> Any:
 
 logsumexp = Composite(
     "logsumexp", f"{SIGNATURE}, b=None", "log(sum(exp(x))) over the axes, or log(sum(b*exp(x))), without overflow", _logsumexp,
+    node_name="LogsumexpBackward0",
     derivative="g*softmax(x), with weights g*b*exp(x - y), and g*exp(x - y) by them",
     edges=(
         "of no elements it is -inf",

@@ -186,6 +186,7 @@ tanh: Primitive = elementwise(
     parity="odd",
     vjp=(lambda g, _y, x: g * sech_square(x),),
     jet=_tanh_series, spelling=spelled("c sql sympy latex polars"),
+    gradient_name="TanhBackwardBackward0",
     derivative="g*(1 - tanh(x)**2)",
     samples=_ANYWHERE,
 )  # fmt: skip
