@@ -347,3 +347,18 @@ def test_constants_are_no_inputs():
     program = gradcli.compile("2*pi*x + e*q")
     assert program.inputs == ("x", "q")
     assert program.value_and_grad({"x": 1.0, "q": 1.0, "e": 2.0})[1]["e"] == 1.0
+
+
+def test_a_module_has_the_arguments_of_its_forward():
+    class Scaled(gradcli.nn.Module):
+        def __init__(self):
+            self.weight = gradcli.nn.Parameter([2.0, 3.0])
+
+        def forward(self, x, power=1.0):
+            return (self.weight * x) ** power
+
+    module = Scaled()
+    compiled = gradcli.compile(module)
+    assert compiled.inputs == ("x", "power")
+    compiled(gradcli.tensor([1.0, 2.0]), power=2.0).sum().backward()
+    assert module.weight.grad.tolist() == [4.0, 24.0]

@@ -14,7 +14,8 @@ from gradcli.autograd.modes import refusing_to_leave_the_graph
 from gradcli.autograd.node import next_sequence
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, GradcliError, NotRecordableError
-from gradcli.language.syntax.tree import Module
+from gradcli.language.syntax import tree
+from gradcli.nn.module import Module
 from gradcli.primitives.bind import components
 from gradcli.run import converted
 
@@ -35,7 +36,9 @@ class PythonFunction:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
         try:
-            parameters = [*inspect.signature(function).parameters.values()]
+            # A module is called with the arguments of its `forward`.
+            described = function.forward if isinstance(function, Module) else function
+            parameters = [*inspect.signature(described).parameters.values()]
         except (TypeError, ValueError):
             raise CallError(f"{self.name} does not say what its arguments are called", hint=_NAMED_BY) from None
         if any(p.kind not in _NAMED for p in parameters):
@@ -99,4 +102,4 @@ def _described(value: Any) -> str:
 
 
 # What can be recorded.
-Computation = Module | PythonFunction
+Computation = tree.Module | PythonFunction
