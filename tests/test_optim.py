@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gradcli
@@ -128,3 +129,18 @@ def test_a_mean_of_the_newest_gradient_alone_is_that_gradient() -> None:
         adam.step()
         rms.step()
     assert adam.state[w]["exp_avg"].item() == rms.state[w]["grad_avg"].item() == 3.0
+
+
+@pytest.mark.parametrize("start", [1.0, [1.0, -2.0]])
+def test_adam_takes_tensors_for_numbers_and_a_gradient_of_zeros(start):
+    x = gradcli.tensor(start, requires_grad=True)
+    optimizer = gradcli.optim.Adam([x], lr=gradcli.tensor(0.1), eps=0.0)
+    (x * 0.0).sum().backward()
+    optimizer.step()
+    assert np.isnan(x.tolist()).all()
+    again = gradcli.tensor(start, requires_grad=True)
+    optimizer = gradcli.optim.Adam([again], lr=gradcli.tensor(0.1))
+    again.square().sum().backward()
+    optimizer.step()
+    np.testing.assert_allclose(again.tolist(), np.asarray(start) - 0.1 * np.sign(start), rtol=1e-7)
+    assert type(optimizer.state[again]["exp_avg"]) is gradcli.Tensor

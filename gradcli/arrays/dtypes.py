@@ -14,6 +14,8 @@ Array = Any
 
 PLAIN = frozenset({float, bool, int})
 DTYPES = ("float64", "float32")
+# Those of which a number of Python is one.
+_OF_PYTHON = frozenset({"float64", "bool", "int64"})
 # Without loading NumPy, and of what NumPy does not have.
 _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7}
 _PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", bool: "bool"}
@@ -22,7 +24,10 @@ _PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", bool: "bool"}
 def shape(array: Array) -> Shape:
     """The shape of an array, of a number (), or of anything that has a `shape`."""
     try:
-        return () if type(array) in PLAIN else tuple(array.shape)
+        if type(array) in PLAIN:
+            return ()
+        found = array.shape
+        return found if type(found) is tuple else tuple(found)
     except Exception:
         # Attributes of whatever a caller gives may raise anything.
         raise EvaluationError(f"a number, an array or a tensor is needed, not {type(array).__name__}") from None
@@ -66,7 +71,7 @@ def tidy(array: Array) -> Array:
     """A result as an array in the sense of this package: 0-d float64, bool and int64 as Python numbers."""
     if type(array) in PLAIN or array.ndim:
         return array
-    return array.item() if array.dtype.name in ("float64", "bool", "int64") else array[()]
+    return array.item() if dtype_name(array) in _OF_PYTHON else array[()]
 
 
 def check_dtype(dtype: str | None) -> None:

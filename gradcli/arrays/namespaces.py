@@ -40,10 +40,7 @@ def foreign_namespace(operands: Iterable[Any]) -> Namespace | None:
     """The namespace of the operands that are neither numbers nor arrays of NumPy; None where all are."""
     foreign = None
     for operand in operands:
-        kind = type(operand)
-        if kind in PLAIN:
-            continue
-        name = backend_of(kind)
+        name = backend_of(type(operand))
         if name is None or name == "numpy":
             continue
         if foreign is None:

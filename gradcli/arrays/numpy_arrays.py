@@ -9,7 +9,9 @@ import builtins
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import AbstractContextManager
 from functools import cache, partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -25,21 +27,46 @@ Array = Any
 name = "numpy"
 device_name = "cpu"
 scalars = None
-quiet = partial(np.errstate, all="ignore")
 tidy = dtypes.tidy
 asarray, astype, copy, zeros, ones, all = np.asarray, np.astype, np.copy, np.zeros, np.ones, np.all
+
+
+class _Quiet:
+    """What `numpy.errstate(all="ignore")` does, with settings that are made once: an operation on a few numbers takes a
+    third of the time that `errstate` takes to make them."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _settings.set(_ignoring)
+
+    def __exit__(self, *_error: object) -> None:
+        _settings.reset(self._token)
+
+
+quiet: Callable[[], AbstractContextManager[Any]]
+try:
+    # As `errstate` has them; they are no part of NumPy's interface.
+    _ufuncs: Any = import_module("numpy._core.umath")
+    _settings, _ignoring = _ufuncs._extobj_contextvar, _ufuncs._make_extobj(all="ignore")
+    quiet = _Quiet
+except (ImportError, AttributeError):
+    quiet = partial(np.errstate, all="ignore")
 
 # From then on the C library of Linux keeps freed memory for arrays up to this size, as that is the largest block which it
 # gave back so far. Else each array of some 100 KB has its pages made anew, in ten times the time of what is computed there.
 np.empty(2**24, "uint8")
 
 _NUMBERS = frozenset({float, int})
+_FLOAT64 = np.dtype("float64")
 # Below it 1/(1 + exp(-x)) is exp(x), and above it exp(-x) is finite, for float32 too.
 SIGMOID_IS_EXP = -80.0
 # After more, which double an error each, no digit is left.
 _SQUARINGS = 64
 # Of so many numbers a second look costs less than it may save.
 _MANY = 64
+# So many are copied in the time that a view of them takes.
+_FEW = 4096
 # So many numbers NumPy adds in eight sums of its own.
 _EIGHT = 8
 _GAMMA_IS_INVERSE, _INVERSE_IS_LARGE, _EXP_IS_LARGE, _EXP_IS_INFINITE = 1e-30, 1e-300, 700.0, 720.0
@@ -106,6 +133,13 @@ def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
 
     Truth values stay what they are where `truths`, and else become the numbers 0 and 1.
     """
+    for operand in operands:
+        kind = type(operand)
+        if kind is not float and (kind in PLAIN or operand.dtype is not _FLOAT64):
+            break
+    else:
+        # As nearly always.
+        return operands
     chars = {"?" if type(o) is bool else o.dtype.char for o in operands if type(o) not in _NUMBERS}
     if "?" in chars and not truths:
         operands = _as_numbers(operands, chars)
@@ -169,11 +203,29 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     # A few numbers in each of many rows NumPy adds in ten times the time that it takes for columns, in the same order.
     few = type(x) is np.ndarray and axis == (x.ndim - 1,) and 1 < x.shape[-1] < _EIGHT
     if not few or x.size < _MANY or x.dtype.kind != "f":
-        return np.sum(x, axis=axis, keepdims=keepdims)
+        # As `np.sum` does, which looks first whether somebody else should.
+        return np.add.reduce(x, axis=axis, keepdims=keepdims)
     total = np.add(x[..., 0], 0.0)
     for column in range(1, x.shape[-1]):
         total = np.add(total, x[..., column], out=total)
     return total[..., None] if keepdims else total
+
+
+def permute_dims(x: Array, axes: tuple[int, ...]) -> Array:
+    return np.asarray(x).transpose(axes)
+
+
+def reshape(x: Array, shape: tuple[int, ...]) -> Array:
+    return np.asarray(x).reshape(shape)
+
+
+def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
+    # To make a view of a few numbers takes longer than to copy them.
+    if np.ndim(x) > len(shape) or math.prod(shape) > _FEW:
+        return np.broadcast_to(x, shape)
+    repeated = np.empty(shape, np.float64 if type(x) is float else np.asarray(x).dtype)
+    repeated[...] = x
+    return repeated
 
 
 def prod(x: Array, axis: Any = None, keepdims: bool = False) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from gradcli import arrays
@@ -82,7 +83,7 @@ class PrimitiveNode(Node):
 
     def rename(self, name: str) -> None:
         """Be called after another function than the primitive."""
-        self.__class__ = named_class(PrimitiveNode, name)
+        self.__class__ = _class_named(name)
 
     @property
     def operands(self) -> list[Any]:
@@ -109,6 +110,9 @@ class PrimitiveNode(Node):
             raise DifferentiationError(RELEASED)
         operands = []
         for item, version, edge in zip(kept, self.versions, self.edges):
+            if type(item) is ShapeOnly:
+                operands.append(item)
+                continue
             if isinstance(item, TensorBase):
                 if item.version != version:
                     check_version(item, version)
@@ -130,11 +134,12 @@ class PrimitiveNode(Node):
         elif lift is not None and not isinstance(result, ShapeOnly):
             result = lift(result, self)
         pulled: list[Any] = []
+        rule_of = self.primitive.rule
         for i, want in enumerate(wanted):
             if not want:
                 pulled.append(None)
                 continue
-            cotangent = self.primitive.rule(i)(cotangents[0], result, *operands, **self.params)
+            cotangent = rule_of(i)(cotangents[0], result, *operands, **self.params)
             if guarded:
                 cotangent = drop_untaken(
                     self.primitive, i, cotangents[0], mask, cotangent, result, operands, self.params
@@ -277,8 +282,12 @@ class PrimitiveNode(Node):
 def class_of_node(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> type[PrimitiveNode]:
     """The class of the node of a primitive, by its name."""
     name = primitive.node_name
-    found: type[PrimitiveNode] = named_class(PrimitiveNode, name if type(name) is NodeName else name(operands, params))
-    return found
+    return _class_named(name if type(name) is NodeName else name(operands, params))
+
+
+@cache
+def _class_named(name: str) -> type[PrimitiveNode]:
+    return named_class(PrimitiveNode, name)
 
 
 def _keep_constants(saved: list[Any], versions: Sequence[int | None], needs: Needs) -> None:

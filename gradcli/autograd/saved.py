@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from gradcli import arrays
@@ -100,4 +101,10 @@ def shape_only(array: Any) -> Any:
     kind = type(array)
     if kind is float or kind in arrays.PLAIN:
         return SCALAR
-    return array if isinstance(array, Kind) else ShapeOnly(arrays.shape(array))
+    return array if isinstance(array, Kind) else _of_shape(arrays.shape(array))
+
+
+@lru_cache(256)
+def _of_shape(shape: tuple[int, ...]) -> ShapeOnly:
+    """One for all operands of a shape, of which a loop has few."""
+    return ShapeOnly(shape)

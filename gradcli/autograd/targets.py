@@ -75,7 +75,9 @@ def as_gradient(cotangent: Any, target: Target) -> Any:
     if cotangent is None or isinstance(target, GradientEdge):
         return cotangent
     gradient = cotangent if isinstance(cotangent, TensorBase) else target.made(cotangent)
-    return gradient if gradient.dtype == target.dtype else cast(gradient, target.dtype)
+    if arrays.dtype_name(gradient.inner) == arrays.dtype_name(target.inner):
+        return gradient
+    return cast(gradient, target.dtype)
 
 
 def seed_of(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:

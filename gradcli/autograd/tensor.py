@@ -341,7 +341,13 @@ class Tensor(TensorSurface):
 
     def copy_(self, source: Any) -> Tensor:
         """Take over the values of `source`, broadcast to this shape and converted to this dtype."""
+        if not grad_enabled.get() and self._takes_as_it_is(source):
+            return self._in_place(lambda _before, numbers: Tensor(numbers), source.inner)
         return self._in_place(_replaced, conversions.cast(operand(source), self.dtype))
+
+    def _takes_as_it_is(self, source: Any) -> bool:
+        """Whether the numbers of a tensor are what this one becomes where nothing is recorded."""
+        return type(source) is Tensor and source.shape == self.shape and source.dtype == self.dtype
 
     def set_(self, source: Tensor) -> Tensor:
         """Have the numbers of another tensor, and share them with it, as with `x.data = source`; but it is counted."""

@@ -11,4 +11,6 @@ def __getattr__(name: str) -> Any:
     found = None if name.startswith("_") else table.find(name, "torch")
     if found is None:
         raise AttributeError(f"module 'gradcli.nn.functional' has no attribute {name!r}{table.beyond(name)}")
+    # Kept here, where it is found from now on.
+    globals()[name] = found
     return found

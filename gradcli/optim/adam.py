@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gradcli.arrays import quiet
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, expect
 from gradcli.optim.optimizer import Optimizer, Parameters, running_mean
-from gradcli.primitives.arithmetic import zeros_like
+from gradcli.primitives.arithmetic import divide, zeros_like
+from gradcli.primitives.bind import carried
 from gradcli.primitives.comparisons import maximum
 from gradcli.primitives.powers import sqrt
 
@@ -62,23 +64,29 @@ class Adam(Optimizer):
                 raise ArgumentError(f"Invalid beta parameter at index {index}: {beta}")
 
     def update(self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
-        lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
+        lr, decay, eps = (carried(group[name]) for name in ("lr", "weight_decay", "eps"))
+        beta1, beta2 = group["betas"]
         if not state:
             state |= {"step": 0, "exp_avg": zeros_like(parameter), "exp_avg_sq": zeros_like(parameter)}
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_like(parameter)
         state["step"] += 1
-        start: Any = parameter
-        if decay and group["decoupled_weight_decay"]:
-            start = parameter * (1 - lr * decay)
-        elif decay:
-            gradient = gradient + decay * parameter
-        mean = state["exp_avg"] = running_mean(state["exp_avg"], gradient, 1 - beta1)
-        square = state["exp_avg_sq"] = beta2 * state["exp_avg_sq"] + (1 - beta2) * gradient * gradient
-        if group["amsgrad"]:
-            square = state["max_exp_avg_sq"] = maximum(state["max_exp_avg_sq"], square)
-        scale = sqrt(square) / (1 - beta2 ** state["step"]) ** 0.5 + group["eps"]
-        parameter.copy_(start - lr / (1 - beta1 ** state["step"]) * (mean / scale))
+        # Nothing is recorded here, so that the arrays themselves will do.
+        start, slope = parameter.inner, gradient.inner
+        with quiet():
+            if decay and group["decoupled_weight_decay"]:
+                start = start * (1 - lr * decay)
+            elif decay:
+                slope = slope + decay * start
+            mean = running_mean(state["exp_avg"].inner, slope, 1 - beta1)
+            square = beta2 * state["exp_avg_sq"].inner + (1 - beta2) * slope * slope
+            state["exp_avg"], state["exp_avg_sq"] = Tensor(mean), Tensor(square)
+            if group["amsgrad"]:
+                square = maximum(state["max_exp_avg_sq"].inner, square)
+                state["max_exp_avg_sq"] = Tensor(square)
+            scale = sqrt(square) / (1 - beta2 ** state["step"]) ** 0.5 + eps
+            moved = start - lr / (1 - beta1 ** state["step"]) * divide(mean, scale)
+        parameter.copy_(Tensor(moved))
 
 
 class AdamW(Adam):

@@ -41,7 +41,7 @@ def one_float(value: Any, what: str) -> float:
 
 def truth(value: Any, what: str) -> bool:
     """`value` as True or False. Raises EvaluationError where it is not one number."""
-    return bool(one_number(value, what))
+    return value if type(value) is bool else bool(one_number(value, what))
 
 
 def chosen(value: Any, choices: Collection[str], what: str) -> str:
@@ -73,6 +73,10 @@ def _plain(value: Any) -> float | int | None:
 def whole_numbers(value: Any, what: str) -> Shape:
     """`value`, one number or a sequence of one number for each axis, as a tuple of ints. Raises EvaluationError for what
     is no whole number, and for truth values, which stand for other things in some libraries."""
+    if type(value) is int:
+        return (value,)
+    if type(value) is tuple and len(value) <= MOST_AXES and all(type(item) is int for item in value):
+        return value
     value = concrete(value)
     if type(value) in arrays.PLAIN or getattr(value, "ndim", 1) == 0:
         return (_no_truth(value, what),)
@@ -87,6 +91,9 @@ def whole_numbers(value: Any, what: str) -> Shape:
 
 
 def _no_truth(value: Any, what: str) -> int:
+    # As nearly all are.
+    if type(value) is int:
+        return value
     number = _plain(value)
     if type(number) is bool:
         raise EvaluationError(f"{what} must be a whole number, not {number}")
@@ -125,6 +132,8 @@ def normalize_axes(axis: Any, ndim: int) -> Shape:
     """The axes as sorted non-negative numbers; None means all of them."""
     if axis is None:
         return tuple(range(ndim))
+    if type(axis) is int and ndim:
+        return (normalize_axis(axis, ndim),)
     numbers = whole_numbers(axis, "an axis")
     if not ndim:
         # NumPy and PyTorch let a number have the axes of a vector, along which there is nothing to take away.

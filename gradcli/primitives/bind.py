@@ -195,7 +195,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     Raises ShapeError where the shapes do not fit, LimitError where memory or the run's limit on
     elements is exhausted, EvaluationError for anything else that the array library refuses.
     """
-    xp = arrays.foreign_namespace(operands) or arrays.default_namespace()
+    xp = arrays.foreign_namespace(operands) or chosen_namespace() or arrays.numpy_namespace()
     budget = budget_now()
     try:
         if budget is not None:

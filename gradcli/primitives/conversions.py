@@ -67,7 +67,7 @@ def _batched_reshape(primitive: Primitive, operands: Operands, _batched: Flags, 
 reshape: Primitive = Primitive(
     "reshape", "x, *shape", "the same elements in another shape; one size may be -1",
     forward=lambda xp, x, *, shape: xp.reshape(x, shape),
-    vjp=(lambda g, _y, _x, **_params: reshape(g, _x.shape),),
+    vjp=(lambda g, _y, _x, **_params: reshaped(g, _x.shape),),
     prepare=lambda x, *sizes, shape=None: (
         (x,),
         {"shape": _new_shape(arrays.shape(x), gathered(sizes if shape is None else (shape,), "a shape"))},
@@ -87,6 +87,11 @@ reshape: Primitive = Primitive(
 def reshaped(x: Any, shape: Sequence[int]) -> Any:
     """`x` in a shape, `x` itself where it has that."""
     return x if arrays.shape(x) == tuple(shape) else bind(reshape, (x,), {"shape": tuple(shape)})
+
+
+def expanded(x: Any, shape: Shape) -> Any:
+    """`x` repeated up to a shape, `x` itself where it has that."""
+    return x if arrays.shape(x) == shape else bind(broadcast_to, (x,), {"shape": shape})
 
 
 def with_rank(x: Any, rank: int) -> Any:
@@ -114,7 +119,7 @@ def _batched_permute(primitive: Primitive, operands: Operands, _batched: Flags, 
 permute: Primitive = Primitive(
     "permute", "x, *axes", "the axes in the given order",
     forward=lambda xp, x, *, axes: xp.permute_dims(x, axes),
-    vjp=(lambda g, _y, _x, *, axes: permute(g, _inverse(axes)),),
+    vjp=(lambda g, _y, _x, *, axes: permuted(g, _inverse(axes)),),
     prepare=lambda x, *order, axes=None: (
         (x,), {"axes": permutation(len(arrays.shape(x)), order if axes is None else (axes,))}
     ),
@@ -126,6 +131,11 @@ permute: Primitive = Primitive(
     aliases=("permute_dims",),
     samples=((_MATRIX, (1, 0)), ([_MATRIX], (2, 0, 1))),
 )  # fmt: skip
+
+
+def permuted(x: Any, axes: Shape) -> Any:
+    """`x` with its axes in an order that is one: the numbers from 0 on."""
+    return bind(permute, (x,), {"axes": axes})
 
 
 def _broadcast_call(x: Any, *sizes: Any, shape: Any = None) -> tuple[Operands, Params]:

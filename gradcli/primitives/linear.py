@@ -13,7 +13,8 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.axes import normalize_axis, whole_numbers
-from gradcli.primitives.conversions import permute, reshape
+from gradcli.primitives.bind import bind
+from gradcli.primitives.conversions import permute, reshape, reshaped
 from gradcli.primitives.elements import work
 from gradcli.primitives.indexing import take_diagonal
 from gradcli.primitives.node_name import NodeName
@@ -23,6 +24,7 @@ from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import multilinear
 from gradcli.primitives.shape import matrix_transpose, moveaxis
 
+_NO_PARAMS: Mapping[str, Any] = {}
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _SQUARE = [[1.0, 2.0], [3.0, -4.0]]
@@ -32,8 +34,8 @@ def _as_matrices(a: Any, b: Any) -> tuple[Any, Any]:
     """A vector on the left as a row, one on the right as a column."""
     shape_a, shape_b = arrays.shape(a), arrays.shape(b)
     return (
-        reshape(a, (1, *shape_a)) if len(shape_a) == 1 else a,
-        reshape(b, (*shape_b, 1)) if len(shape_b) == 1 else b,
+        reshaped(a, (1, *shape_a)) if len(shape_a) == 1 else a,
+        reshaped(b, (*shape_b, 1)) if len(shape_b) == 1 else b,
     )
 
 
@@ -42,28 +44,29 @@ def _matrix_cotangent(g: Any, shape_a: Shape, shape_b: Shape) -> Any:
     rows = (1,) if len(shape_a) == 1 else shape_a[-2:-1]
     columns = (1,) if len(shape_b) == 1 else shape_b[-1:]
     batch = arrays.shape(g)[: max(len(shape_a), len(shape_b), 2) - 2]
-    return reshape(g, batch + rows + columns)
+    return reshaped(g, batch + rows + columns)
 
 
 def _drop_axis(x: Any, axis: int, drop: bool) -> Any:
+    if not drop:
+        return x
     sizes = list(arrays.shape(x))
-    if drop:
-        del sizes[axis]
-    return reshape(x, sizes)
+    del sizes[axis]
+    return reshaped(x, sizes)
 
 
 def _matmul_left(g: Any, _y: Any, _a: Any, b: Any) -> Any:
     shape_a, shape_b = _a.shape, arrays.shape(b)
     g = _matrix_cotangent(g, shape_a, shape_b)
     _, right = _as_matrices(g, b)
-    return _drop_axis(matmul(g, matrix_transpose(right)), -2, len(shape_a) == 1)
+    return _drop_axis(bind(matmul, (g, matrix_transpose(right)), _NO_PARAMS), -2, len(shape_a) == 1)
 
 
 def _matmul_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
     shape_a, shape_b = arrays.shape(a), _b.shape
     g = _matrix_cotangent(g, shape_a, shape_b)
     left, _ = _as_matrices(a, g)
-    return _drop_axis(matmul(matrix_transpose(left), g), -1, len(shape_b) == 1)
+    return _drop_axis(bind(matmul, (matrix_transpose(left), g), _NO_PARAMS), -1, len(shape_b) == 1)
 
 
 def _matmul_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -89,10 +92,14 @@ def _matmul_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int
     return results + work(results * a[-1]) + (math.prod(a) + math.prod(b)) // _READ
 
 
+_NAMES = {(1, 1): NodeName("DotBackward0"), (2, 1): NodeName("MvBackward0"), (2, 2): NodeName("MmBackward0")}
+_NAMES[1, 2] = _NAMES[2, 1]
+_NAME_OF_BATCHES = NodeName("BmmBackward0")
+
+
 def _matmul_name(operands: Sequence[Any], _params: Mapping[str, Any]) -> NodeName:
-    ranks = tuple(len(arrays.shape(o)) for o in operands)
-    names: dict[Shape, str] = {(1, 1): "Dot", (2, 1): "Mv", (1, 2): "Mv", (2, 2): "Mm"}
-    return NodeName(f"{names.get(ranks, 'Bmm')}Backward0")
+    a, b = operands
+    return _NAMES.get((len(arrays.shape(a)), len(arrays.shape(b))), _NAME_OF_BATCHES)
 
 
 matmul = Primitive(

@@ -14,7 +14,7 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import absolute, add, divide, floor, multiply, ones_like
 from gradcli.primitives.axes import normalize_axes, normalize_axis, truth
-from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.comparisons import (
     clip,
     equal,
@@ -30,7 +30,7 @@ from gradcli.primitives.comparisons import (
     nowhere,
     where,
 )
-from gradcli.primitives.conversions import broadcast_to, permute, reshape
+from gradcli.primitives.conversions import expanded, permute, reshape, reshaped
 from gradcli.primitives.elements import sorting
 from gradcli.primitives.exponential import exp2, log2
 from gradcli.primitives.indexing import index
@@ -60,7 +60,12 @@ def _kept(shape: Shape, axis: Shape) -> Shape:
 
 def keep_axes(g: Any, shape: Shape, axis: Shape) -> Any:
     """A reduction of a tensor of `shape`, with the reduced axes back at size 1."""
-    return reshape(g, _kept(shape, axis))
+    return reshaped(g, _kept(shape, axis))
+
+
+def _repeated(g: Any, shape: Shape, axis: Shape) -> Any:
+    """The cotangent of a sum for each of the terms. That of one number has all the axes that it needs."""
+    return expanded(g if arrays.shape(g) == () else keep_axes(g, shape, axis), shape)
 
 
 def _reduced_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
@@ -71,9 +76,10 @@ def _reduced_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int
 def _reduction_name(stem: str, of_all: int = 0) -> Any:
     """PyTorch's names, with the number `of_all` for a reduction to one element."""
 
+    of_everything, of_some = NodeName(f"{stem}Backward{of_all}"), NodeName(f"{stem}Backward{1 - of_all}")
+
     def name(operands: Sequence[Any], params: Mapping[str, Any]) -> NodeName:
-        whole_tensor = len(params["axis"]) == len(arrays.shape(operands[0]))
-        return NodeName(f"{stem}Backward{of_all if whole_tensor else 1 - of_all}")
+        return of_everything if len(params["axis"]) == len(arrays.shape(operands[0])) else of_some
 
     return name
 
@@ -93,7 +99,7 @@ def _reduction(name: str, doc: str, rule: Any, **fields: Any) -> Primitive:
 
 sum_ = _reduction(
     "sum", "sum over the axes",
-    lambda g, _y, _x, *, axis, **_params: broadcast_to(keep_axes(g, _x.shape, axis), _x.shape),
+    lambda g, _y, _x, *, axis, **_params: _repeated(g, _x.shape, axis),
     jet=linear,
     reduces=add,
     derivative="g for every element",
@@ -106,8 +112,7 @@ def count_along(shape: Shape, axis: Shape) -> int:
 
 
 def _mean_rule(g: Any, _y: Any, _x: Any, *, axis: Shape, **_params: Any) -> Any:
-    share = divide(keep_axes(g, _x.shape, axis), float(count_along(_x.shape, axis)))
-    return broadcast_to(share, _x.shape)
+    return _repeated(divide(g, float(count_along(_x.shape, axis))), _x.shape, axis)
 
 
 mean = _reduction(
@@ -273,7 +278,7 @@ def sum_to(g: Any, shape: Shape) -> Any:
     have = arrays.shape(g)
     extra = len(have) - len(shape)
     stretched = tuple(a for a, size in enumerate(have) if a < extra or (shape[a - extra] == 1 and size != 1))
-    return reshape(sum_(g, axis=stretched) if stretched else g, shape)
+    return reshaped(bind(sum_, (g,), {"axis": stretched, "keepdims": False}) if stretched else g, shape)
 
 
 any_ = _reduction(

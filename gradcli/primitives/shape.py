@@ -19,7 +19,7 @@ from gradcli.primitives.axes import (
     whole_numbers,
 )
 from gradcli.primitives.bind import concrete
-from gradcli.primitives.conversions import broadcast_to, permutation, permute, reshape
+from gradcli.primitives.conversions import broadcast_to, permutation, permute, permuted, reshape
 from gradcli.primitives.families import moving
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.operation import Composite
@@ -49,7 +49,7 @@ def _transpose_axes(ndim: int, axes: tuple[Any, ...]) -> Shape:
 transpose = Composite(
     "transpose", "x, *axes",
     "the axes in reverse order; with two numbers those axes exchanged; with more, the axes in that order",
-    lambda x, *order, axes=None: permute(
+    lambda x, *order, axes=None: permuted(
         x, _transpose_axes(len(arrays.shape(x)), order if axes is None else (axes,))
     ),
     derivative="transpose(g)",
@@ -88,7 +88,9 @@ moveaxis = Composite(
 
 def matrix_transpose(x: Any) -> Any:
     """The last two axes exchanged."""
-    return transpose(x, -2, -1)
+    rank = len(arrays.shape(x))
+    order = (*range(rank - 2), rank - 1, rank - 2) if rank > 1 else _transpose_axes(rank, (-2, -1))
+    return permuted(x, order)
 
 
 def along_axis(x: Any, axis: Any, compute: Callable[[Any, int], Any]) -> Any:
