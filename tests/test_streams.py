@@ -46,8 +46,28 @@ def test_an_interrupt_of_a_program():
 def test_an_interrupt_while_something_is_imported(at):
     words = [sys.executable, "-c", INTERRUPTED_AT, str(at), "eval", "sum(x**2)", "x=[1,2]"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (130, "")
-    assert done.stderr in ("", "interrupted\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.usefixtures("listening")
+@pytest.mark.parametrize("seconds", [0.005, 0.02, 0.05, 0.1, 0.2, 0.3])
+def test_an_interrupt_soon_after_the_start(seconds):
+    """Until the first line of the command runs, an interrupt is the interpreter's."""
+    process = subprocess.Popen(
+        [*SHELL, "diff", "while 1 { x = x + 1 }", "--max-steps", str(10**9)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert out == ""
+    if process.returncode == 130:
+        assert err == "interrupted\n"
+    else:
+        assert os.path.join("gradcli", "cli") not in err
+        assert "KeyboardInterrupt" in err or process.returncode < 0
 
 
 @pytest.mark.usefixtures("listening")
