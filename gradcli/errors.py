@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class ExitStatus(IntEnum):
@@ -72,26 +73,108 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
+def with_word_replaced(text: str, word: str, by: str) -> str:
+    """A text with something else in the place of a whole word, wherever that stands."""
+    return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _: by, text)
+
+
+class Proposal(str):
+    """A hint that says what to write: each of `texts` in place of `span` of the source, or of what the error points at
+    where that is None; with `word` in place of this word in it, and with `whole` in place of the whole program.
+
+    `otherwise` is the hint where a program that comes of it does not run.
+    """
+
+    texts: tuple[str, ...]
+    span: Span | None
+    word: str | None
+    whole: bool
+    otherwise: str | None
+
+    def __new__(
+        cls,
+        hint: str,
+        *texts: str,
+        span: Span | None = None,
+        word: str | None = None,
+        whole: bool = False,
+        otherwise: str | None = None,
+    ) -> Self:
+        made = super().__new__(cls, hint)
+        made.texts, made.span, made.word, made.whole, made.otherwise = texts, span, word, whole, otherwise
+        return made
+
+    def programs(self, source: str, pointed_at: Span) -> Iterator[tuple[str, Span]]:
+        """Each program that comes of it, and the place in that of what is new."""
+        start, end = (0, len(source)) if self.whole else self.span or pointed_at
+        for text in self.texts:
+            part = source[start:end]
+            new = text if self.word is None else with_word_replaced(part, self.word, text)
+            yield source[:start] + new + source[end:], Span(start, start + len(new))
+
+    def moved(self, offset: int) -> Proposal:
+        """The same for a text that stands at an offset of another one."""
+        moved = self.saying(str(self))
+        moved.span = self.span and Span(self.span.start + offset, self.span.end + offset)
+        return moved
+
+    def saying(self, hint: str) -> Proposal:
+        """The same in other words."""
+        return Proposal(hint, *self.texts, span=self.span, word=self.word, whole=self.whole, otherwise=self.otherwise)
+
+
 # Comparing words takes time with the product of their lengths.
 _LONGEST_WORD = 64
 _MOST_WORDS = 2_000
+# Candidates whose letters are compared one by one, and those that are proposed, each where the one before does not run.
+_MOST_ALIKE, _MOST_PROPOSED = 10, 3
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like `word`, or None where none is close, or there are too many to look through."""
+    """The candidate that `word` is a misspelling of, as far as its letters say, or None where there is none, or too
+    many to look through."""
+    return next(iter(alike(word, candidates)), None)
+
+
+def alike(word: str, candidates: Iterable[str]) -> list[str]:
+    """The candidates that `word` may be a misspelling of, the most similar first."""
     import difflib
 
     known = [candidate for candidate in candidates if len(candidate) <= _LONGEST_WORD]
     if len(word) > _LONGEST_WORD or len(known) > _MOST_WORDS:
-        return None
-    found = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
-    return found[0] if found else None
+        return []
+    found = difflib.get_close_matches(word, sorted(known), n=_MOST_ALIKE, cutoff=0.6)
+    return [candidate for candidate in found if _is_misspelt(word.casefold(), candidate.casefold())]
+
+
+def _is_misspelt(word: str, candidate: str) -> bool:
+    """Whether a word is another one but for a mistake in every third letter at most, or a part of it between marks: what
+    sounds alike and is further away is another word."""
+    return word.strip("-_") in re.split("[-_]", candidate) or _edits(word, candidate) <= max(1, len(word) // 3)
+
+
+def _edits(one: str, other: str) -> int:
+    """How many letters are to be inserted, left out, replaced or swapped with the next one to make a word another one."""
+    previous: list[int] = []
+    before: list[int] = []
+    row: list[int] = [*range(len(other) + 1)]
+    for i, letter in enumerate(one, start=1):
+        previous, before = before, row
+        row = [i]
+        for j, wanted in enumerate(other, start=1):
+            edits = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and (letter, one[i - 2]) == (other[j - 2], wanted):
+                edits = min(edits, previous[j - 2] + 1)
+            row.append(edits)
+    return row[-1]
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
     """The hint for a word that is not one of those `known`: the nearest of them, or else what is given."""
-    close = nearest(word, known)
-    return f"did you mean '{close}'?" if close else otherwise
+    hint = otherwise
+    for close in reversed(alike(word, known)[:_MOST_PROPOSED]):
+        hint = Proposal(f"did you mean '{close}'?", close, word=word, otherwise=hint)
+    return hint
 
 
 # Characters of a message: what a program names may be a megabyte long.
@@ -101,7 +184,8 @@ _LONGEST_MESSAGE = 1_000
 def _shortened(text: str) -> str:
     if len(text) <= _LONGEST_MESSAGE:
         return text
-    return f"{text[: _LONGEST_MESSAGE // 2]} … {text[-_LONGEST_MESSAGE // 4 :]}"
+    short = f"{text[: _LONGEST_MESSAGE // 2]} … {text[-_LONGEST_MESSAGE // 4 :]}"
+    return text.saying(short) if isinstance(text, Proposal) else short
 
 
 # Characters of a text, such as a field of a table, that a message shows.

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import gradcli
+from gradcli.cli import command, hints
+from gradcli.cli.main import COMMANDS
+from gradcli.errors import Proposal, Span
 from gradcli.language import meant
 from gradcli.primitives import table
 
@@ -261,3 +268,166 @@ def test_a_model_that_is_written_as_an_assignment(run, tmp_path):
 )
 def test_angles_in_degrees(run, program, expected):
     assert run("eval", program, "--json").json["value"] == expected
+
+
+# More than notations are rewritten in.
+MANY = " + ".join(["x"] * 100)
+# A command line for each place that makes proposals.
+PROPOSED = {
+    "errors.did_you_mean": ["eval", "lgo(x)", "x=2"],
+    "language/meant.of_function": ["eval", "nCr(5, x)", "x=2"],
+    "language/meant.of_name": ["eval", "Math.sin(x)", "x=2"],
+    "language/meant._indexed": ["eval", "sum(i, 1, n, i^2)", "n=3"],
+    "language/meant._write": ["eval", "2*Pi*x", "x=2"],
+    "language/scope.unknown_name": ["eval", "m + c + a/mc", "a=1", "m=2", "c=4"],
+    "language/scope._unknown_function": ["eval", "1/x(y + 1)", "x=2", "y=3"],
+    "language/run_together.unread_hint": ["propagate", "mc**2", "m=2±0.1", "c=3"],
+    "language/equations._no_equation": ["solve", "f(x) = x^2 - 2", "x=0..2"],
+    "language/expressions._unknown_attribute": ["eval", "sum(A.Tt)", "A=[[1,2],[3,4]]"],
+    "language/interpreter._tensor": ["eval", "1,5*x", "x=2"],
+    "language/syntax/notations.proposal": ["minimize", "sin^2 x", "x=1"],
+    "language/syntax/readings.error": ["eval", "2x!", "x=2"],
+    "language/syntax/products._either": ["diff", "1/2x"],
+    "language/syntax/mistakes._equals": ["eval", "x if x = 2 else 3", "x=2"],
+    "language/syntax/mistakes._percent": ["eval", "y = x; y + 5%", "x=2"],
+    "language/syntax/mistakes._bad_number": ["eval", f"{MANY} + 1.5F", "x=2"],
+    "language/syntax/mistakes._bars": ["eval", f"{MANY} + |x|", "x=2"],
+    "language/syntax/mistakes._side_by_side": ["series", "x*y z", "x=1", "y=2", "z=3"],
+    "language/syntax/characters._hint": ["eval", "x ＋ 1", "x=2"],
+    "models/plotting/plot_samples.one_by_one": ["plot", "sin(x), cos(x)", "x=0..1"],
+    "run/constant_expressions.constant": ["eval", "x^2", "x=5kg"],
+    "cli/inputs._unused": ["eval", "f(x) = x^2", "x=3"],
+}
+
+
+@pytest.fixture
+def proposals(monkeypatch):
+    """The errors that commands have checked the hints of, and the places that made the proposals which were left."""
+    checked = []
+    made = {}
+    new, check = Proposal.__new__, hints.check
+
+    def recorded(cls, hint, *texts, **how):
+        frame = sys._getframe(1)
+        proposal = new(cls, hint, *texts, **how)
+        path = Path(frame.f_code.co_filename).relative_to(PACKAGE).with_suffix("").as_posix()
+        made.setdefault(str(proposal), f"{path}.{frame.f_code.co_name}")
+        return proposal
+
+    def noted(error, *others):
+        check(error, *others)
+        checked.append((error, made.get(error.hint or "")))
+
+    monkeypatch.setattr(Proposal, "__new__", recorded)
+    monkeypatch.setattr(hints, "check", noted)
+    return checked
+
+
+PACKAGE = Path(gradcli.__file__).parent
+
+
+def makers():
+    """The functions that make proposals."""
+    for path in PACKAGE.rglob("*.py"):
+        if "Proposal(" not in (text := path.read_text(encoding="utf-8")):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and any(
+                isinstance(part, ast.Call) and getattr(part.func, "id", "") == "Proposal" for part in ast.walk(node)
+            ):
+                yield f"{path.relative_to(PACKAGE).with_suffix('').as_posix()}.{node.name}"
+
+
+def test_each_place_that_proposes_programs_has_an_example():
+    assert {*makers()} - {"errors.saying"} == PROPOSED.keys()
+
+
+@pytest.mark.parametrize(("maker", "words"), PROPOSED.items(), ids=PROPOSED)
+def test_what_is_proposed_runs(run, proposals, maker, words):
+    name, program, *values = words
+    table = "t\n1\n" if name == "map" else ""
+    outcome = run(*words, stdin=table)
+    (error, made_by), *_ = proposals
+    assert made_by == maker, outcome.err
+    assert f"hint: {error.hint}" in outcome.err
+    for text, _ in error.hint.programs(error.source or "", error.span or Span(0, 0)):
+        of_a_value = error.source in values and not error.hint.whole
+        line = [name, program, text] if of_a_value else [name, text, *values]
+        if maker == "models/plotting/plot_samples.one_by_one":
+            line.append("curve=1,2")
+        again = run(*line, stdin=table)
+        assert again.status == 0, (text, again.err)
+
+
+# Proposals that fail with the values, and what is printed in their place.
+DROPPED = [
+    ("A(1,2)", ["A=3"], ""), ("A(3)", ["A=2"], "write A*(3) for a product"), ("A'*x", ["A=[[1,2],[3,4]]", "x=2"], "write A.T*x"),
+    ("exq(x)", ["x=2"], "did you mean 'exp'?"), ("eqq(x)", ["x=2"], "define it in the program"),
+    ("A'*B", ["A=[[1,2],[3,4]]", "B=[1,2,3]"], ""), ("x.Tt + b", ["x=[1,2]", "b=[1,2,3]"], "attributes are"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "words", "hint"), DROPPED, ids=[p for p, _, _ in DROPPED])
+def test_what_would_fail_is_not_proposed(run, program, words, hint):
+    printed = run("eval", program, *words, "--json").error["hint"] or ""
+    assert printed.startswith(hint)
+    assert bool(printed) == bool(hint)
+
+
+def test_a_second_mistake_leaves_the_hint_of_the_first(run):
+    assert "did you mean 'log'?" in run("eval", "lgo(x) + snn(x)", "x=1").err
+
+
+def test_a_loop_that_does_not_end_is_not_waited_for(run):
+    assert "did you mean 'log'?" in run("eval", "while x > 0 { x = x + 1 }; lgo(x)", "x=1").err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["eval", "x", "x=1", "--encoding", "utf8"], "--encoding is an option of gradcli map, gradcli fit"),
+        (["solve", "x=2", "--encoding", "utf8"], "--encoding is an option of gradcli map, gradcli fit"),
+        (["eval", "x", "x=1", "--digit", "3"], "did you mean --digits?"),
+        (["eval", "x", "x=1", "--maxiter", "3"], "gradcli eval --help"),
+    ],
+)
+def test_an_option_of_another_command(run, words, hint):
+    assert f"hint: {hint}" in run(*words).err
+
+
+@pytest.mark.parametrize(
+    ("program", "hint"), [("x/RT", "(R*T)"), ("x^RT", "(R*T)"), ("RT.sum()", "(R*T)"), ("x+RT", "R*T")]
+)
+def test_a_product_in_the_place_of_a_name_stays_one_operand(run, program, hint):
+    printed = run("eval", program, *["x=1"] * ("x" in program), "R=2", "T=3", "--json").error["hint"]
+    assert printed == f"'RT' is one name: write {hint}"
+
+
+def test_a_function_where_an_equation_should_stand(run):
+    assert "did you mean 'sin'?" in run("solve", "sinn(x) = 0.5", "x=0..1").err
+    assert "write x^2-2 for what is to be 0" in run("solve", "f(x) = x^2-2", "x=0..2").err
+
+
+def test_a_model_names_the_column_that_it_does_not_read(run):
+    assert "write it as 'T ~ 2*pi*sqrt(L/g)'" in run("fit", "2*pi*sqrt(L/g)", "L=[1,2]", "T=[2,3]").err
+    assert "the column that it is a model of" in run("fit", "a*x", "x=[1,2]", "u=[2,3]", "v=[1,2]").err
+
+
+def strings():
+    """The texts in the code, with a name in the place of what is filled in."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "NAME" for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_command_lines_in_messages_have_commands_and_options_that_there_are():
+    known = {name: command._options_of(tuple(COMMANDS.items()), name) for name in COMMANDS}
+    every = set().union(*known.values(), {"--version"})
+    for text in strings():
+        if " " in text and not re.search(r"\b(?:pip|pipx|uv|cargo) ", text):
+            assert every.issuperset(hints._OPTION.findall(text)), text
+        for name, rest in re.findall(r"\bgradcli ([a-z]+)\b((?:(?! and )[^,;:()\n])*)", text):
+            assert name not in known or known[name].issuperset(hints._OPTION.findall(rest)), text

@@ -380,7 +380,7 @@ MISTAKES = [
     ("2j", "2j", "'2j' is not a number", "complex"),
     # two readings
     ("1/2x", "1/2x", "this can be read as 1/(2*x) and as 1/2*x", "write 1/(2*x) or 1/2*x"),
-    ("x^2(y + 1)", "^2(", "this can be read as x(y + 1)^2 and as x^(2*(y + 1))", "write"),
+    ("x^2(y + 1)", "^2(", "this can be read as x^2*(y + 1) and as x^(2*(y + 1))", "write"),
     ("a % -2x", "a % -2x", "this can be read as a%(-2*x) and as a%-2*x", "write"),
     ("√2x", "√2x", "this can be read as √(2*x) and as √2*x", "write"),
     ("√x²", "√x²", "this can be read as √(x²) and as (√x)²", "write √(x²) or (√x)²"),

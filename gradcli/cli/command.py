@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar, 
 import typer
 
 from gradcli.cli.environment import Environment
-from gradcli.errors import ExitStatus, UsageError, did_you_mean, nearest
+from gradcli.errors import ExitStatus, GradcliError, UsageError, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from gradcli.cli.options import Options
@@ -39,6 +39,8 @@ class Command(NamedTuple, Generic[Asked]):
 
 # Where Rich has a style begin.
 _STYLE = re.compile(r"\[(?=[a-z#/@])")
+# Gives the options of a command by its name.
+OptionsOf = Callable[[str], Collection[str]]
 # Runs the command line that is at hand in a process of its own, with the limits of its options.
 Apart = Callable[[Any], ExitStatus]
 
@@ -52,10 +54,12 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
     arguments = _with_help(arguments)
     named = next((i for i, a in enumerate(arguments) if not a.startswith("-")), len(arguments))
     name = next((n for n in arguments[named : named + 1] if n in commands), "")
+    options_of = partial(_options_of, tuple(commands.items()))
     parser = _parser(tuple(commands.items()), name)
-    _check_words(parser, arguments[:named])
+    elsewhere = partial(_having, commands, options_of)
+    _check_words(parser, arguments[:named], elsewhere)
     if named < len(arguments):
-        _check_words(_command(parser, arguments[named]), arguments[named + 1 :])
+        _check_words(_command(parser, arguments[named]), arguments[named + 1 :], elsewhere)
     page = _Page(environment)
     try:
         with redirect_stdout(page):
@@ -70,7 +74,25 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
     limited = any(getattr(options, limit, None) is not None for limit in ("max_seconds", "max_memory"))
     if limited and not environment.apart:
         return apart(options)
-    return _declared(name).run(options, environment)
+    try:
+        return _declared(name).run(options, environment)
+    except GradcliError as error:
+        # Only a command that fails pays for the import.
+        from gradcli.cli import hints
+
+        hints.check(error, name, options, options_of)
+        raise
+
+
+def _options_of(commands: tuple[tuple[str, str], ...], name: str) -> set[str]:
+    """The options of a command, none of one that is not there."""
+    command = _parser(commands, name).commands.get(name)
+    return {"--help", *(option for p in getattr(command, "params", ()) for option in p.opts)}
+
+
+def _having(commands: Iterable[str], options_of: OptionsOf, option: str) -> list[str]:
+    """The commands that have an option."""
+    return [name for name in commands if option in options_of(name)]
 
 
 def _with_help(arguments: Sequence[str]) -> Sequence[str]:
@@ -194,9 +216,9 @@ def _command(parser: Any, name: str) -> Any:
     return parser.commands[name]
 
 
-def _check_words(command: Any, arguments: Sequence[str]) -> None:
+def _check_words(command: Any, arguments: Sequence[str], elsewhere: Callable[[str], Sequence[str]]) -> None:
     """Raise UsageError for a word that looks like an option and is none, for a second value of one that takes one, and for
-    an option where no more are read.
+    an option where no more are read; `elsewhere` gives the commands that have an option.
 
     The parser lets unknown options through, so that a program, which is the first of the other words, may start with a
     minus.
@@ -212,7 +234,7 @@ def _check_words(command: Any, arguments: Sequence[str]) -> None:
             return
         if not word.startswith("--"):
             if program and _SHORT.fullmatch(word):
-                raise _no_option(word, options, path)
+                raise _no_option(word, options, path, elsewhere)
             # A value in front of a program like -x is spoken of where the words are read.
             program = program or "=" not in word
             continue
@@ -226,7 +248,7 @@ def _check_words(command: Any, arguments: Sequence[str]) -> None:
             if not equals:
                 next(words, None)
         elif name != "--help":
-            raise _no_option(name, options, path)
+            raise _no_option(name, options, path, elsewhere)
 
 
 def _check_no_options(words: Iterable[str], options: Collection[str]) -> None:
@@ -239,11 +261,13 @@ def _check_no_options(words: Iterable[str], options: Collection[str]) -> None:
             )
 
 
-def _no_option(word: str, options: Iterable[str], path: str) -> UsageError:
+def _no_option(word: str, options: Iterable[str], path: str, elsewhere: Callable[[str], Sequence[str]]) -> UsageError:
     known = [*options, "--help"]
     meant = [name for name in known if name.startswith(f"-{word}")]
     close = meant[0] if len(meant) == 1 else nearest(word, known)
     hint = f"did you mean {close}?" if close else f"{path} --help lists the options"
+    if path != "gradcli" and (others := elsewhere(word)):
+        hint = f"{word} is an option of gradcli {', gradcli '.join(others)}"
     return UsageError(f"there is no option {word}", hint=hint)
 
 

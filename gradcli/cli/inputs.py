@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from gradcli import arrays, limits
 from gradcli.arrays import backends, constants
 from gradcli.cli.environment import Environment
-from gradcli.errors import BindingError, Span, UnknownNameError, UsageError, did_you_mean
+from gradcli.errors import BindingError, Proposal, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.io import system, variables
 from gradcli.io.json_numbers import MAX_TEXT
 from gradcli.language import scope
@@ -261,11 +261,12 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping
     # Loaded by wrong programs alone.
     from gradcli.language.run_together import unread_hint
 
-    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given)
+    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program.source)
     last = program.body[-1]
     if isinstance(last, Define) and any(p.name == name for p in last.parameters):
         call = f"{last.name}({', '.join(p.name for p in last.parameters)})"
-        hint = f"a function is called for its value: write {program.source.rstrip(' ;')}; {call}"
+        written = f"{program.source.rstrip(' ;')}; {call}"
+        hint = Proposal(f"a function is called for its value: write {written}", written, whole=True)
     return BindingError(f"the program does not read '{name}'", hint=hint, span=name_span(word), source=word)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError, nearest
 from gradcli.language import scope, stable
 from gradcli.language.reading import charged
 from gradcli.language.syntax import parse_equations, tree
@@ -39,11 +39,25 @@ def read_equations(source: str, names: Collection[str]) -> Equations:
         # A text of functions alone means the call of the last one.
         *body, last = program_body(tuple(reader.body), source)
         if not isinstance(last, tree.Evaluate):
-            raise ProgramSyntaxError("there is no equation", hint=_HINT, span=last.span, source=source)
+            raise _no_equation(last, source)
         reader.body = body
         reader.equation(last.value)
     program, places = reader.equations_and_program()
     return Equations(charged(program), places)
+
+
+def _no_equation(last: tree.Statement, source: str) -> GradcliError:
+    """The error for statements that only define, of which `sinn(x) = 0.5` is one."""
+    hint: str = _HINT
+    if isinstance(last, tree.Define) and not isinstance(last.body, tree.Block):
+        if (meant := nearest(last.name, table.names())) is not None:
+            span = Span(last.span.start, last.span.start + len(last.name))
+            hint = Proposal(f"did you mean '{meant}'?", meant, otherwise=_HINT)
+            return UnknownNameError(f"unknown function '{last.name}'", hint=hint, span=span, source=source)
+        body = source[last.body.span.start : last.body.span.end]
+        said = f"'{last.name}(…) =' defines a function: write {body} for what is to be 0"
+        hint = Proposal(said, body, span=last.span, otherwise=_HINT)
+    return ProgramSyntaxError("there is no equation", hint=hint, span=last.span, source=source)
 
 
 class _Reader:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
-from gradcli.errors import EvaluationError, GradcliError, UnknownNameError, nearest
+from gradcli.errors import EvaluationError, GradcliError, Proposal, UnknownNameError, nearest
 from gradcli.language.cells import Cell, InParts, is_basic
 from gradcli.language.lists import Items, is_position, item_of
 from gradcli.language.machine import Activation, Machine, Scope, Task
@@ -383,10 +383,11 @@ def _unknown_attribute(node: tree.Attribute) -> GradcliError:
     if node.name == "grad":
         hint = "leave it out: the gradients are computed anyway, and diff(y, x) is one within the program"
     elif table.find(node.name) is not None:
-        hint = f"'{node.name}' is a method: call it, as in x.{node.name}()"
+        hint = Proposal(f"'{node.name}' is a method: call it, as in x.{node.name}()", f"{node.name}()")
     else:
+        hint = f"attributes are .{', .'.join(ATTRIBUTES)}"
         close = nearest(node.name, ATTRIBUTES)
-        hint = f"did you mean '.{close}'?" if close else f"attributes are .{', .'.join(ATTRIBUTES)}"
+        hint = Proposal(f"did you mean '.{close}'?", close, otherwise=hint) if close else hint
     return UnknownNameError(f"unknown attribute '{node.name}'", hint=hint, span=node.name_span)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
-from gradcli.errors import EvaluationError, GradcliError, LimitError, SeveralTensorsError
+from gradcli.errors import EvaluationError, GradcliError, LimitError, Proposal, SeveralTensorsError
 from gradcli.language import calls, expressions, scope, statements
 from gradcli.language.cells import Cell, InParts
 from gradcli.language.lists import Items
@@ -91,20 +91,19 @@ def _with_points(text: str) -> str:
     """What stands for a text with decimal commas, or with commas between thousands."""
     thousands = re.sub(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?=\.\d)", lambda m: m[0].replace(",", ""), text)
     decimal = re.sub(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+(?=,\d)", lambda m: m[0].replace(".", ""), text)
-    points = re.sub(r"(?<=\d),(?=\d)", ".", decimal) if thousands == text else thousands
-    return points if points != text else "one of them"
+    return re.sub(r"(?<=\d),(?=\d)", ".", decimal) if thousands == text else thousands
 
 
 def _tensor(program: tree.Module, value: Value) -> Value:
     last = program.body[-1].span
     if isinstance(value, Items) and value.made == "tuple":
         text = program.source[last.start : last.end]
-        decimal = "one of them" if text.startswith("(") else _with_points(text)
+        hint = "write one of them, or [a, b] for a tensor of them"
+        decimal = text if text.startswith("(") else _with_points(text)
+        if decimal != text:
+            hint = Proposal(f"write {decimal}, or [a, b] for a tensor of them", decimal, otherwise=hint)
         raise EvaluationError(
-            f"the program ends with {len(value.items)} values: {text}",
-            hint=f"write {decimal}, or [a, b] for a tensor of them",
-            span=last,
-            source=program.source,
+            f"the program ends with {len(value.items)} values: {text}", hint=hint, span=last, source=program.source
         )
     try:
         return number(value, "the value of the program")

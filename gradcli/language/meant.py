@@ -1,13 +1,11 @@
-"""What people mean by names that the language does not have: what to write instead, as a hint says it.
-
-Each hint that proposes a text begins with "write" and that text, which stands for what the error points at."""
+"""What people mean by names that the language does not have: what to write instead, as a hint says it."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
-from gradcli.errors import Span
+from gradcli.errors import Proposal, Span
 from gradcli.language.syntax.layout import within_brackets
 from gradcli.language.syntax.words import FOREIGN_WORDS
 from gradcli.primitives import table
@@ -166,58 +164,71 @@ def _with_its_type(key: str) -> str | None:
 def of_function(name: str, source: str, span: Span) -> str | None:
     """The hint for the call of an unknown function, whose name stands at `span` in the text."""
     key = _letters(name)
-    behind = source[span.end : span.end + _AROUND].lstrip()
-    if name == "c" and behind.startswith("(") and "," in (items := within_brackets(behind)):
-        return f"write [{items}]"
+    behind = source[span.end : span.end + _AROUND]
+    # Up to the end of the brackets of the call.
+    call = Span(span.start, span.end + len(behind) - len(behind.lstrip()) + len(within_brackets(behind.lstrip())) + 2)
+    if name == "c" and behind.lstrip().startswith("(") and "," in (items := within_brackets(behind.lstrip())):
+        return Proposal(f"write [{items}]", f"[{items}]", span=call)
     if reason := table.why_missing(name):
         return reason
-    if name in _VALUES and re.match(r"\(\s*\)", behind):
-        return f"write {_VALUES[name]}"
+    if name in _VALUES and re.match(r"\s*\(\s*\)", behind):
+        return Proposal(f"write {_VALUES[name]}", _VALUES[name], span=call)
     found = function(name)
-    if found is not None and re.match(r"\([^()]*\)\s*\(", behind):
+    if found is not None and re.match(r"\s*\([^()]*\)\s*\(", behind):
         # A layer, which is made first and then called.
-        return f"write {found}(…)"
+        return Proposal(f"write {found}(…)", found, span=call)
     otherwise = _OTHERWISE.get(name) or _OTHERWISE.get(key) or FOREIGN_WORDS.get(name)
-    return otherwise or (f"did you mean '{found}'?" if found is not None else None)
+    return otherwise or (Proposal(f"did you mean '{found}'?", found) if found is not None else None)
 
 
-def _indexed(name: str, before: str, behind: str) -> str | None:
-    """The sum or product over an index that a name is in `sum(i, 1, n, i^2)` and `sum(i^2, i, 1, n)`: None where it is
-    none. `behind` begins with the name."""
+def _indexed(name: str, before: str, behind: str, place: int) -> Proposal | None:
+    """The hint for a name that is the index of `sum(i, 1, n, i^2)` or `sum(i^2, i, 1, n)`: None where it is none.
+    `behind` begins with the name, which stands at `place`."""
     call = re.search(r"\b(sum|prod)\((?=[^()]*(?:\([^()]*\)[^()]*)*$)", before)
     if call is None:
         return None
-    parts = re.split(r"\s*,\s*(?![^()]*\))", within_brackets((before + behind)[call.end() - 1 :])[:_AROUND].strip())
+    within = within_brackets((before + behind)[call.end() - 1 :])
+    parts = re.split(r"\s*,\s*(?![^()]*\))", within[:_AROUND].strip())
     if len(parts) != 4 or name not in parts[:2]:
         return None
     parts.remove(name)
     (start, end, term) = parts if parts[0] and name not in re.findall(r"\w+", parts[0]) else (*parts[1:], parts[0])
     last = str(int(end) + 1) if end.isdecimal() else f"{end} + 1"
-    return f"{call[1]}({term} for {name} in range({start}, {last}))"
+    written = f"{call[1]}({term} for {name} in range({start}, {last}))"
+    start_of_call = place - len(before) + call.start()
+    end_of_call = place - len(before) + call.end() + len(within) + 1
+    return Proposal(f"write {written}", written, span=Span(start_of_call, end_of_call))
 
 
 def of_name(name: str, source: str, span: Span) -> str | None:
     """The hint for a name without a value, which stands at `span` in the text."""
     before, behind = source[max(0, span.start - _AROUND) : span.start], source[span.end : span.end + _AROUND]
-    if (summed := _indexed(name, before, source[span.start :])) is not None:
-        return f"write {summed}"
+    if (summed := _indexed(name, before, source[span.start :], span.start)) is not None:
+        return summed
     if source[span.end - 1] == "ᵀ":
-        return f"write {source[span.start : span.end - 1]}.T"
+        return _write(f"{source[span.start : span.end - 1]}.T", span)
     if name in ("i", "j") and re.search(r"(?:^|[-+*/(^,;=\s\d])$", before) and "for" not in before:
         return "complex numbers are not part of the language"
     if name == "help":
         return "gradcli ops NAME says all about a function, gradcli --help lists the commands"
     constant = re.match(r"\s*\.\s*(\w+)\b(?!\s*\()", behind)
     if constant is not None and constant[1] in _VALUES:
-        return f"write {_VALUES[constant[1]]}"
+        return _write(_VALUES[constant[1]], Span(span.start, span.end + constant.end()))
     found = function(name) if behind[:1] == "[" else None
     if found is not None:
-        return f"write {found}({within_brackets(behind)})"
+        within = within_brackets(behind)
+        return _write(f"{found}({within})", Span(span.start, span.end + len(within) + 2))
     called = re.match(r"(?:\.\w+)*\.(\w+)\s*\(", behind)
     if called is not None and table.find(called[1]) is not None:
-        return f"leave the prefix out: write {called[1]}(…)"
+        prefixed = Span(span.start, span.end + called.end(1))
+        return Proposal(f"leave the prefix out: write {called[1]}(…)", called[1], span=prefixed)
     if name in ("T", "H") and (power := re.search(r"([\w.]+|\))\s*(?:\^|\*\*)\s*$", before)):
-        return f"write {power[1] if power[1] != ')' else '(…)'}.T"
+        raised = Span(span.start - len(before) + power.end(1), span.end)
+        return Proposal(f"write {power[1] if power[1] != ')' else '(…)'}.T", ".T", span=raised)
     if name == "__name__":
         return "leave the 'if' out, and write its block as it is: a program is run as a whole"
-    return f"write {_VALUES[name]}" if name in _VALUES else None
+    return _write(_VALUES[name], span) if name in _VALUES else None
+
+
+def _write(text: str, span: Span) -> Proposal:
+    return Proposal(f"write {text}", text, span=span)

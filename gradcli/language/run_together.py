@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from gradcli.errors import did_you_mean
+from gradcli.errors import Proposal, Span, did_you_mean, with_word_replaced
 from gradcli.primitives import table
 
 # Longer names are not taken apart, which takes time with the product of their length and the number of names.
@@ -43,6 +43,16 @@ def function_spelled_out(name: str, given: Collection[str]) -> str | None:
     return None
 
 
+# Operators of which a product behind them is one operand alone in brackets.
+_BINDING = re.compile(r"(?:/|÷|%|@|\^|\*\*)\s*[-+]?\s*$")
+
+
+def as_operand(product: str, source: str, span: Span) -> str:
+    """A product as it is written at a place of a text where one operand stands."""
+    before = _BINDING.search(source, max(0, span.start - _LONGEST), span.start)
+    return f"({product})" if before or source[span.end : span.end + 1] in (".", "[") else product
+
+
 def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
     """The fewest names with values that make up a text, one of them given; none where they do not."""
     found: list[tuple[str, ...] | None] = [()]
@@ -57,11 +67,15 @@ def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
     return factors if any(f in given for f in factors) else ()
 
 
-def unread_hint(name: str, reads: Sequence[str], given: Collection[str]) -> str:
-    """What to do about the name of a value, one of those `given`, that a program which reads `reads` does not read."""
+def unread_hint(name: str, reads: Sequence[str], given: Collection[str], source: str) -> str:
+    """What to do about the name of a value, one of those `given`, that a program which reads `reads` does not read;
+    `source` is the text of the program."""
     for read in reads:
         meant = spelled_out(read, given) if name in read and read not in given else None
         if meant is not None:
-            return f"'{read}' is one name: write {meant}"
+            place = re.search(rf"(?<!\w){re.escape(read)}(?!\w)", source)
+            meant = as_operand(meant, source, Span(*place.span())) if place else meant
+            written = with_word_replaced(source, read, meant)
+            return Proposal(f"'{read}' is one name: write {meant}", written, whole=True)
     listed = ", ".join(f"'{r}'" for r in reads)
     return did_you_mean(name, reads, f"it reads {listed}" if listed else "it reads no names") or ""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gradcli.errors import CallError, ProgramSyntaxError, Span, UnknownNameError, did_you_mean, nearest
+from gradcli.errors import CallError, ProgramSyntaxError, Proposal, Span, UnknownNameError, did_you_mean
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.distribution_names import METHODS, is_distribution, is_within_distributions
@@ -396,48 +396,51 @@ def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> 
         )
     # Loaded by wrong programs alone.
     from gradcli.language.meant import of_name
-    from gradcli.language.run_together import spelled_out
+    from gradcli.language.run_together import as_operand, spelled_out
 
-    close = nearest(name, [*known, *(c for c in CONSTANTS if c not in TYPES)])
     meant = of_name(name, source, span)
+    unbound = f"give it a value, as in {name}=1"
+    hint: str | None
     if meant is not None:
         hint = meant
     elif table.find(name) is not None:
         hint = f"'{name}' is a function: call it, as in {name}(x), or give it a value, as in {name}=1"
     elif (product := spelled_out(name, known)) is not None:
-        hint = f"write {product}"
-    elif close is not None:
-        hint = f"did you mean '{close}'?"
+        product = as_operand(product, source, span)
+        hint = Proposal(f"write {product}", product, otherwise=unbound)
     else:
-        hint = f"give it a value, as in {name}=1"
+        hint = did_you_mean(name, [*known, *(c for c in CONSTANTS if c not in TYPES)], unbound)
     return UnknownNameError(f"unknown name '{name}'", hint=hint)
 
 
 def _unknown_function(
     call: tree.Call, functions: Collection[str], bound: Collection[str], source: str
 ) -> UnknownNameError | CallError:
+    # Loaded by wrong programs alone.
+    from gradcli.language.meant import of_function
+    from gradcli.language.run_together import as_operand, function_spelled_out
+
     if call.receiver is None and call.name in bound:
         inner = source[call.name_span.end : call.span.end].strip()
         places = [argument.value for argument in call.arguments if isinstance(argument, tree.Number)]
-        several = len(call.arguments) + len(call.keywords) != 1
-        if several and len(places) == len(call.arguments) and all(place >= 1 for place in places):
+        span = Span(call.name_span.start, call.span.end)
+        product = as_operand(f"{call.name}*{inner}", source, span)
+        hint: str = Proposal(f"write {product} for a product", product, span=span)
+        if len(call.arguments) + len(call.keywords) != 1:
+            hint = ""
+        if len(places) == len(call.arguments) and all(place >= 1 for place in places):
             # As in Matlab, R and Fortran, where the first element has the number 1.
             inner = f"({', '.join(f'{place - 1:g}' for place in places)})"
-        return CallError(
-            f"'{call.name}' is a value, not a function",
-            hint=f"write {call.name}[{inner[1:-1].strip()}] for an element: the first of all has the index 0"
-            if several
-            else f"write {call.name}*{inner} for a product",
-            span=call.name_span,
-            source=source,
-        )
-    from gradcli.language.meant import of_function
-    from gradcli.language.run_together import function_spelled_out
-
-    hint = of_function(call.name, source, call.name_span)
-    if hint is None and call.receiver is None and (product := function_spelled_out(call.name, bound)) is not None:
-        hint = f"write {product}{source[call.name_span.end : call.span.end]}"
-    hint = hint or did_you_mean(
+        element = f"{call.name}[{inner[1:-1].strip()}]"
+        or_product = f", {product} for a product" if hint else ""
+        indexed = f"write {element} for an element, the first of which has the index 0{or_product}"
+        hint = Proposal(indexed, element, span=span, otherwise=hint or None)
+        return CallError(f"'{call.name}' is a value, not a function", hint=hint, span=call.name_span, source=source)
+    meant = of_function(call.name, source, call.name_span)
+    if meant is None and call.receiver is None and (run := function_spelled_out(call.name, bound)) is not None:
+        product = as_operand(run + source[call.name_span.end : call.span.end], source, call.span)
+        meant = Proposal(f"write {product}", product, span=call.span)
+    meant = meant or did_you_mean(
         call.name, [*functions, *table.names(), *DERIVATIVES, *DETACH], "define it in the program, as in f(x) = x**2"
     )
-    return UnknownNameError(f"unknown function '{call.name}'", hint=hint, span=call.name_span, source=source)
+    return UnknownNameError(f"unknown function '{call.name}'", hint=meant, span=call.name_span, source=source)

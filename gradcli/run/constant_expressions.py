@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import GradcliError, Span, UnknownNameError
+from gradcli.errors import GradcliError, Proposal, Span, UnknownNameError
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.tree import Evaluate, Module
@@ -29,6 +29,8 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
         program = Module(expression.span, text, (Evaluate(expression.span, expression),))
         value = evaluate(program, {}).value
     except GradcliError as error:
+        if isinstance(error.hint, Proposal):
+            error.hint = error.hint.moved(offset)
         if error.source == text and error.span is not None:
             error.span = Span(error.span.start + offset, error.span.end + offset)
             error.source = whole
@@ -36,7 +38,8 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
             error.hint = f"{error.hint}; {_UNCERTAIN_HINT}"
         if isinstance(error, UnknownNameError) and (unit := _WITH_UNIT.fullmatch(text)):
             number = f"{unit[1]}e-3 for thousandths, or {unit[1]}" if text.endswith("m") else unit[1]
-            error.hint = f"write {number}: a value has no unit"
+            all_of_it = Span(offset, offset + len(text))
+            error.hint = Proposal(f"write {number}: a value has no unit", unit[1], span=all_of_it)
         elif isinstance(error, UnknownNameError) and error.span is not None and "give it a value" in (error.hint or ""):
             error.hint = "a value is made of numbers alone: what is made of other names is computed in the program"
         raise

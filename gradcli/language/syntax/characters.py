@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.errors import ProgramSyntaxError, Proposal, Span
 
 _INSTEAD = {
     "!": "write 'not'; '!=' compares",
@@ -74,10 +74,12 @@ def _hint(character: str) -> str | None:
     if character in _INSTEAD:
         return _INSTEAD[character]
     if unicodedata.category(character) == "Zs":
-        return "write a plain space"
+        return Proposal("write a plain space", " ")
     if unicodedata.decomposition(character).startswith("<super>"):
-        return f"write **{unicodedata.normalize('NFKC', character)}"
+        power = f"**{unicodedata.normalize('NFKC', character)}"
+        return Proposal(f"write {power}", power)
     if unicodedata.decomposition(character).startswith("<fraction>"):
-        return f"write ({unicodedata.normalize('NFKC', character).replace('⁄', '/')})"
+        fraction = f"({unicodedata.normalize('NFKC', character).replace('⁄', '/')})"
+        return Proposal(f"write {fraction}", fraction)
     plain = unicodedata.normalize("NFKC", character)
-    return f"write '{plain}'" if plain != character and plain.isascii() else None
+    return Proposal(f"write '{plain}'", plain) if plain != character and plain.isascii() else None

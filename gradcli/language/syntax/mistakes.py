@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.errors import ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax.lalr import UnexpectedToken
 from gradcli.language.syntax.layout import CLOSING
 from gradcli.language.syntax.lexer import END, Token, place
@@ -79,10 +79,10 @@ _COMPOUND = {
     ":=": "write name = value, as a statement of its own",
     "->": "a function is written f(x) = …",
     "=>": "write '>=' to compare; a function is written f(x) = …",
-    "=<": "write '<='",
-    "<>": "write '!='",
-    "===": "write '=='",
-    "!==": "write '!='",
+    "=<": Proposal("write '<='", "<="),
+    "<>": Proposal("write '!='", "!="),
+    "===": Proposal("write '=='", "=="),
+    "!==": Proposal("write '!='", "!="),
     "<<": "write '*2**n'",
     ">>": "write '//2**n'",
 }
@@ -149,7 +149,7 @@ def _equals(m: Mistake) -> Finding | None:
     if not m.statement:
         return Finding("a name should stand before '='", "write name = value")
     if m.head in {"if", "while"} or "ELSE" in m.expected:
-        return Finding("'=' binds a name, it does not compare", "write '=='")
+        return Finding("'=' binds a name, it does not compare", Proposal("write '=='", "=="))
     return None
 
 
@@ -222,9 +222,10 @@ def _percent(m: Mistake) -> Finding | None:
     sign, number, percent = m.statement[-3:]
     if sign.value not in ("+", "-") or number.type != "NUMBER":
         return None
+    one, other = f"{sign.value} {number.value}/100", f"*(1 {sign.value} {number.value}/100)"
     return Finding(
-        f"this can be read as {sign.value} {number.value}/100 and as *(1 {sign.value} {number.value}/100)",
-        f"write {sign.value} {number.value}/100 for a number, *(1 {sign.value} {number.value}/100) for a share of it all",
+        f"this can be read as {one} and as {other}",
+        Proposal(f"write {one} for a number, {other} for a share of it all", one, other),
         Span(sign.start_pos, percent.end_pos),
     )
 
@@ -271,7 +272,7 @@ def _bad_number(m: Mistake) -> Finding | None:
     elif tail in {"e", "E"}:
         hint = f"an exponent has digits, as in 1e-3; write {m.previous.value}*e to multiply by e"
     elif tail in {"f", "F"} and "." in m.previous.value:
-        hint = f"write {m.previous.value}"
+        hint = Proposal(f"write {m.previous.value}", m.previous.value)
     elif tail in {"d", "D"} and m.following is not None and m.following.value in ("+", "-"):
         hint = f"an exponent is written with e, as in {m.previous.value}e-3"
     elif tail in {"j", "J"}:
@@ -291,7 +292,10 @@ def _bars(m: Mistake) -> Finding | None:
         return None
     close = m.source.find("|", m.token.end_pos)
     within = (m.source[m.token.end_pos : close].strip() if close > 0 else "") or "x"
-    return Finding("'|' stands between truth values", f"write abs({within}) for an absolute value")
+    hint: str = f"write abs({within}) for an absolute value"
+    if close > 0:
+        hint = Proposal(hint, f"abs({within})", span=Span(m.token.start_pos, close + 1))
+    return Finding("'|' stands between truth values", hint)
 
 
 def _side_by_side(m: Mistake) -> Finding | None:
@@ -301,13 +305,17 @@ def _side_by_side(m: Mistake) -> Finding | None:
         return None
     factors = {"NAME", "NUMBER"}
     if m.previous.value in WITHOUT_BRACKETS and m.previous.type == "NAME":
+        call = f"{m.previous.value}({_short(m.token)})"
+        both = Span(m.previous.start_pos, m.token.end_pos)
         return Finding(
             f"'{m.previous.value}' is a function, and its argument stands in brackets",
-            f"write {m.previous.value}({_short(m.token)})",
-            Span(m.previous.start_pos, m.token.end_pos),
+            Proposal(f"write {call}", call),
+            both,
         )
     if m.previous.type in factors and m.token.type in factors:
-        hint = f"write {_short(m.previous)}*{_short(m.token)} to multiply"
+        product = f"{_short(m.previous)}*{_short(m.token)}"
+        both = Span(m.previous.start_pos, m.token.end_pos)
+        hint: str = Proposal(f"write {product} to multiply", product, span=both)
     else:
         hint = "write '*' to multiply, ';' between statements"
     message = f"missing operator or separator between {_quoted(m.previous)} and {_quoted(m.token)}"

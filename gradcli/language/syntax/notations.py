@@ -9,14 +9,15 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from gradcli.errors import Span
+from gradcli.errors import Proposal, Span
 
 # Rewriting takes time with a power of the length of the statement, and what comes of it is read with all of the text.
 _LONGEST, _LONGEST_TEXT = 300, 20_000
 
 
-def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> str | None:
-    """What to write for the statement around a place where the text cannot be read on; None where that is not known.
+def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Proposal | None:
+    """The hint for a text that cannot be read on at a place, which says what to write for the statement around it; None
+    where that is not known.
 
     `is_read` says of a text whether it can be read as far as a place.
     """
@@ -30,8 +31,17 @@ def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> st
     for rule in _RULES:
         written = rule(written)
     written = written.strip()
-    read = written != given and is_read(source[: span.start] + written + source[span.end :], span.start + len(written))
-    return written if read else None
+    if written == given or not is_read(source[: span.start] + written + source[span.end :], span.start + len(written)):
+        return None
+    if ".T" not in written or ".T" in given:
+        return Proposal(f"write {written}", written, span=span)
+    # `*` multiplies element by element, where books have a product of matrices unless one factor is a number.
+    factors = {re.sub(r"\.T\s*\*\s*(?=[\w(])", ".T@", written): None, written: None}
+    hint = None
+    for text in reversed(factors):
+        said = f"write {text} for the transpose, diff(y, x) for a derivative"
+        hint = Proposal(said, text, span=span, otherwise=hint)
+    return hint
 
 
 def _statement(source: str, place: int) -> Span:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -186,9 +185,6 @@ def _propose(error: GradcliError, source: str, read: Read) -> None:
         return True
 
     if isinstance(error, ProgramSyntaxError) and error.span is not None:
-        written = proposal(source, error.span.start, is_read)
-        if written is not None:
-            transposed = ".T" in written and ".T" not in source
-            # `*` multiplies element by element, where books have a product of matrices.
-            written = re.sub(r"\.T\s*\*\s*(?=[\w(])", ".T@", written) if transposed else written
-            error.hint = f"write {written}" + " for the transpose, diff(y, x) for a derivative" * transposed
+        proposed = proposal(source, error.span.start, is_read)
+        if proposed is not None:
+            error.hint = proposed

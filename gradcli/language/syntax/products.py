@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.errors import ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax.layout import within_brackets
 from gradcli.language.syntax.lexer import Token
 from gradcli.language.syntax.readings import two_readings
@@ -56,17 +56,33 @@ def _is_factor(number: Token, token: Token, source: str) -> bool:
 
 def _unclear(source: str, left: Token | None, operator: Token, number: Token, token: Token) -> ProgramSyntaxError:
     factor = f"({within_brackets(source[token.start_pos :])})" if token.type == "LPAR" else token.value
+    end = token.start_pos + len(factor)
     sign = source[operator.end_pos : number.start_pos].strip()
     product = f"{sign}{number.value}*{factor}"
     function = re.search(r"([^\W\d]\w*)\s*$", source[: operator.start_pos])
     if token.type == "LPAR" and operator.value in ("^", "**") and function is not None:
         name = function[1]
-        one, other = f"{name}{factor}^{sign}{number.value}", f"{name}^({product})"
-        return two_readings(_between(operator, token), one, other)
+        power = f"^{sign}{number.value}"
+        one = f"{name}{factor}{power}" if _is_called(name, source) else f"{name}{power}*{factor}"
+        return _either(_between(operator, token), one, f"{name}^({product})", Span(function.start(), end))
     before = left.value if left is not None and left.type in ("NAME", "NUMBER") and operator.value not in _ROOTS else ""
     first = left if left is not None and before else operator
     written = f"{before}{operator.value}"
-    return two_readings(_between(first, token), f"{written}({product})", f"{written}{product}")
+    whole = Span(first.start_pos, end)
+    return _either(_between(first, token), f"{written}({product})", f"{written}{product}", whole)
+
+
+def _is_called(name: str, source: str) -> bool:
+    """Whether a power of a name is that of a function, as in `sin^2(x)`, and not of a factor."""
+    # Loaded by wrong programs alone.
+    from gradcli.language.syntax.notations import WITHOUT_BRACKETS
+
+    return name in WITHOUT_BRACKETS or re.search(rf"(?<!\w){re.escape(name)}\(", source) is not None
+
+
+def _either(span: Span, one: str, other: str, replaced: Span) -> ProgramSyntaxError:
+    hint = Proposal(f"write {one} or {other}", one, other, span=replaced)
+    return two_readings(span, one, other, hint)
 
 
 def _between(first: Token, last: Token) -> Span:

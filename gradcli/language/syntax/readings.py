@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.errors import ProgramSyntaxError, Proposal, Span
 
 
 class Readings(Exception):
@@ -20,7 +20,9 @@ class Readings(Exception):
         """What to say of it, for the text of the program."""
         given = [source[p.start : p.end] for p in self.parts]
         one, other = (text.format(*given) for text in self.texts)
-        return two_readings(self.span, one, other, self.hint.format(*given, one=one, other=other))
+        programs = [text for text, mark in ((one, "{one}"), (other, "{other}")) if mark in self.hint]
+        hint = Proposal(self.hint.format(*given, one=one, other=other), *programs, span=self.span)
+        return two_readings(self.span, one, other, hint)
 
 
 def two_readings(span: Span, one: str, other: str, hint: str | None = None) -> ProgramSyntaxError:

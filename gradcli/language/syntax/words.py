@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.errors import ProgramSyntaxError, Proposal, Span
 
 _FUNCTION = "define a function as f(x) = …"
 _VALUE = "the value of a program is that of its last statement"
@@ -15,9 +15,9 @@ FOREIGN_WORDS = {
     "let": _ASSIGN,
     "var": _ASSIGN,
     "const": _ASSIGN,
-    "elseif": "write 'elif'",
+    "elseif": Proposal("write 'elif'", "elif"),
     "then": "write if condition { … } else { … }",
-    "is": "write '==' to compare",
+    "is": Proposal("write '==' to compare", "=="),
     "del": "leave it out",
     "global": "leave it out",
     "nonlocal": "leave it out",

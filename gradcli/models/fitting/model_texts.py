@@ -29,8 +29,9 @@ class ModelText(NamedTuple):
         return self.response.source[self.response.body[-1].span.start : self.response.body[-1].span.end]
 
 
-def read_model(source: str, response: str | None = None) -> ModelText:
-    """The model of a text `y ~ f`, or of a text `f` for a `response` that is given apart.
+def read_model(source: str, response: str | None = None, columns: Sequence[str] = ()) -> ModelText:
+    """The model of a text `y ~ f`, or of a text `f` for a `response` that is given apart; `columns` are those of the
+    data.
 
     Raises UsageError where the response is missing or there are two, and ProgramSyntaxError for what is no program, and
     for what follows the model.
@@ -38,10 +39,8 @@ def read_model(source: str, response: str | None = None) -> ModelText:
     found = _TILDE.search(source)
     if found is None:
         if response is None:
-            assigned = re.fullmatch(r"\s*([^\W\d]\w*)\s*=(?!=)\s*(\S.*)", source)
-            written = f"{assigned[1]} ~ {assigned[2]}" if assigned is not None else f"y ~ {source.lstrip(' ~')}"
             raise UsageError(
-                "the model does not say what it is a model of", hint=f"write it as '{written}', or add --response y"
+                "the model does not say what it is a model of", hint=_with_response(source.lstrip(" ~"), columns)
             )
         return ModelText(source, read(source), read(response))
     if response is not None:
@@ -69,6 +68,19 @@ def read_model(source: str, response: str | None = None) -> ModelText:
             span=after.span,
         )
     return ModelText(source, model, read(source[start : found.start()].strip()))
+
+
+def _with_response(formula: str, columns: Sequence[str]) -> str:
+    """What to write for a formula alone: its response is the name that it is assigned to, or the one column that it does
+    not read."""
+    assigned = re.fullmatch(r"\s*([^\W\d]\w*)\s*=(?!=)\s*(\S.*)", formula)
+    if assigned is not None and (not columns or assigned[1] in columns):
+        return f"write it as '{assigned[1]} ~ {assigned[2]}', or add --response {assigned[1]}"
+    formula = formula if assigned is None else assigned[2]
+    unread = [column for column in columns if not re.search(rf"(?<!\w){re.escape(column)}(?!\w)", formula)]
+    if len(unread) == 1 and unread[0].isidentifier():
+        return f"write it as '{unread[0]} ~ {formula}', or add --response {unread[0]}"
+    return f"write the column that it is a model of in front, as in 'y ~ {formula}', or add --response y"
 
 
 def rewritten(model: tree.Module, ends: Sequence[str], begins: Sequence[str] = ()) -> tree.Module:

@@ -44,7 +44,7 @@ def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False)
     """
     check(request, search)
     with limits.within(*request.limits):
-        text = read_model(request.model, request.response)
+        text = read_model(request.model, request.response, request.table.columns)
         if request.offset is not None:
             text = with_offset(text, request.offset, request.known.family, request.table.columns)
         said = (request.sigma, request.trials, *request.x_sigma.values())

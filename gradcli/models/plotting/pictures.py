@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,18 +13,20 @@ from gradcli import arrays, limits
 from gradcli.errors import (
     BindingError,
     CallError,
+    EvaluationError,
     UsageError,
     did_you_mean,
     expect,
 )
 from gradcli.language import scope
 from gradcli.language.reading import read
+from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import arguments
 from gradcli.models.plotting import by_matplotlib, ranges
 from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, shown
-from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, program_label
+from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, one_by_one, program_label
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.run import converted
 
@@ -177,6 +180,7 @@ def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> P
     over = {name: value for name, value in values.items() if isinstance(value, PlotRange)}
     log = _axes(asked.log)
     _check(over, values, asked, log)
+    _check_value(program, len(over))
     sampler = Sampler(program, values, (asked.max_steps, asked.max_elements))
     points = None if asked.data is None else _points(*asked.data, [*over])
     if len(over) == 2:
@@ -184,6 +188,22 @@ def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> P
         return Plot(program.source, over, log, None, field, points, view)
     curves, view = sampler.curves(*next(iter(over.items())), asked.order, log)
     return Plot(program.source, over, log, curves, None, points, view)
+
+
+def _check_value(program: Module, ranges: int) -> None:
+    """Raise EvaluationError where a program ends with several values side by side, one for each curve."""
+    last = program.body[-1]
+    if not isinstance(last, tree.Evaluate) or type(last.value) is not tree.Tuple:
+        return
+    if re.search(r"\d,\d", program.source[last.span.start : last.span.end]):
+        # A decimal comma, of which is told where the program is run.
+        return
+    raise EvaluationError(
+        f"the program ends with {len(last.value.items)} values, and a curve is of one",
+        hint=one_by_one(program) if ranges == 1 else None,
+        span=last.span,
+        source=program.source,
+    )
 
 
 def columns_of(text: str) -> tuple[str, Sequence[str] | None]:

@@ -9,7 +9,9 @@ from itertools import product
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import DifferentiationError, EvaluationError, LimitError, ShapeError, UsageError
+from gradcli.errors import DifferentiationError, EvaluationError, LimitError, Proposal, ShapeError, UsageError
+from gradcli.language import scope
+from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, refined
@@ -49,6 +51,24 @@ class PlottedField:
     value: Any
     dx: Any
     dy: Any
+
+
+def one_by_one(program: Module) -> Proposal | None:
+    """The hint for a program that ends with several values side by side: a name that says which of them is meant, as each
+    of its values has a curve. None where it does not end so."""
+    last = program.body[-1]
+    value = last.value if isinstance(last, tree.Evaluate) else None
+    if not isinstance(value, (tree.Tuple, tree.List)) or len(value.items) < 2:
+        return None
+    items = [program.source[item.span.start : item.span.end] for item in value.items]
+    reads = scope.outer_reads(program)
+    name = "curve"
+    while name in reads:
+        name += "_"
+    numbers = range(1, len(items) + 1)
+    choice = " else ".join([f"{item} if {name} == {k}" for k, item in zip(numbers, items[:-1])] + items[-1:])
+    said = f"each value of a name has a curve: write {choice}, with {name}={','.join(map(str, numbers))}"
+    return Proposal(said, choice, span=last.span)
 
 
 class Sampler:
@@ -154,10 +174,12 @@ class Sampler:
         if found.value.shape != (count,) or found.value.dtype == object:
             shape = found.value.shape[1:]
             listed = next((name for name, value in self.fixed.items() if arrays.shape(value) == shape), None)
-            hint = "" if listed is None else f"; {listed}=1,2 without brackets has a curve for each"
-            raise ShapeError(
-                f"a curve is of numbers, and the value has shape {[*shape]}", hint=f"sum(…) of it is a number{hint}"
-            )
+            hint: str = "sum(…) of it is a number"
+            if listed is not None:
+                hint += f"; {listed}=1,2 without brackets has a curve for each"
+            elif (choice := one_by_one(self.program)) is not None:
+                hint = choice.saying(f"{hint}; {choice}")
+            raise ShapeError(f"a curve is of numbers, and the value has shape {[*shape]}", hint=hint)
         derivatives = {}
         for key, derivative in found.derivatives.items():
             derivatives[key] = np.zeros(count) if derivative is None else np.asarray(derivative, "float64")

@@ -1,0 +1,71 @@
+"""Hints of errors as they are printed: a program that one proposes has been run, and its options are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from gradcli.errors import GradcliError, Proposal, Span
+from gradcli.language.syntax import parse, tree
+
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+# What is typed for other commands is theirs.
+_COMMAND = re.compile(r"\bgradcli ([a-z]+)")
+_INSTALLS = re.compile(r"\b(?:pip|pipx|uv) ")
+
+
+def check(error: GradcliError, name: str, options: Any, options_of: Callable[[str], Collection[str]]) -> None:
+    """Leave out of the hint of an error, which a command raised that was asked for `options`, what would fail.
+
+    `options_of` gives the options of a command by its name.
+    """
+    hint = error.hint
+    while isinstance(hint, Proposal) and not _runs(hint, error, name, options):
+        hint = hint.otherwise
+    if hint is not None and not _INSTALLS.search(hint):
+        known = {o for command in (name, *_COMMAND.findall(hint)) for o in options_of(command)}
+        if not known.issuperset(_OPTION.findall(hint)):
+            hint = "; ".join(p for p in hint.split("; ") if known.issuperset(_OPTION.findall(p))) or None
+    error.hint = hint
+
+
+def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:
+    if not hint.whole and (error.source is None or (error.span is None and hint.span is None)):
+        # Of a word that is no part of a program.
+        return True
+    # Only a wrong program pays for these.
+    from gradcli import arrays
+    from gradcli.language.proposed import runs
+
+    with arrays.using_namespace(None):
+        values = dict(_values(options))
+        proposed = list(hint.programs(error.source or "", error.span or Span(0, 0)))
+        return all(runs(text, new, values, _reader(name, values)) for text, new in proposed)
+
+
+def _reader(name: str, values: Mapping[str, Any]) -> Callable[[str], tree.Module]:
+    """What reads the program of a command."""
+    if name == "solve":
+        from gradcli.language.equations import read_equations
+
+        return lambda text: read_equations(text, values).program
+    if name == "fit":
+        from gradcli.models.fitting.model_texts import read_model
+
+        return lambda text: read_model(text).model if "~" in text else parse(text)
+    return parse
+
+
+def _values(options: Any) -> Iterator[tuple[str, Any]]:
+    """The values of names that a command was given in words, those that are numbers."""
+    from gradcli.cli import inputs
+    from gradcli.io import variables
+    from gradcli.run.constant_expressions import constant
+
+    for word in getattr(options, "words", None) or ():
+        with suppress(GradcliError):
+            if inputs.is_binding(word):
+                name, text, offset = variables.split_binding(word)
+                yield name, constant(text, "float64", word, offset)
