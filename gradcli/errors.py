@@ -126,6 +126,8 @@ class Proposal(str):
 # Comparing words takes time with the product of their lengths.
 _LONGEST_WORD = 64
 _MOST_WORDS = 2_000
+# Letters of an abbreviation.
+_SHORTEST_BEGINNING = 3
 # Candidates whose letters are compared one by one, and those that are proposed, each where the one before does not run.
 _MOST_ALIKE, _MOST_PROPOSED = 10, 3
 
@@ -148,9 +150,11 @@ def alike(word: str, candidates: Iterable[str]) -> list[str]:
 
 
 def _is_misspelt(word: str, candidate: str) -> bool:
-    """Whether a word is another one but for a mistake in every third letter at most, or a part of it between marks: what
-    sounds alike and is further away is another word."""
-    return word.strip("-_") in re.split("[-_]", candidate) or _edits(word, candidate) <= max(1, len(word) // 3)
+    """Whether a word is another one but for a mistake in every third letter at most, or the beginning or a part of it:
+    what sounds alike and is further away is another word."""
+    begins = len(word) >= _SHORTEST_BEGINNING and candidate.startswith(word)
+    part = word.strip("-_") in re.split(r"[-_\W]+", candidate)
+    return begins or part or _edits(word, candidate) <= max(1, len(word) // 3)
 
 
 def _edits(one: str, other: str) -> int:

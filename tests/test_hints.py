@@ -71,7 +71,8 @@ NOTATIONS = [
     ("ln|x - 5|", np.log(3)), ("2ln|x|", 2 * np.log(2)), ("||x - 5| - 1|", 2), ("2π√(x)", 2 * np.pi * 2**0.5), ("³√(x + 6)", 2),
     ("x²√x", 4 * 2**0.5), ("(1/2)alpha", 0.25), ("x²alpha", 2), ("2·10⁻² x", 0.04), ("5% of x", 0.1), ("IF(x > 1;x;-x)", 2),
     ("maximum(x;2,5)", 2.5), ("std::sin(x)", np.sin(2)), ("(float)x*2", 4), ("double y = x*x", 4), ("x ∧ 3", 3), ("¬(x > 3)", 1),
-    ("⟨b,v⟩", 11), ("x ∈ [1, 3]", 1), ("beta*x where beta = 3", 6), ("20°C", 20), (r"\\sum_{i=1}^{3} i x", 12),
+    ("⟨b,v⟩", 11), ("10 choose x", 45), ("v(1:2)", [3, 4]), ("A(2,:)", [3, 5]), ("A(:,1)", [1, 3]), ("v(2:end)", [4]), ("A.^2", [[1, 4], [9, 25]]),
+    ("x*v.^2", [18, 32]), ("1:3", [1, 2, 3]), ("0:0.5:1", [0, 0.5, 1]), ("x++", 3), ("x ∈ [1, 3]", 1), ("beta*x where beta = 3", 6), ("20°C", 20), (r"\\sum_{i=1}^{3} i x", 12),
     (r"2\\prod_{k=1}^3 \\frac{k}{2}", 1.5), ("sum(i, 1, 3, i^x)", 14), ("sum(i^x, i, 1, 3)", 14), ("prod(k + 1, k, 1, 2)", 6),
     ("Math.PI", np.pi), ("x >= 2 ? 5 : 6", 5), ("1 + (x > 2 ? 5 : 6)", 7),
     ("=-A1^2", 9), ("=2-A1^2", -7), ("=2*-(A1+1)^2", 32), ("=A1^2^2", 81), ("=2^-A1", 0.125), ("=sqrt(-A1^2)", 3), ("=x^-x^2", 0.0625), ("y = x <= 1 ? 5 : 6", 6), ("∣x - 5∣", 3), ("c(1,2)", [1, 2]),
@@ -228,6 +229,17 @@ def test_metres_are_no_thousandths(run):
     assert "write 5e-3 for thousandths, or 5" in run("eval", "x", "x=5m").err
 
 
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("4.7kΩ", "write 4.7e3 in Ω, or 4.7 in kΩ"), ("10uF", "write 10e-6 in F, or 10 in uF"), ("1MHz", "write 1e6 in Hz"), ("3kW", "write 3e3 in W"),
+        ("5V", "write 5: a value"), ("4k7", "write 4.7e3"), ("2.5e3kW", "write 2.5e3*1e3 in W"), ("1:3", "write linspace(1, 3, 3)"),
+    ],
+)  # fmt: skip
+def test_a_prefix_of_a_unit_is_no_part_of_it(run, given, hint):
+    assert f"hint: {hint}" in run("eval", "x", f"x={given}", "--no-grad").err
+
+
 def test_a_value_is_not_made_of_other_names(run):
     assert "computed in the program" in run("eval", "x*y", "x=1", "y=2*x").err
 
@@ -267,7 +279,54 @@ def test_a_model_that_is_written_as_an_assignment(run, tmp_path):
     ("program", "expected"), [("cosd(60)", 0.5), ("tand(45)", 1.0), ("sind(180)", 0.0), ("atand(1)", 45.0)]
 )
 def test_angles_in_degrees(run, program, expected):
-    assert run("eval", program, "--json").json["value"] == expected
+    outcome = run("eval", program, "--json")
+    assert outcome.json["value"] == expected
+    assert outcome.err.startswith(f"note: {program.partition('(')[0]} computes in degrees")
+    assert run("eval", program, "--json", "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["solve", "sind(x) = 0.5", "x=0..90"], ["minimize", "cosd(x)", "x=100"], ["diff", "tand(x)"], ["map", "sind(t)"]],
+)
+def test_degrees_are_told_by_every_command(run, words):
+    assert "computes in degrees" in run(*words, stdin="t\n30\n").err
+
+
+@pytest.mark.parametrize("program", ["sind(x) = x; sind(3)", "def sind(x):\n  return x\nsind(3)"])
+def test_a_function_of_the_program_is_not_in_degrees(run, program):
+    assert run("eval", program).err == ""
+
+
+@pytest.mark.parametrize(
+    ("program", "call"), [("sinx", "sin(x)"), ("x + lnx", "ln(x)"), ("cos2x", "cos(2*x)"), ("t*expt", "exp(t)")]
+)
+def test_a_name_that_may_be_a_function_is_told(run, program, call):
+    assert f"a function is written {call}" in run("diff", program).err
+
+
+@pytest.mark.parametrize("words", [["cost*2"], ["sinx", "--wrt", "sinx"], ["sinx*y", "sinx=1"], ["logs*a"]])
+def test_a_name_that_begins_as_a_function_does_is_not(run, words):
+    assert "one name" not in run("diff", *words).err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["integrate", "x^2"], "trapezoid(y, x)"), (["simplify", "x"], "gradcli diff --simplify"), (["foo", "x"], "gradcli --help"),
+        (["foo(x)", "x=1"], "gradcli eval 'foo(x)'"), (["regression", "x"], "did you mean 'fit'?"),
+        (["solve", "x^2 = 2", "x=1"], "write x~1 to start there"), (["diff", "f(x) = x^2"], "write f(x) = x^2; f(x)"),
+        (["plot", "f(x) = x^2", "x=0..1"], "write f(x) = x^2; f(x)"), (["minimize", "f(x) = x^2", "x=1"], "write f(x) = x^2; f(x)"),
+        (["series", "f(x) = x^2", "x=1"], "write f(x) = x^2; f(x)"), (["eval", "atan2d(1, 1)"], "write rad2deg(atan2(y, x))"),
+    ],
+)  # fmt: skip
+def test_what_is_typed_first(run, words, hint):
+    outcome = run(*words)
+    assert (outcome.status, hint in outcome.err) == (2, True), outcome.err
+
+
+def test_a_tensor_without_names_needs_no_gradient(run):
+    assert run("eval", "eye(2)", "--json").json["value"] == [[1, 0], [0, 1]]
 
 
 # More than notations are rewritten in.
@@ -285,6 +344,9 @@ PROPOSED = {
     "language/equations._no_equation": ["solve", "f(x) = x^2 - 2", "x=0..2"],
     "language/expressions._unknown_attribute": ["eval", "sum(A.Tt)", "A=[[1,2],[3,4]]"],
     "language/interpreter._tensor": ["eval", "1,5*x", "x=2"],
+    "run/constant_expressions._without_unit": ["eval", "x^2", "x=5kg"],
+    "language/run_together.call_of_the_last": ["eval", "f(x) = x^2", "x=3"],
+    "language/forms._no_tensor": ["eval", "mean(1, 2, 3)"],
     "language/syntax/notations.proposal": ["minimize", "sin^2 x", "x=1"],
     "language/syntax/readings.error": ["eval", "2x!", "x=2"],
     "language/syntax/products._either": ["diff", "1/2x"],
@@ -295,8 +357,6 @@ PROPOSED = {
     "language/syntax/mistakes._side_by_side": ["series", "x*y z", "x=1", "y=2", "z=3"],
     "language/syntax/characters._hint": ["eval", "x ＋ 1", "x=2"],
     "models/plotting/plot_samples.one_by_one": ["plot", "sin(x), cos(x)", "x=0..1"],
-    "run/constant_expressions.constant": ["eval", "x^2", "x=5kg"],
-    "cli/inputs._unused": ["eval", "f(x) = x^2", "x=3"],
 }
 
 

@@ -201,6 +201,15 @@ _OTHERWISE = {
     "root": "did you mean 'solve'?",
     "roots": "did you mean 'solve'?",
     "version": "gradcli --version shows it",
+    "simplify": "gradcli diff --simplify simplifies derivatives",
+    **dict.fromkeys(
+        ("integrate", "integral", "int"), "trapezoid(y, x) in a program adds values up; there are no formulas"
+    ),
+    "limit": "gradcli eval has the limit of a quotient such as sin(x)/x at x=0",
+    **dict.fromkeys(("factor", "expand"), "the formulas here are derivatives alone: gradcli diff prints them"),
+    **dict.fromkeys(("graph2d", "draw", "chart"), "did you mean 'plot'?"),
+    **dict.fromkeys(("jacobian", "hessian"), "gradcli eval has --jacobian, and --order 2 for second derivatives"),
+    **dict.fromkeys(("regress", "regression", "lm", "nls", "curve_fit"), "did you mean 'fit'?"),
     **dict.fromkeys(
         ("repl", "shell", "interactive", "console"),
         "each call of gradcli computes one program; gradcli map - --from jsonl answers line by line",
@@ -210,7 +219,9 @@ _OTHERWISE = {
 
 def _command(parser: Any, name: str) -> Any:
     if name not in parser.commands:
-        otherwise = _OTHERWISE.get(name.casefold(), f"gradcli eval {name!r} evaluates a program")
+        a_word = name.isidentifier() and "_" not in name
+        general = "gradcli --help lists the commands" if a_word else f"gradcli eval {name!r} evaluates a program"
+        otherwise = _OTHERWISE.get(name.casefold(), general)
         hint = otherwise if name.casefold() in _OTHERWISE else did_you_mean(name, parser.commands, otherwise)
         raise UsageError(f"there is no command {name!r}", hint=hint)
     return parser.commands[name]

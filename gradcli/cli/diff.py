@@ -78,7 +78,12 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         sources = inputs.sources(options, environment, "float64")
         program, bindings = sources.program, sources.bindings()
         wrt = _names(program, bindings, options)
-        warnings = [*unused_parts(program), *_constants(program, {*bindings, *wrt})]
+        named = {*bindings, *inputs.names_of(options.wrt)}
+        warnings = [
+            *unused_parts(program),
+            *_constants(program, {*bindings, *wrt}),
+            *_names_of_functions(program, named),
+        ]
         tensors = languages.find(options.to).tensors
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order, tensors=tensors)
         simplified = _by_sympy(formulas) if options.simplify else None
@@ -189,7 +194,11 @@ def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -
     reads = {n: r for n, r in scope.outer_reads(program).items() if n not in constants}
     names = asked or [n for n, r in reads.items() if not r.maybe_assigned]
     if not names:
-        raise UsageError("the program reads no names to differentiate by", hint="gradcli diff 'log(x**q)' --wrt x")
+        # Loaded by wrong programs alone.
+        from gradcli.language.run_together import call_of_the_last
+
+        example = "gradcli diff 'log(x**q)' --wrt x"
+        raise UsageError("the program reads no names to differentiate by", hint=call_of_the_last(program) or example)
     for name in names:
         if name not in reads:
             hint = did_you_mean(name, reads, f"it reads {', '.join(reads)}")
@@ -203,6 +212,17 @@ def _constants(program: tree.Module, named: Collection[str]) -> Iterator[Warning
     if read is not None and "e" not in named:
         message = "'e' is read as Euler's number; --wrt e differentiates by it"
         yield Warning("constant", "parse", "e", read.span, message)
+
+
+def _names_of_functions(program: tree.Module, bound: Collection[str]) -> Iterator[Warning]:
+    """That what may have been meant as a function of a name is a name: `sinx`."""
+    from gradcli.language.run_together import function_of_a_letter
+
+    reads = scope.outer_reads(program)
+    for name, read in reads.items():
+        call = function_of_a_letter(name, reads) if name not in bound else None
+        if call is not None:
+            yield Warning("name", "parse", name, read.span, f"'{name}' is one name: a function is written {call}")
 
 
 COMMAND = Command(DiffOptions, run, _HELP)

@@ -11,13 +11,13 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from gradcli import arrays, limits
 from gradcli.arrays import backends, constants
 from gradcli.cli.environment import Environment
-from gradcli.errors import BindingError, Proposal, Span, UnknownNameError, UsageError, did_you_mean
+from gradcli.errors import BindingError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.io import system, variables
 from gradcli.io.json_numbers import MAX_TEXT
 from gradcli.language import scope
 from gradcli.language.reading import read as parsed
 from gradcli.language.syntax.lexer import MAX_LENGTH
-from gradcli.language.syntax.tree import Define, Module
+from gradcli.language.syntax.tree import Module
 from gradcli.run.constant_expressions import constant
 from gradcli.timing import phase
 
@@ -123,6 +123,21 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
     return words[0], words[1:]
 
 
+_DEGREES = re.compile(r"(?<![\w.])a?(?:sin|cos|tan)d(?=\s*\()")
+
+
+def tell_of_degrees(text: str, options: BindingOptions, environment: Environment) -> None:
+    """Say of functions that a program calls, and does not define, that they compute in degrees."""
+    calls = _DEGREES.findall(text)
+    defined = {n for n in calls if re.search(rf"\bdef\s+{n}\b", text)}
+    defined |= {n for n in calls if calls.count(n) > 1 and re.search(rf"(?<![\w.]){n}\([\w, ]*\)\s*=(?!=)", text)}
+    told = dict.fromkeys(n for n in calls if n not in defined)
+    if told and not getattr(options, "quiet", False):
+        environment.complain(
+            f"note: {', '.join(told)} computes in degrees, and the derivative by an angle is one by degrees"
+        )
+
+
 def _reads_program(options: BindingOptions) -> bool:
     """Whether the program is standard input."""
     return options.file is None and (options.words or [])[:1] == ["-"]
@@ -225,6 +240,7 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
     """
     with phase("parse"):
         text, words = _program_text(options, environment)
+        tell_of_degrees(text, options, environment)
         program = parsed(text)
     reads = scope.outer_reads(program)
     values = bound(words, dtype, options, environment, reading)
@@ -261,12 +277,7 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping
     # Loaded by wrong programs alone.
     from gradcli.language.run_together import unread_hint
 
-    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program.source)
-    last = program.body[-1]
-    if isinstance(last, Define) and any(p.name == name for p in last.parameters):
-        call = f"{last.name}({', '.join(p.name for p in last.parameters)})"
-        written = f"{program.source.rstrip(' ;')}; {call}"
-        hint = Proposal(f"a function is called for its value: write {written}", written, whole=True)
+    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program)
     return BindingError(f"the program does not read '{name}'", hint=hint, span=name_span(word), source=word)
 
 

@@ -90,6 +90,12 @@ def program_of(
 
     Raises UsageError where there is none.
     """
+    text, words = _program_of(options, environment, example)
+    inputs.tell_of_degrees(text, options, environment)
+    return text, words
+
+
+def _program_of(options: inputs.BindingOptions, environment: Environment, example: str) -> tuple[str, list[str]]:
     words = options.words or []
     if options.file is not None:
         return inputs.read_program(options.file), words

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from gradcli import arrays, limits
-from gradcli.errors import CallError, EvaluationError
+from gradcli.errors import CallError, EvaluationError, Proposal
 from gradcli.language.lists import Items
 from gradcli.language.machine import Machine, Scope
 from gradcli.language.syntax import tree
@@ -49,6 +49,8 @@ def of_operands(
         return lambda: add(number(positional[1], "'sum'"), _of_list(node, "sum", first))
     if len(positional) < 2 or len(operation.parameters) < 2 or operation.parameters[1].name != "axis":
         return None
+    if python and operation.name not in _OF_TWO_AT_LEAST and isinstance(tree.positional(node)[0], tree.Number):
+        raise _no_tensor(machine, node)
     outer = _input(machine, tree.positional(node)[1], scope)
     if operation.name in _OF_TWO_AT_LEAST and (python or (operation.dialects and outer is not None)):
         _check_operands(node, operation.name, positional)
@@ -60,6 +62,17 @@ def of_operands(
 
 
 _OF_TWO_AT_LEAST = ("max", "min")
+
+
+def _no_tensor(machine: Machine, node: tree.Call) -> CallError:
+    """The error for a reduction of numbers one by one, as in `mean(1, 2, 3)`."""
+    places = [argument.span for argument in tree.positional(node)]
+    written = f"{node.name}([{machine.program.source[places[0].start : places[-1].end]}])"
+    return CallError(
+        f"'{node.name}' takes one tensor, and {len(places)} arguments were given",
+        hint=Proposal(f"write {written}", written),
+        span=node.span,
+    )
 
 
 def _no_axis(machine: Machine, node: tree.Call, name: str, outer: tree.Name) -> CallError:

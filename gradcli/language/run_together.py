@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 
 from gradcli.errors import Proposal, Span, did_you_mean, with_word_replaced
+from gradcli.language.syntax import tree
+from gradcli.language.syntax.notations import WITHOUT_BRACKETS
 from gradcli.primitives import table
 
 # Longer names are not taken apart, which takes time with the product of their length and the number of names.
@@ -15,6 +17,7 @@ _MOST_FACTORS = 6
 # Constants that are written beside other factors.
 _DIGITS = re.compile(r"\d+(?!_)")
 _NUMBERS = ("pi", "π", "e")
+_NUMBER_AND_REST = re.compile(r"(\d*)(.*)", re.DOTALL)
 
 
 def spelled_out(name: str, given: Collection[str]) -> str | None:
@@ -53,6 +56,20 @@ def as_operand(product: str, source: str, span: Span) -> str:
     return f"({product})" if before or source[span.end : span.end + 1] in (".", "[") else product
 
 
+# Letters that functions have as their variable in books.
+_VARIABLES = "xyzθφ"
+
+
+def function_of_a_letter(name: str, reads: Collection[str]) -> str | None:
+    """The call that a name without a value may have been meant as, `sinx` and `ln2x`, of a usual variable or a name that a
+    program reads too; None for another name."""
+    for function in WITHOUT_BRACKETS:
+        number, letter = _NUMBER_AND_REST.fullmatch(name.removeprefix(function)).groups()  # type: ignore[union-attr]
+        if name.startswith(function) and letter and (letter in _VARIABLES or letter in reads):
+            return f"{function}({number}*{letter})" if number else f"{function}({letter})"
+    return None
+
+
 def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
     """The fewest names with values that make up a text, one of them given; none where they do not."""
     found: list[tuple[str, ...] | None] = [()]
@@ -67,9 +84,21 @@ def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
     return factors if any(f in given for f in factors) else ()
 
 
-def unread_hint(name: str, reads: Sequence[str], given: Collection[str], source: str) -> str:
-    """What to do about the name of a value, one of those `given`, that a program which reads `reads` does not read;
-    `source` is the text of the program."""
+def call_of_the_last(program: tree.Module) -> Proposal | None:
+    """The hint for a program that ends with a function in one line, and calls it nowhere: None for another one."""
+    last = program.body[-1]
+    if not isinstance(last, tree.Define) or isinstance(last.body, tree.Block):
+        return None
+    written = f"{program.source.rstrip(' ;')}; {last.name}({', '.join(p.name for p in last.parameters)})"
+    return Proposal(f"a function is called for its value: write {written}", written, whole=True)
+
+
+def unread_hint(name: str, reads: Sequence[str], given: Collection[str], program: tree.Module) -> str:
+    """What to do about the name of a value, one of those `given`, that a program which reads `reads` does not read."""
+    source, last = program.source, program.body[-1]
+    call = call_of_the_last(program)
+    if call is not None and isinstance(last, tree.Define) and any(p.name == name for p in last.parameters):
+        return call
     for read in reads:
         meant = spelled_out(read, given) if name in read and read not in given else None
         if meant is not None:

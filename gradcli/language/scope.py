@@ -426,12 +426,13 @@ def _unknown_function(
         span = Span(call.name_span.start, call.span.end)
         product = as_operand(f"{call.name}*{inner}", source, span)
         hint: str = Proposal(f"write {product} for a product", product, span=span)
-        if len(call.arguments) + len(call.keywords) != 1:
+        if len(call.arguments) + len(call.keywords) != 1 or inner == "(end)":
             hint = ""
         if len(places) == len(call.arguments) and all(place >= 1 for place in places):
             # As in Matlab, R and Fortran, where the first element has the number 1.
             inner = f"({', '.join(f'{place - 1:g}' for place in places)})"
-        element = f"{call.name}[{inner[1:-1].strip()}]"
+        # As Matlab calls the last one.
+        element = f"{call.name}[{'-1' if inner == '(end)' else inner[1:-1].strip()}]"
         or_product = f", {product} for a product" if hint else ""
         indexed = f"write {element} for an element, the first of which has the index 0{or_product}"
         hint = Proposal(indexed, element, span=span, otherwise=hint or None)

@@ -164,7 +164,7 @@ def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> di
     for name in (*asked.columns, *asked.shared):
         of_uncertainty = asked.propagate and name.removeprefix(PREFIX) in reads
         if name not in reads and not of_uncertainty:
-            raise unread(name, reads, given, program.source)
+            raise unread(name, reads, given, program)
     columns = {}
     for name, first in reads.items():
         if name in asked.columns:
@@ -236,12 +236,12 @@ def _both(name: str) -> BindingError:
     )
 
 
-def unread(name: str, reads: Collection[str], given: Collection[str], source: str) -> BindingError:
-    """The error that a name, one of those `given`, has a value that nobody reads; `source` is the text of the program."""
+def unread(name: str, reads: Collection[str], given: Collection[str], program: Module) -> BindingError:
+    """The error that a name, one of those `given`, has a value that the program does not read."""
     # Loaded by wrong programs alone.
     from gradcli.language.run_together import unread_hint
 
-    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, source)
+    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program)
     return BindingError(f"the program does not read '{name}'", hint=hint)
 
 

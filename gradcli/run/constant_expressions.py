@@ -12,7 +12,27 @@ from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.tree import Evaluate, Module
 from gradcli.run import converted
 
-_WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)[^\W\d][\w/^*²³]*")
+_WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/^*²³]*)")
+# Units that stand behind a prefix of the SI as a rule, and the powers of ten of these.
+_UNITS = (
+    "kg", "m", "g", "s", "A", "K", "mol", "cd", "Hz", "N", "Pa", "J", "W", "C", "V", "F", "Ω", "Ohm", "ohm", "S", "Wb", "T", "H",
+    "lm", "lx", "Bq", "Gy", "Sv", "eV", "l", "L", "t", "bar",
+)  # fmt: skip
+_PREFIXES = {
+    "f": -15,
+    "p": -12,
+    "n": -9,
+    "u": -6,
+    "µ": -6,
+    "μ": -6,
+    "m": -3,
+    "c": -2,
+    "h": 2,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+}
 # Numbers as those write them who do not know them for certain.
 _UNCERTAIN = re.compile(r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+(\.\d*)?\)\s*([eE][-+]?\d+)?\s*$")
 _UNCERTAIN_HINT = (
@@ -37,11 +57,26 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
         if _UNCERTAIN.search(text):
             error.hint = f"{error.hint}; {_UNCERTAIN_HINT}"
         if isinstance(error, UnknownNameError) and (unit := _WITH_UNIT.fullmatch(text)):
-            number = f"{unit[1]}e-3 for thousandths, or {unit[1]}" if text.endswith("m") else unit[1]
-            all_of_it = Span(offset, offset + len(text))
-            error.hint = Proposal(f"write {number}: a value has no unit", unit[1], span=all_of_it)
+            error.hint = _without_unit(unit[1], unit[2], Span(offset, offset + len(text)))
         elif isinstance(error, UnknownNameError) and error.span is not None and "give it a value" in (error.hint or ""):
             error.hint = "a value is made of numbers alone: what is made of other names is computed in the program"
         raise
     array = value if arrays.is_array(value) else getattr(value, "data", value)
     return array if truths and converted.is_truths(array) else arrays.astype(array, dtype)
+
+
+def _without_unit(number: str, unit: str, span: Span) -> Proposal | str:
+    """The hint for a number with letters behind it."""
+    prefix, of = unit[0], unit[1:]
+    if unit in _UNITS and unit != "m":
+        return Proposal(f"write {number}: a value has no unit", number, span=span)
+    if prefix in _PREFIXES and (of in _UNITS or unit == "m"):
+        scaled = f"{number}e{_PREFIXES[prefix]}" if "e" not in number.lower() else f"{number}*1e{_PREFIXES[prefix]}"
+        what = f"in {of}" if of else "for thousandths"
+        in_unit = f"in {unit}" if of else "in metres"
+        said = f"write {scaled} {what}, or {number} {in_unit}: a value has no unit"
+        return Proposal(said, scaled, number, span=span)
+    if prefix in _PREFIXES and of.isdecimal() and "." not in number:
+        written = f"{number}.{of}e{_PREFIXES[prefix]}"
+        return Proposal(f"write {written}", written, span=span)
+    return Proposal(f"write {number} where '{unit}' is a unit: a value has none", number, span=span)

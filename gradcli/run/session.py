@@ -370,6 +370,10 @@ def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], 
     if shape and request.grad_output is None:
         if request.jacobian:
             return
+        if not by:
+            # There is nothing to differentiate by.
+            result.grad = {}
+            return
         raise DifferentiationError(
             "grad can be implicitly created only for scalar outputs",
             hint=f"the value has shape {list(shape)}: --jacobian differentiates each element, "

@@ -34,7 +34,10 @@ def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Pr
     if written == given or not is_read(source[: span.start] + written + source[span.end :], span.start + len(written)):
         return None
     if ".T" not in written or ".T" in given:
-        return Proposal(f"write {written}", written, span=span)
+        function = re.fullmatch(r"lambda [\w, ]*: (.+)", written)
+        # Its value is no number, where it is all that the program is.
+        body = Proposal(f"write {function[1]}", function[1], span=span) if function is not None else None
+        return Proposal(f"write {written}", written, span=span, otherwise=body)
     # `*` multiplies element by element, where books have a product of matrices unless one factor is a number.
     factors = {re.sub(r"\.T\s*\*\s*(?=[\w(])", ".T@", written): None, written: None}
     hint = None
@@ -313,7 +316,10 @@ def _commas(text: str) -> str:
 def _operators(text: str) -> str:
     if re.match(r"\s*=\s*[^=\s]", text):
         text = _of_spreadsheet(text.lstrip("= \t"))
-    text = re.sub(r"\.(\^|\*\*?|/)", r"\1", text)
+    text = re.sub(r"\.\^", "**", text)
+    text = re.sub(r"\.(\*\*?|/)", r"\1", text)
+    text = re.sub(r"^([^\W\d]\w*)(\+\+|--)$", lambda m: f"{m[1]} {m[2][0]}= 1", text)
+    text = re.sub(rf"(?<![\w.])({_NUMBER}|[^\W\d]\w*)\s+choose\s+({_NUMBER}|[^\W\d]\w*)", r"comb(\1, \2)", text)
     text = re.sub(r"\b(?:std|math)::", "", re.sub(r"\((?:float|double|real)\)\s*(?=[\w(.])", "", text))
     text = re.sub(r"^(?:const\s+)?(?:double|float|auto|real|const|var|let)\s+(?=[^\W\d]\w*\s*=(?!=)[^;]*$)", "", text)
     text = text.replace("%*%", "@").replace("%/%", "//").replace("%%", "%").replace("~=", "!=").replace("<>", "!=")
@@ -364,6 +370,36 @@ def _functions(text: str) -> str:
     return re.sub(r"^\\?([^\W\d]\w*)\s*(?:->|→|↦)\s*(?=\S)", r"lambda \1: ", text)
 
 
+_WHOLE = r"\d+|end"
+
+
+def _indices(text: str) -> str:
+    """`A(1,:)`, `x(2:3)` and `x(2:end)` of MATLAB, whose first element has the number 1, and `1:5`, `0:0.1:1`."""
+
+    def written(m: re.Match[str]) -> str:
+        parts = [part.strip() for part in m[2].split(",")]
+        return f"{m[1]}[{', '.join(map(_from_one, parts))}]" if any(":" in part for part in parts) else m[0]
+
+    part = rf"\s*(?:(?:{_WHOLE})?\s*:\s*(?:{_WHOLE})?|{_WHOLE})\s*"
+    text = re.sub(rf"(?<![\w.])([^\W\d]\w*)\(({part}(?:,{part})*)\)", written, text)
+    number = rf"[-+]?{_NUMBER}"
+    steps = re.fullmatch(rf"({number})\s*:\s*(?:({number})\s*:\s*)?({number})", text.strip())
+    if steps is None:
+        return text
+    start, step, end = float(steps[1]), float(steps[2] or 1), float(steps[3])
+    count = round((end - start) / step) + 1 if step else 0
+    if count < 1 or abs(start + (count - 1) * step - end) > abs(step) * 1e-6:
+        return text
+    return f"linspace({steps[1]}, {steps[3]}, {count})"
+
+
+def _from_one(part: str) -> str:
+    """An index that counts from 1 as one that counts from 0."""
+    first, colon, last = (bound.strip() for bound in part.partition(":"))
+    start = "-1" if first == "end" else str(int(first) - 1) if first else ""
+    return f"{start}:{'' if last == 'end' else last}" if colon else start
+
+
 def _matrices(text: str) -> str:
     """`[1 2; 3 4]`."""
 
@@ -394,6 +430,6 @@ def _braces(text: str) -> str:
 
 
 _RULES: tuple[Callable[[str], str], ...] = (
-    _from_latex, _characters, _fractions, _numbers, _separated_arguments, _commas, _derivatives, _operators, _choices, _functions, _matrices,
+    _from_latex, _characters, _fractions, _numbers, _separated_arguments, _commas, _derivatives, _operators, _choices, _functions, _indices, _matrices,
     _powers_of_functions, _functions_without_brackets, _bars, _braces, _products,
 )  # fmt: skip

@@ -190,6 +190,10 @@ def _check(question: RootQuestion) -> None:
         free = [n for n in reads if n not in scope.CONSTANTS and n not in question.constants]
         name = free[0] if free else "x"
         hint = f"give one a start, as in {name}~1"
+        if not free and len(question.constants) == 1:
+            (given, value), *_ = question.constants.items()
+            start = f"{given}~{float(value):.12g}" if not arrays.shape(value) else f"{given}~…"
+            hint = f"{given}=… is a value that stays: write {start} to start there"
         if len(free) == 1:
             hint = f"give {name} a start, as in {name}~1, or a range, as in {name}=0..10 --all for all roots in it"
         raise UsageError("there is no unknown", hint=hint)

@@ -112,7 +112,10 @@ def series(
         reads = scope.outer_reads(tree)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
-            hint = did_you_mean(unknown, reads, f"it reads {', '.join(reads) or 'no names'}")
+            # Loaded by wrong programs alone.
+            from gradcli.language.run_together import unread_hint
+
+            hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, tree)
             raise BindingError(f"the program does not read '{unknown}'", hint=hint)
         scope.check(tree, given)
         names = [*given] if wrt is None else [*arguments.names(wrt, "'wrt'")]

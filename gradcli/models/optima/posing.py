@@ -113,8 +113,10 @@ def _check_names(asked: MinimizeRequest, program: CompiledProgram, reads: Sequen
     own = scope.outer_reads(program.program)
     for name in asked.values:
         if name not in own and name not in reads:
-            listed = ", ".join(f"'{n}'" for n in reads if n not in scope.CONSTANTS)
-            hint = did_you_mean(name, reads, f"it reads {listed}" if listed else "it reads no names")
+            # Loaded by wrong programs alone.
+            from gradcli.language.run_together import unread_hint
+
+            hint = unread_hint(name, [n for n in reads if n not in scope.CONSTANTS], known, program.program)
             raise BindingError(f"the program does not read '{name}'", hint=hint)
     for name in reads:
         if name not in known and name not in scope.CONSTANTS:

@@ -15,7 +15,6 @@ from gradcli.errors import (
     CallError,
     EvaluationError,
     UsageError,
-    did_you_mean,
     expect,
 )
 from gradcli.language import scope
@@ -155,7 +154,10 @@ def plot(
         reads = scope.outer_reads(parsed)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
-            hint = did_you_mean(unknown, reads, f"it reads {', '.join(reads) or 'no names'}")
+            # Loaded by wrong programs alone.
+            from gradcli.language.run_together import unread_hint
+
+            hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, parsed)
             raise BindingError(f"the program does not read '{unknown}'", hint=hint)
         scope.check(parsed, given)
         made = plotted(parsed, given, PlotRequest(order, log, _data(data), max_steps, max_elements))

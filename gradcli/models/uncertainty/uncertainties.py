@@ -267,7 +267,7 @@ def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequ
     scope.check(module, values)
     for name in values:
         if name not in reads:
-            raise unread(name, reads, values, module.source)
+            raise unread(name, reads, values, module)
     found = quantities(
         {name: of_python(value, name) for name, value in values.items()},
         {_pair(key): number for key, number in asked.correlation.items()},
