@@ -97,6 +97,27 @@ def test_a_kink_of_order_1_is_told(run, program, x):
     assert run("eval", program, f"x={x + 0.25}", "--json").json.get("warnings") is None
 
 
+@pytest.mark.parametrize(
+    "program",
+    ["torch.max(x, dim=0)[0]", "torch.min(x, dim=0)[0]", "torch.sort(x)[0][0]", "torch.sort(x, descending=True)[0][0]",
+     "F.max_pool1d([[x]], 2, return_indices=True)[0][0, 0, 0]", "cummin(x)[0][1]"],
+)  # fmt: skip
+def test_a_tie_of_elements_is_told(run, program):
+    record = run("eval", f"{program}**2", "x=[1,1]", "--order", "2", "--json").json
+    assert record["warnings"]
+    assert np.isnan(np.array(record["derivatives"]["x,x"], float)).any()
+    assert "warnings" not in run("eval", program, "x=[1,2]", "--json").json
+
+
+@pytest.mark.parametrize(
+    "program", ["torch.max(x, dim=0)[0]*torch.min(x, dim=0)[0]", "cummax(x)[0][1]*cummin(x)[0][1]"]
+)
+def test_ties_that_cancel(run, program):
+    record = run("eval", program, "x=[1,1]", "--order", "2", "--json").json
+    assert (record["grad"], record["derivatives"]) == ({"x": [1, 1]}, {"x,x": [[0, 1], [1, 0]]})
+    assert "warnings" not in record
+
+
 def test_an_equality_within_a_loop(run):
     program = "for i in range(2) { if p != 0 { p = p*x[i] } }; p"
     assert run("eval", program, "p=1", "x=[0,2]", "--json").json["grad"] == {"p": 0, "x": [2, 0]}

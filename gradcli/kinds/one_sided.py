@@ -56,7 +56,7 @@ from gradcli.primitives.comparisons import (
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.exponential import expm1
 from gradcli.primitives.indexing import index
-from gradcli.primitives.orders import positions_in_order
+from gradcli.primitives.orders import cummax_positions, cummin_positions, positions_in_order
 from gradcli.primitives.powers import cbrt, general_power, rsqrt, sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import argmax, argmin, max_, min_, order_statistic
@@ -292,6 +292,22 @@ def _positions_in_order(x: Ray, *, axis: int) -> Any:
     return arrays.placed(_rising(x, axis))
 
 
+def _running_position(primitive: Primitive) -> Callable[..., Any]:
+    """The positions of running extremes, by the ranks of the elements: those that are equal along the ray have the same."""
+
+    def rule(x: Ray, *, axis: int) -> Any:
+        np = arrays.numpy_namespace()
+        order = _rising(x, axis)
+        ordered = [np.moveaxis(_as_numpy(c), axis, 0) for c in _taken(x, order, axis).coefficients]
+        apart = np.any([c[1:] != c[:-1] for c in ordered], 0)
+        steps = np.concatenate([np.zeros((1, *apart.shape[1:])), np.cumsum(apart, 0)])
+        ranks = np.empty(order.shape)
+        np.put_along_axis(ranks, order, np.moveaxis(steps, 0, axis), axis)
+        return bind(primitive, (ranks,), {"axis": axis})
+
+    return rule
+
+
 def _position(largest: bool) -> Callable[..., Any]:
     def rule(x: Ray, *, axis: int | None, keepdims: bool) -> Any:
         np = arrays.numpy_namespace()
@@ -491,6 +507,8 @@ _RULES: Mapping[Primitive, Callable[..., Any]] = {
     sort: _sort,
     order_statistic: _order_statistic,
     positions_in_order: _positions_in_order,
+    cummax_positions: _running_position(cummax_positions),
+    cummin_positions: _running_position(cummin_positions),
     argmax: _position(largest=True),
     argmin: _position(largest=False),
     multiply: _multiply,

@@ -11,7 +11,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import add, divide
 from gradcli.primitives.axes import chosen, truth, whole, whole_numbers
-from gradcli.primitives.bind import concrete, constant
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.indexing import along, at_places, index
 from gradcli.primitives.linear import matmul
@@ -324,7 +324,7 @@ def _largest(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         numbers = places.windows(broadcast_to(numbers, shape), 0.0)
         flat = (*arrays.shape(windows)[: len(shape)], math.prod(places.sizes))
         windows, numbers = reshape(windows, flat), reshape(numbers, flat)
-        where_largest = expand_dims(argmax(constant(windows), -1), -1)
+        where_largest = expand_dims(argmax(windows, -1), -1)
         found = (
             index(part, at_places((*flat[:-1], 1), len(shape), concrete(where_largest))) for part in (windows, numbers)
         )

@@ -12,7 +12,7 @@ from gradcli.primitives.arithmetic import add, divide, fmod, multiply, negative,
 from gradcli.primitives.arranging import slopes
 from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array, whole_numbers
 from gradcli.primitives.bessel_orders import spherical_jn, spherical_yn
-from gradcli.primitives.bind import concrete, constant
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.comparisons import clip, equal, maximum, minimum, where
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.decompositions import cholesky, qr
@@ -23,13 +23,13 @@ from gradcli.primitives.indexing import index
 from gradcli.primitives.losses import reduced
 from gradcli.primitives.matrices import cross, dot
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.orders import Pair, difference, kth_value
+from gradcli.primitives.orders import Pair, difference, kth_value, positions_in_order
 from gradcli.primitives.placing import broadcast_tensors
 from gradcli.primitives.products import lu_solve, solved_by_factors
 from gradcli.primitives.rearranging import meshgrid, nonzero, split
 from gradcli.primitives.reductions import all_, argmax, argmin, max_, min_, order_statistic, sum_
 from gradcli.primitives.sampling import padded
-from gradcli.primitives.scans import log_softmax, softmax, sort_by
+from gradcli.primitives.scans import log_softmax, softmax, sort
 from gradcli.primitives.shape import along_axis, matrix_transpose, ravel, sequence, squeeze, stack, take, tile
 from gradcli.primitives.singular import svd
 from gradcli.primitives.special import gelu, polygamma
@@ -82,7 +82,7 @@ def _extreme(name: str, doc: str, whole: Any, position: Any, pairwise: Any) -> C
         axis = second if axis is None else axis
         if axis is None:
             return whole(x)
-        return along_axis(x, axis, lambda x, number: _at(x, position(constant(x), number, True), number, keepdims))
+        return along_axis(x, axis, lambda x, number: _at(x, position(x, number, True), number, keepdims))
 
     return Composite(
         name, "x, axis=None, keepdims=False",
@@ -101,8 +101,9 @@ def _ordered(x: Any, axis: Any = -1, descending: Any = False, stable: Any = Fals
     falling = truth(descending, "'descending'")
 
     def ordered(x: Any, number: int) -> Pair:
-        keys = negative(constant(x)) if falling else constant(x)
-        return Pair(sort_by(x, keys, number), sort_by(_places(arrays.shape(x), number), keys, number))
+        rising = negative(x) if falling else x
+        values = sort(rising, number)
+        return Pair(negative(values) if falling else values, positions_in_order(rising, number))
 
     return along_axis(x, axis, ordered)
 

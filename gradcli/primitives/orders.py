@@ -151,7 +151,7 @@ kthvalue = Composite(
 )  # fmt: skip
 
 
-def _running(name: str, better: str) -> Any:
+def _positions(name: str, better: str) -> Primitive:
     def extremes(x: Any, axis: int) -> Any:
         return getattr(arrays.numpy_namespace(), better).accumulate(arrays.to_numpy(x), axis=axis)
 
@@ -167,7 +167,7 @@ def _running(name: str, better: str) -> Any:
         before, after = (np.moveaxis(numbers, axis, 0) for numbers in (extremes(x, axis), arrays.to_numpy(x)))
         return not (before[:-1] == after[1:]).any()
 
-    positions = Primitive(
+    return Primitive(
         f"{name}_positions", "x, axis", f"where the elements are that {name} takes",
         internal=name,
         vjp=None, jet=locally_constant, forward=forward, smooth=smooth,
@@ -177,6 +177,11 @@ def _running(name: str, better: str) -> Any:
         samples=((_VECTOR, 0), (_MATRIX, 1)),
     )  # fmt: skip
 
+
+cummax_positions, cummin_positions = _positions("cummax", "maximum"), _positions("cummin", "minimum")
+
+
+def _running(name: str, positions: Primitive) -> Composite:
     def function(x: Any, axis: Any = 0) -> Any:
         return along_axis(x, axis, run)
 
@@ -196,8 +201,8 @@ def _running(name: str, better: str) -> Any:
     )  # fmt: skip
 
 
-cummax = _running("cummax", "maximum")
-cummin = _running("cummin", "minimum")
+cummax = _running("cummax", cummax_positions)
+cummin = _running("cummin", cummin_positions)
 
 count_nonzero = Composite(
     "count_nonzero", SIGNATURE, "how many elements are not 0",
