@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from typing import Any
@@ -581,8 +582,56 @@ def test_what_singular_vectors_and_values_make_of_a_singular_matrix_is_smooth(ru
     np.testing.assert_allclose(outcome["derivatives"]["A,A"], 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("program", "slope"), [("sum(U@diag(s)@V)", 1.0), ("sum(U@diag(exp(s))@V)", np.e)])
-def test_what_turns_singular_vectors_of_equal_values_has_no_gradient(run, program, slope):
-    outcome = run("eval", f"U, s, V = svd(A); {program}", "A=[[1, 0], [0, 1]]", "--json").json
-    assert outcome["grad"]["A"] == [[slope, "NaN"], ["NaN", slope]]
-    assert outcome["warnings"]
+# The identity, one whose eigenvalues are equal but for rounding, a turn, a tall one of rank 1, a wide one, and zeros.
+_EQUAL_VALUES = {
+    "identity": np.eye(2), "rounded": np.ones((3, 3)) + np.eye(3), "turn": np.array([[0.0, 1.0], [-1.0, 0.0]]),
+    "tall": np.ones((3, 2)), "wide": np.eye(3)[:2], "zeros": np.zeros((2, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "product"), [("s", "B"), ("s**3 - s", "B@B.T@B - B")])
+@pytest.mark.parametrize("name", _EQUAL_VALUES)
+def test_what_turns_vectors_of_equal_singular_values(run, name, values, product):
+    matrix = _EQUAL_VALUES[name]
+    text = json.dumps(matrix.tolist())
+    weights = json.dumps((np.arange(matrix.size).reshape(matrix.shape) + 1.0).tolist())
+    decomposed = f"U, s, V = svd(B, full_matrices=False); sum({weights}*(U@diag({values})@V))"
+    words = (f"B={text}", "--order", "2" if matrix.size < 6 else "1", "--json")
+    found, expected = (run("eval", p, *words).json for p in (decomposed, f"sum({weights}*({product}))"))
+    assert "warnings" not in found
+    np.testing.assert_allclose(found["grad"]["B"], expected["grad"]["B"], atol=1e-12)
+    for key, second in expected.get("derivatives", {}).items():
+        np.testing.assert_allclose(found["derivatives"][key], second, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["identity", "zeros"])
+@pytest.mark.parametrize(("values", "product"), [("w**2", "S@S"), ("exp(w)", "expm(S)")])
+def test_what_turns_eigenvectors_of_equal_values(run, name, values, product):
+    matrix = json.dumps(_EQUAL_VALUES[name].tolist())
+    decomposed = f"w, V = eigh(B); (V@diag({values})@V.T)[0]@V@V.T[:, 1]"
+    direct = f"S = (B + B.T)/2; ({product})[0, 1]"
+    words = (f"B={matrix}", "--order", "2", "--json")
+    found, expected = (run("eval", p, *words).json for p in (decomposed, direct))
+    assert "warnings" not in found
+    np.testing.assert_allclose(found["grad"]["B"], expected["grad"]["B"], atol=1e-12)
+    np.testing.assert_allclose(found["derivatives"]["B,B"], expected["derivatives"]["B,B"], atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["w, V = eigh(A); V[0, 0]**2", "w, V = eigh(A); w[0]", "U, s, V = svd(A); sum(s*[1, 2])", "eigvalsh(A)[0]"],
+)
+def test_what_tells_equal_eigenvalues_apart_is_warned_of(run, program):
+    for matrix in ("[[1, 0], [0, 1]]", "[[1, 1e-17], [1e-17, 1]]"):
+        assert run("eval", program, f"A={matrix}", "--json").json["warnings"]
+
+
+def test_recordings_of_equal_eigenvalues():
+    compiled = gradcli.compile("w, V = eigh(A); sum(V@diag(w**2)@V.T)")
+    for matrix in (np.eye(2), np.array([[1.0, 0.5], [0.5, 2.0]]), np.eye(2)):
+        ones = np.ones((2, 2))
+        expected = matrix @ ones + ones @ matrix
+        np.testing.assert_allclose(compiled.value_and_grad({"A": matrix})[1]["A"], expected, 1e-12)
+        np.testing.assert_allclose(compiled.jacobian({"A": matrix})["A"], expected, 1e-12)
+        rows = compiled.value_and_grad({"A": np.stack([matrix, matrix])}, rows=True)[1]["A"]
+        np.testing.assert_allclose(rows[1], expected, 1e-12)

@@ -167,6 +167,11 @@ class TestSeveralNumbers:
 
 
 class TestPython:
+    def test_an_equality_decides_no_jacobian(self):
+        compiled = gradcli.compile("where(x == 0, 0, x)*[1, 2]")
+        for x in (1.0, 0.0, 1.0):
+            assert compiled.jacobian({"x": x})["x"].tolist() == [1, 2]
+
     def test_an_equality_decides_nothing(self):
         compiled = gradcli.compile("where(x == 0, 0, x)*q")
         for x in (0.0, 1.0, 0.0, 0.0):

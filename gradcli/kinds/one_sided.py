@@ -16,6 +16,7 @@ from gradcli import arrays
 from gradcli.arrays.constants import is_exact
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import EvaluationError
+from gradcli.kinds import perturbation
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import (
     absolute,
@@ -54,6 +55,7 @@ from gradcli.primitives.comparisons import (
     where,
 )
 from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.decompositions import eigenvectors, eigvalsh, svdvals
 from gradcli.primitives.exponential import expm1
 from gradcli.primitives.indexing import index
 from gradcli.primitives.orders import cummax_positions, cummin_positions, positions_in_order
@@ -62,6 +64,7 @@ from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import argmax, argmin, max_, min_, order_statistic
 from gradcli.primitives.scans import sort
 from gradcli.primitives.shape import ravel
+from gradcli.primitives.singular import left_vectors, paired_values, right_vectors
 from gradcli.primitives.special import elu, leaky_relu, relu
 from gradcli.primitives.statistics import flat_root, flat_sqrt
 from gradcli.primitives.trigonometric import atan2, hypot
@@ -78,14 +81,17 @@ class NoRayError(EvaluationError):
 class Ray(Jet):
     """A Taylor series in t that holds for small t > 0.
 
-    One that is a square root knows its `square`, whose even powers are exact where roots of coefficients are rounded.
+    One that is a square root knows its `square`, whose even powers are exact where roots of coefficients are rounded. A
+    matrix knows its decompositions, as vectors and values are parts of one.
     """
 
-    __slots__ = ("square",)
+    __slots__ = ("decompositions", "square")
+    one_sided = True
 
     def __init__(self, coefficients: Sequence[Any], order: int) -> None:
         super().__init__(coefficients, order)
         self.square: Ray | None = None
+        self.decompositions: dict[Any, Any] = {}
 
     def as_root_of(self, square: Any) -> Ray:
         self.square = square
@@ -478,7 +484,46 @@ def _atan2(y: Ray, x: Ray) -> Any:
     return _assembled(parts, order, shape)
 
 
+# --- eigenvalues and singular values
+
+
+def _decomposed(primitive: Primitive, values: Primitive, series: Callable[[Any], Any], part: str) -> Callable[..., Any]:
+    """The rule of a primitive that gives a `part` of what `series` makes of a series of matrices.
+
+    Where the primitive of the `values` is smooth it is the rule of a Jet: for all parts alike, as their signs depend on
+    each other.
+    """
+
+    def rule(x: Ray) -> Any:
+        if values.smooth is not None and values.smooth(x.inner):
+            return _smoothly(primitive, x)
+        np = arrays.numpy_namespace()
+        given = np.stack([_as_numpy(_coefficient(x, k)) for k in range(x.order + 1)])
+        if series not in x.decompositions:
+            matrices = given.reshape(x.order + 1, -1, *given.shape[-2:])
+            x.decompositions[series] = [series(matrices[:, i]) for i in range(matrices.shape[1])]
+        found = [getattr(decomposition, part) for decomposition in x.decompositions[series]]
+        length = min(map(len, found))
+        if not length:
+            raise NoRayError(f"'{primitive.called}' has no series that is known here")
+        joined = np.stack([f[:length] for f in found], 1)
+        joined = joined.reshape(length, *given.shape[1:-2], *joined.shape[2:])
+        return Ray([arrays.beside(c, x.inner) for c in joined], length - 1)
+
+    return rule
+
+
+def _eigen(matrix: Any) -> perturbation.Eigen:
+    return perturbation.eigen(0.5 * (matrix + arrays.numpy_namespace().swapaxes(matrix, -2, -1)))
+
+
 _RULES: Mapping[Primitive, Callable[..., Any]] = {
+    eigvalsh: _decomposed(eigvalsh, eigvalsh, _eigen, "values"),
+    eigenvectors: _decomposed(eigenvectors, eigvalsh, _eigen, "vectors"),
+    svdvals: _decomposed(svdvals, svdvals, perturbation.singular, "values"),
+    paired_values: _decomposed(paired_values, svdvals, perturbation.singular, "values"),
+    left_vectors: _decomposed(left_vectors, svdvals, perturbation.singular, "left"),
+    right_vectors: _decomposed(right_vectors, svdvals, perturbation.singular, "right"),
     less: _less,
     less_equal: _less_equal,
     greater: _greater,

@@ -69,7 +69,7 @@ class Switching:
     """
 
     def __init__(self, primitives: Collection[Primitive] | None = None) -> None:
-        """Of the given `primitives` alone, where there are any."""
+        """Of the given `primitives` alone, where there are any, and those whose derivatives are nan at kinks."""
         self.at_kink = False
         self.at_comparison = False
         self._primitives = primitives
@@ -79,9 +79,8 @@ class Switching:
         return self.at_kink or self.at_comparison
 
     def __call__(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
-        if (self._primitives is not None and primitive not in self._primitives) or not switches(
-            primitive, operands, params
-        ):
+        of_interest = self._primitives is None or primitive in self._primitives or primitive.nan_at_kinks
+        if not of_interest or not switches(primitive, operands, params):
             return
         try:
             for operand in operands:

@@ -37,12 +37,14 @@ class Kind:
     Kinds nest: the operand with the highest `level` (all are in `gradcli.kinds.order`) is outermost.
     Its `read` unwraps its own kind, binds the primitive to what was inside, and wraps the result
     again. `inner` is the value without this kind, and `differential` says that what the kind adds to it
-    are derivatives; `parts` are the value and those derivatives that are there already.
+    are derivatives; `parts` are the value and those derivatives that are there already. A kind is `one_sided` where
+    its comparisons are those near a point, on one side of it: what is equal there differs by no rounding.
     """
 
     __slots__ = ()
     level: ClassVar[int] = 0
     differential: ClassVar[bool] = False
+    one_sided: ClassVar[bool] = False
     inner: Any
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -115,6 +117,14 @@ def concrete(value: Any) -> Any:
 def constant(value: Any) -> Any:
     """`value` without its derivatives: for what a rule chooses by, or scales with."""
     while isinstance(value, Kind) and value.differential:
+        value = value.inner
+    return value
+
+
+def deciding(value: Any) -> Any:
+    """`value` without its derivatives, for what a rule chooses by: a one-sided series stays, as it decides near its
+    point."""
+    while isinstance(value, Kind) and value.differential and not value.one_sided:
         value = value.inner
     return value
 

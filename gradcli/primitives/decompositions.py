@@ -11,6 +11,7 @@ algebra functions" (2010) for QR, and G. Golub and V. Pereyra, "The differentiat
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,25 +19,28 @@ from gradcli import arrays
 from gradcli.arrays.constants import is_exact
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import add, divide, minus, multiply
+from gradcli.primitives.arithmetic import absolute, add, divide, minus, multiply, subtract, zeros_like
 from gradcli.primitives.axes import chosen
-from gradcli.primitives.bind import constant
-from gradcli.primitives.comparisons import equal, greater, logical_and, logical_or, nowhere, where
+from gradcli.primitives.bind import Kind, constant, deciding
+from gradcli.primitives.comparisons import equal, greater, less_equal, logical_and, logical_or, nowhere, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic, solve, square_matrix
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, spelled
-from gradcli.primitives.reductions import sum_
-from gradcli.primitives.scans import scan_smooth
+from gradcli.primitives.reductions import max_, sum_
 from gradcli.primitives.series import Coefficients, integrated, products
-from gradcli.primitives.shape import concat, flip, matrix_transpose, tril, triu
+from gradcli.primitives.shape import concat, expand_dims, flip, matrix_transpose, tril, triu
 
 _SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
 _SYMMETRIC_BATCH = [_SYMMETRIC, [[1.0, 0.2], [0.2, -2.0]]]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 _TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
+
+# How far eigenvalues, or singular values, may be apart that count as equal, in units of rounding of the largest, for each
+# row: LAPACK is right to a few such units.
+ROUNDINGS = 8.0
 _WIDE = [[1.0, 0.5, 3.0], [2.0, -1.0, 0.25]]
 
 
@@ -56,6 +60,21 @@ def _symmetric_part(x: Any) -> Any:
 
 def _identity(x: Any) -> Any:
     return arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x))
+
+
+def equal_within(values: Any) -> Any:
+    """How far apart eigenvalues along the last axis may be that count as equal, `[…, 1]`."""
+    values = deciding(values)
+    if is_exact() or (isinstance(values, Kind) and values.one_sided):
+        return zeros_like(index(values, (Ellipsis, slice(1))))
+    unit = float(arrays.numpy_namespace().finfo(arrays.dtype_name(values)).eps)
+    return multiply(ROUNDINGS * arrays.shape(values)[-1] * unit, max_(absolute(values), -1, True))
+
+
+def distinct(values: Any) -> bool:
+    """Whether no two of the eigenvalues that are next to each other along the last axis count as equal."""
+    above, below = (index(values, (Ellipsis, part)) for part in (slice(1, None), slice(-1)))
+    return nowhere(less_equal(absolute(subtract(above, below)), equal_within(values)))
 
 
 def _as_row(x: Any) -> Any:
@@ -123,7 +142,7 @@ def _eigenvalue_rule(g: Any, _y: Any, x: Any) -> Any:
 
 _EIGENVALUE_EDGES = (
     "of a matrix that is not symmetric, the symmetric part is taken",
-    "second derivatives are nan where eigenvalues are equal",
+    "where eigenvalues are equal, derivatives of their vectors and second ones are nan, unless the program's value is smooth",
 )
 
 
@@ -158,16 +177,18 @@ eigvalsh: Primitive = Primitive(
     derivative="V@diag(g)@V.T, with the eigenvectors V",
     domain="A symmetric; smooth where no two eigenvalues are equal",
     edges=_EIGENVALUE_EDGES,
-    smooth=lambda x: scan_smooth(eigvalsh(x), axis=-1),
+    smooth=lambda x: distinct(eigvalsh(x)),
     samples=((_SYMMETRIC,), (_SYMMETRIC_BATCH,)),
 )  # fmt: skip
 
 
 def _over_gaps(m: Any, eigenvalues: Any) -> Any:
-    """m[i, j]/(w[j] - w[i]), and 0 on the diagonal, and where 0/0 says that nothing depends on it."""
+    """m[i, j]/(w[j] - w[i]); 0 on the diagonal, and where eigenvalues are equal 0 if m is, as nothing depends on it, else
+    nan."""
     gaps = _as_row(eigenvalues) - matrix_transpose(_as_row(eigenvalues))
-    nothing = logical_or(_identity(m) != 0, logical_and(equal(gaps, 0), equal(m, 0)))
-    return where(nothing, 0.0, divide(m, where(nothing, 1.0, gaps)))
+    same = less_equal(absolute(deciding(gaps)), expand_dims(equal_within(eigenvalues), -1))
+    nothing = logical_or(_identity(m) != 0, logical_and(same, equal(m, 0)))
+    return where(nothing, 0.0, where(same, math.nan, divide(m, where(same, 1.0, gaps))))
 
 
 def _eigenvector_rule(g: Any, y: Any, x: Any) -> Any:
@@ -192,6 +213,8 @@ eigenvectors: Primitive = Primitive(
     batch=batching.trailing,
     derivative="V@(V.T@g/(w[j] - w[i]))@V.T, its symmetric part",
     domain="A symmetric, no two eigenvalues equal",
+    smooth=lambda x: distinct(eigvalsh(x)),
+    nan_at_kinks=True,
     samples=((_SYMMETRIC,), (_SYMMETRIC_BATCH,)),
 )  # fmt: skip
 
@@ -293,6 +316,11 @@ def _singular_value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients
     yield from integrated(y, where(equal(y, 0), 0.0, slope))
 
 
+def distinct_and_not_0(values: Any) -> bool:
+    """Whether no singular value counts as 0, and no two of them as equal."""
+    return nowhere(less_equal(values, equal_within(values))) and distinct(values)
+
+
 svdvals: Primitive = Primitive(
     "svdvals", "A", "the singular values of a matrix, in falling order",
     forward=lambda xp, x: xp.linalg.svdvals(x),
@@ -307,10 +335,10 @@ svdvals: Primitive = Primitive(
     domain="smooth where no two singular values are equal, and none is 0",
     edges=(
         "the derivative of a singular value that is 0 is taken as 0",
-        "second derivatives are nan where singular values are equal",
+        "where singular values are equal, second derivatives are nan, unless the program's value is smooth",
     ),
     selects=True,
-    smooth=lambda x: scan_smooth(svdvals(x), axis=-1) and nowhere(equal(svdvals(x), 0)),
+    smooth=lambda x: distinct_and_not_0(svdvals(x)),
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
 )  # fmt: skip
 

@@ -103,6 +103,8 @@ class Primitive(Operation):
         `taken`, as a mask broadcast to the operand; None where all of them may have
     smooth(*arrays, **params)
         whether the function is differentiable at this point; None where it is on its whole domain
+    nan_at_kinks
+        whether its derivatives are nan where it is not differentiable; else they are those of a convention
     elements(shapes, params)
         how many elements the result has; where the work is more, that in the time of an element,
         see `gradcli.primitives.elements`
@@ -143,6 +145,7 @@ class Primitive(Operation):
         "jet",
         "moves",
         "multilinear",
+        "nan_at_kinks",
         "needs",
         "node_name",
         "of_floats",
@@ -194,6 +197,7 @@ class Primitive(Operation):
         reach: Callable[..., Any] | None = None,
         variadic: bool = False,
         smooth: Callable[..., bool] | None = None,
+        nan_at_kinks: bool = False,
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
         fails: bool = False,
         view: Callable[..., bool] | None = None,
@@ -236,6 +240,7 @@ class Primitive(Operation):
         self.reach = reach
         self.variadic = variadic
         self.smooth = smooth
+        self.nan_at_kinks = nan_at_kinks
         self.elements = elements or (broadcast_elements if elementwise else largest_operand)
         self.fails = fails
         self.view = view

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
+from gradcli.primitives.arithmetic import absolute, add, divide, multiply, negative, subtract
 from gradcli.primitives.axes import truth
-from gradcli.primitives.comparisons import equal, logical_and, nowhere, where
-from gradcli.primitives.decompositions import svdvals
+from gradcli.primitives.bind import deciding
+from gradcli.primitives.comparisons import equal, less_equal, logical_and, where
+from gradcli.primitives.decompositions import distinct, distinct_and_not_0, equal_within, svdvals
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic
 from gradcli.primitives.operation import Composite
@@ -26,14 +28,22 @@ _TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
 
 
 def _over_square_gaps(part: Any, other: Any, values: Any) -> Any:
-    """(part + other)[i, j]/(s[j]**2 - s[i]**2), and 0 on the diagonal, and where both parts are 0, so that nothing depends
-    on it. Parts that cancel where singular values are equal leave nan, as what depends on both vectors is lost there."""
+    """(part + other)[i, j]/(s[j]**2 - s[i]**2); 0 on the diagonal, and where singular values are equal 0 if both parts are,
+    as nothing depends on it, else nan: parts that cancel there lose what depends on both vectors."""
     row, column = expand_dims(values, -2), expand_dims(values, -1)
-    gaps = multiply(subtract(row, column), add(row, column))
+    gap = subtract(row, column)
+    same = less_equal(absolute(deciding(gap)), expand_dims(equal_within(values), -1))
     identity = arrays.numpy_namespace().eye(arrays.shape(part)[-1], dtype=bool)
     without = logical_and(equal(part, 0), equal(other, 0))
-    nothing = where(identity, True, logical_and(equal(gaps, 0), without))
-    return where(nothing, 0.0, divide(add(part, other), where(nothing, 1.0, gaps)))
+    nothing = where(identity, True, logical_and(same, without))
+    gaps = where(same, 1.0, multiply(gap, add(row, column)))
+    return where(nothing, 0.0, where(same, math.nan, divide(add(part, other), gaps)))
+
+
+def _over_values(outside: Any, row: Any) -> Any:
+    """What is outside of the space of the vectors, over the singular values; nan where these are 0 and that is not."""
+    zero = less_equal(deciding(row), equal_within(row))
+    return where(zero, where(equal(outside, 0), 0.0, math.nan), divide(outside, where(zero, 1.0, row)))
 
 
 def _vectors_rule(g: Any, y: Any, others: Any, values: Any, taller: bool) -> Any:
@@ -43,7 +53,7 @@ def _vectors_rule(g: Any, y: Any, others: Any, values: Any, taller: bool) -> Any
     within = _over_square_gaps(turned, negative(matrix_transpose(turned)), values)
     moved = matmul(y, multiply(within, row))
     if taller:
-        moved = add(moved, divide(subtract(g, matmul(y, turned)), row))
+        moved = add(moved, _over_values(subtract(g, matmul(y, turned)), row))
     return matmul(moved, matrix_transpose(others))
 
 
@@ -53,7 +63,7 @@ def _vectors_slope(slope: Any, y: Any, others: Any, values: Any, taller: bool) -
     turned = matmul(matrix_transpose(y), moved)
     scaled = multiply(turned, row)
     found = matmul(y, _over_square_gaps(scaled, matrix_transpose(scaled), values))
-    return add(found, divide(subtract(moved, matmul(y, turned)), row)) if taller else found
+    return add(found, _over_values(subtract(moved, matmul(y, turned)), row)) if taller else found
 
 
 def _taller(x: Any) -> bool:
@@ -72,6 +82,11 @@ def _right_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     others, values = left_vectors(inner), paired_values(inner)
     taller = _taller(matrix_transpose(x))
     yield from integrated(y, _vectors_slope(matrix_transpose(x.derivative()), y, others, values, taller))
+
+
+def _smooth_vectors(x: Any, taller: bool) -> bool:
+    values = svdvals(x)
+    return distinct_and_not_0(values) if taller else distinct(values)
 
 
 def _vectors(name: str, doc: str, **known: Any) -> Primitive:
@@ -104,6 +119,8 @@ left_vectors: Primitive = _vectors(
     forward=lambda xp, x: xp.linalg.svd(x, full_matrices=False)[0],
     vjp=(lambda g, y, x: _vectors_rule(g, y, right_vectors(x), paired_values(x), _taller(x)),),
     jet=_left_series,
+    smooth=lambda x: _smooth_vectors(x, _taller(x)),
+    nan_at_kinks=True,
     derivative="(U@((U.T@g - g.T@U)/(s[j]**2 - s[i]**2))@S + (g - U@U.T@g)/S)@V.T",
 )  # fmt: skip
 
@@ -116,6 +133,8 @@ right_vectors: Primitive = _vectors(
         ),
     ),
     jet=_right_series,
+    smooth=lambda x: _smooth_vectors(x, _taller(matrix_transpose(x))),
+    nan_at_kinks=True,
     derivative="that of left_vectors(A.T), transposed",
 )  # fmt: skip
 
@@ -134,7 +153,7 @@ paired_values: Primitive = _vectors(
         lambda g, _y, x: matmul(multiply(left_vectors(x), expand_dims(g, -2)), matrix_transpose(right_vectors(x))),
     ),
     jet=_value_series,
-    smooth=lambda x: nowhere(equal(svdvals(x), 0)),
+    smooth=lambda x: distinct_and_not_0(svdvals(x)),
     spelling=spelled(numpy="linalg.svdvals"),
     derivative="U@diag(g)@V.T",
 )  # fmt: skip
@@ -160,7 +179,7 @@ svd = Composite(
     domain="no two singular values equal, and none 0",
     edges=(
         "the derivative of a singular value that is 0 is that of u.T@A@v, so that U@diag(s)@V.T has its own",
-        "where singular values are equal, derivatives that depend on their vectors are nan",
+        "where singular values are equal, derivatives that depend on their vectors are nan, unless the program's value is smooth",
         "full_matrices=True is for square matrices, others are an error",
         "the signs of the columns of U are those of LAPACK",
     ),

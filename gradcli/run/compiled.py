@@ -11,7 +11,14 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import digits_left, loss_text
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Derivatives, derivatives, first_derivatives, watched_derivatives, weighted
+from gradcli.calculus.higher_orders import (
+    Derivatives,
+    derivatives,
+    first_derivatives,
+    note_kinks,
+    watched_derivatives,
+    weighted,
+)
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
     AccuracyWarning,
@@ -215,6 +222,7 @@ class Compiled:
         switching = Switching(EQUALITIES)
         with watching(switching):
             leaves, value = self._differentiable(values, wrt)
+            note_kinks(value)
         with pointing_into(self._computation.source):
             found: Mapping[str, Any] = dict(
                 zip(leaves, gradients(value, list(leaves.values()), grad_output, retain_graph=False))
@@ -231,7 +239,7 @@ class Compiled:
         found: Mapping[str, Any],
         grad_output: Any = None,
     ) -> Mapping[str, Any]:
-        """The derivatives where an equality holds that the program decides by; those that were `found` are of one branch."""
+        """The derivatives where those that were `found` are of one branch of an equality, or nan at a kink."""
         bindings = self._bindings(values)
 
         def function(given: Mapping[str, Any]) -> Any:
@@ -251,6 +259,7 @@ class Compiled:
             switching = Switching(EQUALITIES)
             with watching(switching):
                 leaves, value = self._differentiable(values, wrt)
+                note_kinks(value)
             with pointing_into(self._computation.source):
                 found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}), leaves, value)
                 if switching:

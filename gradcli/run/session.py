@@ -164,6 +164,9 @@ def _settle(request: EvaluationRequest, watch: Watch, result: Result) -> None:
         given = {name: None if d is None else arrays.beside(d, leaves[name]) for name, d in named.items()}
         found, smooth = settled(function, leaves, concrete(function({})), given, at_kink=False)
         setattr(result, part, {name: plain(d) for name, d in found.items()})
+        if any(found[name] is not d for name, d in given.items()):
+            # The roundings that were felt are those of the way that was taken.
+            watch.felt = None
         if smooth:
             watch.settled = watch.settled is not False
         elif watch.nonsmooth or watch.ties:
@@ -406,11 +409,12 @@ def _further(
         known = dict(watch.ties)
         with watching(watch.see_tie):
             number, found, deviations = watched_derivatives(run_again, leaves, request.order)
-        if any(d is not None and not nowhere(isnan(d)) for d in found.values()) and (watch.nonsmooth or watch.ties):
+        further = {key: plain(d) for key, d in found.items() if "," in key}
+        if any(d is not None and not nowhere(isnan(d)) for d in further.values()) and (watch.nonsmooth or watch.ties):
             # Derivatives of order 2 and up that do not exist, in a rule of derivatives as well.
             watch.settled = False
         watch.ties = watch.ties if watch.settled is False and not (known or watch.nonsmooth) else known
-        result.derivatives = {key: plain(d) for key, d in found.items() if "," in key}
+        result.derivatives = further
         result.digits_left = digits_left(found, deviations, number)
 
 

@@ -10,7 +10,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, first_derivatives
+from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, first_derivatives, note_kinks
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import pointing_into
 from gradcli.kinds.switching import EQUALITIES, Switching, watching
@@ -45,6 +45,7 @@ def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str],
         switching = Switching(EQUALITIES)
         with watching(switching):
             value = function(leaves)
+            note_kinks(value)
         if not wrt:
             return Derivatives(value, {})
         points = {name: inputs[name] for name in wrt}

@@ -83,8 +83,9 @@ def value_and_jacobians(program: Computation, inputs: Mapping[str, Any], wrt: Se
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         leaves = _leaves(given, wrt)
-        value = run(leaves)
-        return Derivatives(value, jacobians_by_either_mode(run, leaves, value))
+        value = _watched_value(run, leaves)
+        with watching(None):
+            return Derivatives(value, jacobians_by_either_mode(run, leaves, value))
 
     return _traced(program, inputs, differentiate)
 
@@ -150,12 +151,20 @@ def value_and_hessian(program: Computation, inputs: Mapping[str, Any], wrt: Sequ
 
 def _gradients(run: Function, given: Mapping[str, Any], wrt: Sequence[str], weights: Any = None) -> Derivatives:
     leaves = _leaves(given, wrt)
-    watcher = watcher_now()
-    # A recording is good where no equality decides, or where nothing switches if whoever records watches for that.
-    with watching(Switching(EQUALITIES) if watcher is None else watcher):
-        value = run(leaves)
+    value = _watched_value(run, leaves)
     with watching(None):
         return Derivatives(value, dict(zip(wrt, gradients(value, [*leaves.values()], weights, retain_graph=False))))
+
+
+def _watched_value(run: Function, leaves: Mapping[str, Tensor]) -> Any:
+    """The value, for a recording of first derivatives: it is good where no equality decides, or where nothing switches if
+    whoever records watches for that."""
+    if watcher_now() is not None:
+        return run(leaves)
+    with watching(Switching(EQUALITIES)):
+        value = run(leaves)
+        note_kinks(value)
+        return value
 
 
 def _leaves(given: Mapping[str, Any], wrt: Sequence[str]) -> dict[str, Tensor]:
