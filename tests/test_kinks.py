@@ -153,9 +153,24 @@ class TestSeveralNumbers:
         record = run("eval", "abs(x)*abs(y)", "x=0", "y=0", "--order", "2", "--json").json
         assert record["derivatives"] == {"x,x": 0, "x,y": "NaN", "y,y": 0}
 
-    def test_many_numbers(self):
-        found = gradcli.compile("sum(abs(x)**2)").hessian({"x": np.zeros(40)})["x,x"]
-        np.testing.assert_array_equal(found, 2 * np.eye(40))
+    @pytest.mark.parametrize(
+        ("program", "number", "expected"),
+        [
+            ("sum(abs(x)**2)", 40, 2 * np.eye(40)), ("sum(abs(x)**2)", 500, 2 * np.eye(500)),
+            ("norm(x)**2", 200, 2 * np.eye(200)), ("exp(-norm(x)**2)", 100, -2 * np.eye(100)),
+            ("sum(abs(x[1:] - x[:-1])**2)", 150, 2 * np.diff(np.eye(150), axis=0).T @ np.diff(np.eye(150), axis=0)),
+            ("sum(relu(x)**3)", 120, 0 * np.eye(120)), ("sum(relu(x)**2)", 120, math.nan * np.eye(120)),
+            ("norm(x)**2 + abs(x[3])*abs(x[4])", 120, math.nan * np.eye(120)),
+        ],
+    )  # fmt: skip
+    def test_many_numbers(self, program, number, expected):
+        found = gradcli.compile(program).hessian({"x": np.zeros(number)})["x,x"]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+    @pytest.mark.parametrize(("program", "expected"), [("x**2/(1/abs(x) + 1)", 0), ("1/(1/abs(x) + 1/x**2)", 2)])
+    def test_a_pole_on_the_way(self, run, program, expected):
+        record = run("eval", f"abs(x)*0 + {program}", "x=0", "--order", "2", "--json").json
+        assert (record["grad"]["x"], record["derivatives"]["x,x"]) == (0, expected)
 
     def test_jacobians(self, run):
         record = run("eval", "where(x == 0, 0, x)*[1, 2]", "x=0", "--jacobian", "--json").json
@@ -193,6 +208,10 @@ class TestModels:
     def test_second_order_of_an_uncertainty(self, run):
         second = run("propagate", "norm(v)**2", "v=[0,0]±0.1", "--json").json["second_order"]
         assert second == pytest.approx({"mean": 0.02, "u": 0.02})
+
+    def test_a_minimum_of_many_numbers_at_a_removed_kink(self, run):
+        record = run("minimize", "norm(x)**2", f"x={[0.0] * 200}", "--json").json
+        assert (record["kind"], record["eigenvalues"]) == ("minimum", {"min": 2, "max": 2})
 
     def test_a_minimum_at_a_removed_kink(self, run):
         record = run("minimize", "norm(x - [1, 2])**2", "x=[0,0]", "--json").json

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -39,6 +40,27 @@ def jacobians(value: Any, leaves: Sequence[Tensor], *, create_graph: bool = Fals
         return (None,) * len(leaves)
     found = gradients_of_elements(value, leaves, create_graph=create_graph)
     return tuple(None if f is None else reshape(f, shape + leaf.shape) for f, leaf in zip(found, leaves))
+
+
+def repeated(value: Any, leaves: Mapping[str, Tensor], order: int) -> dict[str, Any]:
+    """All derivatives of a value up to an order by repeated reverse mode, keyed by leaves joined with commas, each mixed
+    one once; None where the value does not depend on a leaf."""
+    names = list(leaves)
+    known: dict[tuple[int, ...], Any] = {(): value}
+    for n in range(1, order + 1):
+        for key in itertools.combinations_with_replacement(range(len(names)), n):
+            known[key] = _differentiated(known[key[:-1]], leaves[names[key[-1]]], n < order, n == 1)
+    return {",".join(names[i] for i in key): d for key, d in known.items() if key}
+
+
+def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -> Any:
+    if value is None:
+        return None
+    found = jacobians(value, (leaf,), create_graph=create_graph)[0]
+    if found is None and not first:
+        # A derivative that is there but does not depend on the leaf is flat.
+        return zeros(arrays.shape(value) + leaf.shape, leaf)
+    return found
 
 
 def zeros(shape: tuple[int, ...], leaf: Tensor) -> Tensor:

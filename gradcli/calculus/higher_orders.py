@@ -14,7 +14,7 @@ from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import deviation
-from gradcli.calculus.derivatives import gradients, jacobians, zeros
+from gradcli.calculus.derivatives import gradients, repeated
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.calculus.rows import shaped
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, NotBatchableError, NotRecordableError
@@ -338,12 +338,7 @@ def _by_reverse_mode(
     }
     value = scalar(function(tensors))
     note_kinks(value)
-    names = list(leaves)
-    known: dict[tuple[int, ...], Any] = {(): value}
-    for n in range(1, order + 1):
-        for key in itertools.combinations_with_replacement(range(len(names)), n):
-            known[key] = _differentiated(known[key[:-1]], tensors[names[key[-1]]], n < order, n == 1)
-    found = {",".join(names[i] for i in key): d for key, d in known.items() if key}
+    found = repeated(value, tensors, order)
     if roundings is None:
         return Derivatives(value, found)
     series = {key: None if d is None else d.inner for key, d in found.items()}
@@ -364,13 +359,3 @@ def note_kinks(value: Any) -> None:
 def watched_leaf(array: Any, roundings: Roundings) -> Tensor:
     """A leaf of reverse mode whose results have shadows."""
     return Tensor(_series(array, None, 0, roundings)).requires_grad_()
-
-
-def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -> Any:
-    if value is None:
-        return None
-    found = jacobians(value, (leaf,), create_graph=create_graph)[0]
-    if found is None and not first:
-        # A derivative that is there but does not depend on the leaf is flat.
-        return zeros(arrays.shape(value) + leaf.shape, leaf)
-    return found

@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays.constants import is_exact, ratio
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import repeated
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.kinds.one_sided import Ray
@@ -33,10 +36,13 @@ _FURTHER = 6
 _OF_THEIR_ORDER, _OF_ANY_ORDER = 2.0**12, 64.0
 # That unit where numbers do not round: what is not told from 0 with so many digits is taken for it.
 _EXACT_UNIT = 1e-30
-# Directions with signs at random, beside those in which any two variables have opposite ones.
-_RANDOM_SIGNS = 2
+# Directions with signs at random, beside those that tell any two variables apart.
+_RANDOM_SIGNS = 6
 # Rays that are followed, each of which is an evaluation of the function, and elements of all leaves.
 _MOST_RAYS, _MOST_VARIABLES = 4000, 10_000
+# Up to so many rays take less time than second derivatives of series, and round less.
+_FEW_RAYS = 64
+_NO_SERIES = (EvaluationError, NotImplementedError, ArithmeticError)
 
 # The value that `function` makes of leaves by name, which may be of any kinds.
 Function = Callable[[Mapping[str, Any]], Any]
@@ -64,7 +70,7 @@ def settled(
     rays = _Rays(function, leaves, value, order)
     try:
         with limits.attempt(), arrays.quiet():
-            for candidate in (dict, rays.polynomial):
+            for candidate in (dict, *rays.candidates()):
                 with suppress(_UnknownError):
                     if rays.agree_with(better := candidate(found)):
                         return Settled(better, True)
@@ -111,23 +117,26 @@ class _Rays:
 
     def _along(self, steps: Mapping[str, Any]) -> Sequence[Any] | None:
         """Coefficients 0 to `order` along a direction, of which each leaf has its own; None where there are none."""
-        given = {n: Ray([leaf, steps[n]], self.order + _FURTHER) for n, leaf in self.leaves.items()}
         try:
-            made = self.function(given)
+            made = self.function({name: self._ray(name, step) for name, step in steps.items()})
         except LimitError:
             raise
-        except (EvaluationError, NotImplementedError, ArithmeticError):
+        except _NO_SERIES:
             return None
         while isinstance(made, Kind) and not isinstance(made, Ray):
             made = made.inner
         if not isinstance(made, Ray):
             return [made, *[arrays.zeros_like(made)] * self.order]
-        if made.order < self.order:
+        if made.poles or made.order < self.order:
             return None
         found = [made.coefficient(k) for k in range(self.order + 1)]
         # A zero has a sign on one side.
         found = [made.zeros() if c is None else add(c, 0.0) for c in found]
         return found if all(assume(isfinite(c)) for c in found) else None
+
+    def _ray(self, name: str, step: Any) -> Ray:
+        """A leaf along a direction."""
+        return Ray([self.leaves[name], step], self.order + _FURTHER)
 
     def _coefficients(self, direction: Counts) -> Sequence[Any]:
         """Those along a direction. Raises _UnknownError where there are none."""
@@ -144,7 +153,7 @@ class _Rays:
             self._known[direction] = self._along(self._steps([numbers.get(i, 0) for i in range(self.number)]))
         return self._known[direction]
 
-    def _steps(self, numbers: Sequence[int]) -> dict[str, Any]:
+    def _steps(self, numbers: Sequence[float]) -> dict[str, Any]:
         """A direction by leaves."""
         found = {}
         for name, leaf in self.leaves.items():
@@ -207,16 +216,43 @@ class _Rays:
 
     # --- the derivatives themselves
 
+    def candidates(self) -> Sequence[Callable[[Mapping[str, Any]], dict[str, Any]]]:
+        """What finds the derivatives if the function is smooth: the one with fewer evaluations first, where that matters."""
+        rays = math.comb(self.number + self.order - 1, self.order)
+        if rays > _MOST_RAYS:
+            return (self.along_one_ray,)
+        return (self.polynomial, self.along_one_ray) if rays <= _FEW_RAYS else (self.along_one_ray, self.polynomial)
+
+    def along_one_ray(self, _found: Mapping[str, Any]) -> dict[str, Any]:
+        """The limits that the derivatives have along one ray, by repeated reverse mode over series."""
+        generator = random.Random(self.number)
+        numbers = [generator.choice((-1, 1)) * n for n in generator.sample(range(1, self.number + 1), self.number)]
+        size = 2 ** self.number.bit_length()
+        for side in (1.0, -1.0):
+            steps = self._steps([side * n / size for n in numbers])
+            leaves = {n: Tensor(self._ray(n, step)).requires_grad_() for n, step in steps.items()}
+            try:
+                with enable_grad():
+                    found = repeated(self.function(leaves), leaves, self.order)
+                made = {key: _limit(d) for key, d in found.items()}
+            except LimitError:
+                raise
+            except _NO_SERIES:
+                continue
+            if all(d is None or assume(isfinite(d)) for d in made.values()):
+                return made
+        raise _UnknownError("no limits")
+
     def polynomial(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """The derivatives of the polynomial that the series along one side of each direction determine, if all belong to
         one."""
-        if math.comb(self.number + self.order - 1, self.order) > _MOST_RAYS:
-            raise _TooManyError("too many directions")
         return self._joined(found, lambda derivative, _old, _index: self._derivative(derivative))
 
     def derivatives(self, found: Mapping[str, Any], at_kink: bool) -> dict[str, Any]:
         """The derivatives each of which exists by itself; else nan from order 2 on, and those of order 1 that were
         found, as all that are not known but, `at_kink`, those of order 2 and up."""
+        if math.comb(self.number + self.order - 1, self.order) > _MOST_RAYS:
+            raise _TooManyError("too many directions")
 
         def part(derivative: Counts, old: Any, index: int) -> Any:
             try:
@@ -301,14 +337,27 @@ class _Rays:
             yield total
 
 
+def _limit(derivative: Any) -> Any:
+    """What a derivative along a ray has at the point. Raises _UnknownError where it has a pole."""
+    while isinstance(derivative, Kind):
+        if isinstance(derivative, Ray) and derivative.poles:
+            raise _UnknownError("a pole")
+        derivative = derivative.inner
+    return None if derivative is None else add(derivative, 0.0)
+
+
 def _opposite(direction: Counts) -> Counts:
     return tuple((v, -n) for v, n in direction)
 
 
 def _other_directions(number: int) -> Iterator[list[int]]:
-    """Directions of so many variables, the same ones each time, in one of which at least any two have opposite signs."""
+    """Directions of so many variables, the same ones each time: for any two variables there is one in which they have
+    opposite signs, one in which they have the same, and one in which the first is 0 and the other is not."""
     generator = random.Random(number)
-    patterns = [[(-1) ** (i >> bit & 1) for i in range(number)] for bit in range((number - 1).bit_length())]
+    bits = range((number - 1).bit_length())
+    patterns = [[sign * (i >> bit & 1) + other * (~i >> bit & 1) for i in range(number)]
+                for sign, other in ((1, -1), (1, 0), (0, 1)) for bit in bits]  # fmt: skip
+    patterns += [[1] * number]
     patterns += [[generator.choice((-1, 1)) for _ in range(number)] for _ in range(_RANDOM_SIGNS)]
     for signs in patterns:
         yield [sign * generator.randint(1, 3) for sign in signs]

@@ -43,6 +43,8 @@ from gradcli.primitives.comparisons import (
     equal,
     greater,
     greater_equal,
+    isfinite,
+    isnan,
     less,
     less_equal,
     logical_and,
@@ -63,6 +65,7 @@ from gradcli.primitives.powers import cbrt, general_power, rsqrt, sqrt, whole_po
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import argmax, argmin, max_, min_, order_statistic
 from gradcli.primitives.scans import sort
+from gradcli.primitives.series import linear
 from gradcli.primitives.shape import ravel
 from gradcli.primitives.singular import left_vectors, paired_values, right_vectors
 from gradcli.primitives.special import elu, leaky_relu, relu
@@ -83,15 +86,18 @@ class Ray(Jet):
 
     One that is a square root knows its `square`, whose even powers are exact where roots of coefficients are rounded. A
     matrix knows its decompositions, as vectors and values are parts of one.
+
+    One with poles has coefficients from that of t**-poles on, the first of which is `inner`.
     """
 
-    __slots__ = ("decompositions", "square")
+    __slots__ = ("decompositions", "poles", "square")
     one_sided = True
 
     def __init__(self, coefficients: Sequence[Any], order: int) -> None:
         super().__init__(coefficients, order)
         self.square: Ray | None = None
         self.decompositions: dict[Any, Any] = {}
+        self.poles = 0
 
     def as_root_of(self, square: Any) -> Ray:
         self.square = square
@@ -101,6 +107,8 @@ class Ray(Jet):
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Apply the primitive beside the point. Raises NoRayError where it has a kink or a pole there for which there
         is no rule."""
+        if any(isinstance(o, Ray) and o.poles for o in operands):
+            return _with_poles(primitive, operands, params)
         rule = _RULES.get(primitive)
         if rule is not None and not any(isinstance(o, Jet) and o.is_growing for o in operands):
             return rule(*[o if isinstance(o, Ray) else Ray([o], _ANY_ORDER) for o in operands], **params)
@@ -109,6 +117,54 @@ class Ray(Jet):
             if not primitive.smooth(*primals, **params):
                 raise NoRayError(f"'{primitive.called}' has no one-sided series here")
         return Jet._applied(primitive, operands, params)
+
+
+def _with_poles(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """What a primitive makes of operands that have poles, by what it makes of them times powers of t."""
+    if primitive is reciprocal:
+        return divide(1.0, operands[0])
+    poles = [o.poles if isinstance(o, Ray) else 0 for o in operands]
+    if primitive.multilinear or primitive is multiply:
+        total, powers = sum(poles), poles
+    elif primitive is divide:
+        total, powers = poles[0] - poles[1], poles
+    elif primitive is whole_power and params["n"] > 0:
+        total, powers = poles[0] * int(params["n"]), poles
+    elif primitive.jet is linear or primitive in _HOMOGENEOUS:
+        total = max(poles)
+        differentiable = primitive.differentiable(len(operands))
+        powers = [total if isinstance(o, Ray) or differentiable >> i & 1 else 0 for i, o in enumerate(operands)]
+    else:
+        raise NoRayError(f"'{primitive.called}' of a pole has no series")
+    found = bind(primitive, [_times_power(o, n) if n else o for o, n in zip(operands, powers)], params)
+    return _over_power(found, total) if isinstance(found, Ray) else found
+
+
+def _times_power(x: Any, n: int) -> Ray:
+    """x*t**n, n at least the number of its poles."""
+    series = x if isinstance(x, Ray) else Ray([x], _ANY_ORDER)
+    zeros = n - series.poles
+    return Ray([series.zeros()] * zeros + [*series.coefficients], series.order + zeros)
+
+
+def _over_power(x: Ray, n: int) -> Ray:
+    """x/t**n, without poles whose coefficients are 0."""
+    total = x.poles + n
+    if total < 0:
+        return _times_power(x, -n)
+    coefficients = [*x.coefficients]
+    while total and len(coefficients) > 1 and nowhere(not_equal(coefficients[0], 0.0)):
+        coefficients, total = coefficients[1:], total - 1
+        if coefficients[0] is None:
+            coefficients[0] = x.zeros()
+    if total > 0 and nowhere(not_equal(coefficients[0], 0.0)):
+        # All that is known is 0.
+        coefficients, total = [x.zeros()], 0
+    found = Ray(coefficients, x.order - (x.poles + n - total))
+    found.poles = total
+    if found.order < 0:
+        raise NoRayError("a pole takes all coefficients that are known")
+    return found
 
 
 def _smoothly(primitive: Primitive, *operands: Any, **params: Any) -> Any:
@@ -444,7 +500,7 @@ def _divide(a: Ray, b: Ray) -> Any:
             raise NoRayError("a quotient by 0 has no series")
         for k in range(m):
             if not nowhere(logical_and(there, not_equal(_coefficient(a, k), 0.0))):
-                raise NoRayError("a quotient has a pole here")
+                return _over_power(divide(_times_power(a, m - k), b), m - k)
         quotient = _smoothly(divide, _shifted(a, there, m, 0.0), _shifted(b, there, m, 1.0))
         order = min(order, quotient.order)
         parts.append((there, 0, quotient.coefficients))
@@ -516,6 +572,27 @@ def _decomposed(primitive: Primitive, values: Primitive, series: Callable[[Any],
 def _eigen(matrix: Any) -> perturbation.Eigen:
     return perturbation.eigen(0.5 * (matrix + arrays.numpy_namespace().swapaxes(matrix, -2, -1)))
 
+
+# With f(c*x) = c*f(x) for c > 0, of all operands together; or truth values that are those of c*x.
+_HOMOGENEOUS = frozenset(
+    {
+        add,
+        subtract,
+        negative,
+        absolute,
+        maximum,
+        minimum,
+        max_,
+        min_,
+        relu,
+        sort,
+        order_statistic,
+        isfinite,
+        isnan,
+        sign,
+    }
+    | {less, less_equal, greater, greater_equal, equal, not_equal, positions_in_order, argmax, argmin}
+)
 
 _RULES: Mapping[Primitive, Callable[..., Any]] = {
     eigvalsh: _decomposed(eigvalsh, eigvalsh, _eigen, "values"),

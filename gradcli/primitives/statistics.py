@@ -10,7 +10,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, reciprocal, subtract
 from gradcli.primitives.axes import normalize_axes, one_float, one_varying, truth
-from gradcli.primitives.bind import Kind, assume, carried, constant
+from gradcli.primitives.bind import Kind, assume, carried, constant, deciding
 from gradcli.primitives.comparisons import (
     equal,
     isfinite,
@@ -161,7 +161,7 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
 def _norm_of_varying_order(x: Any, order: Any, axes: Shape, keepdims: Any) -> Any:
     scaled, scale = _scaled(x, axes, keepdims)
     total = sum_(power(absolute(scaled), order), axes, keepdims)
-    zero = equal(constant(total), where(less(constant(order), 0), math.inf, 0.0))
+    zero = equal(deciding(total), where(less(deciding(order), 0), math.inf, 0.0))
     return multiply(scale, where(zero, 0.0, power(where(zero, 1.0, total), reciprocal(order))))
 
 
