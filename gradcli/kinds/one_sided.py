@@ -8,6 +8,7 @@ the Taylor polynomial of f, whatever kinks the way to it has; see `gradcli.calcu
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -116,7 +117,25 @@ class Ray(Jet):
             primals = [o.inner if isinstance(o, Jet) else o for o in operands]
             if not primitive.smooth(*primals, **params):
                 raise NoRayError(f"'{primitive.called}' has no one-sided series here")
-        return Jet._applied(primitive, operands, params)
+        found = Jet._applied(primitive, operands, params)
+        # What a rule makes inside has not all coefficients yet.
+        is_whole = primitive.elementwise and isinstance(found, Ray) and not found._growing
+        return _with_constants(found, operands) if is_whole else found
+
+
+def _with_constants(found: Ray, operands: Sequence[Any]) -> Ray:
+    """What an elementwise function makes of series, where those that are constant are at points of infinite slope."""
+    slope = found.coefficient(1)
+    if slope is None or assume(isfinite(slope)):
+        return found
+    series = [o for o in operands if isinstance(o, Jet)]
+    varies: Any = False
+    for k, x in itertools.product(range(1, found.order + 1), series):
+        if (coefficient := x.coefficient(k)) is not None:
+            varies = logical_or(varies, not_equal(coefficient, 0.0))
+    # Coefficients that are not known may be others, as of the root of such a series.
+    order = found.order // 2
+    return Ray([found.inner, *(where(varies, _coefficient(found, k), 0.0) for k in range(1, order + 1))], order)
 
 
 def _with_poles(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
