@@ -10,8 +10,47 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gradcli.autograd.factory import from_dlpack, is_inference, tensor
+    from gradcli.arrays.shapes import Size
+    from gradcli.autograd.drawn import (
+        bernoulli,
+        multinomial,
+        normal,
+        rand,
+        rand_like,
+        randint,
+        randint_like,
+        randn,
+        randn_like,
+        randperm,
+    )
+    from gradcli.autograd.dtype_names import device, get_default_dtype, set_default_dtype
+    from gradcli.autograd.factory import as_tensor, from_dlpack, from_numpy, is_inference, tensor
+    from gradcli.autograd.filled import (
+        arange,
+        empty,
+        empty_like,
+        eye,
+        full,
+        full_like,
+        linspace,
+        logspace,
+        ones,
+        ones_like,
+        tril_indices,
+        triu_indices,
+        zeros,
+        zeros_like,
+    )
     from gradcli.autograd.function import Function
+    from gradcli.autograd.generators import (
+        Generator,
+        default_generator,
+        get_rng_state,
+        initial_seed,
+        manual_seed,
+        seed,
+        set_rng_state,
+    )
     from gradcli.autograd.modes import (
         enable_grad,
         inference_mode,
@@ -23,6 +62,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.calculus.gradient import grad
+    from gradcli.calculus.mapping import vmap
     from gradcli.errors import AccuracyWarning, GradcliError
     from gradcli.models.expansions.power_series import series
     from gradcli.models.fitting.fits import fit
@@ -40,64 +80,171 @@ __version__ = "0.1.0"
 # Loaded when first asked for.
 _HOMES = {
     "AccuracyWarning": "gradcli.errors",
+    "BoolTensor": "gradcli.autograd.factory",
+    "ByteTensor": "gradcli.autograd.factory",
+    "CharTensor": "gradcli.autograd.factory",
     "CompiledProgram": "gradcli.run.programs",
+    "DoubleTensor": "gradcli.autograd.factory",
+    "FloatTensor": "gradcli.autograd.factory",
     "Function": "gradcli.autograd.function",
+    "Generator": "gradcli.autograd.generators",
     "GradcliError": "gradcli.errors",
+    "HalfTensor": "gradcli.autograd.factory",
+    "IntTensor": "gradcli.autograd.factory",
+    "LongTensor": "gradcli.autograd.factory",
+    "ShortTensor": "gradcli.autograd.factory",
+    "Size": "gradcli.arrays.shapes",
     "Tensor": "gradcli.autograd.tensor",
+    "arange": "gradcli.autograd.filled",
+    "as_tensor": "gradcli.autograd.factory",
+    "bernoulli": "gradcli.autograd.drawn",
+    "bool": "gradcli.autograd.dtype_names",
     "c_": "gradcli.primitives.pasting",
     "checkpoint": "gradcli.utils.checkpoint",
     "compile": "gradcli.run.compiling",
+    "default_generator": "gradcli.autograd.generators",
+    "device": "gradcli.autograd.dtype_names",
+    "double": "gradcli.autograd.dtype_names",
+    "dtype": "gradcli.autograd.dtype_names",
+    "e": "math",
+    "empty": "gradcli.autograd.filled",
+    "empty_like": "gradcli.autograd.filled",
     "enable_grad": "gradcli.autograd.modes",
+    "eye": "gradcli.autograd.filled",
     "fit": "gradcli.models.fitting.fits",
+    "float": "gradcli.autograd.dtype_names",
+    "float16": "gradcli.autograd.dtype_names",
+    "float32": "gradcli.autograd.dtype_names",
+    "float64": "gradcli.autograd.dtype_names",
     "from_dlpack": "gradcli.autograd.factory",
+    "from_numpy": "gradcli.autograd.factory",
+    "full": "gradcli.autograd.filled",
+    "full_like": "gradcli.autograd.filled",
+    "get_default_dtype": "gradcli.autograd.dtype_names",
+    "get_rng_state": "gradcli.autograd.generators",
     "grad": "gradcli.calculus.gradient",
     "gradcheck": "gradcli.run.check",
+    "half": "gradcli.autograd.dtype_names",
     "hessian": "gradcli.calculus.functional",
+    "inf": "math",
     "inference_mode": "gradcli.autograd.modes",
+    "initial_seed": "gradcli.autograd.generators",
+    "int": "gradcli.autograd.dtype_names",
+    "int16": "gradcli.autograd.dtype_names",
+    "int32": "gradcli.autograd.dtype_names",
+    "int64": "gradcli.autograd.dtype_names",
+    "int8": "gradcli.autograd.dtype_names",
+    "is_floating_point": "gradcli.autograd.factory",
     "is_grad_enabled": "gradcli.autograd.modes",
     "is_inference": "gradcli.autograd.factory",
     "is_inference_mode_enabled": "gradcli.autograd.modes",
+    "is_tensor": "gradcli.autograd.factory",
     "jacobian": "gradcli.calculus.functional",
+    "linspace": "gradcli.autograd.filled",
+    "logspace": "gradcli.autograd.filled",
+    "long": "gradcli.autograd.dtype_names",
+    "manual_seed": "gradcli.autograd.generators",
     "minimize": "gradcli.models.optima.minima",
+    "multinomial": "gradcli.autograd.drawn",
+    "nan": "math",
     "no_grad": "gradcli.autograd.modes",
+    "normal": "gradcli.autograd.drawn",
+    "ones": "gradcli.autograd.filled",
+    "ones_like": "gradcli.autograd.filled",
+    "pi": "math",
     "plot": "gradcli.models.plotting.pictures",
     "propagate": "gradcli.models.uncertainty.uncertainties",
     "r_": "gradcli.primitives.pasting",
+    "rand": "gradcli.autograd.drawn",
+    "rand_like": "gradcli.autograd.drawn",
+    "randint": "gradcli.autograd.drawn",
+    "randint_like": "gradcli.autograd.drawn",
+    "randn": "gradcli.autograd.drawn",
+    "randn_like": "gradcli.autograd.drawn",
+    "randperm": "gradcli.autograd.drawn",
+    "seed": "gradcli.autograd.generators",
     "series": "gradcli.models.expansions.power_series",
+    "set_default_dtype": "gradcli.autograd.dtype_names",
     "set_grad_enabled": "gradcli.autograd.modes",
+    "set_rng_state": "gradcli.autograd.generators",
+    "short": "gradcli.autograd.dtype_names",
     "tensor": "gradcli.autograd.factory",
+    "tril_indices": "gradcli.autograd.filled",
+    "triu_indices": "gradcli.autograd.filled",
+    "uint8": "gradcli.autograd.dtype_names",
+    "vmap": "gradcli.calculus.mapping",
+    "zeros": "gradcli.autograd.filled",
+    "zeros_like": "gradcli.autograd.filled",
 }
 
-_MODULES = ("autograd", "func", "linalg", "models", "nn", "optim", "utils")
+_MODULES = ("autograd", "cuda", "func", "linalg", "models", "nn", "optim", "utils")
 
 __all__ = [
     "AccuracyWarning",
     "CompiledProgram",
     "Function",
+    "Generator",
     "GradcliError",
+    "Size",
     "Tensor",
+    "arange",
+    "as_tensor",
+    "bernoulli",
     "c_",
     "checkpoint",
     "compile",
+    "default_generator",
+    "device",
+    "empty",
+    "empty_like",
     "enable_grad",
+    "eye",
     "fit",
     "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "get_default_dtype",
+    "get_rng_state",
     "grad",
     "gradcheck",
     "hessian",
     "inference_mode",
+    "initial_seed",
     "is_grad_enabled",
     "is_inference",
     "is_inference_mode_enabled",
     "jacobian",
+    "linspace",
+    "logspace",
+    "manual_seed",
     "minimize",
+    "multinomial",
     "no_grad",
+    "normal",
+    "ones",
+    "ones_like",
     "plot",
     "propagate",
     "r_",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
     "series",
+    "set_default_dtype",
     "set_grad_enabled",
+    "set_rng_state",
     "tensor",
+    "tril_indices",
+    "triu_indices",
+    "vmap",
+    "zeros",
+    "zeros_like",
 ]
 
 
@@ -114,9 +261,10 @@ def __getattr__(name: str) -> Any:
     # A part of the package that is not loaded yet: the import statement that asks here finds it.
     reason = ""
     if not name.startswith("_") and PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
+        from gradcli.autograd.tensor_functions import function
         from gradcli.primitives import table
 
-        found = table.find(name) or table.shared(name)
+        found = function(name) or table.shared(name)
         if found is not None:
             globals()[name] = found
             return found

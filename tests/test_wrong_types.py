@@ -250,7 +250,7 @@ def test_functions_with_a_backward_of_their_own(value):
         (lambda: gradcli.log({1: 2}), "not dict"),
         (lambda: gradcli.sinh(10**400), "an integer is too large for a float"),
         (lambda: gradcli.jacobian(None, 1.0), "the first argument is a function of tensors, not NoneType"),
-        (lambda: gradcli.tensor(1.0, dtype=float), "dtype, backend and device are texts, not type"),
+        (lambda: gradcli.tensor(1.0, device=float), "backend and device are texts, not type"),
         (lambda: gradcli.compile("x").derivatives({"x": 1.0}, "a"), "the order of a derivative must be a whole number"),
         (lambda: gradcli.compile("x").value_and_grad(3), "the values of a program are a mapping"),
         (lambda: gradcli.compile("x").jacobian({"x": 1.0}, [3]), "a name is a text, not int"),

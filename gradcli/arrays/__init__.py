@@ -24,6 +24,7 @@ from gradcli.arrays.dtypes import (
     dtype_name,
     epsilon,
     is_floating,
+    set_default_dtype,
     shape,
     size,
     tidy,
@@ -39,7 +40,7 @@ from gradcli.arrays.namespaces import (
     placed,
     using_namespace,
 )
-from gradcli.arrays.shapes import Shape
+from gradcli.arrays.shapes import ElementCount, Shape, Size
 from gradcli.errors import EvaluationError, GradcliError, LimitError, ShapeError, UsageError
 from gradcli.timing import phase
 
@@ -50,8 +51,10 @@ __all__ = [
     "DTYPES",
     "PLAIN",
     "Array",
+    "ElementCount",
     "Namespace",
     "Shape",
+    "Size",
     "backend_of",
     "check_dtype",
     "chosen_namespace",
@@ -65,6 +68,7 @@ __all__ = [
     "namespace_of",
     "numpy_namespace",
     "placed",
+    "set_default_dtype",
     "shape",
     "size",
     "tidy",

@@ -7,18 +7,17 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from gradcli.arrays.shapes import Shape
+from gradcli.arrays.shapes import ElementCount, Shape
 from gradcli.errors import EvaluationError, UsageError
 
 Array = Any
-
-PLAIN = frozenset({float, bool, int})
+PLAIN = frozenset({float, bool, int, ElementCount})
 DTYPES = ("float64", "float32")
 # Those of which a number of Python is one.
 _OF_PYTHON = frozenset({"float64", "bool", "int64"})
 # Without loading NumPy, and of what NumPy does not have.
 _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7}
-_PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", bool: "bool"}
+_PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", ElementCount: "int64", bool: "bool"}
 
 
 def shape(array: Array) -> Shape:
@@ -86,6 +85,11 @@ _default_dtype: ContextVar[str] = ContextVar("gradcli_default_dtype", default="f
 def default_dtype() -> str:
     """The dtype of tensors that a program makes from numbers."""
     return _default_dtype.get()
+
+
+def set_default_dtype(dtype: str) -> None:
+    """Have new tensors in another dtype from here on, in this context."""
+    _default_dtype.set(dtype)
 
 
 class using_dtype:

@@ -2,12 +2,60 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import zip_longest
+from operator import index
+from typing import Any
 
-from gradcli.errors import ShapeError
+from gradcli.errors import CallError, ShapeError
 
 Shape = tuple[int, ...]
+
+
+class Size(tuple[int, ...]):
+    """The sizes of all axes, as a method of tensors gives them."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """How many elements a tensor of these sizes has."""
+        return math.prod(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return Size(found) if isinstance(key, slice) else found
+
+    def __repr__(self) -> str:
+        return f"gradcli.Size({list(self)})"
+
+
+class ElementCount(int):
+    """The number of elements of a tensor, as NumPy's `size`, which can be called, as PyTorch's: `x.size()` are the sizes
+    of all axes, and `x.size(dim)` that of one."""
+
+    sizes: Size
+
+    def __new__(cls, shape: Shape) -> ElementCount:
+        count = super().__new__(cls, math.prod(shape))
+        count.sizes = Size(shape)
+        return count
+
+    def __reduce__(self) -> Any:
+        return type(self), (tuple(self.sizes),)
+
+    def __call__(self, dim: Any = None) -> Any:
+        """Raises ShapeError for an axis that there is not, and CallError for what is no whole number."""
+        if dim is None:
+            return self.sizes
+        rank = len(self.sizes)
+        try:
+            number = index(dim)
+        except TypeError:
+            raise CallError(f"an axis must be a whole number, not {type(dim).__name__}") from None
+        if not -rank <= number < rank:
+            raise ShapeError(f"axis {number} is out of range for a tensor of {rank} dimensions")
+        return self.sizes[number]
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:

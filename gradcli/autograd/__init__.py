@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 # Loaded when first asked for.
 _HOMES = {
     "Function": "gradcli.autograd.function",
+    "Variable": "gradcli.autograd.factory",
     "SavedTensor": "gradcli.autograd.packed",
     "backward": "gradcli.autograd.engine",
     "detect_anomaly": "gradcli.autograd.anomaly",

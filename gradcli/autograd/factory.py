@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import NoneType
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.modes import inference
+from gradcli.autograd.dtype_names import canonical_dtype, known_dtype
+from gradcli.autograd.modes import inference, no_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import CallError, EvaluationError, expect
+from gradcli.errors import CallError, EvaluationError, UsageError, expect
+from gradcli.primitives.axes import whole_numbers
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -17,31 +20,114 @@ def tensor(
     data: Any,
     *,
     requires_grad: bool = False,
-    dtype: str | None = None,
+    dtype: Any = None,
     backend: str | None = None,
     device: str | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
-    """A leaf Tensor with a copy of `data`: a number, nested sequences of numbers, or an array.
+    """A leaf Tensor with a copy of `data`: a number, nested sequences of numbers and tensors, or an array.
 
-    `dtype` is "float64" or "float32"; without it floats are float64, arrays keep theirs, and
-    integers stay integers, which cannot require grad. `backend` is "numpy", "torch", "cupy" or
-    "jax", and `device` one of its devices, as "cpu" or "cuda:0"; without them an array stays in its
-    library. Raises ShapeError for ragged sequences, UsageError for a dtype, backend or device that
-    does not exist, BackendError for one that is not there, and EvaluationError for what is no number of its dtype.
+    `dtype` is "float64" or another name of a dtype, as NumPy, PyTorch and Python have them; without it floats are
+    of the default one, arrays keep theirs, and integers stay integers, which cannot require grad. `backend` is "numpy",
+    "torch", "cupy" or "jax", and `device` one of its devices, as "cpu" or "cuda:0"; without them an array stays in its
+    library. Raises ShapeError for ragged sequences, UsageError for a dtype, backend or device that does not
+    exist, BackendError for one that is not there, and EvaluationError for what is no number of its dtype.
     """
-    for option in (dtype, backend, device):
-        expect(option, (str, NoneType), "dtype, backend and device are texts")
-    arrays.check_dtype(dtype)
-    array = arrays.asarray(data.inner if isinstance(data, Tensor) else data, dtype)
+    for option in (backend, device):
+        expect(option, (str, NoneType), "backend and device are texts")
+    name = known_dtype(dtype, UsageError) or _dtype_of(data)
+    # Of tensors in a list the numbers are taken, whether they require grad or not.
+    with no_grad() if type(data) in (list, tuple) else nullcontext():
+        array = arrays.asarray(data.inner if isinstance(data, Tensor) else data, name)
     if type(array) is int and array not in _INT64:
         raise EvaluationError("an integer is too large for int64", hint="write it with a decimal point")
+    return finished(array, backend=backend, device=device, requires_grad=requires_grad)
+
+
+def _dtype_of(data: Any) -> str | None:
+    """The dtype of numbers of which none is said: for those of Python that are floats it may be another than float64."""
+    default = arrays.default_dtype()
+    if default == "float64" or isinstance(data, Tensor) or (type(data) not in arrays.PLAIN and arrays.is_array(data)):
+        return None
+    return default if arrays.is_floating(arrays.asarray(data)) else None
+
+
+def finished(
+    array: Any,
+    *,
+    dtype: Any = None,
+    backend: str | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """An array that was made for it as a leaf Tensor, with the options that functions that make tensors have."""
+    name = known_dtype(dtype)
+    if name is not None:
+        array = arrays.astype(array, name)
     if backend is not None or device is not None:
-        array = arrays.moved(array, backend, device)
+        array = arrays.moved(array, backend, None if device is None else str(device))
     made = Tensor(array)
     if inference.get():
         made.version = None
     made.requires_grad = requires_grad
     return made
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor as it is, unless it is of another dtype or on another device, and numbers as one."""
+    made = data if isinstance(data, Tensor) else tensor(data)
+    converted: Tensor = made.to(dtype=dtype, device=device)
+    return converted
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A leaf Tensor with a copy of an array of NumPy. Raises CallError for anything else."""
+    if arrays.backend_of(type(array)) != "numpy":
+        raise CallError(f"expected np.ndarray (got {type(array).__name__})")
+    return tensor(array)
+
+
+def Variable(data: Any = (), requires_grad: bool = False) -> Any:
+    """PyTorch's old name of tensors: a leaf with the numbers of a tensor, which it shares."""
+    made = data.detach() if isinstance(data, Tensor) else tensor(data)
+    return made.requires_grad_(requires_grad)
+
+
+class TensorType:
+    """PyTorch's old types of tensors: `FloatTensor([1, 2])` is a tensor of a dtype, `FloatTensor(2, 3)` one of a shape."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+        self._dtype = known_dtype(name)
+
+    def __call__(self, *data: Any) -> Tensor:
+        if len(data) == 1 and type(data[0]) is not int:
+            return tensor(data[0], dtype=self._dtype)
+        return finished(arrays.zeros(whole_numbers(data, "a size"), "float64"), dtype=self._dtype)
+
+    def __repr__(self) -> str:
+        return f"gradcli.{self.__name__}"
+
+
+def __getattr__(name: str) -> TensorType:
+    """The types of tensors by their names."""
+    if name.startswith("_") or not name.endswith("Tensor") or canonical_dtype(name) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return TensorType(name)
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether something is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether a tensor is of a floating dtype. Raises CallError for what is none."""
+    expect(input, Tensor, "is_floating_point takes a tensor")
+    return input.is_floating_point()
 
 
 def from_dlpack(source: Any) -> Tensor:

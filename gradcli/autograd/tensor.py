@@ -16,7 +16,7 @@ from gradcli.autograd.views import find_history, find_numbers, join_view, made_a
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
 from gradcli.kinds.switching import watcher_now
 from gradcli.limits import charge_steps
-from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
+from gradcli.primitives import arithmetic, comparisons, conversions, powers
 from gradcli.primitives.bind import Kind, bind, components, constant, on_floats, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.operators import operand
@@ -258,11 +258,11 @@ class Tensor(TensorSurface):
             return numbers if name == "inner" else version
         if name == "grad_fn":
             return find_history(self)
-        found = table.find(name)
+        found = _function(name)
         if found is not None:
             return functools.partial(found, self)
         if name.endswith("_") and not name.startswith("_"):
-            found = table.find(name[:-1])
+            found = _function(name[:-1])
             if found is not None:
                 return functools.partial(self._see_otherwise if name in _IN_PLACE_VIEWS else self._in_place, found)
         raise AttributeError(f"'Tensor' object has no attribute {name!r}")
@@ -386,6 +386,14 @@ class Tensor(TensorSurface):
 
     def __ipow__(self, other: Any) -> Tensor:
         return self._in_place(powers.power, other)
+
+
+@functools.cache
+def _function(name: str) -> Any:
+    # Only what calls methods, which programs of the language do not, loads this.
+    from gradcli.autograd.tensor_functions import function
+
+    return function(name)
 
 
 def _version(operand: Any) -> int | None:

@@ -19,6 +19,7 @@ from gradcli.errors import CallError, DifferentiationError, EvaluationError, Not
 from gradcli.kinds.batch import nestings
 from gradcli.kinds.order import TENSOR
 from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.axes import whole_numbers
 from gradcli.primitives.bind import Kind, components
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.operators import Operators
@@ -39,9 +40,24 @@ _IN_EACH_ROW = "what is computed anew may be another in each row: `y = x + r` fo
 _INFERENCE_REQUIRES_GRAD = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
 
 
+_SEQUENCES = frozenset({list, tuple})
+
+
+def _numbers(data: Any) -> Any:
+    """A list of numbers as an array of the default dtype."""
+    return arrays.asarray(data, arrays.default_dtype())
+
+
+def _zeros(first: Any, second: Any, *others: int) -> Any:
+    """Zeros of a shape of two sizes or more; a third one that is 0 is none."""
+    sizes = (first, second, *(() if others == (0,) else others))
+    return arrays.placed(arrays.zeros(whole_numbers(sizes, "a size"), arrays.default_dtype()))
+
+
 class TensorBase(Operators):
     """An array with an optional place in the graph of recorded operations.
 
+    `Tensor([1, 2])` is one of floats, `Tensor(2, 3)` one of a shape; `tensor` says what else one is made of.
     `inner` is a Python float (0-d float64), int, bool or an array; it is never written into, an in-place operation puts
     a new array in its place. Where others share it, `place` says how: see `gradcli.autograd.views`. `version` counts such
     changes, and is None for an inference tensor. What is done with it makes a `gradcli.autograd.tensor.Tensor`, the one
@@ -68,9 +84,13 @@ class TensorBase(Operators):
     dual: ClassVar[bool] = False
     _tangent: Any
 
-    def __init__(self, inner: Any, grad_fn: Node | None = None, output_nr: int = 0) -> None:
+    def __init__(self, inner: Any = (), grad_fn: Any = None, output_nr: int = 0, *sizes: int) -> None:
+        if type(inner) in _SEQUENCES or type(grad_fn) is int:
+            # As users call it: with a list of numbers, or with sizes.
+            inner = _numbers(inner) if grad_fn is None else _zeros(inner, grad_fn, output_nr, *sizes)
+            grad_fn, output_nr = None, 0
         self.inner = inner
-        self.grad_fn = grad_fn
+        self.grad_fn: Node | None = grad_fn
         self.output_nr = output_nr
         self.version: int | None = 0
         self.since = 0

@@ -4,45 +4,30 @@ from __future__ import annotations
 
 import builtins
 import math
-from functools import cache
 from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
+from gradcli.autograd.dtype_names import Device, Dtype, canonical_dtype, known_dtype, named, type_of_tensors
 from gradcli.autograd.storage import Storage
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.views import place_of
-from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, flag
+from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, expect, flag
 from gradcli.primitives import strides, table
 from gradcli.primitives.arithmetic import identity
 from gradcli.primitives.axes import gathered, normalize_axes, normalize_axis, whole
+from gradcli.primitives.comparisons import logical_and, logical_not, logical_or, not_equal
 from gradcli.primitives.conversions import broadcast_to, cast, reshape
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.operation import Operation
+from gradcli.primitives.operators import operand
 from gradcli.primitives.shape import concat, squeeze, tile
 
-# Python's and PyTorch's names of dtypes that are called otherwise here.
-_TYPES = {float: "float64", int: "int64"}
-_DTYPES = {"float": "float32", "double": "float64", "long": "int64", "int": "int32", "short": "int16"}
 _OTHER = "the other one is a tensor"
 _NO_VIEW = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
     "contiguous subspaces). Use .reshape(...) instead."
 )
-_NAMES = frozenset(["float64", "float32", "int64", "int32", "int16", "int8", "uint8", "bool"])
-
-
-class Dtype(str):
-    """The name of a dtype, which is equal to that dtype of NumPy, PyTorch and Python."""
-
-    __slots__ = ()
-    __hash__ = str.__hash__
-
-    def __eq__(self, other: object) -> builtins.bool:
-        return str.__eq__(self, other if isinstance(other, str) else _dtype(other) or "")
-
-    def __ne__(self, other: object) -> builtins.bool:
-        return not self == other
 
 
 class TensorSurface(TensorBase):
@@ -61,14 +46,19 @@ class TensorSurface(TensorBase):
 
     def numel(self) -> builtins.int:
         """How many elements there are."""
-        return self.size
+        return math.prod(self.shape)
 
     nelement = numel
 
     @property
+    def size(self) -> arrays.ElementCount:
+        """How many elements there are; called, as `x.size()` and `x.size(dim)`, the sizes of all axes, or that of one."""
+        return arrays.ElementCount(self.shape)
+
+    @property
     def dtype(self) -> Dtype:
         """The name of its dtype, which can be compared with those of NumPy."""
-        return _named(arrays.dtype_name(self.inner))
+        return named(arrays.dtype_name(self.inner))
 
     def is_floating_point(self) -> builtins.bool:
         return arrays.is_floating(self.inner)
@@ -216,12 +206,14 @@ class TensorSurface(TensorBase):
 
     def new_zeros(self, *size: Any, **options: Any) -> Any:
         """Zeros of a shape, of this dtype and in this place; `dtype`, `device` and `requires_grad` say otherwise."""
+        size = (options.pop("size"),) if "size" in options else size
         return self._like_it(self._zeros(gathered(size, "a size") if size else ()), **options)
 
     new_empty = new_zeros
 
     def new_ones(self, *size: Any, **options: Any) -> Any:
         """Ones of a shape; see `new_zeros`."""
+        size = (options.pop("size"),) if "size" in options else size
         return self.new_full(size[0] if len(size) == 1 else size, 1, **options)
 
     def new_full(self, size: Any, fill_value: Any, **options: Any) -> Any:
@@ -242,11 +234,67 @@ class TensorSurface(TensorBase):
             else self.new_zeros(*size, **options)
         )
 
-    def _like_it(self, array: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False) -> Any:
+    def _like_it(
+        self,
+        array: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: Any = False,
+        layout: Any = None,
+        pin_memory: Any = False,
+    ) -> Any:
         return self.made(array).to(dtype=dtype, device=device).requires_grad_(requires_grad)
 
     def _zeros(self, shape: Shape) -> Any:
         return arrays.zeros(shape, self.dtype, arrays.foreign_namespace((self.inner,)))
+
+    # --- truth values
+
+    def __and__(self, other: Any) -> Any:
+        return _of_truths(logical_and, self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _of_truths(logical_or, self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return _of_truths(not_equal, self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Any:
+        return _of_truths(logical_not, self)
+
+    # --- random numbers in place
+
+    def copy_(self, source: Any) -> Any:
+        """Take over the values of `source`, broadcast to this shape and converted to this dtype."""
+        raise NotImplementedError
+
+    def normal_(self, mean: Any = 0.0, std: Any = 1.0, *, generator: Any = None) -> Any:
+        """Have normal numbers of a mean and a standard deviation."""
+        return self.copy_(_draws().normal(self.shape, self._drawn_dtype, mean, std, generator))
+
+    def uniform_(self, a: Any = 0.0, b: Any = 1.0, *, generator: Any = None) -> Any:
+        """Have uniform numbers from `a` on and below `b`."""
+        return self.copy_(_draws().uniform(self.shape, self._drawn_dtype, a, b, generator))
+
+    def exponential_(self, lambd: Any = 1.0, *, generator: Any = None) -> Any:
+        """Have exponential numbers of a rate."""
+        return self.copy_(_draws().exponential(self.shape, self._drawn_dtype, lambd, generator))
+
+    def random_(self, low: Any, high: Any = None, *, generator: Any = None) -> Any:
+        """Have whole numbers from `low` on, 0 where one bound is given, and below `high`."""
+        first, last = (0, low) if high is None else (low, high)
+        return self.copy_(_draws().integers(self.shape, first, last, generator))
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Any:
+        """Have 1 with a probability, of all or of each element, and else 0."""
+        points = self.made(_draws().uniform(self.shape, "float64", generator=generator))
+        return self.copy_(points < p)
+
+    @property
+    def _drawn_dtype(self) -> str:
+        return self.dtype if self.is_floating_point() else "float64"
 
     # --- conversions
 
@@ -261,7 +309,7 @@ class TensorSurface(TensorBase):
         for item in wanted:
             if isinstance(item, TensorBase):
                 dtype, device = item.dtype, _device(item)
-            elif _dtype(item) is not None:
+            elif canonical_dtype(item) is not None:
                 dtype = item
             elif not isinstance(item, builtins.bool):
                 device = item
@@ -273,9 +321,7 @@ class TensorSurface(TensorBase):
         return self.to(dtype=dtype, copy=copy)
 
     def _in_dtype(self, dtype: Any) -> Any:
-        name = _dtype(dtype)
-        if name is None and dtype is not None:
-            raise CallError(f"there is no dtype {dtype!r}", hint=f"the dtypes are {', '.join(sorted(_NAMES))}")
+        name = known_dtype(dtype)
         if name is None or name == self.dtype:
             return self
         return cast(self if name.startswith("float") and self.is_floating_point() else self.detach(), name)
@@ -294,9 +340,9 @@ class TensorSurface(TensorBase):
         return self._in_dtype(other.dtype)
 
     @property
-    def device(self) -> str:
+    def device(self) -> Device:
         """Where it is, as "cpu" or "cuda:0"."""
-        return _device(self)
+        return Device(_device(self))
 
     @property
     def is_cuda(self) -> builtins.bool:
@@ -326,28 +372,47 @@ class TensorSurface(TensorBase):
         """As int32, without a gradient."""
         return self._in_dtype("int32")
 
+    def half(self) -> Any:
+        """As float16, in the graph."""
+        return self._in_dtype("float16")
+
+    def short(self) -> Any:
+        """As int16, without a gradient."""
+        return self._in_dtype("int16")
+
+    def char(self) -> Any:
+        """As int8, without a gradient."""
+        return self._in_dtype("int8")
+
+    def byte(self) -> Any:
+        """As uint8, without a gradient."""
+        return self._in_dtype("uint8")
+
     def bool(self) -> Any:
         """Whether each element is other than 0."""
         return self._in_dtype("bool")
 
+    def type(self, dtype: Any = None) -> Any:
+        """In a dtype, or one of PyTorch's types of tensors; without it the name of that type."""
+        return self._in_dtype(dtype) if dtype is not None else f"torch.{type_of_tensors(self.dtype)}"
+
+
+def _of_truths(operation: Operation, *operands: Any) -> Any:
+    given = [operand(o) for o in operands]
+    if any(arrays.dtype_name(o) != "bool" for o in given):
+        raise EvaluationError("&, |, ^ and ~ are for tensors of truth values", hint="x.bool() is where x is not 0")
+    return operation(*given)
+
+
+def _draws() -> Any:
+    # Loaded by programs that draw random numbers alone.
+    from gradcli.autograd import generators
+
+    return generators
+
 
 def _of_torch(name: str) -> Any:
     return table.find(name, "torch")
-
-
-@cache
-def _named(dtype: str) -> Dtype:
-    return Dtype(dtype)
-
-
-def _dtype(given: Any) -> str | None:
-    """The name here of a dtype, given as PyTorch, NumPy or Python have it; None where it is none."""
-    if isinstance(given, type):
-        name = _TYPES.get(given, given.__name__)
-    else:
-        name = str(given).rpartition(".")[2]
-        name = _DTYPES.get(name, name)
-    return name if name in _NAMES else None
 
 
 def _device(tensor: TensorBase) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli.autograd.factory import tensor
 from gradcli.autograd.function import mapped_rows
+from gradcli.autograd.generators import RANDOMNESS, Batch, batches
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import containers
 from gradcli.calculus.readings import batch_of, rows_of
@@ -23,17 +24,27 @@ def as_tensor(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else tensor(x)
 
 
-def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
-    """The function that does with each slice of its arguments what `function` does with one, all at once.
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """The function that does with each slice of its arguments what `func` does with one, all at once.
 
     `in_dims` says along which axis each argument is sliced, None where every row gets it whole: one number for all
     arguments, or a tuple in their structure. `out_dims` says so of where the rows stand in each result. Keyword
-    arguments are sliced along axis 0. Raises ShapeError where the numbers of slices differ, and NotBatchableError
+    arguments are sliced along axis 0. `randomness` says whether random numbers are "different" in each row or the
+    "same", else they are an error. `chunk_size`, how many rows PyTorch takes at a time, changes no number. Raises ShapeError where the numbers of slices differ, and NotBatchableError
     where what is computed depends on the numbers of a row, as with `if`: `where(condition, a, b)` chooses.
     """
-    expect_function(function)
+    expect_function(func)
+    if randomness not in RANDOMNESS:
+        raise CallError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
-    @functools.wraps(function)
+    @functools.wraps(func)
     def mapped(*arguments: Any, **keywords: Any) -> Any:
         axes = [*_axes(in_dims, arguments), *[0] * len(containers.leaves(keywords))]
         given = [
@@ -41,10 +52,10 @@ def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> C
         ]
         size = _rows(x.shape[0] for x, axis in zip(given, axes) if axis is not None)
         nesting = batch.new_nesting()
-        with batch.row_by_row(nesting), _own_rules(nesting, size):
+        with batch.row_by_row(nesting), _own_rules(nesting, size), _drawing(Batch(nesting, size, randomness)):
             each = [x if axis is None else batch_of(x, nesting) for x, axis in zip(given, axes)]
             positional, named = containers.filled((arguments, keywords), each)
-            returned = function(*positional, **named)
+            returned = func(*positional, **named)
             rows = [rows_of(as_tensor(y), nesting, size) for y in containers.leaves(returned)]
         places = containers.spread(out_dims, returned)
         if None in places:
@@ -52,6 +63,16 @@ def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> C
         return containers.filled(returned, [_moved(y, 0, place) for y, place in zip(rows, places)])
 
     return mapped
+
+
+@contextmanager
+def _drawing(batch: Batch) -> Iterator[None]:
+    """Within the block, random numbers are drawn for the rows of a batch."""
+    token = batches.set((*batches.get(), batch))
+    try:
+        yield
+    finally:
+        batches.reset(token)
 
 
 @contextmanager

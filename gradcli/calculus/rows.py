@@ -120,7 +120,7 @@ def _joined(join: Any, parts: Sequence[Any]) -> Any:
 
 def _rows_at_once(value: Tensor, leaves: Sequence[Tensor]) -> int:
     """How many rows fit into memory together, 0 where they must go one by one."""
-    widest = value.size
+    widest = value.numel()
     nodes = ancestors(value, after=beginning(leaves))
     if not all(map(_takes_batches, {value, *nodes, *(target for node in nodes for target in node.targets)})):
         return 0

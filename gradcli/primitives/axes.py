@@ -36,7 +36,10 @@ def one_float(value: Any, what: str) -> float:
     number = one_number(value, what)
     if type(number) not in arrays.PLAIN:
         raise EvaluationError(f"{what} must be a number that a float is, as 0.5 is and 1/3 is not")
-    return float(number)
+    try:
+        return float(number)
+    except OverflowError:
+        raise EvaluationError("an integer is too large for a float") from None
 
 
 def truth(value: Any, what: str) -> bool:

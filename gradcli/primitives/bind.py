@@ -25,7 +25,11 @@ _OPERAND = 3
 # What an operand is by its type, from the inside out: a number, a truth value, an array, or a kind with its level.
 _NUMBER, _TRUTH, _ARRAY = range(3)
 # With what reads an operation in which it is outermost.
-readings: dict[type, tuple[int, Any]] = {float: (_NUMBER, None), int: (_NUMBER, None), bool: (_TRUTH, None)}
+readings: dict[type, tuple[int, Any]] = {
+    float: (_NUMBER, None),
+    int: (_NUMBER, None),
+    bool: (_TRUTH, None),
+}
 _OF_ARRAYS = _ARRAY, None
 # The rank of what may have operands of any kind inside.
 OUTSIDE = 100
@@ -159,6 +163,14 @@ def decide(condition: Any, *, of_loop: bool = False) -> Any:
     Where courses are recorded, the truth value of the one that is at hand.
     """
     return condition.decide(of_loop=of_loop) if isinstance(condition, Kind) else condition
+
+
+def _with_whole_numbers(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
+    """The reading of an operation on the `size` of a tensor."""
+    return bind(primitive, [int(o) if type(o) is arrays.ElementCount else o for o in operands], params)
+
+
+readings[arrays.ElementCount] = OUTSIDE, _with_whole_numbers
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:

@@ -23,7 +23,7 @@ _INT64 = range(-(2**63), 2**63)
 _GENERATOR = 40
 
 
-def _sizes(shape: tuple[Any, ...]) -> Shape:
+def sizes_of(shape: tuple[Any, ...]) -> Shape:
     """A shape given as `2, 3` or `[2, 3]`, or () where nothing is given."""
     sizes = whole_numbers(shape[0] if len(shape) == 1 else shape, "a size") if shape else ()
     if any(s < 0 for s in sizes):
@@ -40,12 +40,12 @@ def _filled(value: float, sizes: Shape) -> Any:
 
 
 zeros = Composite(
-    "zeros", "*shape", "a tensor of zeros", lambda *shape: _filled(0.0, _sizes(shape)),
+    "zeros", "*shape", "a tensor of zeros", lambda *shape: _filled(0.0, sizes_of(shape)),
     derivative="none", samples=((2, 3), ([2],)),
 )  # fmt: skip
 
 ones = Composite(
-    "ones", "*shape", "a tensor of ones", lambda *shape: _filled(1.0, _sizes(shape)),
+    "ones", "*shape", "a tensor of ones", lambda *shape: _filled(1.0, sizes_of(shape)),
     derivative="none", samples=((2, 3), ([2],)),
 )  # fmt: skip
 
@@ -57,7 +57,7 @@ def _for_array(value: Any) -> Any:
 
 full = Composite(
     "full", "shape, value", "a tensor with one value everywhere",
-    lambda shape, value: broadcast_to(_for_array(value), _sizes((shape,))),
+    lambda shape, value: broadcast_to(_for_array(value), sizes_of((shape,))),
     derivative="sum(g) by value", samples=(([2, 3], 0.7),),
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ full_like = Composite(
 
 
 def _eye(n: Any, m: Any = None) -> Any:
-    rows, columns = _sizes((n, n if m is None else m))
+    rows, columns = sizes_of((n, n if m is None else m))
     return arrays.made(lambda xp: xp.eye(rows, columns, dtype=arrays.default_dtype()))
 
 
@@ -79,7 +79,7 @@ eye = Composite(
 )  # fmt: skip
 
 
-def _number(value: Any, name: str) -> Any:
+def one_host_number(value: Any, name: str) -> Any:
     """A number of Python, or a ball."""
     if arrays.shape(value):
         raise ShapeError(f"'{name}' needs numbers")
@@ -87,7 +87,9 @@ def _number(value: Any, name: str) -> Any:
 
 
 def _arange(start: Any, stop: Any = None, step: Any = 1.0) -> Any:
-    first, last, by = (_number(v, "arange") for v in ((0.0, start, step) if stop is None else (start, stop, step)))
+    first, last, by = (
+        one_host_number(v, "arange") for v in ((0.0, start, step) if stop is None else (start, stop, step))
+    )
     if by == 0 or not all(math.isfinite(v) for v in (first, last, by)):
         raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
     count = whole(ceil(minimum(maximum(divide(subtract(last, first), by), 0.0), 1e18)), "a number of steps")
@@ -104,7 +106,7 @@ arange = Composite(
 
 
 def _linspace(start: Any, stop: Any, num: Any = 50) -> Any:
-    count = _sizes((whole(num, "a number of points"),))[0]
+    count = sizes_of((whole(num, "a number of points"),))[0]
     if is_exact():
         fractions = divide(arrays.made(lambda xp: xp.arange(float(count))), float(max(count - 1, 1)))
     else:
@@ -132,7 +134,7 @@ def _random(name: str, draw: str) -> Any:
         if seed is None:
             raise CallError(f"'{name}' needs a seed", hint=f"{name}({', '.join('n' for _ in shape)}, seed=0)")
         limits.charge_steps(_GENERATOR)
-        number, sizes = whole(seed, "a seed"), _sizes(shape)
+        number, sizes = whole(seed, "a seed"), sizes_of(shape)
         if number < 0:
             raise EvaluationError("a seed must not be negative")
         return arrays.made(

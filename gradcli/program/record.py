@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from gradcli import arrays, limits
+from gradcli.autograd.generators import refusing_draws
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.order import RECORDED
 from gradcli.primitives.bind import assume, bind, constant
@@ -155,7 +156,8 @@ def record(
         name: tape.input(Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
         for name, array in inputs.items()
     }
-    results = [constant(value) for value in function(**given)]
+    with refusing_draws():
+        results = [constant(value) for value in function(**given)]
     outputs = tuple(r.variable if isinstance(r, Recorded) else r for r in results)
     values = tuple(r.example if isinstance(r, Recorded) else r for r in results)
     program = Program(tuple(tape.inputs), tuple(tape.equations), outputs, tuple(tape.guards))

@@ -1,0 +1,137 @@
+"""Tensors of random numbers, with the arguments that PyTorch's functions have, and its numbers for a seed.
+
+Where a call has a `seed`, the numbers are those of the function of the language with that seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd import generators
+from gradcli.autograd.dtype_names import known_dtype
+from gradcli.autograd.factory import as_tensor, finished
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import CallError, EvaluationError, ShapeError
+from gradcli.primitives import creation
+from gradcli.primitives.axes import truth, whole
+from gradcli.primitives.creation import sizes_of
+from gradcli.primitives.indexing import index
+
+
+def rand(*size: Any, dtype: Any = None, generator: Any = None, **options: Any) -> Tensor:
+    """Uniform numbers in [0, 1), of a shape that is given as `zeros` takes it, with the options of `zeros`."""
+    return _of_floats(generators.uniform, creation.rand, size, dtype, generator, options)
+
+
+def randn(*size: Any, dtype: Any = None, generator: Any = None, **options: Any) -> Tensor:
+    """Standard normal numbers; see `rand`."""
+    return _of_floats(generators.normal, creation.randn, size, dtype, generator, options)
+
+
+def _of_floats(
+    draw: Callable[..., Any], seeded: Any, size: Any, dtype: Any, generator: Any, options: dict[str, Any]
+) -> Tensor:
+    for name in ("size", "shape"):
+        if name in options:
+            size = (options.pop(name),)
+    if options.get("seed") is not None:
+        return finished(seeded(*size, seed=options.pop("seed")), dtype=dtype, **options)
+    options.pop("seed", None)
+    return finished(draw(sizes_of(size), _floating(dtype), generator=generator), **options)
+
+
+def _floating(dtype: Any) -> str:
+    name = known_dtype(dtype) or arrays.default_dtype()
+    if not name.startswith("float"):
+        raise EvaluationError(f"random floats are not drawn as {name}", hint="randint draws whole numbers")
+    return name
+
+
+def randint(
+    low: Any, high: Any = None, size: Any = None, *, dtype: Any = "int64", generator: Any = None, **options: Any
+) -> Tensor:
+    """Whole numbers from `low` on, 0 where it is not given, and below `high`; see `rand`."""
+    if size is None:
+        if high is None:
+            raise CallError("randint() needs the bound of the numbers and their shape: randint(10, (2, 3))")
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    return finished(generators.integers(sizes_of((size,)), low, high, generator), dtype=dtype, **options)
+
+
+def randperm(n: Any, *, dtype: Any = "int64", generator: Any = None, **options: Any) -> Tensor:
+    """The whole numbers below n in a random order; see `rand`."""
+    (count,) = sizes_of((whole(n, "a number of elements"),))
+    numpy = arrays.numpy_namespace()
+
+    def draw(stream: Any, total: int) -> Any:
+        rows = (stream.permutation(count) for _ in range(total // count if count else 0))
+        return numpy.array([*rows], "int64")
+
+    return finished(generators.drawn((count,), draw, generator), dtype=dtype, **options)
+
+
+def rand_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Uniform numbers in the shape of a tensor, of its dtype unless another is given; see `rand`."""
+    like = as_tensor(input)
+    return rand(like.shape, dtype=dtype or like.dtype, **_beside(like, options))
+
+
+def randn_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Standard normal numbers in the shape of a tensor; see `rand_like`."""
+    like = as_tensor(input)
+    return randn(like.shape, dtype=dtype or like.dtype, **_beside(like, options))
+
+
+def randint_like(input: Any, low: Any, high: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Whole numbers in the shape of a tensor; see `rand_like` and `randint`."""
+    like = as_tensor(input)
+    return randint(low, high, like.shape, dtype=dtype or like.dtype, **_beside(like, options))
+
+
+def _beside(like: Tensor, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a tensor in the place of another, unless they say where it is to be."""
+    there = arrays.foreign_namespace((like.inner,))
+    if there is None or "device" in options or "backend" in options:
+        return options
+    return {**options, "backend": there.name, "device": there.device_name}
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Any:
+    """Normal numbers of a mean and a standard deviation: in a shape where both are numbers, else in that of both."""
+    if size is not None:
+        dtype = _floating(options.pop("dtype", None))
+        shape = sizes_of((size,))
+        return finished(generators.normal(shape, dtype, mean, std, generator), **options)
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        raise CallError("normal() needs a size where the mean and the standard deviation are numbers")
+    around = as_tensor(mean).detach() + 0 * as_tensor(std).detach()
+    return randn_like(around, generator=generator) * as_tensor(std).detach() + as_tensor(mean).detach()
+
+
+def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Tensor:
+    """1 with a probability, which each element is or `p` is for all, else 0, in the dtype of `input`."""
+    like = as_tensor(input).detach()
+    drawn: Tensor = (rand_like(like, generator=generator) < (like if p is None else p)).to(like.dtype)
+    return drawn
+
+
+def multinomial(input: Any, num_samples: Any, replacement: Any = False, *, generator: Any = None) -> Tensor:
+    """The numbers of so many classes, drawn with probabilities in proportion to the elements of each row."""
+    weights, count = as_tensor(input).detach(), whole(num_samples, "a number of samples")
+    if weights.ndim not in (1, 2) or not bool((weights >= 0).all()) or not bool((weights.sum(-1) > 0).all()):
+        raise ShapeError("multinomial() takes rows of weights that are not negative, and not all 0")
+    if truth(replacement, "'replacement'") and count > 1:
+        shares = (weights / weights.sum(-1, keepdims=True)).cumsum(-1)
+        points = finished(generators.uniform((*weights.shape[:-1], count), "float64", generator=generator))
+        below = index(shares, (..., None, slice(None))) < index(points, (..., None))
+        found: Tensor = below.long().sum(-1).clip(max=weights.shape[-1] - 1)
+        return found
+    if count > weights.shape[-1]:
+        raise ShapeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    waits = finished(generators.exponential(weights.shape, weights.dtype, generator=generator))
+    chosen: Tensor = (weights / waits).topk(count)[1]
+    return chosen

@@ -1,0 +1,153 @@
+"""Tensors of a shape, with the arguments and defaults that PyTorch's functions have: zeros, ones, ranges, triangles.
+
+Those of the language of the same names, which these are made by, give arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.autograd.factory import as_tensor, finished
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import CallError, EvaluationError
+from gradcli.primitives import creation
+from gradcli.primitives.arithmetic import zeros_like as zeros_in_its_place
+from gradcli.primitives.axes import whole
+from gradcli.primitives.creation import one_host_number, sizes_of
+
+
+def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """Zeros of a shape, given as sizes one by one or as one sequence. Without a `dtype` they are of the default one;
+    `device`, `backend` and `requires_grad` are those of `tensor`."""
+    return _filled(size, 0, dtype or arrays.default_dtype(), options)
+
+
+def ones(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """Ones of a shape; see `zeros`."""
+    return _filled(size, 1, dtype or arrays.default_dtype(), options)
+
+
+def empty(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """A tensor of a shape whose numbers are to be replaced: zeros, until they are."""
+    return _filled(size, 0, dtype or arrays.default_dtype(), options)
+
+
+def full(size: Any = (), fill_value: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
+    """A tensor of a shape with one value everywhere, of the dtype of that value; see `zeros`."""
+    shape, value = options.pop("shape", size), options.pop("value", fill_value)
+    if value is None:
+        raise CallError('full() missing 1 required positional arguments: "fill_value"')
+    return finished(creation.full(shape, one_host_number(value, "full")), dtype=dtype or _dtype_of(value), **options)
+
+
+def _dtype_of(value: Any) -> str | None:
+    return arrays.default_dtype() if type(value) is float else None
+
+
+def _filled(size: tuple[Any, ...], value: int, dtype: Any, options: dict[str, Any]) -> Tensor:
+    for name in ("size", "shape"):
+        if name in options:
+            size = (options.pop(name),)
+    sizes = sizes_of(size)
+    made = arrays.made(lambda xp: xp.full(sizes, value, dtype="float64")) if sizes else float(value)
+    return finished(made, dtype=dtype, **options)
+
+
+def zeros_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Zeros in the shape of a tensor, of its dtype and in its place unless it is said otherwise."""
+    return _like(input, 0, dtype, options)
+
+
+def ones_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Ones in the shape of a tensor; see `zeros_like`."""
+    return _like(input, 1, dtype, options)
+
+
+empty_like = zeros_like
+
+
+def full_like(input: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """A tensor in the shape of another with one value everywhere; see `zeros_like`."""
+    return _like(input, fill_value, dtype, options)
+
+
+def _like(source: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
+    # Rows of a batch are made as such, so that they can be changed in place like those of the source.
+    made = as_tensor(zeros_in_its_place(as_tensor(source).detach()))
+    made = as_tensor(made, dtype or as_tensor(source).dtype)
+    if type(value) is not int or value != 0:
+        made = made.fill_(value).detach()
+    return finished(made.inner, **options)
+
+
+def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
+    """The identity matrix of n rows, and m columns where it is not square; see `zeros`."""
+    return finished(creation.eye(n, m), dtype=dtype or arrays.default_dtype(), **options)
+
+
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
+    """The numbers start, start + step, … below end, from 0 on where one number is given: whole numbers where all three
+    are."""
+    end = options.pop("stop", end)
+    given = (0, start if end is None else end, step) if end is None or start is None else (start, end, step)
+    first, last, by = (one_host_number(_numbers(v), "arange") for v in given)
+    if by == 0 or not all(math.isfinite(v) for v in (first, last, by)):
+        raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
+    count = max(math.ceil((last - first) / by), 0)
+    limits.charge(count)
+    whole_ones = all(not arrays.is_floating(v) for v in (first, last, by))
+    made = arrays.made(lambda xp: first + by * xp.arange(count, dtype="int64" if whole_ones else "float64"))
+    return finished(made, dtype=dtype or ("int64" if whole_ones else arrays.default_dtype()), **options)
+
+
+def linspace(start: Any, end: Any = None, steps: Any = None, *, dtype: Any = None, **options: Any) -> Any:
+    """So many evenly spaced numbers from start to end, both included, 50 where none is said. Where start or end is a
+    tensor they are in its graph."""
+    end, count = (
+        options.pop("stop", end),
+        whole(options.pop("num", 50 if steps is None else steps), "a number of steps"),
+    )
+    if any(isinstance(v, Tensor) and v.requires_grad for v in (start, end)):
+        return creation.linspace(start, end, count)
+    first, last = (float(one_host_number(_numbers(v), "linspace")) for v in (start, end))
+    (count,) = sizes_of((count,))
+    step = (last - first) / max(count - 1, 1)
+
+    def points(xp: Any) -> Any:
+        # From both ends, so that both are met and the points lie symmetrically, as in PyTorch.
+        places = xp.arange(count)
+        return xp.where(places < max(count // 2, 1), first + step * places, last - step * (count - 1 - places))
+
+    return finished(arrays.made(points), dtype=dtype or arrays.default_dtype(), **options)
+
+
+def logspace(
+    start: Any, end: Any = None, steps: Any = None, base: Any = 10.0, *, dtype: Any = None, **options: Any
+) -> Any:
+    """The powers of a base whose exponents are `linspace(start, end, steps)`."""
+    end, steps = options.pop("stop", end), options.pop("num", steps)
+    powers = base ** linspace(start, end, steps, dtype="float64")
+    return powers if powers.requires_grad else finished(powers.inner, dtype=dtype or arrays.default_dtype(), **options)
+
+
+def tril_indices(row: Any, col: Any = None, offset: Any = 0, *, dtype: Any = "int64", **options: Any) -> Tensor:
+    """The rows and the columns of the elements of a matrix on and below a diagonal."""
+    return _triangle(row, col, lambda columns, rows: columns <= rows + whole(offset, "an offset"), dtype, options)
+
+
+def triu_indices(row: Any, col: Any = None, offset: Any = 0, *, dtype: Any = "int64", **options: Any) -> Tensor:
+    """The rows and the columns of the elements of a matrix on and above a diagonal."""
+    return _triangle(row, col, lambda columns, rows: columns >= rows + whole(offset, "an offset"), dtype, options)
+
+
+def _triangle(row: Any, col: Any, holds: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
+    rows, columns = sizes_of((row, row if col is None else col))
+    made = arrays.made(lambda xp: xp.stack(xp.nonzero(holds(xp.arange(columns), xp.arange(rows)[:, None]))))
+    return finished(made, dtype=dtype, **options)
+
+
+def _numbers(value: Any) -> Any:
+    """A tensor without its place in the graph; numbers as they are."""
+    return value.detach() if isinstance(value, Tensor) else value

@@ -1,0 +1,194 @@
+"""Sources of random numbers, as PyTorch has them: one for all unless another is given, seeded at random unless it is told.
+
+The numbers for a seed are those of PyTorch on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import NoneType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.arrays.shapes import Shape
+from gradcli.autograd.dtype_names import Device
+from gradcli.errors import CallError, EvaluationError, NotBatchableError, NotRecordableError, expect
+from gradcli.kinds.batch import batched
+from gradcli.primitives.axes import one_float, whole
+
+if TYPE_CHECKING:
+    from gradcli.arrays.random_streams import RandomStream
+
+_SEEDS = range(-(2**63), 2**64)
+_INT64 = range(-(2**63), 2**63)
+
+_IN_ERROR_MODE = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+RANDOMNESS = ("error", "different", "same")
+
+
+class Batch(NamedTuple):
+    """A batch that a function is mapped over, and whether its rows draw numbers: see `vmap`."""
+
+    nesting: int
+    rows: int
+    randomness: str
+
+
+batches: ContextVar[tuple[Batch, ...]] = ContextVar("gradcli_draws_in_batches", default=())
+# Whether what runs is recorded, to run again without being called: numbers would be the same ever after.
+_recording: ContextVar[bool] = ContextVar("gradcli_draws_recorded", default=False)
+
+
+@contextmanager
+def refusing_draws() -> Iterator[None]:
+    """Within the block, random numbers raise NotRecordableError."""
+    token = _recording.set(True)
+    try:
+        yield
+    finally:
+        _recording.reset(token)
+
+
+class Generator:
+    """A source of random numbers. Before it is seeded it has the seed of PyTorch's, 67280421310721."""
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = Device(device)
+        self._seed = 67280421310721
+        self._stream: RandomStream | None = None
+
+    def manual_seed(self, seed: Any) -> Generator:
+        """Draw the numbers that follow from a seed, a whole number that 64 bits hold; returns itself."""
+        number = int(seed)
+        if number not in _SEEDS:
+            raise CallError("Overflow when unpacking long: a seed is a whole number of 64 bits")
+        self._seed, self._stream = number % 2**64, None
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed that the numbers follow from."""
+        return self._seed
+
+    def seed(self) -> int:
+        """Take a random seed, and return it."""
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little")).initial_seed()
+
+    def get_state(self) -> Any:
+        """What the next numbers depend on, for `set_state`."""
+        return self._seed, self.stream().state
+
+    def set_state(self, new_state: Any) -> Generator:
+        """Go on with the numbers that came next when `get_state` gave this."""
+        seed, state = new_state
+        self.manual_seed(seed).stream().state = state
+        return self
+
+    def stream(self) -> RandomStream:
+        """The numbers themselves, as arrays of NumPy."""
+        if self._stream is None:
+            # Loads NumPy.
+            from gradcli.arrays.random_streams import RandomStream
+
+            self._stream = RandomStream(self._seed)
+        return self._stream
+
+
+default_generator = Generator()
+default_generator.seed()
+
+
+def drawn(shape: Shape, draw: Callable[[RandomStream, int], Any], generator: Any = None) -> Any:
+    """An array of random numbers of a shape, from what `draw` gives of so many of a stream; of a batch, in whose rows
+    they are to be different, such rows.
+
+    Raises NotBatchableError in a batch that says neither that they are nor that they are not.
+    """
+    expect(generator, (Generator, NoneType), "a generator is a Generator")
+    if _recording.get():
+        raise NotRecordableError("random numbers are others each time, and a recording would draw them once")
+    inside = batches.get()
+    if any(batch.randomness == "error" for batch in inside):
+        raise NotBatchableError(_IN_ERROR_MODE)
+    own = [batch for batch in inside if batch.randomness == "different"]
+    sizes = (*(batch.rows for batch in own), *shape)
+    limits.charge(math.prod(sizes))
+    numbers = draw((generator or default_generator).stream(), math.prod(sizes)).reshape(sizes)
+    array = arrays.placed(arrays.tidy(numbers))
+    for batch in own:
+        array = batched(array, batch.nesting)
+    return array
+
+
+def uniform(shape: Shape, dtype: str, low: Any = 0.0, high: Any = 1.0, generator: Any = None) -> Any:
+    """Uniform numbers from `low` on and below `high`."""
+    first, last = one_float(low, "a bound"), one_float(high, "a bound")
+    return drawn(shape, lambda stream, count: first + (last - first) * stream.uniform(count, dtype), generator)
+
+
+def normal(shape: Shape, dtype: str, mean: Any = 0.0, deviation: Any = 1.0, generator: Any = None) -> Any:
+    """Normal numbers."""
+    center, scale = one_float(mean, "a mean"), one_float(deviation, "a standard deviation")
+    if not scale >= 0:
+        raise EvaluationError(f"normal expects std >= 0.0, but found std {scale}")
+    return drawn(shape, lambda stream, count: stream.normal(count, dtype, center, scale), generator)
+
+
+def exponential(shape: Shape, dtype: str, rate: Any = 1.0, generator: Any = None) -> Any:
+    """Exponential numbers of a rate."""
+    by = one_float(rate, "a rate")
+    if not by > 0:
+        raise EvaluationError(f"exponential_ expects lambda > 0.0, but found lambda={by}")
+    return drawn(shape, lambda stream, count: stream.exponential(count, dtype) / by, generator)
+
+
+def integers(shape: Shape, low: Any, high: Any, generator: Any = None) -> Any:
+    """Whole numbers from `low` on and below `high`."""
+    first, last = whole(low, "a bound"), whole(high, "a bound")
+    if first >= last:
+        raise EvaluationError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}")
+    if not (first in _INT64 and last - 1 in _INT64):
+        raise EvaluationError("whole numbers are drawn within those of 64 bits")
+    return drawn(shape, lambda stream, count: stream.integers(first, last, count), generator)
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Seed the numbers that are drawn where no generator is given; returns the generator of all."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seed the numbers that are drawn where no generator is given at random; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the numbers that are drawn where no generator is given."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Any:
+    """What the next numbers depend on that are drawn where no generator is given."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Any) -> None:
+    """Have the numbers again that came next when `get_rng_state` gave this."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: Any = (), enabled: bool = True) -> Iterator[None]:
+    """Within the block numbers are drawn as usual; after it as if none had been."""
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)

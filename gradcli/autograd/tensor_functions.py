@@ -1,0 +1,144 @@
+"""Functions that mean something else for tensors, as in PyTorch, than NumPy means by their names.
+
+What is called with tensors, and in no word of NumPy's (`axis`, `keepdims`), is read as PyTorch reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.tensor_base import TensorBase
+from gradcli.primitives import table
+from gradcli.primitives.bind import constant
+from gradcli.primitives.conversions import cast
+from gradcli.primitives.signature import SEQUENCES
+
+_WORDS_OF_NUMPY = frozenset({"axis", "keepdims"})
+_WORDS_OF_SPLIT = frozenset({"dim", "split_size", "split_size_or_sections"})
+
+
+def _of_torch(name: str, *operands: Any, **params: Any) -> Any:
+    found: Any = table.find(name, "torch")
+    return found(*operands, **params)
+
+
+def _sorted(x: Any, *operands: Any, **params: Any) -> Any:
+    """Along an axis, or in an order, that is said PyTorch's, which says where each element was; else NumPy's."""
+    return (_of_torch if operands or params else _of_language)("sort", x, *operands, **params)
+
+
+def _split(x: Any, *operands: Any, **params: Any) -> Any:
+    """PyTorch's where its words are used, else NumPy's, which has numbers of parts where PyTorch has their sizes."""
+    return (_of_torch if _WORDS_OF_SPLIT & params.keys() else _of_language)("split", x, *operands, **params)
+
+
+def _median(x: Any, *operands: Any, **params: Any) -> Any:
+    """Along an axis PyTorch's, which says where it is; of all elements NumPy's, the middle of two."""
+    return (_of_torch if operands or params else _of_language)("median", x, *operands, **params)
+
+
+def _of_language(name: str, *operands: Any, **params: Any) -> Any:
+    return table.known(name)(*operands, **params)
+
+
+def _counting(name: str, x: Any, *operands: Any, **params: Any) -> Any:
+    """A sum or product, of truth values as whole numbers."""
+    if isinstance(x, TensorBase) and type(x.inner) is not float and arrays.dtype_name(x) == "bool":
+        x = cast(x, "int64")
+    return _of_language(name, x, *operands, **params)
+
+
+def _in_whole_numbers(name: str, x: Any, *operands: Any, **params: Any) -> Any:
+    """A choice among whole numbers, which stays one of them."""
+    result = _of_language(name, x, *operands, **params)
+    given = (x, *operands, *params.values())
+    if not any(v is not None and arrays.is_floating(v) for v in given):
+        return result.to(x.dtype)
+    return result
+
+
+def _as_truth(of: Callable[..., Any]) -> Callable[..., bool]:
+    return lambda *operands, **params: bool(constant(of(*operands, **params)))
+
+
+def _extreme(name: str, x: Any, *operands: Any, **params: Any) -> Any:
+    """The largest or smallest element, along an axis with its place, in the dtype of the others."""
+    found = _of_torch(name, x, *operands, **params)
+    if isinstance(found, tuple) and not arrays.is_floating(x):
+        return type(found)(cast(found[0], arrays.dtype_name(x)), found[1])
+    return found
+
+
+def _counts(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    """How often each whole number is there, as whole numbers; sums of weights as they are."""
+    found = _of_language("bincount", x, weights, minlength)
+    return arrays.astype(found, "int64") if weights is None else found
+
+
+def _with_tensors(of: Callable[..., Any], dtype: str | None = None) -> Callable[..., Any]:
+    """A function that finds places and counts, whose results, arrays that are in no graph, are tensors."""
+    return lambda *operands, **params: _as_tensors(of(*operands, **params), dtype, _a_tensor(operands, params))
+
+
+def _as_tensors(result: Any, dtype: str | None, beside: Any) -> Any:
+    if isinstance(result, tuple):
+        parts = [_as_tensors(part, dtype, beside) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    found: Any = result if isinstance(result, TensorBase) else beside.made(result)
+    return found if dtype is None or found.requires_grad else found.to(dtype)
+
+
+def _a_tensor(operands: Any, params: Any) -> Any:
+    """One of the tensors that a call is given, alone or in lists."""
+    for value in (*operands, *params.values()):
+        if isinstance(value, TensorBase):
+            return value
+        if type(value) in SEQUENCES:
+            inside = _a_tensor(value, {})
+            if inside is not None:
+                return inside
+    return None
+
+
+MEANINGS: dict[str, Callable[..., Any]] = {
+    **{name: _with_tensors(partial(_extreme, name)) for name in ("max", "min")},
+    **{name: _with_tensors(partial(_of_language, name), "int64") for name in ("argwhere", "one_hot", "searchsorted")},
+    **{name: partial(_counting, name) for name in ("sum", "prod", "cumsum", "cumprod", "nansum")},
+    **{name: partial(_in_whole_numbers, name) for name in ("clamp", "clip", "clamp_min", "clamp_max")},
+    "allclose": _as_truth(partial(_of_language, "allclose")),
+    "bincount": _with_tensors(_counts),
+    "equal": _as_truth(partial(_of_torch, "equal")),
+    "median": _with_tensors(_median),
+    "meshgrid": partial(_of_torch, "meshgrid"),
+    "nonzero": _with_tensors(partial(_of_torch, "nonzero")),
+    "numel": arrays.size,
+    "sort": _with_tensors(_sorted),
+    "split": _split,
+}
+
+
+class TensorFunction:
+    """A function of the language, with the meaning that its name has for tensors."""
+
+    def __init__(self, name: str) -> None:
+        self._of_language = table.known(name)
+        self._of_tensors = MEANINGS[name]
+        self.__doc__ = self._of_language.doc
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        if params and not _WORDS_OF_NUMPY.isdisjoint(params):
+            return self._of_language(*operands, **params)
+        of = self._of_language if _a_tensor(operands, params) is None else self._of_tensors
+        return of(*operands, **params)
+
+    def __repr__(self) -> str:
+        return repr(self._of_language)
+
+
+@cache
+def function(name: str) -> Any:
+    """The function of the Python interface with this name, or None where there is none."""
+    return TensorFunction(name) if name in MEANINGS else table.find(name)
