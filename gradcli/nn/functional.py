@@ -1,16 +1,151 @@
-"""The functions of the language in the meaning that `torch.nn.functional` has for their names."""
+"""The functions of the language in the meaning that `torch.nn.functional` has for their names, and those that draw at
+random or change what they are given."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
+
+from gradcli.autograd.modes import no_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import ArgumentError
+from gradcli.nn.dropping import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, gumbel_softmax
+from gradcli.primitives import table
+from gradcli.primitives.statistics import var
+
+__all__ = [
+    "alpha_dropout",
+    "batch_norm",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "gumbel_softmax",
+    "instance_norm",
+]
+
+# Those with an argument `inplace` behind their own, in PyTorch.
+_IN_PLACE = frozenset(
+    [
+        "celu",
+        "elu",
+        "hardsigmoid",
+        "hardswish",
+        "hardtanh",
+        "leaky_relu",
+        "mish",
+        "relu",
+        "relu6",
+        "selu",
+        "silu",
+        "threshold",
+    ]
+)
+_WITH_DTYPE = frozenset({"softmax", "log_softmax", "softmin"})
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """The function of the language; in training the running statistics move to those of the batch, by `momentum`."""
+    axes = (0, *range(2, input.ndim))
+    if training and math.prod(input.shape[axis] for axis in axes) == 1:
+        raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    found = _known("batch_norm")(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if training:
+        _move_statistics(input, axes, running_mean, running_var, momentum)
+    return found
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """The function of the language; where it takes the statistics of the input, the running ones move to the means of
+    those, by `momentum`."""
+    found = _known("instance_norm")(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+    if use_input_stats:
+        axes = tuple(range(2, input.ndim))
+        _move_statistics(input, axes, running_mean, running_var, momentum)
+    return found
+
+
+def _move_statistics(
+    input: Tensor, axes: tuple[int, ...], running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+) -> None:
+    with no_grad():
+        if running_mean is not None:
+            _move(running_mean, input.mean(axes), momentum)
+        if running_var is not None:
+            _move(running_var, var(input, axes, correction=1), momentum)
+
+
+def _move(running: Tensor, found: Any, momentum: float) -> None:
+    found = found.mean(0) if found.ndim > 1 else found
+    running.copy_(running * (1 - momentum) + found * momentum)
+
+
+def _with_inplace(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An activation of PyTorch, which changes its operand where its last argument `inplace` is true."""
+    name, own = function.name, len(function.parameters)  # type: ignore[attr-defined]
+
+    @wraps(function.__call__)  # type: ignore[operator]
+    def activation(input: Any, *options: Any, inplace: bool = False, **named: Any) -> Any:
+        if len(options) == own:
+            *options, inplace = options  # type: ignore[assignment]
+        return getattr(input, f"{name}_")(*options, **named) if inplace else function(input, *options, **named)
+
+    activation.__name__ = activation.__qualname__ = name
+    return activation
+
+
+def _with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A softmax of PyTorch, which is given in another dtype where that is wanted."""
+
+    def share(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+        return function(input if dtype is None else input.to(dtype=dtype), dim)
+
+    share.__name__ = share.__qualname__ = function.name  # type: ignore[attr-defined]
+    return share
+
+
+def _known(name: str) -> Any:
+    return table.find(name, "torch")
 
 
 def __getattr__(name: str) -> Any:
-    from gradcli.primitives import table
-
-    found = None if name.startswith("_") else table.find(name, "torch")
+    if name.endswith("_") and name[:-1] in _IN_PLACE:
+        found: Any = _in_place(name)
+    else:
+        found = None if name.startswith("_") else _known(name)
+        if found is not None and name in _IN_PLACE:
+            found = _with_inplace(found)
+        elif found is not None and name in _WITH_DTYPE:
+            found = _with_dtype(found)
     if found is None:
         raise AttributeError(f"module 'gradcli.nn.functional' has no attribute {name!r}{table.beyond(name)}")
-    # Kept here, where it is found from now on.
     globals()[name] = found
     return found
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    def activation(input: Any, *options: Any, **named: Any) -> Any:
+        return getattr(input, name)(*options, **named)
+
+    activation.__name__ = activation.__qualname__ = name
+    return activation

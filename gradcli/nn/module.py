@@ -1,69 +1,252 @@
-"""A part of a network: a function of tensors with parameters, and with other modules in it."""
+"""A part of a network: a function of tensors with parameters, buffers, and other modules in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from gradcli import arrays
+from gradcli.autograd.factory import tensor
+from gradcli.autograd.hooks import HookHandle, Hooks
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import ArgumentError
+from gradcli.errors import ArgumentError, CallError, EvaluationError, expect_callable
 from gradcli.nn.parameter import Parameter
+
+
+class IncompatibleKeys(NamedTuple):
+    """The names that a state dict lacked, and those that belong to nothing."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not any(self):
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
 
 
 class Module:
     """The base of all modules: a subclass writes `forward`, and is called as a function.
 
-    Attributes that are parameters and modules are found by what they are; the names of parameters within modules are
-    joined by dots. Each is given once, however many names it has.
+    Attributes that are parameters and modules are found by what they are, buffers by `register_buffer`; the names of
+    those within modules are joined by dots.
     """
 
-    training = True
+    training: bool
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _forward_hooks: Hooks
+    _forward_pre_hooks: Hooks
+
+    def __new__(cls, *_arguments: Any, **_keywords: Any) -> Self:
+        # Here, so that a subclass whose `__init__` does not call this one has them too, and one that is unpickled.
+        made = super().__new__(cls)
+        made.__dict__.update(
+            training=True,
+            _parameters={},
+            _buffers={},
+            _modules={},
+            _non_persistent_buffers_set=set(),
+            _forward_hooks=Hooks(),
+            _forward_pre_hooks=Hooks(),
+        )
+        return made
 
     def forward(self, *_arguments: Any, **_keywords: Any) -> Any:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self.forward(*arguments, **keywords)
+        if not self._forward_pre_hooks and not self._forward_hooks:
+            return self.forward(*arguments, **keywords)
+        for hook in [*self._forward_pre_hooks.values()]:
+            changed = hook(self, arguments)
+            if changed is not None:
+                arguments = changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*arguments, **keywords)
+        for hook in [*self._forward_hooks.values()]:
+            changed = hook(self, arguments, result)
+            result = result if changed is None else changed
+        return result
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(module, arguments, result)` after each `forward`; what it returns, if anything, is the result."""
+        return _registered(self._forward_hooks, hook)
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(module, arguments)` before each `forward`; what it returns, if anything, replaces the arguments."""
+        return _registered(self._forward_pre_hooks, hook)
+
+    # --- attributes
+
+    def __getattr__(self, name: str) -> Any:
+        attributes = self.__dict__
+        for registry in ("_parameters", "_buffers", "_modules"):
+            if name in attributes[registry]:
+                return attributes[registry][name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter):
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            if name not in self._modules:
+                self._forget(name)
+            self._modules[name] = value
+        elif name in self._parameters:
+            self._parameters[name] = _or_none(value, Parameter, name, "parameter", "gradcli.nn.Parameter")
+        elif name in self._modules:
+            self._modules[name] = _or_none(value, Module, name, "child module", "gradcli.nn.Module")
+        elif name in self._buffers:
+            self._buffers[name] = _or_none(value, Tensor, name, "buffer", "gradcli.Tensor")
+        else:
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if not self._forget(name):
+            super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def _forget(self, name: str) -> bool:
+        """Whether there was an attribute of the name, which is no more; a parameter keeps its place among them."""
+        self._non_persistent_buffers_set.discard(name)
+        registries = [self._buffers, self._modules, self._parameters, self.__dict__]
+        return bool([registry.pop(name) for registry in registries if name in registry])
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Have a parameter under a name, or none so far. Raises CallError for what is no parameter, KeyError for a name that
+        is taken or has a dot."""
+        self._check_name(name, self._parameters, "parameter")
+        if param is not None and not isinstance(param, Parameter):
+            raise CallError(
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' "
+                "(gradcli.nn.Parameter or None required)"
+            )
+        if param is not None and param.grad_fn is not None:
+            raise ArgumentError(f"Cannot assign non-leaf Tensor to parameter '{name}'.")
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Have a tensor that is no parameter under a name; it is in the state dict where it is `persistent`."""
+        self._check_name(name, self._buffers, "buffer")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise CallError(
+                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (gradcli.Tensor or None required)"
+            )
+        self._buffers[name] = tensor
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Have a module under a name. Raises CallError for what is none."""
+        if module is not None and not isinstance(module, Module):
+            raise CallError(f"{type(module).__name__} is not a Module subclass")
+        self._check_name(name, self._modules, "module")
+        self._modules[name] = module
+
+    add_module = register_module
+
+    def _check_name(self, name: Any, registry: Mapping[str, Any], what: str) -> None:
+        if not isinstance(name, str):
+            raise CallError(f"{what} name should be a string. Got {type(name).__name__}")
+        if "." in name:
+            raise KeyError(f'{what} name can\'t contain "."')
+        if not name:
+            raise KeyError(f'{what} name can\'t be empty string ""')
+        if name not in registry and hasattr(self, name):
+            raise KeyError(f"attribute '{name}' already exists")
+
+    # --- what is in it
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules that are attributes of this one."""
+        """The modules that are attributes of this one, each once."""
         seen: set[Module] = set()
-        for name, value in vars(self).items():
-            if isinstance(value, Module) and value not in seen:
-                seen.add(value)
-                yield name, value
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
 
     def children(self) -> Iterator[Module]:
         return (module for _, module in self.named_children())
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module, and all modules in it."""
-        seen: set[Module] = set()
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module, and all modules in it; each once, unless `remove_duplicate` is False."""
+        seen: set[Module] = set() if memo is None else memo
         waiting: list[tuple[str, Module]] = [(prefix, self)]
         while waiting:
             name, module = waiting.pop()
-            if module in seen:
+            if remove_duplicate and module in seen:
                 continue
             seen.add(module)
             yield name, module
-            inner = [(_joined(name, n), m) for n, m in module.named_children()]
+            inner = [(_joined(name, n), m) for n, m in module._modules.items() if m is not None]
             waiting += reversed(inner)
 
     def modules(self) -> Iterator[Module]:
         return (module for _, module in self.named_modules())
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """The parameters of this module, and with `recurse` those of the modules in it."""
-        seen: set[int] = set()
-        for place, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
-            for name, value in vars(module).items():
-                if isinstance(value, Parameter) and id(value) not in seen:
-                    seen.add(id(value))
-                    yield _joined(place, name), value
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters of this module, and with `recurse` those of the modules in it; each once, unless
+        `remove_duplicate` is False."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers; see `named_parameters`."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def _named(self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        own = [(prefix, self)]
+        places = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else own
+        for place, module in places:
+            for name, value in getattr(module, registry).items():
+                if value is not None and not (remove_duplicate and id(value) in seen):
+                    seen.add(id(value))
+                    yield _joined(place, name), value
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of a name with dots. Raises AttributeError where there is none."""
+        module = self
+        for name in filter(None, target.split(".")):
+            if name not in module._modules:
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = module._modules[name]
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a name with dots. Raises AttributeError where there is none."""
+        place, _, name = target.rpartition(".")
+        found = getattr(self.get_submodule(place), name)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{name}` is not a Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of a name with dots. Raises AttributeError where there is none."""
+        place, _, name = target.rpartition(".")
+        module = self.get_submodule(place)
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        found: Any = module._buffers[name]
+        return found  # type: ignore[no-any-return]
+
+    # --- what is done with all of it
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to 0."""
@@ -81,8 +264,11 @@ class Module:
 
     def train(self, mode: bool = True) -> Self:
         """Set `training` of this module and of all modules in it."""
-        for module in self.modules():
-            module.training = mode
+        if not isinstance(mode, bool):
+            raise ArgumentError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
         return self
 
     def eval(self) -> Self:
@@ -95,31 +281,152 @@ class Module:
         function(self)
         return self
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """The parameters by their names, without their graphs, sharing their numbers."""
-        return {name: parameter.detach() for name, parameter in self.named_parameters()}
+    def to(self, *wanted: Any, **options: Any) -> Self:
+        """Have parameters and buffers in a dtype, which those of whole numbers keep, or on a device; see `Tensor.to`."""
+        return self._apply(lambda x: x.to(*wanted, **options) if x.is_floating_point() else _moved(x, wanted, options))
 
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Give the parameters the numbers of those in `state`. Raises ArgumentError where the names differ."""
-        own = dict(self.named_parameters())
-        if own.keys() != state.keys():
-            missing, unexpected = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
-            raise ArgumentError(
-                f"Error(s) in loading state_dict for {type(self).__name__}: missing {missing}, unexpected {unexpected}"
-            )
-        with no_grad():
-            for name, parameter in own.items():
-                parameter.copy_(state[name])
+    def double(self) -> Self:
+        return self._apply(lambda x: x.double() if x.is_floating_point() else x)
+
+    def float(self) -> Self:
+        return self._apply(lambda x: x.float() if x.is_floating_point() else x)
+
+    def cpu(self) -> Self:
+        return self._apply(lambda x: x.cpu())
+
+    def cuda(self, device: Any = "cuda") -> Self:
+        return self._apply(lambda x: x.cuda(device))
+
+    def type(self, dst_type: Any) -> Self:
+        return self._apply(lambda x: x.to(dst_type))
+
+    def _apply(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Give parameters, which stay the same objects, and buffers other numbers."""
+        for module in self.modules():
+            for parameter in module._parameters.values():
+                if parameter is None:
+                    continue
+                gradient = parameter.grad
+                parameter.grad = None
+                parameter.data = change(parameter.detach())
+                parameter.grad = None if gradient is None else change(gradient.detach())
+            for name, buffer in module._buffers.items():
+                module._buffers[name] = None if buffer is None else change(buffer)
+        return self
+
+    # --- its numbers
+
+    def state_dict(
+        self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Tensor]:
+        """The parameters and persistent buffers by their names, which share their numbers; without their graphs, unless
+        `keep_vars` is true."""
+        found = {} if destination is None else destination
+        for name, value in self._saved(prefix):
+            found[name] = value if keep_vars else value.detach()
+        return found
+
+    def _saved(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
+        for name, value in self._parameters.items():
+            if value is not None:
+                yield prefix + name, value
+        for name, value in self._buffers.items():
+            if value is not None and name not in self._non_persistent_buffers_set:
+                yield prefix + name, value
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module._saved(f"{prefix}{name}.")
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Give parameters and buffers the numbers in `state_dict`, which may be tensors or arrays of any library; with
+        `assign` the tensors themselves.
+
+        Raises EvaluationError where shapes differ, and with `strict` where names do.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise CallError(f"Expected state_dict to be dict-like, got {type(state_dict).__name__}.")
+        own = dict(self._saved(""))
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        given = [name for name in own if name in state_dict]
+        faults = []
+        if strict and missing:
+            faults.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        if strict and unexpected:
+            faults.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+        for name in given:
+            there, here = arrays.shape(state_dict[name]), own[name].shape
+            if there != here:
+                faults.append(
+                    f"size mismatch for {name}: copying a param with shape {list(there)} from checkpoint, "
+                    f"the shape in current model is {list(here)}."
+                )
+        if faults:
+            text = "\n\t".join(faults)
+            raise EvaluationError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{text}")
+        for name in given:
+            if assign:
+                self._assign(name, state_dict[name])
+            else:
+                _take_numbers(own[name], state_dict[name])
+        return IncompatibleKeys(missing, unexpected)
+
+    def _assign(self, target: str, value: Any) -> None:
+        place, _, name = target.rpartition(".")
+        module = self.get_submodule(place)
+        if name in module._buffers:
+            module._buffers[name] = value
+        else:
+            old = module._parameters[name]
+            module._parameters[name] = value if isinstance(value, Parameter) else Parameter(value, old.requires_grad)
+
+    # --- its text
 
     def extra_repr(self) -> str:
         """What stands in the brackets of the text of a module."""
         return ""
 
     def __repr__(self) -> str:
-        lines = [f"({name}): {module!r}".replace("\n", "\n  ") for name, module in self.named_children()]
-        inside = "".join(f"\n  {line}" for line in lines) + "\n" if lines else self.extra_repr()
-        return f"{type(self).__name__}({inside})"
+        extra = self.extra_repr()
+        lines = [f"({name}): {module!r}".replace("\n", "\n  ") for name, module in self._modules.items()]
+        if lines and extra:
+            lines = [*extra.split("\n"), *lines]
+        inside = "".join(f"\n  {line}" for line in lines) + "\n" if lines else extra
+        return f"{self._get_name()}({inside})"
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+
+def _registered(hooks: Hooks, hook: Callable[..., Any]) -> HookHandle:
+    expect_callable(hook, "a hook is a function")
+    return hooks.register(hook)
 
 
 def _joined(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _or_none(value: Any, kind: type, name: str, what: str, wanted: str) -> Any:
+    if value is not None and not isinstance(value, kind):
+        raise CallError(f"cannot assign '{type(value).__name__}' as {what} '{name}' ({wanted} or None expected)")
+    return value
+
+
+def _moved(x: Tensor, wanted: tuple[Any, ...], options: Mapping[str, Any]) -> Tensor:
+    """A tensor of whole numbers where others are moved to, in its own dtype."""
+    probe: Any = tensor(0.0, dtype="float64").to(*wanted, **options)
+    moved: Tensor = x.to(device=probe.device)
+    return moved
+
+
+def _take_numbers(target: Tensor, value: Any) -> None:
+    given = value.detach() if isinstance(value, Tensor) else arrays.beside(arrays.on_host(value), target.inner)
+    with no_grad():
+        target.copy_(given)

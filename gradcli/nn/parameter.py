@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from gradcli import arrays
 from gradcli.autograd.factory import tensor
 from gradcli.autograd.tensor import Tensor
 
@@ -14,9 +16,21 @@ class Parameter(Tensor):
 
     __slots__ = ()
 
-    def __init__(self, data: Any, requires_grad: bool = True) -> None:
+    def __init__(self, data: Any = (), requires_grad: bool = True) -> None:
         super().__init__(tensor(data).inner)
         self.requires_grad = requires_grad
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
+
+
+def filled(shape: Sequence[int], value: float = 0.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor of a shape with one value everywhere, in a dtype and on a device as PyTorch's layers take them."""
+    zeros = tensor(arrays.zeros(tuple(shape), arrays.default_dtype()))
+    made = (zeros + value) if value else zeros
+    return made.to(dtype=dtype, device=device)
+
+
+def parameter(shape: Sequence[int], value: float = 0.0, *, dtype: Any = None, device: Any = None) -> Parameter:
+    """A parameter of a shape; see `filled`."""
+    return Parameter(filled(shape, value, dtype=dtype, device=device))

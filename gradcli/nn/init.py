@@ -1,0 +1,186 @@
+"""What the parameters of layers begin with, with the names and formulas of `torch.nn.init`.
+
+X. Glorot and Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks" (AISTATS 2010) for
+`xavier_…`; K. He, X. Zhang, S. Ren and J. Sun, "Delving Deep into Rectifiers" (ICCV 2015) for `kaiming_…`; A. M. Saxe,
+J. L. McClelland and S. Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks"
+(ICLR 2014) for `orthogonal_`.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd import generators
+from gradcli.autograd.drawn import randperm
+from gradcli.autograd.modes import no_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import ArgumentError, expect
+from gradcli.primitives.arithmetic import add, multiply, sign
+from gradcli.primitives.comparisons import clip
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.decompositions import qr
+from gradcli.primitives.linear import diagonal
+from gradcli.primitives.shape import matrix_transpose
+from gradcli.primitives.special import ndtr, ndtri
+
+# The slope of a leaky ReLU where nobody says another.
+_LEAKY_SLOPE = 0.01
+_GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+_LINEAR = frozenset(
+    ["linear", "sigmoid", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
+)
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor by which weights before a nonlinearity are larger. Raises ValueError for one that is not known."""
+    if nonlinearity in _LINEAR:
+        return 1.0
+    if nonlinearity == "leaky_relu":
+        slope = _LEAKY_SLOPE if param is None else param
+        expect(slope, (int, float), "the slope of a leaky ReLU is a number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity not in _GAINS:
+        raise ArgumentError(f"Unsupported nonlinearity {nonlinearity}")
+    return _GAINS[nonlinearity]
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+    """Draw evenly from a to b."""
+    return _take(tensor, generators.uniform(tensor.shape, tensor.dtype, a, b, generator))
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    """Draw from the normal distribution."""
+    return _take(tensor, generators.normal(tensor.shape, tensor.dtype, mean, std, generator))
+
+
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
+    """Draw from that part of the normal distribution which lies between a and b."""
+    low, high = (float(ndtr((end - mean) / std)) for end in (a, b))
+    drawn = ndtri(generators.uniform(tensor.shape, tensor.dtype, low, high, generator))
+    # Of an end that is far out the quantile is beyond it by rounding.
+    return _take(tensor, clip(add(mean, multiply(std, drawn)), a, b))
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Set every element to a value."""
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Set every element to 1."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Set every element to 0."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Make a matrix the identity. Raises ValueError for what is no matrix."""
+    if tensor.ndim != 2:
+        raise ArgumentError("Only tensors with 2 dimensions are supported")
+    return _take(tensor, arrays.numpy_namespace().eye(*tensor.shape))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Make the weight of a convolution the one that keeps as many channels as can be kept, in each of the groups."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ArgumentError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups:
+        raise ArgumentError("dim 0 must be divisible by groups")
+    weight = arrays.numpy_namespace().zeros(tensor.shape)
+    middle = tuple(size // 2 for size in tensor.shape[2:])
+    of_group = tensor.shape[0] // groups
+    for group in range(groups):
+        for channel in range(min(of_group, tensor.shape[1])):
+            weight[(group * of_group + channel, channel, *middle)] = 1.0
+    return _take(tensor, weight)
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Draw evenly from ±gain*sqrt(6/(fan_in + fan_out))."""
+    bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Draw from the normal distribution of deviation gain*sqrt(2/(fan_in + fan_out))."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
+    """Draw evenly from ±gain*sqrt(3/fan), the gain being that of the nonlinearity, with `a` for its slope."""
+    if not tensor.numel():
+        warnings.warn("Initializing zero-element tensors is a no-op", UserWarning, stacklevel=2)
+        return tensor
+    bound = math.sqrt(3.0) * _kaiming_deviation(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
+    """Draw from the normal distribution of deviation gain/sqrt(fan); see `kaiming_uniform_`."""
+    if not tensor.numel():
+        warnings.warn("Initializing zero-element tensors is a no-op", UserWarning, stacklevel=2)
+        return tensor
+    return normal_(tensor, 0.0, _kaiming_deviation(tensor, a, mode, nonlinearity), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """Draw evenly from the matrices of orthogonal rows, or columns where they are fewer, and multiply by `gain`."""
+    if tensor.ndim < 2:
+        raise ArgumentError("Only tensors with 2 or more dimensions are supported")
+    if not tensor.numel():
+        return tensor
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    drawn = generators.normal((rows, columns), tensor.dtype, generator=generator)
+    q, r = qr(matrix_transpose(drawn) if rows < columns else drawn)
+    # A decomposition has signs of its own, which would make some matrices likelier than others.
+    q = multiply(q, sign(diagonal(r)))
+    return _take(tensor, multiply(gain, reshape(matrix_transpose(q) if rows < columns else q, tensor.shape)))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Draw a matrix from the normal distribution, and set a share of each column to 0."""
+    if tensor.ndim != 2:
+        raise ArgumentError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    normal_(tensor, 0.0, std, generator)
+    with no_grad():
+        for column in range(columns):
+            tensor[randperm(rows, generator=generator)[:zeros], column] = 0.0
+    return tensor
+
+
+def fans(tensor: Tensor) -> tuple[int, int]:
+    """How many numbers an output of a weight is a sum of, and into how many outputs an input goes. Raises ValueError for a
+    vector."""
+    if tensor.ndim < 2:
+        raise ArgumentError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    if mode not in ("fan_in", "fan_out"):
+        raise ArgumentError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    fan = fans(tensor)[("fan_in", "fan_out").index(mode)]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def _take(tensor: Tensor, numbers: Any) -> Tensor:
+    with no_grad():
+        return tensor.copy_(numbers)

@@ -1,0 +1,152 @@
+"""Losses as modules: functions of predictions and targets, averaged, summed, or one for each element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.nn.settings import FunctionModule, defaults
+
+
+class _Loss(FunctionModule):
+    """One whose text says nothing, as in PyTorch."""
+
+    shown = ()
+
+
+class _WeightedLoss(_Loss):
+    """One with tensors among its settings, which are buffers: where the module goes, they go."""
+
+    buffers_among: tuple[str, ...] = ("weight",)
+
+    def set(self, name: str, value: Any) -> None:
+        if name in self.buffers_among:
+            self.register_buffer(name, value)
+        else:
+            super().set(name, value)
+
+
+class MSELoss(_Loss):
+    """The mean of squared differences; with `reduction` "sum" their sum, with "none" each."""
+
+    function = "mse_loss"
+    settings = defaults(reduction="mean")
+
+
+class L1Loss(_Loss):
+    """The mean of absolute differences."""
+
+    function = "l1_loss"
+    settings = defaults(reduction="mean")
+
+
+class SmoothL1Loss(_Loss):
+    """The mean of absolute differences, less beta/2, and of squared ones over 2*beta where they are below beta."""
+
+    function = "smooth_l1_loss"
+    settings = defaults(reduction="mean", beta=1.0)
+
+
+class HuberLoss(_Loss):
+    """`SmoothL1Loss` times delta, with delta for beta."""
+
+    function = "huber_loss"
+    settings = defaults(reduction="mean", delta=1.0)
+
+
+class CrossEntropyLoss(_WeightedLoss):
+    """The mean of -log_softmax(input) at labels, or times the shares that the target gives each class."""
+
+    function = "cross_entropy"
+    settings = defaults(weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0)
+
+
+class NLLLoss(_WeightedLoss):
+    """The mean of -input at labels."""
+
+    function = "nll_loss"
+    settings = defaults(weight=None, ignore_index=-100, reduction="mean")
+
+
+class BCELoss(_WeightedLoss):
+    """The mean of -target*log(input) - (1 - target)*log(1 - input)."""
+
+    function = "binary_cross_entropy"
+    settings = defaults(weight=None, reduction="mean")
+
+
+class BCEWithLogitsLoss(_WeightedLoss):
+    """`BCELoss` of the sigmoid of the input."""
+
+    function = "binary_cross_entropy_with_logits"
+    settings = defaults(weight=None, reduction="mean", pos_weight=None)
+    buffers_among = ("weight", "pos_weight")
+
+
+class KLDivLoss(_Loss):
+    """The mean of target*(log(target) - input); reduction="batchmean" is the divergence."""
+
+    function = "kl_div"
+    settings = defaults(reduction="mean", log_target=False)
+
+
+class GaussianNLLLoss(_Loss):
+    """The mean of (log(var) + (input - target)**2/var)/2."""
+
+    function = "gaussian_nll_loss"
+    settings = defaults(full=False, eps=1e-6, reduction="mean")
+
+
+class PoissonNLLLoss(_Loss):
+    """The mean of exp(input) - target*input."""
+
+    function = "poisson_nll_loss"
+    settings = defaults(log_input=True, full=False, eps=1e-8, reduction="mean")
+
+
+class CosineEmbeddingLoss(_Loss):
+    """The mean of 1 - cos where the target is 1, else of cos above the margin."""
+
+    function = "cosine_embedding_loss"
+    settings = defaults(margin=0.0, reduction="mean")
+
+
+class HingeEmbeddingLoss(_Loss):
+    """The mean of the input where the target is 1, else of what it is below the margin."""
+
+    function = "hinge_embedding_loss"
+    settings = defaults(margin=1.0, reduction="mean")
+
+
+class MarginRankingLoss(_Loss):
+    """The mean of max(0, -target*(input1 - input2) + margin)."""
+
+    function = "margin_ranking_loss"
+    settings = defaults(margin=0.0, reduction="mean")
+
+
+class SoftMarginLoss(_Loss):
+    """The mean of log(1 + exp(-target*input))."""
+
+    function = "soft_margin_loss"
+    settings = defaults(reduction="mean")
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """How far each other class is above the target's less the margin, to the power p."""
+
+    function = "multi_margin_loss"
+    settings = defaults(p=1, margin=1.0, weight=None, reduction="mean")
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """The mean of the binary cross entropies of the classes."""
+
+    function = "multilabel_soft_margin_loss"
+    settings = defaults(weight=None, reduction="mean")
+
+
+class TripletMarginLoss(_Loss):
+    """How much less than the margin the distance to the negative is above that to the positive."""
+
+    function = "triplet_margin_loss"
+    settings = defaults(margin=1.0, p=2.0, eps=1e-6, swap=False, reduction="mean")

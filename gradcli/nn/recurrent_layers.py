@@ -1,0 +1,350 @@
+"""Recurrent networks: the cells that take one step, and layers of them over sequences.
+
+S. Hochreiter and J. Schmidhuber, "Long Short-Term Memory" (Neural Computation 1997); K. Cho et al., "Learning Phrase
+Representations using RNN Encoder-Decoder" (EMNLP 2014) for GRU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import ArgumentError, EvaluationError, ShapeError
+from gradcli.nn import functional, init
+from gradcli.nn.module import Module
+from gradcli.nn.parameter import parameter
+from gradcli.primitives.equations import linear
+from gradcli.primitives.exponential import sigmoid
+from gradcli.primitives.shape import concat, flip, stack
+from gradcli.primitives.special import relu
+from gradcli.primitives.trigonometric import tanh
+
+# What each step carries on: the hidden state, and for LSTM the cell beside it.
+State = tuple[Any, ...]
+
+
+def _rnn_step(nonlinearity: Any) -> Any:
+    def step(by_input: Any, by_state: Any, _state: State) -> State:
+        return (nonlinearity(by_input + by_state),)
+
+    return step
+
+
+def _lstm_step(by_input: Any, by_state: Any, state: State) -> State:
+    into, forget, new, out = (by_input + by_state).chunk(4, -1)
+    cell = sigmoid(forget) * state[1] + sigmoid(into) * tanh(new)
+    return sigmoid(out) * tanh(cell), cell
+
+
+def _gru_step(by_input: Any, by_state: Any, state: State) -> State:
+    (reset, update, new), (reset_h, update_h, new_h) = by_input.chunk(3, -1), by_state.chunk(3, -1)
+    candidate = tanh(new + sigmoid(reset + reset_h) * new_h)
+    share = sigmoid(update + update_h)
+    return (candidate + share * (state[0] - candidate),)
+
+
+_STEPS = {
+    "RNN_TANH": (1, _rnn_step(tanh)),
+    "RNN_RELU": (1, _rnn_step(relu)),
+    "LSTM": (4, _lstm_step),
+    "GRU": (3, _gru_step),
+}
+
+
+def _mode(nonlinearity: str) -> str:
+    if nonlinearity not in ("tanh", "relu"):
+        raise ArgumentError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+    return f"RNN_{nonlinearity.upper()}"
+
+
+class _Recurrent(Module):
+    """What cells and layers have: sizes, and the nonlinearity by the mode."""
+
+    input_size: int
+    hidden_size: int
+    bias: bool
+    mode: str
+
+    def reset_parameters(self) -> None:
+        """Draw the weights and biases anew, evenly from ±1/sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
+        for drawn in self.parameters():
+            init.uniform_(drawn, -bound, bound)
+
+
+class _Cell(_Recurrent):
+    """One step of a recurrent network, for inputs (N, input_size) or (input_size,)."""
+
+    def _begin(self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.mode, self.input_size, self.hidden_size, self.bias = mode, input_size, hidden_size, bias
+        rows = _STEPS[mode][0] * hidden_size
+        self.weight_ih = parameter((rows, input_size), dtype=dtype, device=device)
+        self.weight_hh = parameter((rows, hidden_size), dtype=dtype, device=device)
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, parameter((rows,), dtype=dtype, device=device) if bias else None)
+        self.reset_parameters()
+
+    def _stepped(self, input: Tensor, state: State | None) -> State:
+        name = type(self).__name__
+        if input.ndim not in (1, 2):
+            raise ShapeError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        if input.shape[-1] != self.input_size:
+            raise EvaluationError(
+                f"input has inconsistent input_size: got {input.shape[-1]} expected {self.input_size}"
+            )
+        if state is None:
+            zeros = input.new_zeros((*input.shape[:-1], self.hidden_size))
+            state = (zeros, zeros)
+        by_input = linear(input, self.weight_ih, self.bias_ih)
+        stepped: State = _STEPS[self.mode][1](by_input, linear(state[0], self.weight_hh, self.bias_hh), state)
+        return stepped
+
+    def extra_repr(self) -> str:
+        bias = "" if self.bias else ", bias=False"
+        nonlinearity = ", nonlinearity=relu" if self.mode == "RNN_RELU" else ""
+        return f"{self.input_size}, {self.hidden_size}{bias}{nonlinearity}"
+
+
+class RNNCell(_Cell):
+    """tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of it."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self.nonlinearity = nonlinearity
+        self._begin(_mode(nonlinearity), input_size, hidden_size, bias, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
+        return self._stepped(input, None if hx is None else (hx,))[0]
+
+
+class LSTMCell(_Cell):
+    """One step of an LSTM: the hidden state and the cell, from those before, or from zeros."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        self._begin("LSTM", input_size, hidden_size, bias, device, dtype)
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
+        return self._stepped(input, hx)
+
+
+class GRUCell(_Cell):
+    """One step of a GRU: the hidden state, from that before, or from zeros."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        self._begin("GRU", input_size, hidden_size, bias, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
+        return self._stepped(input, None if hx is None else (hx,))[0]
+
+
+class _Layers(_Recurrent):
+    """Layers of a recurrent network over sequences (L, N, input_size), or with `batch_first` (N, L, input_size), or
+    (L, input_size): what the last layer gives in each step, and the last state of each layer."""
+
+    # How many tensors are a state.
+    states: ClassVar[int] = 1
+
+    def _begin(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        bias: bool,
+        batch_first: bool,
+        dropout: float,
+        bidirectional: bool,
+        proj_size: int,
+        device: Any,
+        dtype: Any,
+    ) -> None:
+        super().__init__()
+        if not 0 <= dropout <= 1:
+            raise ArgumentError("dropout should be a number in range [0, 1] representing the probability")
+        if hidden_size <= 0 or num_layers <= 0:
+            raise ArgumentError("hidden_size and num_layers must be greater than zero")
+        if not 0 <= proj_size < hidden_size:
+            raise ArgumentError("proj_size has to be a positive integer, smaller than hidden_size, or zero")
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        rows, given = _STEPS[mode][0] * hidden_size, proj_size or hidden_size
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else given * (1 + bidirectional)
+            for end in self._ends(layer):
+                shapes: list[tuple[str, tuple[int, ...]]] = [("weight_ih", (rows, width)), ("weight_hh", (rows, given))]
+                shapes += [("bias_ih", (rows,)), ("bias_hh", (rows,))] if bias else []
+                shapes += [("weight_hr", (proj_size, hidden_size))] if proj_size else []
+                for name, shape in shapes:
+                    setattr(self, name + end, parameter(shape, dtype=dtype, device=device))
+        self.reset_parameters()
+
+    def _ends(self, layer: int) -> list[str]:
+        """How the names of the parameters of a layer end, forward and backward."""
+        return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
+
+    def flatten_parameters(self) -> None:
+        """Nothing is to be done: there is no other place for parameters to be in."""
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters of each layer and direction."""
+        ends = [end for layer in range(self.num_layers) for end in self._ends(layer)]
+        return [[p for name, p in self._parameters.items() if name.partition("_l")[2] == end[2:]] for end in ends]
+
+    def _run(self, input: Tensor, state: State | None) -> tuple[Any, State]:
+        if input.ndim not in (2, 3):
+            raise ShapeError(f"{self.mode}: Expected input to be 2D or 3D, got {input.ndim}D instead")
+        if input.shape[-1] != self.input_size:
+            raise EvaluationError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+            )
+        batched = input.ndim == 3
+        x: Any = input if batched else input.unsqueeze(1)
+        if batched and self.batch_first:
+            x = x.transpose(0, 1)
+        begins = self._begins(x, state, batched)
+        ends: list[State] = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout and self.training:
+                x = functional.dropout(x, self.dropout)
+            found = [
+                self._along(x, [part[len(ends) + number] for part in begins], end, number == 1)
+                for number, end in enumerate(self._ends(layer))
+            ]
+            x = found[0][0] if len(found) == 1 else concat([y for y, _ in found], -1)
+            ends += [last for _, last in found]
+        last = tuple(stack([end[part] for end in ends]) for part in range(self.states))
+        if not batched:
+            return x.squeeze(1), tuple(part.squeeze(1) for part in last)
+        return (x.transpose(0, 1) if self.batch_first else x), last
+
+    def _begins(self, x: Any, state: State | None, batched: bool) -> State:
+        """The first state of each layer and direction, along the first axis."""
+        count, given = self.num_layers * (1 + self.bidirectional), self.proj_size or self.hidden_size
+        wanted = [(count, x.shape[1], size) for size in (given, self.hidden_size)[: self.states]]
+        if state is None:
+            return tuple(x.new_zeros(shape) for shape in wanted)
+        begins = state if batched else tuple(part.unsqueeze(1) for part in state)
+        for name, part, shape in zip(("hx", "cx"), begins, wanted):
+            if tuple(part.shape) != shape:
+                raise EvaluationError(f"Expected hidden size {shape}, got {list(part.shape)} for {name}")
+        return begins
+
+    def _along(self, x: Any, state: Sequence[Any], end: str, backward: bool) -> tuple[Any, State]:
+        """The states in each step of one direction of a layer, and the last one."""
+        of = self._parameters.get
+        step, projection = _STEPS[self.mode][1], of("weight_hr" + end)
+        weight, bias = of("weight_hh" + end), of("bias_hh" + end)
+        by_input = linear(flip(x, 0) if backward else x, of("weight_ih" + end), of("bias_ih" + end))
+        found, now = [], tuple(state)
+        for part in by_input.unbind(0):
+            now = step(part, linear(now[0], weight, bias), now)
+            if projection is not None:
+                now = (linear(now[0], projection), *now[1:])
+            found.append(now[0])
+        outputs = stack(found)
+        return (flip(outputs, 0) if backward else outputs), now
+
+    def extra_repr(self) -> str:
+        parts = [
+            f"{self.input_size}, {self.hidden_size}",
+            f"proj_size={self.proj_size}" if self.proj_size else "",
+            f"num_layers={self.num_layers}" if self.num_layers != 1 else "",
+            "" if self.bias else "bias=False",
+            "batch_first=True" if self.batch_first else "",
+            f"dropout={self.dropout}" if self.dropout else "",
+            "bidirectional=True" if self.bidirectional else "",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+class RNN(_Layers):
+    """Layers of `RNNCell`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        mode = _mode(nonlinearity)
+        self.nonlinearity = nonlinearity
+        self._begin(
+            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )  # fmt: skip
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Any, Any]:
+        found, last = self._run(input, None if hx is None else (hx,))
+        return found, last[0]
+
+
+class LSTM(_Layers):
+    """Layers of `LSTMCell`, whose hidden states are projected to `proj_size` numbers where that is not 0."""
+
+    states = 2
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self._begin(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
+        )  # fmt: skip
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, Any]:
+        return self._run(input, hx)
+
+
+class GRU(_Layers):
+    """Layers of `GRUCell`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self._begin(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )  # fmt: skip
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Any, Any]:
+        found, last = self._run(input, None if hx is None else (hx,))
+        return found, last[0]

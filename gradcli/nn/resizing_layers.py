@@ -1,0 +1,179 @@
+"""Modules that pad, resize and rearrange images, signals and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.nn import functional
+from gradcli.nn.module import Module
+from gradcli.nn.settings import REQUIRED, FunctionModule, defaults
+
+
+class _Pad(Module):
+    """More elements before and behind the last axes: so many at each end, or by a list of numbers for each."""
+
+    dimensions: ClassVar[int]
+    mode: ClassVar[str] = "constant"
+    value: float = 0.0
+
+    def __init__(self, padding: int | Sequence[int]) -> None:
+        super().__init__()
+        self.padding = (padding,) * (2 * self.dimensions) if isinstance(padding, int) else tuple(padding)
+
+    def forward(self, input: Tensor) -> Any:
+        return functional.pad(input, self.padding, self.mode, self.value if self.mode == "constant" else None)
+
+    def extra_repr(self) -> str:
+        return str(self.padding)
+
+
+class _ConstantPad(_Pad):
+    def __init__(self, padding: int | Sequence[int], value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPad):
+    """Pads signals by a value."""
+
+    dimensions = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """Pads images by a value."""
+
+    dimensions = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """Pads volumes by a value."""
+
+    dimensions = 3
+
+
+class ZeroPad1d(_Pad):
+    """Pads signals by zeros."""
+
+    dimensions = 1
+
+
+class ZeroPad2d(_Pad):
+    """Pads images by zeros."""
+
+    dimensions = 2
+
+
+class ZeroPad3d(_Pad):
+    """Pads volumes by zeros."""
+
+    dimensions = 3
+
+
+class ReflectionPad1d(_Pad):
+    """Pads signals by what lies behind their ends, mirrored."""
+
+    dimensions, mode = 1, "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """Pads images by what lies behind their ends, mirrored."""
+
+    dimensions, mode = 2, "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """Pads volumes by what lies behind their ends, mirrored."""
+
+    dimensions, mode = 3, "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """Pads signals by their ends."""
+
+    dimensions, mode = 1, "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """Pads images by their ends."""
+
+    dimensions, mode = 2, "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """Pads volumes by their ends."""
+
+    dimensions, mode = 3, "replicate"
+
+
+class CircularPad1d(_Pad):
+    """Pads signals as if they went on from the beginning."""
+
+    dimensions, mode = 1, "circular"
+
+
+class CircularPad2d(_Pad):
+    """Pads images as if they went on from the beginning."""
+
+    dimensions, mode = 2, "circular"
+
+
+class CircularPad3d(_Pad):
+    """Pads volumes as if they went on from the beginning."""
+
+    dimensions, mode = 3, "circular"
+
+
+class Upsample(FunctionModule):
+    """In another size, or larger by a factor; see `functional.interpolate`."""
+
+    function = "interpolate"
+    settings = defaults(size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None)
+
+    def set(self, name: str, value: Any) -> None:
+        if name == "scale_factor" and value is not None:
+            value = tuple(map(float, value)) if isinstance(value, (tuple, list)) else float(value)
+        super().set(name, value)
+
+    def extra_repr(self) -> str:
+        first = "size" if self.scale_factor is None else "scale_factor"
+        return f"{first}={getattr(self, first)}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """Images in another size, each element the nearest one."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor)
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Images in another size, with corners on corners and lines between."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", True)
+
+
+class PixelShuffle(FunctionModule):
+    """Channels as the pixels of a larger image."""
+
+    function = "pixel_shuffle"
+    settings = defaults(upscale_factor=REQUIRED)
+
+
+class PixelUnshuffle(FunctionModule):
+    """Pixels as the channels of a smaller image."""
+
+    function = "pixel_unshuffle"
+    settings = defaults(downscale_factor=REQUIRED)
+
+
+class ChannelShuffle(FunctionModule):
+    """Channels of groups beside each other."""
+
+    function = "channel_shuffle"
+    settings = defaults(groups=REQUIRED)

@@ -1,0 +1,57 @@
+"""Modules without parameters that are a function and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from gradcli.errors import CallError
+from gradcli.nn import functional
+from gradcli.nn.module import Module
+
+# The default of a setting that has none.
+REQUIRED = object()
+
+
+def defaults(**settings: Any) -> Mapping[str, Any]:
+    """The settings of a module, in the order of its arguments, with their defaults."""
+    return MappingProxyType(settings)
+
+
+class FunctionModule(Module):
+    """A function of `functional` with settings: a subclass names it, and the settings in the order of its arguments with
+    their defaults. `shown` are those in the text of the module."""
+
+    function: ClassVar[str]
+    settings: ClassVar[Mapping[str, Any]] = defaults()
+    shown: ClassVar[tuple[str, ...] | None] = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if len(given) > len(self.settings):
+            raise CallError(f"{name} takes at most {len(self.settings)} arguments, and {len(given)} are given")
+        chosen = dict(zip(self.settings, given))
+        for keyword, value in named.items():
+            if keyword not in self.settings:
+                raise CallError(f"{name} got an unexpected keyword argument '{keyword}'")
+            if keyword in chosen:
+                raise CallError(f"{name} got multiple values for argument '{keyword}'")
+            chosen[keyword] = value
+        for setting, default in self.settings.items():
+            value = chosen.get(setting, default)
+            if value is REQUIRED:
+                raise CallError(f"{name} is missing the argument '{setting}'")
+            self.set(setting, value)
+
+    def set(self, name: str, value: Any) -> None:
+        """Take over a setting."""
+        setattr(self, name, value)
+
+    def forward(self, *operands: Any) -> Any:
+        return getattr(functional, self.function)(*operands, **{name: getattr(self, name) for name in self.settings})
+
+    def extra_repr(self) -> str:
+        shown = self.settings if self.shown is None else self.shown
+        return ", ".join(f"{name}={getattr(self, name)}" for name in shown)

@@ -1,0 +1,28 @@
+"""The parameters of a network as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import ShapeError, expect
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.shape import concat
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Any:
+    """The elements of parameters, one after the other, in the graph."""
+    return concat([reshape(parameter, (-1,)) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Give parameters the elements of a vector, one after the other. Raises ShapeError where it has too few."""
+    expect(vec, Tensor, "expected the vector as a Tensor")
+    place = 0
+    for parameter in parameters:
+        part = vec[place : place + parameter.numel()]
+        if part.numel() < parameter.numel():
+            raise ShapeError(f"a vector of {vec.numel()} elements is too short for the parameters")
+        parameter.data = reshape(part, parameter.shape).detach()
+        place += parameter.numel()

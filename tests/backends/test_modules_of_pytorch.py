@@ -1,0 +1,275 @@
+"""`gradcli.nn`, `optim` and `distributions` beside PyTorch: from the same parameters, the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import nn
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def drawn(*shape, seed=0, low=-2.0, high=2.0):
+    return np.random.default_rng(seed).uniform(low, high, shape)
+
+
+def labels(*shape, count, seed=0):
+    return np.random.default_rng(seed).integers(0, count, shape)
+
+
+def varies(value):
+    """Whether numbers are to be differentiated by, as signs are not."""
+    return value.dtype == float and not np.isin(value, (-1.0, 1.0)).all()
+
+
+def ours(value):
+    if isinstance(value, np.ndarray):
+        return gradcli.tensor(value, requires_grad=varies(value))
+    return tuple(map(ours, value)) if isinstance(value, tuple) else value
+
+
+def theirs(value):
+    if isinstance(value, np.ndarray):
+        return torch.tensor(value, requires_grad=varies(value))
+    return tuple(map(theirs, value)) if isinstance(value, tuple) else value
+
+
+def tensors(value):
+    """The tensors in nested results, in order."""
+    if isinstance(value, (tuple, list)):
+        return [t for item in value for t in tensors(item)]
+    return [value] if hasattr(value, "detach") else []
+
+
+def same(one, other, what="", rtol=1e-10):
+    assert tuple(one.shape) == tuple(other.shape), what
+    np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=rtol, atol=1e-12, err_msg=what)
+
+
+IMAGE, SIGNAL = drawn(2, 4, 6, 5), drawn(2, 4, 7)
+VOLUME = drawn(2, 2, 4, 5, 3)
+ROWS, TARGET = drawn(5, 3), drawn(5, 3, seed=1)
+POSITIVE = drawn(5, 3, low=0.1, high=0.9)
+SHARES = POSITIVE / POSITIVE.sum(1, keepdims=True)
+SIGNS = np.where(drawn(5, seed=2) > 0, 1.0, -1.0)
+SEQUENCE = drawn(6, 2, 3)
+WORDS = labels(2, 4, count=5)
+MASK = np.triu(np.ones((6, 6)), 1) > 0
+PADDED = np.array([[False] * 5 + [True], [False] * 4 + [True] * 2])
+
+# Of a module its name, the arguments that make it, and the inputs of a call; a dict among those has its keywords.
+LAYERS = [
+    ("Identity", (54, {"unused": 1}), (ROWS,)),
+    ("Linear", (3, 4), (ROWS,)),
+    ("Linear", (3, 4, {"bias": False}), (SEQUENCE,)),
+    ("Bilinear", (3, 3, 4), (ROWS, TARGET)),
+    ("Flatten", (), (IMAGE,)),
+    ("Flatten", (0, 1), (IMAGE,)),
+    ("Unflatten", (1, (2, 2)), (IMAGE,)),
+    ("Embedding", (5, 3), (WORDS,)),
+    ("Embedding", (5, 3, {"padding_idx": -1}), (np.array([[4, 0, 1], [2, 4, 4]]),)),
+    ("CosineSimilarity", (), (ROWS, TARGET)),
+    ("PairwiseDistance", (2.0,), (ROWS, TARGET)),
+    ("Conv1d", (4, 6, 3, {"stride": 2, "padding": 1}), (SIGNAL,)),
+    ("Conv1d", (4, 2, 3, {"padding": "same", "dilation": 2}), (SIGNAL,)),
+    ("Conv1d", (4, 2, 3), (SIGNAL[0],)),
+    ("Conv2d", (4, 6, 3), (IMAGE,)),
+    ("Conv2d", (4, 6, (3, 2), {"stride": (2, 1), "padding": (1, 0), "groups": 2, "bias": False}), (IMAGE,)),
+    ("Conv2d", (4, 2, 3, {"padding": 1, "padding_mode": "reflect"}), (IMAGE,)),
+    ("Conv2d", (4, 2, (2, 3), {"padding": "same", "padding_mode": "circular"}), (IMAGE,)),
+    ("Conv2d", (4, 2, (2, 3), {"padding": (1, 2), "padding_mode": "replicate"}), (IMAGE,)),
+    ("Conv3d", (2, 3, 2), (VOLUME,)),
+    ("ConvTranspose1d", (4, 3, 3, {"stride": 2, "padding": 1, "output_padding": 1}), (SIGNAL,)),
+    ("ConvTranspose2d", (4, 2, 3, {"stride": 2, "groups": 2}), (IMAGE,)),
+    ("ConvTranspose2d", (4, 2, 3, {"stride": 2}), (IMAGE, {"output_size": (14, 12)})),
+    ("ConvTranspose3d", (2, 3, 2), (VOLUME,)),
+    ("MaxPool1d", (2,), (SIGNAL,)),
+    ("MaxPool2d", (2, {"stride": 1}), (IMAGE,)),
+    ("MaxPool3d", (2,), (VOLUME,)),
+    ("AvgPool1d", (3, {"stride": 2, "padding": 1}), (SIGNAL,)),
+    ("AvgPool2d", (2, {"ceil_mode": True}), (IMAGE,)),
+    ("AvgPool3d", (2,), (VOLUME,)),
+    ("AdaptiveAvgPool1d", (3,), (SIGNAL,)),
+    ("AdaptiveAvgPool2d", ((2, 3),), (IMAGE,)),
+    ("AdaptiveAvgPool3d", (2,), (VOLUME,)),
+    ("LayerNorm", (3,), (ROWS,)),
+    ("LayerNorm", ([6, 5], {"bias": False, "eps": 1e-3}), (IMAGE,)),
+    ("LayerNorm", (3, {"elementwise_affine": False}), (ROWS,)),
+    ("RMSNorm", (3,), (ROWS,)),
+    ("GroupNorm", (2, 4), (IMAGE,)),
+    ("GroupNorm", (1, 4, {"affine": False}), (SIGNAL,)),
+    ("BatchNorm1d", (3,), (ROWS,)),
+    ("BatchNorm1d", (4, {"momentum": None}), (SIGNAL,)),
+    ("BatchNorm2d", (4, {"momentum": 0.3, "eps": 1e-2}), (IMAGE,)),
+    ("BatchNorm2d", (4, {"affine": False, "track_running_stats": False}), (IMAGE,)),
+    ("BatchNorm3d", (2,), (VOLUME,)),
+    ("InstanceNorm1d", (4, {"affine": True}), (SIGNAL,)),
+    ("InstanceNorm2d", (4, {"track_running_stats": True}), (IMAGE,)),
+    ("InstanceNorm2d", (4,), (IMAGE[0],)),
+    ("InstanceNorm3d", (2,), (VOLUME,)),
+    ("LocalResponseNorm", (2,), (IMAGE,)),
+    ("Dropout", (0.0,), (ROWS,)),
+    ("ReLU", (), (ROWS,)),
+    ("ReLU6", (), (ROWS,)),
+    ("ELU", (0.5,), (ROWS,)),
+    ("CELU", (0.5,), (ROWS,)),
+    ("SELU", (), (ROWS,)),
+    ("LeakyReLU", (0.2,), (ROWS,)),
+    ("SiLU", (), (ROWS,)),
+    ("Mish", (), (ROWS,)),
+    ("GELU", (), (ROWS,)),
+    ("GELU", ({"approximate": "tanh"},), (ROWS,)),
+    ("Hardtanh", (-0.5, 1.5), (ROWS,)),
+    ("Hardsigmoid", (), (ROWS,)),
+    ("Hardswish", (), (ROWS,)),
+    ("Threshold", (0.1, 20.0), (ROWS,)),
+    ("Sigmoid", (), (ROWS,)),
+    ("Tanh", (), (ROWS,)),
+    ("LogSigmoid", (), (ROWS,)),
+    ("Softsign", (), (ROWS,)),
+    ("Tanhshrink", (), (ROWS,)),
+    ("Softplus", (2.0, 3.0), (ROWS,)),
+    ("Softshrink", (), (ROWS,)),
+    ("Hardshrink", (0.3,), (ROWS,)),
+    ("GLU", (1,), (IMAGE,)),
+    ("Softmax", (1,), (ROWS,)),
+    ("LogSoftmax", ({"dim": 0},), (ROWS,)),
+    ("Softmin", (-1,), (ROWS,)),
+    ("Softmax2d", (), (IMAGE,)),
+    ("PReLU", (), (ROWS,)),
+    ("PReLU", (4, {"init": 0.1}), (IMAGE,)),
+    ("MSELoss", (), (ROWS, TARGET)),
+    ("MSELoss", ({"reduction": "none"},), (ROWS, TARGET)),
+    ("L1Loss", ({"reduction": "sum"},), (ROWS, TARGET)),
+    ("SmoothL1Loss", ({"beta": 0.5},), (ROWS, TARGET)),
+    ("HuberLoss", ({"delta": 0.5},), (ROWS, TARGET)),
+    ("CrossEntropyLoss", (), (ROWS, labels(5, count=3))),
+    ("CrossEntropyLoss", ({"label_smoothing": 0.1, "ignore_index": 1},), (ROWS, labels(5, count=3))),
+    ("CrossEntropyLoss", (), (ROWS, SHARES)),
+    ("NLLLoss", (), (ROWS, labels(5, count=3))),
+    ("BCELoss", (), (POSITIVE, SHARES)),
+    ("BCEWithLogitsLoss", (), (ROWS, SHARES)),
+    ("KLDivLoss", ({"reduction": "batchmean"},), (ROWS, SHARES)),
+    ("KLDivLoss", ({"log_target": True, "reduction": "sum"},), (ROWS, TARGET)),
+    ("GaussianNLLLoss", ({"full": True},), (ROWS, TARGET, POSITIVE)),
+    ("PoissonNLLLoss", (), (ROWS, POSITIVE)),
+    ("CosineEmbeddingLoss", (0.1,), (ROWS, TARGET, SIGNS)),
+    ("HingeEmbeddingLoss", (), (ROWS[:, 0].copy(), SIGNS)),
+    ("MarginRankingLoss", (0.2,), (ROWS[:, 0].copy(), ROWS[:, 1].copy(), SIGNS)),
+    ("SoftMarginLoss", (), (ROWS[:, 0].copy(), SIGNS)),
+    ("MultiMarginLoss", (), (ROWS, labels(5, count=3))),
+    ("MultiLabelSoftMarginLoss", (), (ROWS, SHARES)),
+    ("TripletMarginLoss", (0.5,), (ROWS, TARGET, POSITIVE)),
+    ("RNN", (3, 4), (SEQUENCE,)),
+    ("RNN", (3, 4, 2, {"nonlinearity": "relu", "bias": False}), (SEQUENCE, drawn(2, 2, 4))),
+    ("RNN", (3, 4, {"bidirectional": True, "batch_first": True}), (SEQUENCE,)),
+    ("LSTM", (3, 4), (SEQUENCE,)),
+    ("LSTM", (3, 4, 2, {"bidirectional": True}), (SEQUENCE, (drawn(4, 2, 4), drawn(4, 2, 4, seed=5)))),
+    ("LSTM", (3, 4, 2, {"proj_size": 2, "batch_first": True}), (SEQUENCE,)),
+    ("LSTM", (3, 4), (SEQUENCE[:, 0].copy(),)),
+    ("GRU", (3, 4, 2), (SEQUENCE, drawn(2, 2, 4))),
+    ("GRU", (3, 4, {"bidirectional": True}), (SEQUENCE[:, 0].copy(), drawn(2, 4))),
+    ("RNNCell", (3, 4), (ROWS, drawn(5, 4))),
+    ("RNNCell", (3, 4, {"nonlinearity": "relu"}), (ROWS[0].copy(),)),
+    ("LSTMCell", (3, 4), (ROWS, (drawn(5, 4), drawn(5, 4, seed=3)))),
+    ("GRUCell", (3, 4, {"bias": False}), (ROWS,)),
+    ("MultiheadAttention", (6, 2), (drawn(6, 2, 6), drawn(5, 2, 6, seed=1), drawn(5, 2, 6, seed=2))),
+    ("MultiheadAttention", (6, 3, {"kdim": 4, "vdim": 5, "batch_first": True}), (drawn(2, 6, 6), drawn(2, 5, 4), drawn(2, 5, 5))),
+    ("MultiheadAttention", (6, 2, {"add_bias_kv": True, "add_zero_attn": True}), (drawn(6, 2, 6), drawn(6, 2, 6, seed=1), drawn(6, 2, 6, seed=2), {"attn_mask": MASK, "key_padding_mask": PADDED})),
+    ("MultiheadAttention", (6, 2, {"bias": False}), (drawn(6, 6), drawn(6, 6, seed=1), drawn(6, 6, seed=2), {"average_attn_weights": False, "attn_mask": drawn(6, 6, seed=4)})),
+    ("TransformerEncoderLayer", (6, 2, 8, 0.0), (drawn(6, 2, 6), {"src_mask": MASK})),
+    ("TransformerEncoderLayer", (6, 2, 8, 0.0, "gelu", {"batch_first": True, "norm_first": True}), (drawn(2, 6, 6), {"src_key_padding_mask": PADDED})),
+    ("TransformerDecoderLayer", (6, 2, 8, 0.0), (drawn(6, 2, 6), drawn(5, 2, 6), {"tgt_mask": MASK})),
+    ("Transformer", (6, 2, 2, 1, 8, 0.0), (drawn(5, 2, 6), drawn(6, 2, 6), {"tgt_mask": MASK})),
+    ("ConstantPad1d", (2, 0.5), (SIGNAL,)),
+    ("ZeroPad2d", ((1, 0, 2, 1),), (IMAGE,)),
+    ("ReflectionPad1d", (2,), (SIGNAL,)),
+    ("ReflectionPad2d", (1,), (IMAGE,)),
+    ("ReplicationPad2d", (1,), (IMAGE,)),
+    ("CircularPad1d", ((1, 2),), (SIGNAL,)),
+    ("Upsample", ({"scale_factor": 2},), (IMAGE,)),
+    ("Upsample", ({"size": (7, 8), "mode": "bilinear", "align_corners": False},), (IMAGE,)),
+    ("UpsamplingNearest2d", ({"scale_factor": 2},), (IMAGE,)),
+    ("PixelShuffle", (2,), (IMAGE,)),
+    ("PixelUnshuffle", (2,), (IMAGE[:, :, :, :4].copy(),)),
+    ("ChannelShuffle", (2,), (IMAGE,)),
+]  # fmt: skip
+
+
+def split(arguments):
+    if arguments and isinstance(arguments[-1], dict):
+        return arguments[:-1], arguments[-1]
+    return arguments, {}
+
+
+def pair(name, arguments):
+    """A module of PyTorch, and ours with the numbers of its parameters and buffers."""
+    positional, named = split(arguments)
+    torch.manual_seed(0)
+    other = getattr(torch.nn, name)(*positional, **named)
+    with torch.no_grad():
+        # Where they begin with zeros or ones, others say more.
+        for number, parameter in enumerate(other.parameters()):
+            parameter += torch.tensor(drawn(*parameter.shape, seed=number)) / 4
+    own = getattr(nn, name)(*positional, **named)
+    own.load_state_dict(other.state_dict())
+    return own, other
+
+
+def called(module, convert, inputs):
+    positional, named = split(inputs)
+    given = tuple(map(convert, positional))
+    return module(*given, **{key: convert(value) for key, value in named.items()}), given
+
+
+def compared(own, other, inputs):
+    """One call of each, and the gradients of a weighted sum of the results; of Hardsigmoid PyTorch has the slope 1/6 in
+    the digits of float32 alone."""
+    found, given = called(own, ours, inputs)
+    expected, given_there = called(other, theirs, inputs)
+    found, expected = tensors(found), tensors(expected)
+    assert len(found) == len(expected)
+    losses = [0.0, 0.0]
+    for number, (y, z) in enumerate(zip(found, expected)):
+        same(y, z, f"result {number}")
+        if z.is_floating_point() and z.requires_grad:
+            weights = drawn(*z.shape, seed=number + 7)
+            losses[0] = losses[0] + (y * weights).sum()
+            losses[1] = losses[1] + (z * torch.tensor(weights)).sum()
+    if isinstance(losses[1], float):
+        return
+    losses[0].backward()
+    losses[1].backward()
+    for (name, p), (same_name, q) in zip(own.named_parameters(), other.named_parameters(), strict=True):
+        assert name == same_name
+        if q.grad is not None:
+            same(p.grad, q.grad, name)
+    for x, y in zip(tensors(given), tensors(given_there)):
+        if y.grad is not None:
+            same(x.grad, y.grad, "an input", 1e-7 if isinstance(other, torch.nn.Hardsigmoid) else 1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True:UserWarning")
+@pytest.mark.parametrize(
+    ("name", "arguments", "inputs"), LAYERS, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(LAYERS)]
+)
+def test_a_module_is_that_of_pytorch(name, arguments, inputs):
+    own, other = pair(name, arguments)
+    assert list(own.state_dict()) == list(other.state_dict())
+    assert repr(own) == repr(other).replace("NonDynamicallyQuantizableLinear", "Linear")
+    assert len(own.load_state_dict(other.state_dict()).missing_keys) == 0
+    compared(own, other, inputs)
+    for (key, x), y in zip(own.state_dict().items(), other.state_dict().values()):
+        same(x, y, key)
+    own.zero_grad()
+    other.zero_grad()
+    compared(own.eval(), other.eval(), inputs)
