@@ -1,7 +1,36 @@
 """Functions of Python functions, with the names and behaviour of `torch.func`, and containers as vectors."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from gradcli.calculus.flattening import flatten
 from gradcli.calculus.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from gradcli.calculus.mapping import vmap
 
-__all__ = ["flatten", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
+if TYPE_CHECKING:
+    from gradcli.nn.functional_calls import functional_call, stack_module_state
+
+__all__ = [
+    "flatten",
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Modules are loaded by programs that have some.
+    if name not in ("functional_call", "stack_module_state"):
+        raise AttributeError(f"module 'gradcli.func' has no attribute {name!r}")
+    from gradcli.nn import functional_calls
+
+    return getattr(functional_calls, name)

@@ -1,9 +1,27 @@
 """Steps that fit parameters by their gradients, with the names, arguments and behaviour of `torch.optim`."""
 
+from gradcli.optim import lr_scheduler
+from gradcli.optim.adagrad import Adadelta, Adagrad
 from gradcli.optim.adam import Adam, AdamW
+from gradcli.optim.adam_relatives import Adamax, NAdam, RAdam
 from gradcli.optim.lbfgs import LBFGS
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.rmsprop import RMSprop
+from gradcli.optim.rprop import Rprop
 from gradcli.optim.sgd import SGD
 
-__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
+__all__ = [
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+]

@@ -55,13 +55,7 @@ class Adam(Optimizer):
 
     def check(self, group: Mapping[str, Any]) -> None:
         super().check(group)
-        if not group["eps"] >= 0.0:
-            raise ArgumentError(f"Invalid epsilon value: {group['eps']}")
-        expect(group["betas"], (tuple, list), "'betas' are two numbers")
-        for index, beta in enumerate(group["betas"]):
-            expect(beta, (int, float), "'betas' are two numbers")
-            if not 0.0 <= beta < 1.0:
-                raise ArgumentError(f"Invalid beta parameter at index {index}: {beta}")
+        check_moments(group)
 
     def update(self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
         lr, decay, eps = (carried(group[name]) for name in ("lr", "weight_decay", "eps"))
@@ -104,3 +98,14 @@ class AdamW(Adam):
         maximize: bool = False,
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
+
+
+def check_moments(group: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for an `eps` and for `betas` that are none."""
+    if not group["eps"] >= 0.0:
+        raise ArgumentError(f"Invalid epsilon value: {group['eps']}")
+    expect(group["betas"], (tuple, list), "'betas' are two numbers")
+    for index, beta in enumerate(group["betas"]):
+        expect(beta, (int, float), "'betas' are two numbers")
+        if not 0.0 <= beta < 1.0:
+            raise ArgumentError(f"Invalid beta parameter at index {index}: {beta}")

@@ -72,8 +72,8 @@ class Optimizer:
 
     def check(self, group: Mapping[str, Any]) -> None:
         """Raise ArgumentError for options that are none."""
-        _at_least_0(group, "lr", "learning rate")
-        _at_least_0(group, "weight_decay", "weight_decay value")
+        at_least_0(group, "lr", "learning rate")
+        at_least_0(group, "weight_decay", "weight_decay value")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to 0."""
@@ -160,6 +160,7 @@ def _copied(value: Any) -> Any:
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
-def _at_least_0(group: Mapping[str, Any], name: str, what: str) -> None:
+def at_least_0(group: Mapping[str, Any], name: str, what: str) -> None:
+    """Raise ArgumentError for an option that is negative."""
     if name in group and not group[name] >= 0.0:
         raise ArgumentError(f"Invalid {what}: {group[name]}")

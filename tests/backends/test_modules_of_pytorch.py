@@ -273,3 +273,140 @@ def test_a_module_is_that_of_pytorch(name, arguments, inputs):
     own.zero_grad()
     other.zero_grad()
     compared(own.eval(), other.eval(), inputs)
+
+
+# Of an optimizer its name and options.
+OPTIMIZERS = [
+    ("SGD", {"lr": 0.05, "momentum": 0.9, "nesterov": True}),
+    ("Adam", {"lr": 0.02, "weight_decay": 0.1}),
+    ("AdamW", {"lr": 0.02, "amsgrad": True}),
+    ("RMSprop", {"lr": 0.02, "centered": True, "momentum": 0.5}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.05, "weight_decay": 0.01, "initial_accumulator_value": 0.1}),
+    ("Adadelta", {"lr": 0.7, "weight_decay": 0.01}),
+    ("Adamax", {"lr": 0.05, "weight_decay": 0.01, "maximize": True}),
+    ("NAdam", {"lr": 0.03, "weight_decay": 0.01}),
+    ("NAdam", {"lr": 0.03, "weight_decay": 0.01, "decoupled_weight_decay": True}),
+    ("RAdam", {"lr": 0.03, "betas": (0.8, 0.9), "weight_decay": 0.1}),
+    ("Rprop", {"lr": 0.02, "step_sizes": (1e-3, 0.1)}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS, ids=[f"{n}-{i}" for i, (n, _) in enumerate(OPTIMIZERS)])
+def test_steps_of_an_optimizer_are_those_of_pytorch(name, options):
+    own, other = pair("Sequential", ())
+    own.append(nn.Linear(3, 4)).append(nn.Tanh()).append(nn.Linear(4, 3))
+    other.append(torch.nn.Linear(3, 4)).append(torch.nn.Tanh()).append(torch.nn.Linear(4, 3))
+    own.load_state_dict(other.state_dict())
+    loops = []
+    for library, model, convert in ((gradcli, own, gradcli.tensor), (torch, other, torch.tensor)):
+        optimizer = getattr(library.optim, name)(model.parameters(), **options)
+        loops.append((optimizer, closure(library, model, optimizer, convert(ROWS), convert(TARGET))))
+    for _ in range(20):
+        losses = [optimizer.step(loss).item() for optimizer, loss in loops]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-9)
+    for p, q in zip(own.parameters(), other.parameters()):
+        same(p, q, rtol=1e-8)
+
+
+def closure(library, model, optimizer, x, target):
+    def loss():
+        optimizer.zero_grad()
+        found = library.nn.functional.mse_loss(model(x), target)
+        found.backward()
+        library.nn.utils.clip_grad_norm_(model.parameters(), 0.8)
+        return found
+
+    return loss
+
+
+# Of a scheduler its name and options; a function of the module gives those that others are part of.
+SCHEDULERS = [
+    ("LambdaLR", {"lr_lambda": lambda epoch: 0.95**epoch}),
+    ("MultiplicativeLR", {"lr_lambda": lambda epoch: 1.0 / (1 + epoch)}),
+    ("StepLR", {"step_size": 4, "gamma": 0.5}),
+    ("MultiStepLR", {"milestones": [3, 7, 7], "gamma": 0.3}),
+    ("ConstantLR", {"factor": 0.25, "total_iters": 6}),
+    ("LinearLR", {"start_factor": 0.25, "end_factor": 0.9, "total_iters": 7}),
+    ("ExponentialLR", {"gamma": 0.9}),
+    ("PolynomialLR", {"total_iters": 9, "power": 2.0}),
+    ("CosineAnnealingLR", {"T_max": 6, "eta_min": 0.01}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 3, "T_mult": 2, "eta_min": 0.01}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 4}),
+    ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 3, "step_size_down": 4, "mode": "triangular2"}),
+    ("CyclicLR", {"base_lr": 0.01, "max_lr": [0.1, 0.2], "step_size_up": 3, "mode": "exp_range", "gamma": 0.9}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 21}),
+    ("OneCycleLR", {"max_lr": [0.5, 0.2], "epochs": 3, "steps_per_epoch": 8, "anneal_strategy": "linear", "three_phase": True}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize(("name", "options"), SCHEDULERS, ids=[f"{n}-{i}" for i, (n, _) in enumerate(SCHEDULERS)])
+def test_rates_of_a_scheduler_are_those_of_pytorch(name, options, optimizer):
+    found = [rates(library, optimizer, lambda m, o: getattr(m, name)(o, **options)) for library in (gradcli, torch)]
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def rates(library, optimizer, made, steps=20):
+    """The rate and the momentum of both groups of an optimizer in each step of a scheduler."""
+    p, q = (library.tensor([1.0], requires_grad=True) for _ in range(2))
+    options = {"momentum": 0.5} if optimizer == "SGD" else {}
+    optimizer = getattr(library.optim, optimizer)([{"params": [p]}, {"params": [q], "lr": 0.05}], lr=0.1, **options)
+    scheduler = made(library.optim.lr_scheduler, optimizer)
+    found = []
+    for _ in range(steps):
+        optimizer.step()
+        groups = optimizer.param_groups
+        found.append([*scheduler.get_last_lr(), *(g["lr"] for g in groups)])
+        found[-1] += [g["betas"][0] if "betas" in g else g["momentum"] for g in groups]
+        scheduler.step()
+    return found
+
+
+SEVERAL = {
+    "sequence": lambda m, o: m.SequentialLR(
+        o, [m.ConstantLR(o, 0.1, 2), m.ExponentialLR(o, 0.9), m.CosineAnnealingLR(o, 5)], [4, 11]
+    ),
+    "chain": lambda m, o: m.ChainedScheduler([m.LinearLR(o, 0.5, total_iters=4), m.StepLR(o, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_rates_of_several_schedulers_are_those_of_pytorch(name):
+    np.testing.assert_allclose(*(rates(library, "SGD", SEVERAL[name]) for library in (gradcli, torch)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"patience": 1}, {"mode": "max", "cooldown": 2, "patience": 0, "min_lr": [0.01, 0.02]},
+                                     {"threshold_mode": "abs", "threshold": 0.3, "factor": 0.5, "patience": 2}], ids=str)  # fmt: skip
+def test_a_plateau_is_that_of_pytorch(options):
+    metrics = [3.0, 2.0, 1.9, 1.9, 1.95, 1.8, 1.8, 1.8, 1.7, 1.2, 1.19, 1.18, 1.3, 1.3, 1.3, 0.9]
+    found = []
+    for library in (gradcli, torch):
+        p, q = (library.tensor([1.0], requires_grad=True) for _ in range(2))
+        optimizer = library.optim.SGD([{"params": [p]}, {"params": [q], "lr": 0.05}], lr=0.1)
+        scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
+        steps = []
+        for metric in metrics:
+            scheduler.step(library.tensor(metric))
+            steps.append(scheduler.get_last_lr())
+        found.append(steps)
+    assert found[0] == pytest.approx(np.array(found[1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), SCHEDULERS[2:], ids=[f"{n}-{i}" for i, (n, _) in enumerate(SCHEDULERS[2:])]
+)
+def test_a_schedule_goes_on_from_its_state(name, options):
+    def made():
+        p, q = (gradcli.tensor([1.0], requires_grad=True) for _ in range(2))
+        optimizer = gradcli.optim.Adam([{"params": [p]}, {"params": [q], "lr": 0.05}], lr=0.1)
+        return optimizer, getattr(gradcli.optim.lr_scheduler, name)(optimizer, **options)
+
+    (first, one), (second, other) = made(), made()
+    for _ in range(5):
+        one.step()
+    second.load_state_dict(first.state_dict())
+    other.load_state_dict(one.state_dict())
+    for _ in range(5):
+        one.step()
+        other.step()
+        assert one.get_last_lr() == other.get_last_lr()

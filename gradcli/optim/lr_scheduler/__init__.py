@@ -1,0 +1,35 @@
+"""How the learning rate goes from one epoch to the next, with the names and behaviour of `torch.optim.lr_scheduler`."""
+
+from gradcli.optim.lr_scheduler.cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from gradcli.optim.lr_scheduler.factors import (
+    ConstantLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from gradcli.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from gradcli.optim.lr_scheduler.scheduler import LRScheduler
+from gradcli.optim.lr_scheduler.several import ChainedScheduler, SequentialLR
+
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
