@@ -177,7 +177,7 @@ _HOMES = {
     "zeros_like": "gradcli.autograd.filled",
 }
 
-_MODULES = ("autograd", "cuda", "func", "linalg", "models", "nn", "optim", "utils")
+_MODULES = ("autograd", "cuda", "distributions", "func", "linalg", "models", "nn", "optim", "utils")
 
 __all__ = [
     "AccuracyWarning",

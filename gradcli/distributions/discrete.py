@@ -1,0 +1,333 @@
+"""Distributions of whole numbers and of choices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+from gradcli import arrays
+from gradcli.arrays.shapes import broadcast
+from gradcli.autograd import generators
+from gradcli.autograd.drawn import multinomial
+from gradcli.autograd.modes import no_grad
+from gradcli.distributions.distribution import (
+    NOT_NEGATIVE,
+    PROBABILITY,
+    Distribution,
+    Univariate,
+    as_tensor,
+    broadcast_all,
+    dtype_of,
+    exactly_one,
+)
+from gradcli.errors import ArgumentError
+from gradcli.primitives.comparisons import clip, minimum, where
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.exponential import log1p, sigmoid, softplus, xlogy
+from gradcli.primitives.rearranging import one_hot, take_along_axis
+from gradcli.primitives.scans import softmax
+from gradcli.primitives.statistics import logsumexp
+
+_ONE_OF_TWO = ("probs", "logits")
+
+
+class _OfProbability(Univariate):
+    """One with a probability, which is given as such, or as the logarithm of its odds."""
+
+    _given: str
+
+    def _take(self, probs: Any, logits: Any) -> None:
+        self._given = exactly_one(probs=probs, logits=logits)
+        (value,) = broadcast_all(probs if logits is None else logits)
+        self.__dict__[self._given] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "probs":
+            return sigmoid(self.logits)
+        if name == "logits":
+            probs = _inside(self.probs)
+            return probs.log() - log1p(-probs)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+
+    def expand(self, batch_shape: Any) -> Self:
+        made = type(self).__new__(type(self))
+        vars(made).update(vars(self))
+        made.__dict__[self._given] = broadcast_to(getattr(self, self._given), tuple(batch_shape))
+        Distribution.__init__(made, tuple(batch_shape), (), False)
+        return made
+
+
+def _inside(probs: Any) -> Any:
+    """Probabilities, none of which has an infinite logarithm, as PyTorch has them."""
+    least = 2.0 ** (-23 if probs.dtype == "float32" else -52)
+    return clip(probs, least, 1.0 - least)
+
+
+class Bernoulli(_OfProbability):
+    """1 with a probability, else 0."""
+
+    shown = _ONE_OF_TWO
+    constraints = {"probs": PROBABILITY}  # noqa: RUF012
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._take(probs, logits)
+        Distribution.__init__(self, getattr(self, self._given).shape, (), validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            probs = self.probs
+            drawn = as_tensor(generators.uniform(self._extended(sample_shape), dtype_of(probs)))
+            return (drawn < probs).to(dtype_of(probs))
+
+    def log_prob(self, value: Any) -> Any:
+        x = as_tensor(value)
+        return x * self.logits - softplus(self.logits)
+
+    def entropy(self) -> Any:
+        return softplus(self.logits) - self.probs * self.logits
+
+    @property
+    def mean(self) -> Any:
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        probs = self.probs
+        return where(probs == 0.5, math.nan, (probs >= 0.5).to(dtype_of(probs)))
+
+    @property
+    def variance(self) -> Any:
+        return self.probs * (1 - self.probs)
+
+
+class Geometric(_OfProbability):
+    """How often nothing happens before what has a probability."""
+
+    shown = _ONE_OF_TWO
+    constraints = {"probs": PROBABILITY}  # noqa: RUF012
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._take(probs, logits)
+        Distribution.__init__(self, getattr(self, self._given).shape, (), validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            # 1 - u is above 0, and has a logarithm.
+            drawn = 1.0 - as_tensor(generators.uniform(self._extended(sample_shape), dtype_of(self.probs)))
+            return (drawn.log() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value: Any) -> Any:
+        x, probs = as_tensor(value), self.probs
+        return x * (-probs).log1p() + probs.log()
+
+    def entropy(self) -> Any:
+        return Bernoulli(self.probs, validate_args=False).entropy() / self.probs
+
+    @property
+    def mean(self) -> Any:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Any:
+        return self.probs * 0.0
+
+    @property
+    def variance(self) -> Any:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+
+class Binomial(_OfProbability):
+    """How often what has a probability happens in `total_count` times."""
+
+    shown = ("total_count", *_ONE_OF_TWO)
+    constraints = {"probs": PROBABILITY, "total_count": NOT_NEGATIVE}  # noqa: RUF012
+
+    def __init__(
+        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._take(probs, logits)
+        self.total_count, given = broadcast_all(total_count, getattr(self, self._given))
+        self.__dict__[self._given] = given
+        Distribution.__init__(self, given.shape, (), validate_args)
+
+    def expand(self, batch_shape: Any) -> Self:
+        made = super().expand(batch_shape)
+        made.total_count = broadcast_to(self.total_count, tuple(batch_shape))
+        return made
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        counts, probs = arrays.to_numpy(self.total_count.inner), arrays.to_numpy(self.probs.detach().inner)
+        drawn = numpy_source().binomial(counts.astype("int64"), probs, self._extended(sample_shape))
+        return as_tensor(drawn).to(dtype_of(self.probs))
+
+    def log_prob(self, value: Any) -> Any:
+        n, x, logits = self.total_count, as_tensor(value), self.logits
+        choices = (n + 1).lgamma() - (x + 1).lgamma() - (n - x + 1).lgamma()
+        return choices + x * logits - n * softplus(logits)
+
+    def entropy(self) -> Any:
+        log_prob = self.log_prob(self.enumerate_support(False))
+        return -(log_prob.exp() * log_prob).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All numbers of times, along a new first axis. Raises NotImplementedError where the counts differ."""
+        most = int(self.total_count.max().item())
+        if not (self.total_count == most).all():
+            raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
+        numbers = as_tensor([*map(float, range(most + 1))]).reshape(-1, *[1] * len(self.batch_shape))
+        return numbers.expand(-1, *self.batch_shape) if expand else numbers
+
+    @property
+    def mean(self) -> Any:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Any:
+        return minimum(((self.total_count + 1) * self.probs).floor(), self.total_count)
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * (1 - self.probs)
+
+
+class Poisson(Univariate):
+    """The Poisson distribution of mean `rate`."""
+
+    shown = ("rate",)
+    constraints = {"rate": NOT_NEGATIVE}  # noqa: RUF012
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        super().__init__(rate, validate_args=validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        rate = arrays.to_numpy(self.rate.detach().inner)
+        return as_tensor(numpy_source().poisson(rate, self._extended(sample_shape))).to(dtype_of(self.rate))
+
+    def log_prob(self, value: Any) -> Any:
+        x = as_tensor(value)
+        return xlogy(x, self.rate) - self.rate - (x + 1).lgamma()
+
+    @property
+    def mean(self) -> Any:
+        return self.rate
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        return self.rate.floor()
+
+
+class Categorical(Distribution):
+    """The numbers of classes, with probabilities in proportion to `probs`, or to exp of the `logits`, along the last axis."""
+
+    shown = _ONE_OF_TWO
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._given = exactly_one(probs=probs, logits=logits)
+        given = as_tensor(probs if logits is None else logits)
+        if given.ndim < 1:
+            raise ArgumentError(f"`{self._given}` parameter must be at least one-dimensional.")
+        if probs is not None:
+            if validate_args is not False:
+                self._check("probs", given, "Simplex()", lambda x: (x >= 0).all() & (x.sum(-1) > 0).all())
+            self.__dict__["probs"] = given / given.sum(-1, keepdims=True)
+        else:
+            self.__dict__["logits"] = given - logsumexp(given, -1, True)
+        self._num_events = given.shape[-1]
+        super().__init__(given.shape[:-1], (), validate_args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "probs":
+            return softmax(self.logits, -1)
+        if name == "logits":
+            return _inside(self.probs).log()
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+
+    def expand(self, batch_shape: Any) -> Self:
+        made = type(self).__new__(type(self))
+        vars(made).update(vars(self))
+        shape = (*batch_shape, self._num_events)
+        made.__dict__[self._given] = broadcast_to(getattr(self, self._given), shape)
+        Distribution.__init__(made, tuple(batch_shape), self.event_shape, False)
+        return made
+
+    @property
+    def param_shape(self) -> Any:
+        return getattr(self, self._given).shape
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended(sample_shape)
+        with no_grad():
+            rows = self.probs.detach().reshape(-1, self._num_events)
+            count = math.prod(shape) // max(rows.shape[0], 1)
+            return multinomial(rows, count, True).T.reshape(shape)
+
+    def log_prob(self, value: Any) -> Any:
+        chosen = as_tensor(value).long()
+        shape = broadcast([chosen.shape, self.batch_shape])
+        logits = broadcast_to(self.logits, (*shape, self._num_events))
+        return take_along_axis(logits, broadcast_to(chosen, shape)[..., None], -1).squeeze(-1)
+
+    def entropy(self) -> Any:
+        # Of a class that there never is the share is 0, not -inf times 0.
+        least = -3.4028234663852886e38 if self.logits.dtype == "float32" else -1.7976931348623157e308
+        return -(clip(self.logits, least) * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All numbers of classes, along a new first axis."""
+        numbers = as_tensor([*range(self._num_events)]).long().reshape(-1, *[1] * len(self.batch_shape))
+        return numbers.expand(-1, *self.batch_shape) if expand else numbers
+
+    @property
+    def mean(self) -> Any:
+        return self.probs.sum(-1) * math.nan
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        return self.probs.argmax(-1)
+
+
+class OneHotCategorical(Distribution):
+    """`Categorical`, with a vector in place of a number: 1 at the class and else 0."""
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._categorical = Categorical(probs, logits, validate_args)
+        super().__init__(self._categorical.batch_shape, (self._categorical._num_events,), validate_args)
+
+    @property
+    def probs(self) -> Any:
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Any:
+        return self._categorical.logits
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        return as_tensor(one_hot(self._categorical.sample(sample_shape), self.event_shape[0])).to(dtype_of(self.probs))
+
+    def log_prob(self, value: Any) -> Any:
+        return self._categorical.log_prob(as_tensor(value).argmax(-1))
+
+    def entropy(self) -> Any:
+        return self._categorical.entropy()
+
+    @property
+    def mean(self) -> Any:
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        return as_tensor(one_hot(self.probs.argmax(-1), self.event_shape[0])).to(dtype_of(self.probs))
+
+    @property
+    def variance(self) -> Any:
+        return self.probs * (1 - self.probs)
+
+
+def numpy_source() -> Any:
+    """A generator of NumPy, for what is drawn by no formula: from the source of all draws it has its seed."""
+    seed = generators.integers((), 0, 2**62)
+    return arrays.numpy_namespace().random.default_rng(int(seed))

@@ -1,0 +1,198 @@
+"""What all distributions share: shapes, samples, and what is known of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+from gradcli import arrays
+from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.autograd.factory import tensor
+from gradcli.autograd.modes import no_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import ArgumentError
+from gradcli.primitives import table
+from gradcli.primitives.bind import Kind
+from gradcli.primitives.conversions import broadcast_to
+
+LOG_2_PI = math.log(2 * math.pi)
+Constraint = tuple[str, Callable[[Any], Any]]
+# What a parameter must be, as PyTorch calls it, and as a condition on its numbers.
+POSITIVE: Constraint = ("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
+NOT_NEGATIVE: Constraint = ("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
+PROBABILITY: Constraint = ("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
+
+
+def positive(*names: str) -> Mapping[str, Constraint]:
+    """The constraint on parameters that are above 0."""
+    return dict.fromkeys(names, POSITIVE)
+
+
+class Distribution:
+    """The base of all distributions. `batch_shape` is that of several distributions beside each other, `event_shape` that of
+    one sample; the shape of samples is `sample_shape`, then those two."""
+
+    has_rsample: ClassVar[bool] = False
+    # The parameters, in the order of the text, and what they must be.
+    shown: ClassVar[tuple[str, ...]] = ()
+    constraints: ClassVar[Mapping[str, Constraint]] = positive()
+
+    def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
+        self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
+        if validate_args is not False:
+            for name, (text, holds) in self.constraints.items():
+                if name in vars(self):
+                    self._check(name, getattr(self, name), text, holds)
+
+    def _check(self, name: str, value: Tensor, text: str, holds: Callable[[Any], Any]) -> None:
+        # What is computed for many rows, or recorded, has no numbers to look at.
+        if isinstance(value.inner, Kind):
+            return
+        numbers = arrays.to_numpy(value.inner)
+        if not holds(numbers).all():
+            raise ArgumentError(
+                f"Expected parameter {name} of distribution {type(self).__name__} to satisfy the constraint {text}, "
+                f"but found invalid values:\n{value}"
+            )
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Numbers of this distribution, outside of the graph."""
+        with no_grad():
+            return self.rsample(sample_shape).detach()
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Numbers of this distribution, as functions of its parameters in the graph."""
+        raise NotImplementedError(f"{type(self).__name__} has no rsample")
+
+    def sample_n(self, n: int) -> Any:
+        return self.sample((n,))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density, or of the probability, of a value."""
+        raise NotImplementedError(f"{type(self).__name__} has no log_prob")
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of no more than a value."""
+        raise NotImplementedError(f"{type(self).__name__} has no cdf")
+
+    def icdf(self, value: Any) -> Any:
+        """The value of a probability; see `cdf`."""
+        raise NotImplementedError(f"{type(self).__name__} has no icdf")
+
+    def entropy(self) -> Any:
+        """The mean of -log_prob."""
+        raise NotImplementedError(f"{type(self).__name__} has no entropy")
+
+    def perplexity(self) -> Any:
+        return self.entropy().exp()
+
+    @property
+    def mean(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no mean")
+
+    @property
+    def mode(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no mode")
+
+    @property
+    def variance(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no variance")
+
+    @property
+    def stddev(self) -> Any:
+        return self.variance.sqrt()
+
+    def expand(self, batch_shape: Any) -> Self:
+        """The same distributions, repeated up to a batch shape."""
+        raise NotImplementedError(f"{type(self).__name__} has no expand")
+
+    def _extended(self, sample_shape: Any) -> Shape:
+        """The shape of samples."""
+        sizes = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        return (*map(int, sizes), *self.batch_shape, *self.event_shape)
+
+    def __repr__(self) -> str:
+        parts = []
+        for name in self.shown:
+            if name in vars(self):
+                value = getattr(self, name)
+                parts.append(f"{name}: {value.item() if value.numel() == 1 else value.shape}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+class Univariate(Distribution):
+    """One of single numbers, whose parameters are broadcast against each other. Its density and distribution functions are
+    those of the language, where that has a distribution of this name."""
+
+    # Each has those that are `shown`.
+    loc: Any
+    scale: Any
+    low: Any
+    high: Any
+    rate: Any
+    df: Any
+    concentration: Any
+    concentration0: Any
+    concentration1: Any
+    total_count: Any
+
+    def __init__(self, *parameters: Any, validate_args: bool | None = None) -> None:
+        for name, value in zip(self.shown, broadcast_all(*parameters)):
+            setattr(self, name, value)
+        super().__init__(getattr(self, self.shown[0]).shape, (), validate_args)
+
+    @property
+    def _parameters(self) -> list[Any]:
+        return [getattr(self, name) for name in self.shown]
+
+    def expand(self, batch_shape: Any) -> Self:
+        made = type(self).__new__(type(self))
+        for name in self.shown:
+            setattr(made, name, broadcast_to(getattr(self, name), tuple(batch_shape)))
+        Distribution.__init__(made, tuple(batch_shape), (), False)
+        return made
+
+    def log_prob(self, value: Any) -> Any:
+        return self._function("log_prob", value)
+
+    def cdf(self, value: Any) -> Any:
+        return self._function("cdf", value)
+
+    def icdf(self, value: Any) -> Any:
+        return self._function("icdf", value)
+
+    def _function(self, name: str, value: Any) -> Any:
+        found = table.find(name, f"torch.distributions.{type(self).__name__}")
+        if found is None:
+            raise NotImplementedError(f"{type(self).__name__} has no {name}")
+        return found(as_tensor(value), *self._parameters)
+
+
+def as_tensor(value: Any) -> Any:
+    """A tensor as it is, and numbers as one of floats."""
+    if isinstance(value, Tensor):
+        return value
+    made = tensor(value)
+    return made if made.is_floating_point() else made.to(arrays.default_dtype())
+
+
+def broadcast_all(*values: Any) -> list[Any]:
+    """Numbers and tensors as tensors of one shape."""
+    made = [*map(as_tensor, values)]
+    shape = broadcast([x.shape for x in made])
+    return [x if x.shape == shape else broadcast_to(x, shape) for x in made]
+
+
+def exactly_one(**given: Any) -> str:
+    """The name of the one argument that is given. Raises ValueError where there are more or none."""
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) != 1:
+        listed = " or ".join(f"`{name}`" for name in given)
+        raise ArgumentError(f"Either {listed} must be specified, but not both.")
+    return names[0]
+
+
+def dtype_of(*values: Any) -> str:
+    """The dtype in which numbers are drawn for some parameters."""
+    return next((str(x.dtype) for x in values if x.is_floating_point()), arrays.default_dtype())

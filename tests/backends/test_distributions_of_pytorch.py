@@ -1,0 +1,188 @@
+"""`gradcli.distributions` beside PyTorch's: densities, entropies, moments and divergences, with their gradients."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import gradcli
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+# Some of PyTorch's own functions look at how they are traced.
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+LOC, SCALE = [0.3, -1.0, 2.0], [0.5, 1.5, 2.5]
+OTHER_LOC, OTHER_SCALE = [0.1, 0.4, 1.0], [1.5, 0.75, 2.0]
+SHARES, OTHER_SHARES = [[0.2, 0.3, 0.5], [0.7, 0.2, 0.1]], [[0.3, 0.3, 0.4], [0.1, 0.2, 0.7]]
+COVARIANCE = [[2.0, 0.5, 0.1], [0.5, 1.5, -0.3], [0.1, -0.3, 1.0]]
+FACTOR = [[1.2, 0.0, 0.0], [0.4, 0.9, 0.0], [-0.2, 0.3, 1.1]]
+
+# Of a distribution its name, parameters, those of another one of its kind, and values.
+CASES = [
+    ("Normal", {"loc": LOC, "scale": SCALE}, {"loc": OTHER_LOC, "scale": OTHER_SCALE}, [0.1, 2.0, -3.0]),
+    ("Normal", {"loc": 0.5, "scale": SCALE}, {"loc": OTHER_LOC, "scale": 2.0}, 0.7),
+    ("LogNormal", {"loc": LOC, "scale": SCALE}, {"loc": OTHER_LOC, "scale": OTHER_SCALE}, [0.1, 2.0, 3.0]),
+    ("HalfNormal", {"scale": SCALE}, {"scale": OTHER_SCALE}, [0.1, 2.0, 3.0]),
+    ("Uniform", {"low": LOC, "high": [1.0, 0.0, 3.0]}, {"low": -2.0, "high": [2.0, 0.5, 3.5]}, [0.5, -0.5, 2.5]),
+    ("Exponential", {"rate": SCALE}, {"rate": OTHER_SCALE}, [0.1, 2.0, 3.0]),
+    ("Laplace", {"loc": LOC, "scale": SCALE}, {"loc": OTHER_LOC, "scale": OTHER_SCALE}, [0.1, 2.0, -3.0]),
+    ("Cauchy", {"loc": LOC, "scale": SCALE}, None, [0.1, 2.0, -3.0]),
+    ("Gumbel", {"loc": LOC, "scale": SCALE}, None, [0.1, 2.0, -3.0]),
+    ("Gamma", {"concentration": SCALE, "rate": OTHER_SCALE}, {"concentration": OTHER_SCALE, "rate": SCALE}, [0.1, 2.0, 3.0]),
+    ("Chi2", {"df": SCALE}, None, [0.1, 2.0, 3.0]),
+    ("Beta", {"concentration1": SCALE, "concentration0": OTHER_SCALE}, {"concentration1": 2.0, "concentration0": 0.5}, [0.1, 0.5, 0.9]),
+    ("StudentT", {"df": [2.5, 4.0, 9.0], "loc": LOC, "scale": SCALE}, None, [0.1, 2.0, -3.0]),
+    ("Poisson", {"rate": SCALE}, {"rate": OTHER_SCALE}, [0.0, 2.0, 5.0]),
+    ("Bernoulli", {"probs": [0.2, 0.7, 0.4]}, {"probs": [0.3, 0.6, 0.9]}, [0.0, 1.0, 1.0]),
+    ("Bernoulli", {"logits": LOC}, {"logits": OTHER_LOC}, [0.0, 1.0, 1.0]),
+    ("Geometric", {"probs": [0.2, 0.7, 0.4]}, {"probs": [0.3, 0.6, 0.9]}, [0.0, 1.0, 4.0]),
+    ("Binomial", {"total_count": 5.0, "probs": [0.2, 0.7, 0.4]}, {"total_count": 5.0, "probs": [0.3, 0.6, 0.9]}, [0.0, 3.0, 5.0]),
+    ("Categorical", {"probs": SHARES}, {"probs": OTHER_SHARES}, [2, 0]),
+    ("Categorical", {"logits": [LOC, SCALE]}, {"logits": [OTHER_LOC, OTHER_SCALE]}, [[2, 0], [1, 1]]),
+    ("OneHotCategorical", {"probs": SHARES}, {"probs": OTHER_SHARES}, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
+    ("Dirichlet", {"concentration": [SCALE, OTHER_SCALE]}, {"concentration": OTHER_SCALE}, SHARES),
+    ("MultivariateNormal", {"loc": LOC, "covariance_matrix": COVARIANCE}, {"loc": OTHER_LOC, "scale_tril": FACTOR}, [0.1, 2.0, -3.0]),
+    ("MultivariateNormal", {"loc": [LOC, OTHER_LOC], "scale_tril": FACTOR}, {"loc": LOC, "precision_matrix": COVARIANCE}, [[[0.1, 2.0, -3.0]], [[1.0, 0.0, 1.0]]]),
+]  # fmt: skip
+KNOWN = ("log_prob", "cdf", "entropy", "mean", "variance", "stddev", "mode", "kl")
+
+
+def made(library, name, parameters):
+    leaves = {key: library.tensor(value, requires_grad=True) for key, value in parameters.items()}
+    return getattr(library.distributions, name)(**leaves), leaves
+
+
+def found(library, name, parameters, others, value, what):
+    """What is known of a distribution, and its gradients by parameters and by the value."""
+    p, leaves = made(library, name, parameters)
+    x = library.tensor(value, requires_grad=np.asarray(value).dtype == float)
+    if what == "kl":
+        q, more = made(library, name, others)
+        result = library.distributions.kl_divergence(p, q)
+        leaves |= {f"other {key}": leaf for key, leaf in more.items()}
+    elif what in ("log_prob", "cdf"):
+        result = getattr(p, what)(x)
+        leaves["value"] = x
+    else:
+        result = getattr(p, what)
+        result = result() if callable(result) else result
+    gradients = {}
+    if result.requires_grad and bool(result.isfinite().all()):
+        weights = library.tensor(np.random.default_rng(0).uniform(1, 2, tuple(result.shape)))
+        (result * weights).sum().backward()
+        gradients = {
+            key: leaf.grad.numpy()
+            for key, leaf in leaves.items()
+            if leaf.grad is not None and leaf.grad.abs().sum() > 0
+        }
+    return result.detach().numpy(), gradients
+
+
+@pytest.mark.parametrize("what", KNOWN)
+@pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}-{i}" for i, case in enumerate(CASES)])
+def test_what_is_known_is_that_of_pytorch(case, what):
+    name, parameters, others, value = case
+    if what == "kl" and others is None:
+        return
+    try:
+        expected, slopes = found(torch, name, parameters, others, value, what)
+    except NotImplementedError:
+        return
+    ours, own_slopes = found(gradcli, name, parameters, others, value, what)
+    np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)
+    assert ours.shape == expected.shape
+    assert own_slopes.keys() == slopes.keys()
+    for key, slope in slopes.items():
+        np.testing.assert_allclose(own_slopes[key], slope, rtol=1e-8, atol=1e-11, err_msg=key)
+
+
+INDEPENDENT = {
+    "normals": lambda d, t: d.Independent(d.Normal(t([LOC, OTHER_LOC]), t(SCALE)), 1),
+    "in two axes": lambda d, t: d.Independent(d.Gamma(t([SCALE, OTHER_SCALE]), t(SCALE)), 2),
+    "mixture": lambda d, t: d.MixtureSameFamily(d.Categorical(t(SHARES)[0]), d.Normal(t(LOC), t(SCALE))),
+    "mixture of vectors": lambda d, t: d.MixtureSameFamily(
+        d.Categorical(logits=t(SHARES)[:1]), d.Independent(d.Normal(t([[LOC, SCALE, LOC]]), t(1.5)), 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_distributions_of_distributions(name):
+    ours, theirs = (INDEPENDENT[name](m.distributions, m.tensor) for m in (gradcli, torch))
+    assert (ours.batch_shape, ours.event_shape) == (tuple(theirs.batch_shape), tuple(theirs.event_shape))
+    shape = (4, *ours.batch_shape, *ours.event_shape)
+    x = np.random.default_rng(1).uniform(0.1, 2, shape)
+    for one, other in (
+        (ours.log_prob(gradcli.tensor(x)), theirs.log_prob(torch.tensor(x))),
+        (ours.mean, theirs.mean),
+        (ours.variance, theirs.variance),
+    ):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-10)
+    assert ours.sample((5,)).shape == tuple(theirs.sample((5,)).shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("Gamma", {"concentration": SCALE, "rate": OTHER_SCALE}), ("Beta", {"concentration1": SCALE, "concentration0": OTHER_SCALE})],
+)  # fmt: skip
+def test_gradients_of_samples_are_those_of_pytorch(name, parameters, monkeypatch):
+    """Of the same samples, drawn here and given to PyTorch, whose rule for their derivatives is its own."""
+    random.seed(0)
+    own, leaves = made(gradcli, name, parameters)
+    x = own.rsample((50,))
+    x.sum().backward()
+    shapes = {key: torch.tensor(value, requires_grad=True) for key, value in parameters.items()}
+    y = torch.tensor(x.detach().numpy())
+    if name == "Gamma":
+        slope = torch._standard_gamma_grad(shapes["concentration"].expand(50, 3), y * shapes["rate"])
+        expected = {"concentration": (slope / shapes["rate"]).sum(0), "rate": -(y / shapes["rate"]).sum(0)}
+    else:
+        both = torch.stack([shapes["concentration1"], shapes["concentration0"]], -1).expand(50, 3, 2)
+        pairs = torch.stack([y, 1 - y], -1)
+        total = both.sum(-1, True).expand_as(both)
+        slopes = torch._dirichlet_grad(pairs, both, total)
+        # x of the first share moves by its own concentration, and by the other one as 1 - x does.
+        expected = {
+            "concentration1": (slopes[..., 0] * (1 - y)).sum(0),
+            "concentration0": (-slopes[..., 1] * y).sum(0),
+        }
+    for key, leaf in leaves.items():
+        np.testing.assert_allclose(leaf.grad.numpy(), expected[key].detach().numpy(), rtol=2e-3)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}-{i}" for i, case in enumerate(CASES)])
+def test_samples_have_the_moments_of_the_distribution(case):
+    name, parameters, _, _ = case
+    random.seed(1)
+    own, _ = made(gradcli, name, parameters)
+    x = own.sample((4000,))
+    other, _ = made(torch, name, parameters)
+    assert x.shape == tuple(other.sample((4000,)).shape)
+    assert not x.requires_grad
+    if name in ("Cauchy", "Categorical"):
+        return
+    mean, deviation = other.mean.detach().numpy(), other.stddev.detach().numpy()
+    # Nine deviations of the mean of so many.
+    np.testing.assert_array_less(np.abs(x.numpy().mean(0) - mean), 9 * deviation / np.sqrt(4000) + 1e-12)
+
+
+def test_parameters_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="Expected parameter scale of distribution Normal to satisfy the constraint"):
+        gradcli.distributions.Normal(0.0, -1.0)
+    with pytest.raises(ValueError, match="Either `probs` or `logits` must be specified, but not both"):
+        gradcli.distributions.Bernoulli(0.5, logits=0.0)
+    with pytest.raises(
+        NotImplementedError, match=r"No KL\(p \|\| q\) is implemented for p type Normal and q type Gamma"
+    ):
+        gradcli.distributions.kl_divergence(gradcli.distributions.Normal(0, 1), gradcli.distributions.Gamma(1, 1))
