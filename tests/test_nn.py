@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import random
 import re
 
 import numpy as np
@@ -50,10 +49,10 @@ class TestParameters:
         assert names == ["scale", "first.weight", "first.bias", "rest.0.1.weight"]
         assert [name for name, _ in Branches().named_parameters(recurse=False)] == ["scale"]
 
-    def test_of_a_linear_layer_are_drawn_by_random(self):
-        random.seed(1)
+    def test_of_a_linear_layer_are_drawn_after_a_seed(self):
+        gradcli.manual_seed(1)
         one = nn.Linear(4, 3)
-        random.seed(1)
+        gradcli.manual_seed(1)
         other = nn.Linear(4, 3)
         assert one.weight.tolist() == other.weight.tolist()
         assert one.weight.shape == (3, 4)
@@ -131,7 +130,7 @@ class TestModules:
 
 
 def test_a_network_of_two_layers_learns_exclusive_or():
-    random.seed(0)
+    gradcli.manual_seed(0)
     model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
     x = gradcli.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     target = gradcli.tensor([[0.0], [1.0], [1.0], [0.0]])

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from gradcli.autograd import tensor_functions
+from gradcli.autograd.factory import as_tensor
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
@@ -44,6 +46,8 @@ _IN_PLACE = frozenset(
     ]
 )
 _WITH_DTYPE = frozenset({"softmax", "log_softmax", "softmin"})
+# Those that say where elements are, if that is wanted.
+_WITH_PLACES = frozenset({"max_pool1d", "max_pool2d", "max_pool3d"})
 
 
 def batch_norm(
@@ -124,8 +128,19 @@ def _with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
     return share
 
 
+def _with_places(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A pooling of PyTorch, whose places are a tensor too."""
+
+    def pooled(*operands: Any, **options: Any) -> Any:
+        found = function(*operands, **options)
+        return (found[0], as_tensor(found[1])) if isinstance(found, tuple) else found
+
+    pooled.__name__ = pooled.__qualname__ = function.name  # type: ignore[attr-defined]
+    return pooled
+
+
 def _known(name: str) -> Any:
-    return table.find(name, "torch")
+    return tensor_functions.function(name) if name in tensor_functions.MEANINGS else table.find(name, "torch")
 
 
 def __getattr__(name: str) -> Any:
@@ -137,6 +152,8 @@ def __getattr__(name: str) -> Any:
             found = _with_inplace(found)
         elif found is not None and name in _WITH_DTYPE:
             found = _with_dtype(found)
+        elif found is not None and name in _WITH_PLACES:
+            found = _with_places(found)
     if found is None:
         raise AttributeError(f"module 'gradcli.nn.functional' has no attribute {name!r}{table.beyond(name)}")
     globals()[name] = found

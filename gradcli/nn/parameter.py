@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.factory import tensor
+from gradcli.autograd.filled import full
 from gradcli.autograd.tensor import Tensor
 
 
@@ -24,11 +25,9 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
 
-def filled(shape: Sequence[int], value: float = 0.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of a shape with one value everywhere, in a dtype and on a device as PyTorch's layers take them."""
-    zeros = tensor(arrays.zeros(tuple(shape), arrays.default_dtype()))
-    made = (zeros + value) if value else zeros
-    return made.to(dtype=dtype, device=device)
+def filled(shape: Sequence[int], value: float = 0.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of a shape with one value everywhere, of the default dtype where none is said."""
+    return full(tuple(shape), value, dtype=dtype or arrays.default_dtype(), device=device)
 
 
 def parameter(shape: Sequence[int], value: float = 0.0, *, dtype: Any = None, device: Any = None) -> Parameter:

@@ -1,1 +1,14 @@
 """What stands beside the engine, under the names of `torch.utils`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    # Found without an import statement of their own, as those of PyTorch are.
+    if name not in ("checkpoint", "data"):
+        raise AttributeError(f"module 'gradcli.utils' has no attribute {name!r}")
+    from importlib import import_module
+
+    return import_module(f"gradcli.utils.{name}")

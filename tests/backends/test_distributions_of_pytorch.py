@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
@@ -138,7 +136,7 @@ def test_distributions_of_distributions(name):
 )  # fmt: skip
 def test_gradients_of_samples_are_those_of_pytorch(name, parameters, monkeypatch):
     """Of the same samples, drawn here and given to PyTorch, whose rule for their derivatives is its own."""
-    random.seed(0)
+    gradcli.manual_seed(0)
     own, leaves = made(gradcli, name, parameters)
     x = own.rsample((50,))
     x.sum().backward()
@@ -164,7 +162,7 @@ def test_gradients_of_samples_are_those_of_pytorch(name, parameters, monkeypatch
 @pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}-{i}" for i, case in enumerate(CASES)])
 def test_samples_have_the_moments_of_the_distribution(case):
     name, parameters, _, _ = case
-    random.seed(1)
+    gradcli.manual_seed(1)
     own, _ = made(gradcli, name, parameters)
     x = own.sample((4000,))
     other, _ = made(torch, name, parameters)

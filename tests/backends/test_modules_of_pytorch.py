@@ -94,6 +94,7 @@ LAYERS = [
     ("ConvTranspose3d", (2, 3, 2), (VOLUME,)),
     ("MaxPool1d", (2,), (SIGNAL,)),
     ("MaxPool2d", (2, {"stride": 1}), (IMAGE,)),
+    ("MaxPool2d", (2, 2, {"return_indices": True}), (IMAGE,)),
     ("MaxPool3d", (2,), (VOLUME,)),
     ("AvgPool1d", (3, {"stride": 2, "padding": 1}), (SIGNAL,)),
     ("AvgPool2d", (2, {"ceil_mode": True}), (IMAGE,)),
@@ -205,6 +206,9 @@ LAYERS = [
 ]  # fmt: skip
 
 
+IDS = [f"{name}-{i}" for i, (name, _, _) in enumerate(LAYERS)]
+
+
 def split(arguments):
     if arguments and isinstance(arguments[-1], dict):
         return arguments[:-1], arguments[-1]
@@ -259,9 +263,7 @@ def compared(own, other, inputs):
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True:UserWarning")
-@pytest.mark.parametrize(
-    ("name", "arguments", "inputs"), LAYERS, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(LAYERS)]
-)
+@pytest.mark.parametrize(("name", "arguments", "inputs"), LAYERS, ids=IDS)
 def test_a_module_is_that_of_pytorch(name, arguments, inputs):
     own, other = pair(name, arguments)
     assert list(own.state_dict()) == list(other.state_dict())
@@ -273,6 +275,21 @@ def test_a_module_is_that_of_pytorch(name, arguments, inputs):
     own.zero_grad()
     other.zero_grad()
     compared(own.eval(), other.eval(), inputs)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True:UserWarning")
+@pytest.mark.parametrize(("name", "arguments"), [case[:2] for case in LAYERS], ids=IDS)
+def test_parameters_begin_as_those_of_pytorch(name, arguments):
+    """From one seed the same numbers, and those that come after them."""
+    positional, named = split(arguments)
+    made = []
+    for library in (gradcli, torch):
+        library.manual_seed(5)
+        made.append((getattr(library.nn, name)(*positional, **named).state_dict(), library.rand(2)))
+    (own, next_own), (other, next_other) = made
+    for key, value in other.items():
+        same(own[key], value, key, 1e-6)
+    same(next_own, next_other)
 
 
 # Of an optimizer its name and options.
