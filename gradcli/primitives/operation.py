@@ -77,6 +77,11 @@ class Operation:
         self.internal = bool(internal)
         self.called = internal if isinstance(internal, str) else name
 
+    @property
+    def __name__(self) -> str:
+        """As of a function of Python's, which what wraps one asks for."""
+        return self.name
+
     def __call__(self, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError
 

@@ -1,0 +1,109 @@
+"""Functions of Python with derivatives by the user's rules, whose arguments and results may be containers of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.engine import grad
+from gradcli.autograd.function import Function
+from gradcli.autograd.modes import enable_grad, grad_enabled
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus import containers
+from gradcli.calculus.calls import tensors_in
+from gradcli.calculus.derivatives import zeros
+from gradcli.calculus.mapping import as_tensor
+
+
+class Rule:
+    """A call of a function, and how cotangents of its value come to be those of its arguments.
+
+    `run` is given the arguments without their graph, and returns the value. `pull` is given the arguments and the
+    value, within the graph where the derivative is differentiated itself, and the cotangents in the structure of the
+    value; it returns one for each argument, in its structure, or None where it is zero.
+    """
+
+    def __init__(self, run: Callable[..., Any], pull: Callable[..., Sequence[Any]], arguments: Sequence[Any]) -> None:
+        self.run, self.pull = run, pull
+        self.arguments = tuple(arguments)
+        self.value: Any = None
+
+    def applied(self, own_rows: bool = False) -> Any:
+        """The value, recorded as one operation; `own_rows` where all rows of a batch are computed by one call."""
+        function = _InFunctionsOfTheTable if own_rows else _OfNumbers
+        outputs = function.apply(self, *containers.leaves(self.arguments))
+        return containers.filled(self.value, outputs)
+
+
+class _OfNumbers(Function):
+    """A call by a rule that may be written in any functions of numbers."""
+
+    @staticmethod
+    def forward(ctx: Any, rule: Rule, *given: Any) -> Any:
+        bare = [x.detach() if isinstance(x, Tensor) else x for x in given]
+        rule.value = rule.run(*containers.filled(rule.arguments, bare))
+        outputs = tuple(as_tensor(y) for y in containers.leaves(rule.value))
+        # An argument that is returned as it is comes out as another tensor.
+        outputs = tuple(Tensor(y.inner) for y in outputs)
+        ctx.rule, ctx.given = rule, [None if isinstance(x, Tensor) else x for x in given]
+        ctx.places = [i for i, x in enumerate(given) if isinstance(x, Tensor)]
+        ctx.save_for_backward(*(given[i] for i in ctx.places), *outputs)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        rule, saved, again = ctx.rule, ctx.saved_tensors, grad_enabled.get()
+        if not again:
+            saved = tuple(x.detach() for x in saved)
+        given = list(ctx.given)
+        for place, x in zip(ctx.places, saved):
+            given[place] = x
+        value = containers.filled(rule.value, saved[len(ctx.places) :])
+        found = rule.pull(containers.filled(rule.arguments, given), value, containers.filled(rule.value, cotangents))
+        slopes = [g for x, g in zip(rule.arguments, found) for g in _slopes(x, g)]
+        needed = ctx.needs_input_grad[1:]
+        return (None, *(as_tensor(g) if need and g is not None else None for g, need in zip(slopes, needed)))
+
+
+class _InFunctionsOfTheTable(_OfNumbers):
+    generate_vmap_rule = True
+
+
+def _slopes(argument: Any, found: Any) -> list[Any]:
+    if found is None:
+        return [None] * len(containers.leaves(argument))
+    return containers.aligned(argument, found)
+
+
+def transposed(push: Callable[..., Any], arguments: Sequence[Any], cotangents: Any) -> tuple[Any, ...]:
+    """The cotangents of `arguments` by a function that is linear: `push` of tangents gives those of the value."""
+    again = grad_enabled.get()
+    with enable_grad():
+        tangents = [_tangent(x) for x in containers.leaves(tuple(arguments))]
+        pushed = tensors_in(containers.mapped(as_tensor, push(*containers.filled(tuple(arguments), tangents))))
+        places = [i for i, t in enumerate(tangents) if t.requires_grad]
+        pairs = [(y, as_tensor(g)) for y, g in zip(pushed, containers.leaves(cotangents)) if y.requires_grad]
+        found = _gradients(pairs, [tangents[i] for i in places], again)
+    filled: list[Any] = [None] * len(tangents)
+    for place, g in zip(places, found):
+        filled[place] = g
+    transposes: tuple[Any, ...] = containers.filled(tuple(arguments), filled)
+    return transposes
+
+
+def _tangent(x: Any) -> Tensor:
+    """A tangent of an argument, by which the linear function is differentiated; zero where it has none."""
+    value = as_tensor(x)
+    if not arrays.is_floating(value.inner):
+        return Tensor(0.0)
+    tangent = zeros(value.shape, value)
+    tangent.requires_grad = True
+    return tangent
+
+
+def _gradients(pairs: Sequence[tuple[Tensor, Tensor]], tangents: Sequence[Tensor], again: bool) -> Sequence[Any]:
+    if not pairs or not tangents:
+        return [None] * len(tangents)
+    values, cotangents = zip(*pairs)
+    return grad([*values], [*tangents], [*cotangents], create_graph=again, allow_unused=True)

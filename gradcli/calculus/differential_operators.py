@@ -1,0 +1,274 @@
+"""Derivatives of functions of arrays, with the names and behaviour of HIPS autograd.
+
+What is differentiated sees tensors; what comes of numbers and arrays are numbers and arrays, in the containers of the
+arguments. Where an argument is a tensor, or the function reads a tensor from outside, what comes of it has its graph.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus import containers, func
+from gradcli.calculus.calls import Callback
+from gradcli.calculus.containers import mapped
+from gradcli.calculus.mapping import as_tensor
+from gradcli.errors import CallError, DifferentiationError, expect_function
+from gradcli.primitives.arithmetic import multiply, ones_like
+from gradcli.primitives.bind import components
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.matrices import tensordot
+from gradcli.primitives.operators import operand
+from gradcli.primitives.reductions import sum_
+
+Argnum = int | tuple[int, ...] | list[int]
+
+
+def grad(function: Callback, argnum: Argnum = 0) -> Callback:
+    """The function that gives the gradient of a `function` with one element by the argument, or arguments, `argnum`.
+
+    Raises DifferentiationError where the value has several elements.
+    """
+    return _named("grad", function, _of(func.grad, _scalar(function), argnum))
+
+
+def value_and_grad(function: Callback, argnum: Argnum = 0) -> Callback:
+    """The function that gives the value of `function` and its gradient. See `grad`."""
+
+    def both(of: Callback, argnums: Any) -> Callback:
+        found = func.grad_and_value(of, argnums)
+        return lambda *arguments, **keywords: found(*arguments, **keywords)[::-1]
+
+    return _named("value_and_grad", function, _of(both, _scalar(function), argnum))
+
+
+def grad_and_aux(function: Callback, argnum: Argnum = 0) -> Callback:
+    """The function that gives the gradient of the first result of `function`, and the second as it is."""
+    expect_function(function)
+
+    def split(*arguments: Any, **keywords: Any) -> Any:
+        value, aux = function(*arguments, **keywords)
+        return _one_element(value), aux
+
+    return _named("grad_and_aux", function, _of(functools.partial(func.grad, has_aux=True), split, argnum))
+
+
+def grad_named(function: Callback, argname: str) -> Callback:
+    """The gradient by the argument of a name. See `grad`."""
+    names = [*inspect.signature(function).parameters]
+    if argname not in names:
+        raise CallError(f"the function has no argument {argname!r}")
+    return grad(function, names.index(argname))
+
+
+def multigrad_dict(function: Callback) -> Callback:
+    """The function that gives the gradients by all arguments, as a dict by their names."""
+    bound = inspect.signature(function).bind
+
+    def gradients(*arguments: Any, **keywords: Any) -> Any:
+        return grad(lambda given: _called_with(function, given))(bound(*arguments, **keywords).arguments)
+
+    return _named("multigrad_dict", function, gradients)
+
+
+def elementwise_grad(function: Callback, argnum: int = 0) -> Callback:
+    """The function that gives the gradient of the sum of `function`: for one that works element by element its
+    derivative at each."""
+
+    def gradient(*arguments: Any, **keywords: Any) -> Any:
+        pull, value = make_vjp(function, argnum)(*arguments, **keywords)
+        return pull(mapped(ones_like, value))
+
+    return _named("elementwise_grad", function, gradient)
+
+
+def deriv(function: Callback, argnum: int = 0) -> Callback:
+    """The function that gives the derivative of `function` by a number, of whatever shape the value is."""
+
+    def derivative(*arguments: Any, **keywords: Any) -> Any:
+        return make_jvp(function, argnum)(*arguments, **keywords)(mapped(ones_like, _floats(arguments[argnum])))[1]
+
+    return _named("deriv", function, derivative)
+
+
+def jacobian(function: Callback, argnum: Argnum = 0) -> Callback:
+    """The function that gives the Jacobian of `function` by an argument, of shape value.shape + argument.shape."""
+    return _named("jacobian", function, _of(func.jacrev, _of_tensors(function), argnum))
+
+
+def hessian(function: Callback, argnum: int = 0) -> Callback:
+    """The function that gives the second derivatives, of shape value.shape + 2*argument.shape."""
+    return _named("hessian", function, _of(_hessian, _of_tensors(function), argnum))
+
+
+def _hessian(function: Callback, argnum: Any) -> Callback:
+    # In reverse twice, which needs no more than the vjp of a function of the user's.
+    return func.jacrev(func.jacrev(function, argnum), argnum)
+
+
+def make_vjp(function: Callback, argnum: int = 0) -> Callback:
+    """The function that gives `(vjp, value)`: `vjp(g)` is the gradient of the value's product with `g`."""
+
+    def made(*arguments: Any, **keywords: Any) -> Any:
+        of_one, x = _by_one(function, argnum, arguments, keywords)
+        value, pull = func.vjp(of_one, x)
+        return lambda g: _like(arguments, pull(g)[0]), _like(arguments, value)
+
+    return _named("make_vjp", function, made)
+
+
+def make_jvp(function: Callback, argnum: int = 0) -> Callback:
+    """The function that gives `jvp`: `jvp(v)` is the value and its derivative along `v`."""
+
+    def made(*arguments: Any, **keywords: Any) -> Any:
+        of_one, x = _by_one(function, argnum, arguments, keywords)
+        return lambda v: _like(arguments, func.jvp(of_one, (x,), (mapped(_floats, v),)))
+
+    return _named("make_jvp", function, made)
+
+
+make_jvp_reversemode = make_jvp
+
+
+def make_hvp(function: Callback, argnum: int = 0) -> Callback:
+    """The function that gives `(hvp, gradient)`: `hvp(v)` is the Hessian times `v`."""
+    return make_vjp(grad(function, argnum), argnum)
+
+
+def make_ggnvp(
+    function: Callback, loss: Callback = lambda y: multiply(0.5, sum_(multiply(y, y))), f_argnum: int = 0
+) -> Callback:
+    """The function that gives `ggnvp`: `ggnvp(v)` is the Gauss-Newton matrix of `loss(function(x))` times `v`."""
+
+    def made(*arguments: Any, **keywords: Any) -> Any:
+        of_one, x = _by_one(function, f_argnum, arguments, keywords)
+        value, pull = func.vjp(of_one, x)
+
+        def product(v: Any) -> Any:
+            along = func.jvp(of_one, (x,), (mapped(_floats, v),))[1]
+            curved = func.jvp(func.grad(_scalar(loss)), (value,), (along,))[1]
+            return _like(arguments, pull(curved)[0])
+
+        return product
+
+    return _named("make_ggnvp", function, made)
+
+
+def hessian_tensor_product(function: Callback, argnum: int = 0) -> Callback:
+    """The function of the arguments and a tensor, given last, that gives the Hessian's product with that."""
+
+    def product(*arguments: Any, **keywords: Any) -> Any:
+        *given, direction = arguments
+        return make_hvp(function, argnum)(*given, **keywords)[0](direction)
+
+    return _named("hessian_tensor_product", function, product)
+
+
+hessian_vector_product = hessian_tensor_product
+
+
+def tensor_jacobian_product(function: Callback, argnum: int = 0) -> Callback:
+    """The function of the arguments and a tensor, given last, that gives that one's product with the Jacobian."""
+
+    def weighted(*arguments: Any, **keywords: Any) -> Any:
+        *given, weights = arguments
+        return tensordot(weights, function(*given, **keywords), len(arrays.shape(operand(weights))))
+
+    return _named("tensor_jacobian_product", function, jacobian(weighted, argnum))
+
+
+vector_jacobian_product = tensor_jacobian_product
+
+
+# --- arrays in, arrays out
+
+
+def _of(transform: Callable[[Callback, Any], Callback], function: Callback, argnum: Argnum) -> Callback:
+    """A derivative of functions of tensors, for arrays."""
+    places = (argnum,) if isinstance(argnum, int) else tuple(argnum)
+    derivative = transform(function, argnum if isinstance(argnum, int) else places)
+
+    def of_arrays(*arguments: Any, **keywords: Any) -> Any:
+        return _like(arguments, derivative(*_with_floats(arguments, places), **keywords))
+
+    return of_arrays
+
+
+def _by_one(
+    function: Callback, argnum: int, arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> tuple[Callback, Any]:
+    """`function` as one of an argument alone, and that argument."""
+    given, of = _with_floats(arguments, (argnum,)), _of_tensors(function)
+    return lambda x: of(*(x if i == argnum else a for i, a in enumerate(given)), **keywords), given[argnum]
+
+
+def _with_floats(arguments: tuple[Any, ...], places: tuple[int, ...]) -> list[Any]:
+    given = list(arguments)
+    for place in places:
+        if not -len(given) <= place < len(given):
+            raise CallError(f"argnum names argument {place}, and {len(given)} are given")
+        given[place] = mapped(_floats, given[place])
+    return given
+
+
+def _floats(x: Any) -> Any:
+    """Whole numbers as floats, which can be differentiated by."""
+    if isinstance(x, Tensor) or arrays.is_floating(x):
+        return x
+    return float(x) if type(x) is int else arrays.asarray(x, "float64")
+
+
+def _of_tensors(function: Callback) -> Callback:
+    """`function` with tensors for what it gives that depends on nothing."""
+    expect_function(function)
+    return lambda *arguments, **keywords: mapped(as_tensor, function(*arguments, **keywords))
+
+
+def _scalar(function: Callback) -> Callback:
+    expect_function(function)
+    return lambda *arguments, **keywords: _one_element(function(*arguments, **keywords))
+
+
+def _one_element(value: Any) -> Tensor:
+    if isinstance(value, (tuple, list, dict)):
+        raise DifferentiationError(f"a gradient is that of a scalar, and the function gives a {type(value).__name__}")
+    found = as_tensor(value)
+    if found.size != 1:
+        raise DifferentiationError(
+            f"a gradient is that of a scalar, and the function gives a tensor of shape {[*found.shape]}",
+            hint="jacobian differentiates what has a shape, and elementwise_grad the sum of it",
+        )
+    scalar: Tensor = reshape(found, ()) if found.shape else found
+    return scalar
+
+
+def _like(arguments: tuple[Any, ...], found: Any) -> Any:
+    """What came of arrays alone as arrays, which may be edited; of tensors it stays."""
+    if any(isinstance(leaf, Tensor) for leaf in containers.leaves(arguments)):
+        return found
+    return mapped(as_array, found)
+
+
+def as_array(x: Any) -> Any:
+    """The numbers of a tensor as an array that may be edited, or as a number; a part of another derivative as it is."""
+    if not isinstance(x, Tensor) or x.requires_grad or x.dual or len(components(x.inner)) > 1:
+        return x
+    if isinstance(x.inner, float) or arrays.backend_of(type(x.inner)) == "numpy":
+        return arrays.numpy_namespace().array(x.inner)[()]
+    return x.detach().inner if arrays.is_array(x.inner) else x
+
+
+def _called_with(function: Callback, given: Mapping[str, Any]) -> Any:
+    """`function` of arguments by their names, those of its `*args` and `**kwargs` in their places."""
+    bound = inspect.BoundArguments(inspect.signature(function), dict(given))
+    return function(*bound.args, **bound.kwargs)
+
+
+def _named(operator: str, function: Callback, made: Callback) -> Callback:
+    functools.update_wrapper(made, function)
+    made.__name__ = f"{operator}_of_{getattr(function, '__name__', 'function')}"
+    return made

@@ -1,0 +1,46 @@
+"""`grad`, `jacobian` and `hessian` in the two forms that they have elsewhere: of what was computed, or at a point, as
+PyTorch has them; and of a function alone, as HIPS autograd has them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from gradcli.calculus import differential_operators, functional, gradient
+
+
+@functools.wraps(gradient.grad)
+def grad(outputs: Any, *arguments: Any, **options: Any) -> Any:
+    if callable(outputs):
+        return differential_operators.grad(outputs, *arguments, **options)
+    return gradient.grad(outputs, *arguments, **options)
+
+
+@functools.wraps(functional.jacobian)
+def jacobian(function: Any, *arguments: Any, **options: Any) -> Any:
+    if _of_function_alone(arguments, options):
+        return differential_operators.jacobian(function, *arguments, **options)
+    return functional.jacobian(function, *arguments, **options)
+
+
+@functools.wraps(functional.hessian)
+def hessian(function: Any, *arguments: Any, **options: Any) -> Any:
+    if _of_function_alone(arguments, options):
+        return differential_operators.hessian(function, *arguments, **options)
+    return functional.hessian(function, *arguments, **options)
+
+
+def _of_function_alone(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether no point is given: whole numbers, by which nothing can be differentiated, say which argument."""
+    if not arguments:
+        return "inputs" not in options
+    places = arguments[0] if isinstance(arguments[0], (tuple, list)) else arguments[:1]
+    return len(arguments) == 1 and len(places) > 0 and all(type(place) is int for place in places)
+
+
+for _form, _of_function in (
+    (grad, "grad(f) of a function f alone is that of `gradcli.calculus.differential_operators`."),
+    (jacobian, "Without `inputs` it is the function that gives the Jacobian by the argument `argnum`."),
+    (hessian, "Without `inputs` it is the function that gives the second derivatives by the argument `argnum`."),
+):
+    _form.__doc__ = f"{(_form.__doc__ or '').rstrip()}\n\n    {_of_function}\n    "

@@ -1,0 +1,183 @@
+"""Functions with derivatives of the user's own, with the names and behaviour of `autograd.extend`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import Any
+
+from gradcli.autograd.modes import grad_enabled, no_grad
+from gradcli.calculus.containers import filled, leaves, mapped
+from gradcli.calculus.custom_rules import Rule, transposed
+from gradcli.calculus.differential_operators import as_array
+from gradcli.errors import CallError, MissingRuleError, expect_function
+from gradcli.numpy.made import has_tensors
+
+__all__ = [
+    "defjvp",
+    "defjvp_argnum",
+    "defjvp_argnums",
+    "defvjp",
+    "defvjp_argnum",
+    "defvjp_argnums",
+    "notrace_primitive",
+    "primitive",
+]
+
+# The cotangents of the arguments `argnums` by that of the value, and the tangent of the value by those of arguments.
+_Pull = Callable[[Sequence[int], Any, Sequence[Any], dict[str, Any], Any], Sequence[Any]]
+_Push = Callable[[Sequence[int], Sequence[Any], Any, Sequence[Any], dict[str, Any]], Any]
+
+
+class primitive:
+    """A function of arrays that is recorded as one operation where it is given tensors, as a decorator.
+
+    It is given their numbers. `defvjp` or `defjvp` says what its derivative is, which may be any code of arrays; where
+    the derivative is differentiated itself, that code is given tensors.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        expect_function(function)
+        self.fun = function
+        self.pull: _Pull | None = None
+        self.push: _Push | None = None
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        if not has_tensors(arguments):
+            return self.fun(*arguments, **keywords)
+
+        def run(*given: Any) -> Any:
+            return self.fun(*(mapped(as_array, x) for x in given), **keywords)
+
+        def pull(given: tuple[Any, ...], value: Any, g: Any) -> Sequence[Any]:
+            return self._pulled(given, keywords, value, g)
+
+        return Rule(run, pull, arguments).applied()
+
+    def _pulled(self, given: tuple[Any, ...], keywords: dict[str, Any], value: Any, g: Any) -> Sequence[Any]:
+        places = [i for i, x in enumerate(given) if has_tensors(x)]
+        if not grad_enabled.get():
+            given, value, g = (mapped(as_array, x) for x in (given, value, g))
+        found: list[Any] = [None] * len(given)
+        if self.pull is not None:
+            slopes = self.pull(places, value, given, keywords, g)
+        elif self.push is not None:
+            push, chosen = self.push, [given[i] for i in places]
+            slopes = transposed(lambda *tangents: push(places, tangents, value, given, keywords), chosen, g)
+        else:
+            raise MissingRuleError(f"{self.__name__} has no derivative", hint="defvjp gives it one")  # type: ignore[attr-defined]
+        for place, slope in zip(places, slopes):
+            found[place] = slope
+        return found
+
+    def __repr__(self) -> str:
+        return f"<primitive {getattr(self.fun, '__name__', self.fun)}>"
+
+
+def notrace_primitive(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays without a derivative: of tensors it is that of their numbers. As a decorator."""
+
+    @functools.wraps(function)
+    def of_numbers(*arguments: Any, **keywords: Any) -> Any:
+        with no_grad():
+            bare = [x.detach() if has_tensors(x) else x for x in leaves((arguments, keywords))]
+            positional, named = filled((arguments, keywords), map(as_array, bare))
+            return function(*positional, **named)
+
+    return of_numbers
+
+
+def defvjp(fun: primitive, *vjpmakers: Callable[..., Any] | None, argnums: Iterable[int] | None = None) -> None:
+    """Say for each argument of `fun`, or for those of `argnums`, what a cotangent g of the value gives:
+    `vjpmaker(ans, *arguments, **keywords)(g)`; None for an argument that the value does not depend on."""
+    makers = dict(zip(count() if argnums is None else argnums, vjpmakers))
+
+    def pull(places: Sequence[int], ans: Any, given: Sequence[Any], keywords: dict[str, Any], g: Any) -> Sequence[Any]:
+        rules = [_rule(fun, makers, place, "vjp") for place in places]
+        return [None if rule is None else rule(ans, *given, **keywords)(g) for rule in rules]
+
+    _expect_primitive(fun).pull = pull
+
+
+def defvjp_argnum(fun: primitive, vjpmaker: Callable[..., Any]) -> None:
+    """As `defvjp`, by `vjpmaker(argnum, ans, arguments, keywords)(g)` for all arguments."""
+
+    def pull(places: Sequence[int], ans: Any, given: Sequence[Any], keywords: dict[str, Any], g: Any) -> Sequence[Any]:
+        return [vjpmaker(place, ans, given, keywords)(g) for place in places]
+
+    _expect_primitive(fun).pull = pull
+
+
+def defvjp_argnums(fun: primitive, vjpmaker: Callable[..., Any]) -> None:
+    """As `defvjp`, by `vjpmaker(argnums, ans, arguments, keywords)(g)` for all arguments at once."""
+
+    def pull(places: Sequence[int], ans: Any, given: Sequence[Any], keywords: dict[str, Any], g: Any) -> Sequence[Any]:
+        found: Sequence[Any] = [*vjpmaker(tuple(places), ans, given, keywords)(g)]
+        return found
+
+    _expect_primitive(fun).pull = pull
+
+
+def defjvp(fun: primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterable[int] | None = None) -> None:
+    """Say for each argument of `fun`, or for those of `argnums`, what a tangent g of it gives:
+    `jvpfun(g, ans, *arguments, **keywords)`; "same" for an argument in which `fun` is linear, and None for one that
+    the value does not depend on. Gradients are the transpose of that, where there is no `defvjp`."""
+    rules = dict(zip(count() if argnums is None else argnums, jvpfuns))
+
+    def push(
+        places: Sequence[int], tangents: Sequence[Any], ans: Any, given: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
+        parts = []
+        for place, tangent in zip(places, tangents):
+            rule = _rule(fun, rules, place, "jvp")
+            if rule == "same":
+                # The function itself, of tensors: its own derivative is what is asked for.
+                parts.append(fun.fun(*given[:place], tangent, *given[place + 1 :], **keywords))
+            elif rule is not None:
+                parts.append(rule(tangent, ans, *given, **keywords))
+        return _sum(parts, ans)
+
+    _expect_primitive(fun).push = push
+
+
+def defjvp_argnum(fun: primitive, jvpmaker: Callable[..., Any]) -> None:
+    """As `defjvp`, by `jvpmaker(argnum, g, ans, arguments, keywords)` for all arguments."""
+
+    def push(
+        places: Sequence[int], tangents: Sequence[Any], ans: Any, given: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
+        return _sum([jvpmaker(place, g, ans, given, keywords) for place, g in zip(places, tangents)], ans)
+
+    _expect_primitive(fun).push = push
+
+
+def defjvp_argnums(fun: primitive, jvpmaker: Callable[..., Any]) -> None:
+    """As `defjvp`, by `jvpmaker(argnums, gs, ans, arguments, keywords)` for all arguments at once."""
+
+    def push(
+        places: Sequence[int], tangents: Sequence[Any], ans: Any, given: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
+        return jvpmaker(tuple(places), tuple(tangents), ans, given, keywords)
+
+    _expect_primitive(fun).push = push
+
+
+def _sum(parts: Sequence[Any], ans: Any) -> Any:
+    if not parts:
+        return mapped(lambda y: 0.0 * y, ans)
+    return functools.reduce(lambda one, other: mapped(lambda a, b: a + b, one, other), parts)
+
+
+def _rule(fun: primitive, rules: dict[int, Any], place: int, kind: str) -> Any:
+    if place not in rules:
+        name = getattr(fun, "__name__", "the primitive")
+        raise MissingRuleError(f"{name} has no {kind} by argument {place}", hint=f"def{kind} gives it one")
+    return rules[place]
+
+
+def _expect_primitive(fun: Any) -> primitive:
+    if not isinstance(fun, primitive):
+        raise CallError("a derivative is given to what `primitive` made", hint="decorate the function with @primitive")
+    return fun

@@ -1,0 +1,40 @@
+"""Fixed points of functions, and their derivatives by implicit differentiation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import numpy as np
+from gradcli.calculus.containers import mapped
+from gradcli.calculus.custom_rules import Rule
+from gradcli.calculus.differential_operators import as_array, make_vjp
+from gradcli.numpy.made import has_tensors
+
+
+def fixed_point(
+    f: Callable[[Any], Callable[[Any], Any]], a: Any, x0: Any, distance: Callable[[Any, Any], Any], tol: float
+) -> Any:
+    """The point x = f(a)(x) at which iteration from `x0` arrives, as soon as a step is no longer than `tol` by `distance`.
+
+    It can be differentiated by `a`, in reverse.
+    """
+
+    def run(a: Any) -> Any:
+        step = f(a)
+        x, following = x0, step(x0)
+        while distance(x, following) > tol:
+            x, following = following, step(following)
+        return following
+
+    def pull(given: tuple[Any, ...], x: Any, g: Any) -> tuple[Any]:
+        (a,) = given
+        pull_x, _ = make_vjp(f(a))(x)
+        pull_a, _ = make_vjp(lambda a: f(a)(x))(a)
+        # The sum of g times the powers of the Jacobian by x, as a fixed point too.
+        total = fixed_point(lambda g: lambda u: mapped(np.add, g, pull_x(u)), g, g, distance, tol)
+        return (pull_a(total),)
+
+    if not has_tensors(a):
+        return run(a)
+    return Rule(lambda a: run(mapped(as_array, a)), pull, (a,)).applied()

@@ -1,0 +1,31 @@
+"""Containers of numbers, arrays and tensors as one vector; of arrays alone it is one of NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.calculus import containers, flattening
+from gradcli.calculus.differential_operators import as_array
+from gradcli.numpy.made import has_tensors
+
+
+def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The numbers in tuples, lists and dicts as one vector, and the function that puts such a vector in their places."""
+    vector, fill = flattening.flatten(value)
+
+    def unflatten(given: Any) -> Any:
+        return fill(given) if has_tensors(given) else containers.mapped(as_array, fill(given))
+
+    return (vector if has_tensors(value) else as_array(vector)), unflatten
+
+
+def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
+    """`func` of a vector in place of its first argument, of which there is an example; what puts a vector in the places of
+    that, and the vector of the example."""
+    vector, unflatten = flatten(example)
+
+    def of_vector(given: Any, *arguments: Any, **keywords: Any) -> Any:
+        return flatten(func(unflatten(given), *arguments, **keywords))[0]
+
+    return of_vector, unflatten, vector

@@ -1,0 +1,15 @@
+"""`numpy.fft`, under the name that it has beside `gradcli.numpy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.fft as _fft
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_fft, name)
+
+
+def __dir__() -> list[str]:
+    return dir(_fft)

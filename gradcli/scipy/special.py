@@ -1,0 +1,18 @@
+"""`scipy.special`, with the functions of gradcli for tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy import special as _special
+
+from gradcli.numpy.made import dispatched
+
+
+def __getattr__(name: str) -> Any:
+    found = getattr(_special, name)
+    return dispatched(found, name, "scipy.special", "numpy") if callable(found) else found
+
+
+def __dir__() -> list[str]:
+    return dir(_special)
