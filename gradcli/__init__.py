@@ -210,6 +210,7 @@ _HOMES = {
 
 _MODULES = (
     "autograd",
+    "builtins",
     "cuda",
     "distributions",
     "extend",
@@ -222,6 +223,7 @@ _MODULES = (
     "numpy",
     "optim",
     "scipy",
+    "test_util",
     "utils",
 )
 

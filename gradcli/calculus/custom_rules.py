@@ -8,12 +8,15 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.engine import grad
 from gradcli.autograd.function import Function
-from gradcli.autograd.modes import enable_grad, grad_enabled
+from gradcli.autograd.modes import enable_grad, grad_enabled, set_grad_enabled
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import containers
 from gradcli.calculus.calls import tensors_in
 from gradcli.calculus.derivatives import zeros
 from gradcli.calculus.mapping import as_tensor
+from gradcli.errors import DifferentiationError
+
+_FROM_OUTSIDE = "a function with a derivative of its own reads tensors from outside that require grad"
 
 
 class Rule:
@@ -28,10 +31,23 @@ class Rule:
         self.run, self.pull = run, pull
         self.arguments = tuple(arguments)
         self.value: Any = None
+        self.recorded = True
+
+    def computed(self, given: Sequence[Any]) -> Sequence[Tensor]:
+        """The tensors in the value of the arguments whose leaves are `given`. Raises DifferentiationError where it
+        depends on tensors from outside, whose gradients would be lost."""
+        with set_grad_enabled(self.recorded):
+            self.value = self.run(*containers.filled(self.arguments, given))
+        found = [as_tensor(y) for y in containers.leaves(self.value)]
+        if any(y.requires_grad for y in found):
+            raise DifferentiationError(_FROM_OUTSIDE, hint="give it those tensors as arguments")
+        # An argument that is returned as it is comes out as another tensor.
+        return tuple(Tensor(y.inner) for y in found)
 
     def applied(self, own_rows: bool = False) -> Any:
         """The value, recorded as one operation; `own_rows` where all rows of a batch are computed by one call."""
         function = _InFunctionsOfTheTable if own_rows else _OfNumbers
+        self.recorded = grad_enabled.get()
         outputs = function.apply(self, *containers.leaves(self.arguments))
         return containers.filled(self.value, outputs)
 
@@ -42,10 +58,7 @@ class _OfNumbers(Function):
     @staticmethod
     def forward(ctx: Any, rule: Rule, *given: Any) -> Any:
         bare = [x.detach() if isinstance(x, Tensor) else x for x in given]
-        rule.value = rule.run(*containers.filled(rule.arguments, bare))
-        outputs = tuple(as_tensor(y) for y in containers.leaves(rule.value))
-        # An argument that is returned as it is comes out as another tensor.
-        outputs = tuple(Tensor(y.inner) for y in outputs)
+        outputs = rule.computed(bare)
         ctx.rule, ctx.given = rule, [None if isinstance(x, Tensor) else x for x in given]
         ctx.places = [i for i, x in enumerate(given) if isinstance(x, Tensor)]
         ctx.save_for_backward(*(given[i] for i in ctx.places), *outputs)

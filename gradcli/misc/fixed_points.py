@@ -29,11 +29,14 @@ def fixed_point(
 
     def pull(given: tuple[Any, ...], x: Any, g: Any) -> tuple[Any]:
         (a,) = given
-        pull_x, _ = make_vjp(f(a))(x)
         pull_a, _ = make_vjp(lambda a: f(a)(x))(a)
-        # The sum of g times the powers of the Jacobian by x, as a fixed point too.
-        total = fixed_point(lambda g: lambda u: mapped(np.add, g, pull_x(u)), g, g, distance, tol)
-        return (pull_a(total),)
+        # The sum of g times the powers of the Jacobian by x, which is a fixed point too.
+        return (pull_a(fixed_point(_adjoint_step, (a, x, g), g, distance, tol)),)
+
+    def _adjoint_step(given: Any) -> Callable[[Any], Any]:
+        a, x, g = given
+        pull_x, _ = make_vjp(f(a))(x)
+        return lambda u: mapped(np.add, g, pull_x(u))
 
     if not has_tensors(a):
         return run(a)

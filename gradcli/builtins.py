@@ -1,0 +1,24 @@
+"""What `autograd.builtins` has: containers are Python's own here, and a tensor is an array."""
+
+from __future__ import annotations
+
+import builtins
+from builtins import dict, list, tuple
+from typing import Any
+
+from gradcli.primitives.bind import Kind
+
+__all__ = ["dict", "isinstance", "list", "tuple"]
+
+
+def isinstance(value: Any, kinds: Any) -> bool:
+    """As Python's, and for a tensor whether arrays of NumPy are among the `kinds`."""
+    if builtins.isinstance(value, kinds):
+        return True
+    return builtins.isinstance(value, Kind) and _has_arrays(kinds)
+
+
+def _has_arrays(kinds: Any) -> bool:
+    if builtins.isinstance(kinds, tuple):
+        return any(map(_has_arrays, kinds))
+    return getattr(kinds, "__module__", "") == "numpy" and getattr(kinds, "__name__", "") == "ndarray"

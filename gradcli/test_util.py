@@ -1,0 +1,68 @@
+"""`check_grads` as `autograd.test_util` has it: derivatives beside central differences, along random directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli import numpy as np
+from gradcli.calculus.differential_operators import grad, make_jvp, make_vjp
+from gradcli.errors import ArgumentError, GradcheckError
+from gradcli.misc.flatten import flatten
+from gradcli.numpy import random
+
+_STEP = _TOLERANCE = 1e-6
+
+
+def check_grads(
+    f: Callable[..., Any], argnum: int = 0, modes: Sequence[str] = ("fwd", "rev"), order: int = 2
+) -> Callable[..., None]:
+    """The function of arguments that compares the derivatives of `f` there by the argument `argnum` with differences.
+
+    `modes` are "rev" and "fwd", and the derivatives are those up to `order`. Raises GradcheckError where one differs by
+    more than 1e-6, absolute and relative, and ArgumentError for other modes.
+    """
+    if not set(modes) <= {"fwd", "rev"} or not modes:
+        raise ArgumentError(f"the modes of a check are 'fwd' and 'rev', not {modes!r}")
+
+    def check(*arguments: Any, **keywords: Any) -> None:
+        def of_one(x: Any) -> Any:
+            return f(*(x if i == argnum else a for i, a in enumerate(arguments)), **keywords)
+
+        _check(of_one, arguments[argnum], modes, order)
+
+    return check
+
+
+def _check(f: Callable[[Any], Any], x: Any, modes: Sequence[str], order: int) -> None:
+    if order < 1:
+        return
+    vector, unflatten = flatten(x)
+    value, _ = flatten(f(x))
+    direction, weights = random.randn(len(vector)), random.randn(len(value))
+
+    def weighted(x: Any) -> Any:
+        return np.sum(flatten(f(x))[0] * weights)
+
+    def along(x: Any) -> Any:
+        return make_jvp(f)(x)(unflatten(direction))[1]
+
+    if "rev" in modes:
+        _compare("reverse", weighted, vector, unflatten, direction, np.dot(flatten(grad(weighted)(x))[0], direction))
+        _check(lambda x: make_vjp(lambda x: flatten(f(x))[0])(x)[0](weights), x, modes, order - 1)
+    if "fwd" in modes:
+        _compare("forward", weighted, vector, unflatten, direction, np.dot(flatten(along(x))[0], weights))
+        _check(along, x, modes, order - 1)
+
+
+def _compare(
+    mode: str, weighted: Callable[[Any], Any], vector: Any, unflatten: Callable[[Any], Any], direction: Any, found: Any
+) -> None:
+    above, below = (weighted(unflatten(vector + sign * 0.5 * _STEP * direction)) for sign in (1.0, -1.0))
+    differences = (above - below) / _STEP
+    gap = abs(differences - found)
+    if not (gap < _TOLERANCE or gap < _TOLERANCE * abs(differences + found)):
+        raise GradcheckError(
+            f"the derivative in {mode} mode along a random direction is {float(found)}, and differences give "
+            f"{float(differences)}"
+        )
