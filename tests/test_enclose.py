@@ -37,6 +37,10 @@ FORMULAS = {
     "where(x > 0.3, x**2, -x)": {"x": (-1, 1)},
     "x - floor(x)": {"x": (0.2, 2.7)},
     "atan2(y, x)": {"x": (-1, 1), "y": (-1, 2)},
+    "sin(x*y)/(x*y)": {"x": (-1, 1), "y": (-0.5, 1)},
+    "(exp(a*x) - 1)/x + y": {"a": (1, 2), "x": (-1, 1), "y": (0, 1)},
+    "where(x == 0, 1, sin(x)/x)": {"x": (-1, 1)},
+    "1/x - 1/sin(x)": {"x": (-1, 1.5)},
 }
 
 
@@ -139,6 +143,15 @@ def test_a_wrong_ball_is_caught(run, monkeypatch):
         ("acosh(x)", "1..2", (0, math.acosh(2)), None, None),
         ("x**2.5", "0..1", (0, 1), None, None),
         ("x**0.3", "0..2", (0, 2**0.3), None, None),
+        ("sin(x)/x", "-1..1", (math.sin(1), 1), None, "concave"),
+        ("expm1(x)/x", "-1..1", (1 - math.exp(-1), math.e - 1), "increasing", "convex"),
+        ("log1p(x)/x", "-0.5..1", (math.log(2), 2 * math.log(2)), "decreasing", "convex"),
+        ("x**2/x", "-1..1", (-1, 1), "increasing", "linear"),
+        ("(x**3 - 8)/(x - 2)", "0..4", (4, 28), "increasing", "convex"),
+        ("n = sin(x); d = x; n/d", "-1..1", (math.sin(1), 1), None, "concave"),
+        ("1/(1 + 1/x)", "0..1", (0, 0.5), "increasing", None),
+        ("sin(x)/x", "0..1e-30", (1, 1), "not increasing", "concave"),
+        ("sin(x)/x", "0±0", (1, 1), None, None),
     ],
 )
 def test_hulls(run, formula, interval, value, word, curvature):
@@ -190,6 +203,8 @@ class TestCommand:
             (("x", "x=1±-1", "--enclose"), "there is no number in this interval"),
             (("x", "x=1..", "--enclose"), "this is no interval"),
             (("1/x", "x=-1..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
+            (("abs(x)/x", "x=-1..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
+            (("sin(x)/x**2", "x=-1..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
             (("log(x)", "x=-1..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
             (("sqrt(x)", "x=-1e-30..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
             (("x**2.5", "x=-1e-30..1", "--enclose"), "there is no bound, or no value, at some point of x = "),

@@ -103,6 +103,11 @@ def jumps() -> None:
         doubts.jumped = True
 
 
+def stands_for_others(number: Number) -> bool:
+    """Whether a number is a ball that stands for all numbers in it."""
+    return type(number) is not fmpq and _doubts.get() is not None and not number.is_exact()
+
+
 @contextmanager
 def precise(bits: int) -> Iterator[None]:
     """Within the block FLINT computes with so many bits.

@@ -54,6 +54,20 @@ def _exact(end: arb) -> Number:
     return end.fmpq() if abs(int(exponent) + int(mantissa).bit_length()) < _LARGEST_EXPONENT else end
 
 
+def simplest(part: Bounds) -> fmpq:
+    """The fraction with the smallest denominator between two bounds, of several the one next to 0."""
+    low, high = part
+    if low <= 0 <= high:
+        return fmpq(0)
+    if high < 0:
+        return -simplest(Bounds(-high, -low))
+    whole = fmpq(low.ceil())
+    if whole <= high:
+        return whole
+    below = fmpq(low.floor())
+    return below + 1 / simplest(Bounds(1 / (high - below), 1 / (low - below)))
+
+
 def ball(low: fmpq, high: fmpq, *, at_high: bool = False) -> Number:
     """A number that stands for all from `low` to `high`. A radius is rounded up: one end is met, as far as the precision
     goes, the lower one unless `at_high`, so that what is not defined beyond 0 is defined up to there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -61,6 +62,7 @@ class Laurent(Operators):
 
     __slots__ = ("jet", "valuation")
     level = PATTERN
+    dtype = "float64"
 
     def __init__(self, valuation: int, jet: Jet) -> None:
         self.valuation = valuation
@@ -144,10 +146,20 @@ def _stripped(valuation: int, jet: Any) -> Laurent:
     for k, (c, other) in enumerate(zip(found, others or ())):
         if others is not None and abs(c - other) >= _NOISE * abs(c):
             found[k] = others[k] = 0.0
-    zeros = next((k for k, c in enumerate(found) if c), None)
+    is_zero = _is_zero if is_exact() else operator.not_
+    zeros = next((k for k, c in enumerate(found) if not is_zero(c)), None)
     if zeros is None:
         raise ZeroError("a function that is 0 everywhere")
     return Laurent(valuation + zeros, _watched(found[zeros:], others and others[zeros:], jet))
+
+
+def _is_zero(coefficient: Any) -> bool:
+    """Whether a number that does not round is 0. One that stands for all numbers of a ball is not: that powers of t are left
+    in the series is no mistake."""
+    from gradcli.arrays.balls import exact, stands_for_others
+
+    number = exact(coefficient) if type(coefficient) is float else coefficient.item()
+    return not stands_for_others(number) and not coefficient
 
 
 def _sum(primitive: Primitive) -> Any:

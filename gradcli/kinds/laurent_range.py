@@ -29,6 +29,7 @@ class LaurentRange(Operators):
 
     __slots__ = ("center", "distance", "jet")
     level = PATTERN
+    dtype = "float64"
     shape = ()
 
     def __init__(self, center: Laurent, jet: Jet, distance: Any) -> None:

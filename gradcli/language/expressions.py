@@ -12,7 +12,7 @@ from gradcli.language.cells import Cell, InParts, is_basic
 from gradcli.language.lists import Items, is_position, item_of
 from gradcli.language.machine import Activation, Machine, Scope, Task
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
-from gradcli.language.removable import Limiting, Removable
+from gradcli.language.removable import Limiting, Removable, RemovableOverBalls
 from gradcli.language.scope import unknown_name
 from gradcli.language.stable import Fitting, Rewritten
 from gradcli.language.statements import bind, elements, key_of
@@ -276,15 +276,36 @@ def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
     everywhere = assume(near)
     inside = variable if everywhere else where(near, variable, point)
     by_series = machine.apply(node, taylor_series.called, partial(taylor_series, series=node.series), inside)
-    for (place, times), n in node.others:
-        other = number((yield place), f"'{node.rule.pattern}'")
-        other = power(other if times == 1.0 else arithmetic.divide(other, times), float(n))
-        by_series = machine.apply(node, "multiply", arithmetic.multiply, by_series, other)
+    by_series = yield from _times_others(machine, node, by_series)
     if everywhere:
         return by_series
     outside = where(near, point + node.series.radius, variable)
     values = {place: arithmetic.multiply(outside, times) for place, times in node.places}
     return where(near, by_series, (yield from _as_it_stands(machine, node, scope, values)))
+
+
+def _times_others(machine: Machine, node: Removable | RemovableOverBalls, by_series: Value) -> Task:
+    """The series times the powers of others that stand beside it."""
+    for (place, times), n in node.others:
+        other = number((yield place), f"'{node.rule.pattern}'")
+        other = power(other if times == 1.0 else arithmetic.divide(other, times), float(n))
+        by_series = machine.apply(node, "multiply", arithmetic.multiply, by_series, other)
+    return by_series
+
+
+def _removable_over_balls(machine: Machine, node: RemovableOverBalls, scope: Scope) -> Task:
+    # Loaded by programs with such expressions.
+    from gradcli.primitives.taylor_series import taylor_series
+
+    first, times = node.places[0]
+    given = yield first
+    value = number(given, f"'{node.rule.pattern}'")
+    variable = value if times == 1.0 else arithmetic.divide(value, times)
+    if not node.is_near(concrete(variable)):
+        return (yield from _as_it_stands(machine, node, scope, {first: given}))
+    machine.rewritten[node] = None
+    by_series = machine.apply(node, taylor_series.called, partial(taylor_series, series=node.series), variable)
+    return (yield from _times_others(machine, node, by_series))
 
 
 def _limiting(machine: Machine, node: Limiting, scope: Scope) -> Task:
@@ -439,6 +460,7 @@ HANDLERS: dict[type, Callable[..., Task]] = {
     tree.Index: _index,
     Fitting: _stable_form,
     Removable: _removable,
+    RemovableOverBalls: _removable_over_balls,
     Limiting: _limiting,
 }
 

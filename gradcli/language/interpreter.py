@@ -39,7 +39,7 @@ def evaluate(
     program: tree.Module,
     bindings: Mapping[str, Value],
     *,
-    rewrite: bool = True,
+    rewrite: bool | Mapping[tree.SyntaxNode, Rewritten] = True,
     observe: Observer | None = None,
     provenance: Provenance = UNKNOWN,
     apart: Collection[str] = (),
@@ -49,7 +49,7 @@ def evaluate(
 
     With `rewrite` expressions that have a stable form (see `gradcli.language.stable` and
     `gradcli.language.removable`) are evaluated in it, but no form leaves out a name of `apart`, by which the value is
-    differentiated.
+    differentiated. It may be the forms themselves.
 
     Unless `clauses`, functions with a `backward` clause are differentiated as others are.
 
@@ -59,8 +59,8 @@ def evaluate(
     """
     limits.charge_steps(_CHARACTER * len(program.source))
     scope.check(program, bindings)
-    stable = rewrites(program, bindings, apart) if rewrite else {}
-    return _run(Machine(program, bindings, stable, observe, provenance, _HANDLERS, _SIMPLE, clauses))
+    forms = rewrite if isinstance(rewrite, Mapping) else rewrites(program, bindings, apart) if rewrite else {}
+    return _run(Machine(program, bindings, forms, observe, provenance, _HANDLERS, _SIMPLE, clauses))
 
 
 def _run(machine: Machine) -> Evaluation:

@@ -29,7 +29,7 @@ from gradcli.primitives.powers import power
 if TYPE_CHECKING:
     from gradcli.language.limits_at_points import Plan
     from gradcli.language.one_variable import Form, OneVariable, Place, Real
-    from gradcli.primitives.taylor_series import ExactSeries, Series
+    from gradcli.primitives.taylor_series import ExactSeries, Series, SeriesOverBalls
 
 _MOST_FORMS = 10_000
 # To look at an expression, in eighths of steps.
@@ -55,6 +55,17 @@ class Removable(Rewritten):
     others; see `gradcli.language.one_variable.OneVariable`."""
 
     series: Series | ExactSeries
+    form: Form
+    places: tuple[Place, ...]
+    others: tuple[tuple[Place, int], ...]
+
+
+class RemovableOverBalls(Rewritten):
+    """A removable singularity as its series at all points of balls, where it `is_near` the point; see
+    `gradcli.language.removable_over_balls`."""
+
+    series: SeriesOverBalls
+    is_near: Callable[[Any], bool]
     places: tuple[Place, ...]
     others: tuple[tuple[Place, int], ...]
 
@@ -91,6 +102,13 @@ def rewrites(
     return found
 
 
+def singularities(program: tree.Module, constants: Collection[str]) -> Mapping[tree.SyntaxNode, Removable]:
+    """The expressions of a program that have a removable singularity in one variable, in numbers that do not round;
+    `constants` are the names of constants that have values from outside."""
+    with _precise():
+        return _removable(program, scope.defined_functions(program), constants, (), {})
+
+
 def _precise() -> AbstractContextManager[None]:
     if not is_exact():
         return nullcontext()
@@ -105,7 +123,7 @@ def _removable(
     bound: Collection[str],
     apart: Collection[str],
     known: Mapping[tree.SyntaxNode, Rewritten],
-) -> dict[tree.SyntaxNode, Rewritten]:
+) -> dict[tree.SyntaxNode, Removable]:
     """The expressions of a program with a removable singularity, where `own` are the functions that it defines, and
     `known` the stable forms that they have elsewhere."""
     if not any(map(singular.may_be, tree.everything(program))):
@@ -114,7 +132,7 @@ def _removable(
     from gradcli.language.one_variable import Reader
 
     reader = Reader(program, own, bound, apart)
-    found: dict[tree.SyntaxNode, Rewritten] = {}
+    found: dict[tree.SyntaxNode, Removable] = {}
     search = singular.Search(program, reader)
     for node in search:
         limits.charge_steps(_LOOK)
@@ -124,7 +142,7 @@ def _removable(
                 title = f"Taylor series at {float(series.point):g}"
                 rule = StableForm(text, title, "the series of its parts, divided")
                 original = found.get(node) or known.get(node) or node
-                found[node] = Removable(node.span, rule, original, series, *_in_numbers(read))
+                found[node] = Removable(node.span, rule, original, series, read.form, *_in_numbers(read))
             if node in found and not read.others:
                 break
         if node in found:
@@ -270,7 +288,7 @@ def _direct(form: Form, point: Real) -> Any:
     return _value(form, point, _direct)
 
 
-def _expanded(form: Form, x: Any) -> Any:
+def expanded(form: Form, x: Any) -> Any:
     """A function of a Laurent series."""
     head, *rest = form
     if head == "number":
@@ -279,7 +297,7 @@ def _expanded(form: Form, x: Any) -> Any:
         return _written(rest[0])
     if head == "variable":
         return _number(rest[0]) * power(x, float(rest[1]))
-    return head(*[_expanded(f, x) for f in rest[0]])
+    return head(*[expanded(f, x) for f in rest[0]])
 
 
 def _coefficients(form: Form, point: Any, order: int) -> Sequence[Any]:
@@ -288,10 +306,10 @@ def _coefficients(form: Form, point: Any, order: int) -> Sequence[Any]:
     from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
 
     with unobserved():
-        expanded = _expanded(form, Laurent.variable(point, order))
-    if not isinstance(expanded, Laurent):
+        series = expanded(form, Laurent.variable(point, order))
+    if not isinstance(series, Laurent):
         raise NoSeriesError("it does not vary")
-    return expanded.taylor()
+    return series.taylor()
 
 
 def _all_coefficients(form: Form, point: float) -> Callable[[int], Sequence[float]]:

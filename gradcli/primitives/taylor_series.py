@@ -60,6 +60,17 @@ class Series:
             terms.pop()
         return tuple(terms)
 
+    def value(self, xp: Any, x: Any, n: int) -> Any:
+        """The nth derivative at x, within the radius."""
+        t = xp.subtract(x, self.point)
+        if self.unit != 1.0:
+            t = xp.divide(t, self.unit)
+        *others, value = self.terms(n)
+        value = xp.add(xp.multiply(0.0, t), value)
+        for coefficient in reversed(others):
+            value = xp.add(xp.multiply(value, t), coefficient)
+        return value
+
 
 class ExactSeries:
     """A Taylor series at its point alone, in numbers that do not round; `coefficients(n)` are the first n."""
@@ -77,6 +88,30 @@ class ExactSeries:
     def terms(self, n: int) -> Sequence[Any]:
         """The nth derivative."""
         return (multiply(self._coefficients(n + 1)[n], ratio(math.factorial(n))),)
+
+    def value(self, xp: Any, x: Any, n: int) -> Any:
+        """The nth derivative at x, which is the point."""
+        return xp.add(xp.multiply(0.0, xp.subtract(x, self.point)), self.terms(n)[0])
+
+
+class SeriesOverBalls:
+    """The Taylor series of a function at every point of balls near a removable singularity of it; `derivative(x, n)` are
+    balls that hold the nth derivative."""
+
+    def __init__(self, point: Any, derivative: Callable[[Any, int], Any]) -> None:
+        self.point = point
+        self._derivative = derivative
+
+    def __repr__(self) -> str:
+        return f"<series around {float(self.point):g}>"
+
+    def terms(self, _n: int) -> Sequence[Any]:
+        """No terms are summed."""
+        return ()
+
+    def value(self, _xp: Any, x: Any, n: int) -> Any:
+        """The nth derivative."""
+        return self._derivative(x, n)
 
 
 def ratios(coefficients: Sequence[float]) -> list[float]:
@@ -96,15 +131,8 @@ def _times(coefficient: float, factor: int, divisor: int) -> float:
         return math.copysign(math.inf, coefficient)
 
 
-def _forward(xp: Any, x: Any, *, series: Series | ExactSeries, n: int) -> Any:
-    t = xp.subtract(x, series.point)
-    if series.unit != 1.0:
-        t = xp.divide(t, series.unit)
-    *others, value = series.terms(n)
-    value = xp.add(xp.multiply(0.0, t), value)
-    for coefficient in reversed(others):
-        value = xp.add(xp.multiply(value, t), coefficient)
-    return value
+def _forward(xp: Any, x: Any, *, series: Series | ExactSeries | SeriesOverBalls, n: int) -> Any:
+    return series.value(xp, x, n)
 
 
 # (exp(x) - 1)/x.

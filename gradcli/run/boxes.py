@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from flint import fmpq
 
 from gradcli import arrays
 from gradcli.arrays import intervals
-from gradcli.arrays.balls import Balls, Doubts, Number, doubting, exact
-from gradcli.arrays.intervals import Bounds
+from gradcli.arrays.balls import Balls, Doubts, Number, UndecidedError, doubting, exact
+from gradcli.arrays.intervals import ALL, Bounds
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import derivatives
-from gradcli.errors import EvaluationError, Span, pointing_into
+from gradcli.errors import EvaluationError, LimitError, Span, pointing_into
+from gradcli.kinds.laurent_range import LaurentRange
 from gradcli.language.interpreter import evaluate
-from gradcli.language.syntax.tree import Module
+from gradcli.language.removable_over_balls import rewrites
+from gradcli.language.stable import Rewritten
+from gradcli.language.syntax.tree import Module, SyntaxNode
 from gradcli.primitives.bind import concrete
 
 # An interval for each input, the elements of all leaves one after another.
@@ -31,6 +37,10 @@ Box = tuple[Bounds, ...]
 # An element of the value, and the inputs by which it is differentiated, in their order.
 Entry = tuple[int, tuple[int, ...]]
 Enclosures = dict[Entry, Bounds]
+# So many zeros the parts of a removable singularity may have, each of which takes a coefficient.
+_MOST_ZEROS = 12
+# What has derivatives that are not those of its value.
+_HIDING = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:data|item|numpy|tolist)\b")
 
 
 class Reading(NamedTuple):
@@ -38,6 +48,14 @@ class Reading(NamedTuple):
 
     found: Enclosures
     continuous: bool
+
+    def narrowed(self, other: Reading) -> Reading:
+        """What holds by both, of what is known to be continuous by one of them."""
+        both = {
+            entry: self.found.get(entry, ALL).narrowed(other.found.get(entry, ALL))
+            for entry in {**self.found, **other.found}
+        }
+        return Reading(both, self.continuous or other.continuous)
 
 
 class Boxed:
@@ -57,6 +75,11 @@ class Boxed:
         # What is known of the numbers that operations give, by their places.
         self.known: dict[Span, Bounds] = {}
         self._known_shape: Shape | None = None
+        # Whether derivatives are those of the value.
+        self.honest = _HIDING.search(unicodedata.normalize("NFKC", program.source)) is None
+        # The removable singularities, and whether their series were used in a run.
+        self._forms = rewrites(program, {*fixed, *leaves}) if self.honest else {}
+        self._by_forms = False
 
     def read(self, box: Box, order: int, names: Collection[str] | None = None) -> Reading:
         """The value over a box for order 0, and else it with all derivatives up to an order by the leaves of these names,
@@ -64,16 +87,54 @@ class Boxed:
 
         Raises UndecidedError where there are no bounds, and what the program raises.
         """
+        if not self._forms:
+            return self._read(box, order, names)
+        self._by_forms = False
+        try:
+            reading = self._read(box, order, names, self._forms)
+        except UndecidedError:
+            return self._read(box, order, names)
+        if self._by_forms:
+            with suppress(UndecidedError):
+                return reading.narrowed(self._read(box, order, names))
+        return reading
+
+    def _read(
+        self, box: Box, order: int, names: Collection[str] | None, forms: Mapping[SyntaxNode, Rewritten] | None = None
+    ) -> Reading:
         found: Enclosures = {}
         continuous = True
         for doubts in _ways():
             with doubting(doubts), arrays.quiet():
-                numbers = self._numbers(box, order, names)
+                numbers = self._numbers(box, order, names, forms)
             continuous = continuous and not doubts.jumped
             for entry, number in numbers:
                 known = intervals.bounds(number)
                 found[entry] = known.joined(found[entry]) if doubts.decisions and entry in found else known
         return Reading(found, continuous)
+
+    def around(self, box: Box, name: str, point: fmpq, order: int) -> Sequence[Bounds]:
+        """Bounds of the Taylor coefficients by a number, up to an order, at all points of a box and between these and a
+        `point` of that number, where the value may have a removable singularity; none where none are found."""
+        part = box[self.inputs[name][0]]
+        low, high = min(part.low - point, fmpq(0)), max(part.high - point, fmpq(0))
+        distance = Balls(intervals.ball(low, high, at_high=low < 0))
+        given = {n: self._leaf(box, n) for n in self.leaves if n != name}
+        for zeros in range(1, _MOST_ZEROS + 1):
+            x, doubts = LaurentRange.variable(Balls(point), distance, order + zeros), Doubts()
+            try:
+                with doubting(doubts), arrays.quiet(), pointing_into(self.program.source):
+                    value = evaluate(self.program, {**self.fixed, **given, name: x}, rewrite=False).value
+                    known = value.taylor() if isinstance(value, LaurentRange) else ()
+            except LimitError:
+                raise
+            except (EvaluationError, UndecidedError, NotImplementedError):
+                return ()
+            if len(known) > order:
+                found = [intervals.bounds(_flat(c, 1)[0]) for c in known[: order + 1]]
+                is_proved = all(b.is_finite for b in found) and not doubts.jumped and not doubts.decisions
+                return found if is_proved else ()
+        return ()
 
     def described(self, box: Box) -> str:
         """Where a box is, for people."""
@@ -86,18 +147,20 @@ class Boxed:
                     places.append(f"{name}{index} = {low}..{high}")
         return f" of {', '.join(places)}" if places else ""
 
-    def _numbers(self, box: Box, order: int, names: Collection[str] | None) -> list[tuple[Entry, Number]]:
+    def _numbers(
+        self, box: Box, order: int, names: Collection[str] | None, forms: Mapping[SyntaxNode, Rewritten] | None
+    ) -> list[tuple[Entry, Number]]:
         given = {name: self._leaf(box, name) for name in self.leaves}
         constants = {} if names is None else {name: given.pop(name) for name in self.leaves if name not in names}
         with enable_grad(), pointing_into(self.program.source):
             if order > 1:
-                value, by_key = derivatives(lambda leaves: self._value({**constants, **leaves}), given, order)
+                value, by_key = derivatives(lambda leaves: self._value({**constants, **leaves}, forms), given, order)
                 made = [*self._elements(value, ())]
                 for key, derivative in by_key.items():
                     made += self._elements(derivative, key.split(","))
                 return made
             tensors = {name: Tensor(leaf).requires_grad_(order > 0) for name, leaf in given.items()}
-            value = self._value({**constants, **tensors})
+            value = self._value({**constants, **tensors}, forms)
             made = [*self._elements(value, ())]
             if order and tensors:
                 last = self.program.body[-1]
@@ -107,10 +170,12 @@ class Boxed:
                     made += self._elements(jacobian, (name,))
             return made
 
-    def _value(self, given: Mapping[str, Any]) -> Any:
+    def _value(self, given: Mapping[str, Any], forms: Mapping[SyntaxNode, Rewritten] | None) -> Any:
         # Stable forms are for numbers that round.
         observe = self._narrow if self.known else None
-        return evaluate(self.program, {**self.fixed, **given}, rewrite=False, observe=observe).value
+        made = evaluate(self.program, {**self.fixed, **given}, rewrite=forms or False, observe=observe)
+        self._by_forms |= bool(made.rewritten)
+        return made.value
 
     def _narrow(self, span: Span, _name: str, _operands: Any, result: Any) -> None:
         """Make the ball of a number that is known to be in narrower bounds one of those: it is the same number."""

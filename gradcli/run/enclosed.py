@@ -141,7 +141,7 @@ class _Writer:
 
     def reached(self, value: Bounds, inner: Bounds) -> Interval | None:
         """The numbers that a value is known to have, where its bounds are wider by more than people would overlook."""
-        if not inner.is_finite:
+        if not inner.is_finite or inner == NOTHING:
             return None
         width = value.high - value.low
         gaps = ((abs(value.low), inner.low - value.low), (abs(value.high), value.high - inner.high))

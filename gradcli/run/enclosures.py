@@ -10,11 +10,10 @@ function is known to be continuous, and its rule to be that of the function.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
+from math import factorial
 from typing import NamedTuple
 
 from flint import arb, fmpq
@@ -37,10 +36,10 @@ _FEW_INPUTS = 3
 _MOST_FACES = 8
 # A part of the box that is smaller than it by this, in each input, is not divided.
 _SMALLEST = fmpq(1, 2**48)
+# A removable singularity matters to boxes within so many times their width: farther off they have bounds of their own.
+_NEAR = 8
 # A bound for which so many parts were divided without getting better is left as it is.
 _PATIENCE = 20
-# What has derivatives that are not those of its value.
-_HIDING = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:data|item|numpy|tolist)\b")
 
 
 class Enclosed(NamedTuple):
@@ -98,13 +97,14 @@ class _Search:
         wide = frozenset(name for name, places in boxed.inputs.items() if not set(places).isdisjoint(self.wide))
         # The leaves to differentiate by: all, or where there is no derivative by one that is a number, the others.
         self._differentiable = (None,) if wide == frozenset(boxed.inputs) else (None, wide)
-        self.honest = _HIDING.search(unicodedata.normalize("NFKC", boxed.program.source)) is None
         self.readings = 0
         # The order of what the box is divided for: more is not looked for on faces.
         self.level = order
         # What numbers certainly reach.
         self.reached: Enclosures = {}
         self.entries: dict[Entry, None] = {}
+        # Numbers at which there are removable singularities, by the names of the inputs.
+        self.centers: dict[str, dict[fmpq, None]] = {}
         # The bounds for which parts were divided last, and how often that did not help.
         self.tried: dict[tuple[Entry, int], tuple[Number, int]] = {}
 
@@ -145,7 +145,7 @@ class _Search:
         for entry in found:
             joined[entry] = reduce(Bounds.joined, (piece.found.get(entry, ALL) for piece in pieces))
         value, first = (
-            self.honest and all(len(p.continuous) > n and p.continuous[n] for p in pieces) for n in range(2)
+            self.boxed.honest and all(len(p.continuous) > n and p.continuous[n] for p in pieces) for n in range(2)
         )
         return Enclosed(joined, (value, first), self.reached)
 
@@ -167,6 +167,10 @@ class _Search:
     def _piece(self, box: Box, around: Enclosures) -> _Piece:
         """What is known over a box, and `around` it: of all orders up to one more than is asked for, as far as there are bounds."""
         readings, why = self._readings(box)
+        if self.boxed.honest and not self.boxed.shape and (why is not None or self.centers):
+            series = self._around_a_center(box)
+            both = [*map(Reading.narrowed, readings, series)]
+            readings = both + readings[len(both) :] + series[len(both) :]
         found: Enclosures = {**around}
         for entry, bounds in (pair for reading in readings for pair in reading.found.items()):
             known = found.get(entry)
@@ -175,7 +179,7 @@ class _Search:
                 self.entries.setdefault(entry)
         continuous = [reading.continuous for reading in readings]
         piece = _Piece(box, found, continuous, why)
-        if self.wide and self.honest:
+        if self.wide and self.boxed.honest:
             self._narrow(piece)
         return piece
 
@@ -205,6 +209,23 @@ class _Search:
                 return readings, error
         return readings, None
 
+    def _around_a_center(self, box: Box) -> list[Reading]:
+        """What is known by the series around a removable singularity of one number, for each order, where there is one near."""
+        for name, places in self.boxed.inputs.items():
+            i = places.start
+            if self.boxed.leaves[name] or i not in self.wide:
+                continue
+            part, highest = box[i], self.order + 1
+            near = [c for c in self.centers.get(name, ()) if _is_near(c, part)]
+            for center in near or [intervals.simplest(part)]:
+                self.readings += 1
+                coefficients = self.boxed.around(box, name, center, highest)
+                if coefficients:
+                    self.centers.setdefault(name, {})[center] = None
+                    found = {(0, (i,) * n): _times(b, factorial(n)) for n, b in enumerate(coefficients)}
+                    return [Reading(found, True)] * (highest + 1)
+        return []
+
     def _learn_operands(self, error: UndecidedError) -> bool:
         """Find bounds of the operands at a place where there were none, over the whole box: whether there are."""
         if error.span is None or error.span in self.asked or not self.wide:
@@ -223,7 +244,7 @@ class _Search:
 
     def _goes_further(self) -> bool:
         """Whether derivatives of one more order than is asked for are computed too."""
-        if not self.wide or not self.honest:
+        if not self.wide or not self.boxed.honest:
             return False
         return self.order == 0 or (not self.boxed.shape and len(self.boxed.whole) ** (self.order + 1) <= _MOST_FURTHER)
 
@@ -364,6 +385,15 @@ def _by(entry: Entry, i: int) -> Entry:
 
 def _at(number: Number) -> Bounds:
     return Bounds(number, number)
+
+
+def _times(part: Bounds, factor: int) -> Bounds:
+    return Bounds(part.low * factor, part.high * factor)
+
+
+def _is_near(point: fmpq, part: Bounds) -> bool:
+    """Whether a point is in an interval, or beside it within a few times its width."""
+    return bool(max(part.low - point, point - part.high) <= _NEAR * _width(part))
 
 
 def _width(part: Bounds) -> Number:

@@ -10,13 +10,10 @@ from typing import Any, NamedTuple
 
 from flint import fmpq
 
-from gradcli import arrays
 from gradcli.arrays import intervals
-from gradcli.arrays.balls import INFINITY, Balls, Doubts, Number, UndecidedError, doubting, precise
+from gradcli.arrays.balls import INFINITY, Number, UndecidedError, precise
 from gradcli.arrays.intervals import Bounds
-from gradcli.errors import BindingError, EvaluationError, LimitError, UsageError, did_you_mean, pointing_into
-from gradcli.kinds.laurent_range import LaurentRange
-from gradcli.language.interpreter import evaluate
+from gradcli.errors import BindingError, LimitError, UsageError, did_you_mean
 from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
 from gradcli.run import digits as proved
 from gradcli.run.boxes import Box, Boxed
@@ -30,8 +27,6 @@ _DIGITS = 6
 # this share of it.
 _MOST_PARTS = 96
 _GAIN = fmpq(1, 1000)
-# So many zeros of its parts a singularity may have, each of which takes a coefficient.
-_MOST_ZEROS = 12
 
 
 def remainder_over(question: SeriesQuestion, over: Mapping[str | None, Any]) -> float:
@@ -165,22 +160,10 @@ class _Way:
         removable; infinite where there is none, or no bound."""
         if not self.is_singular:
             return INFINITY
-        (name,), (part,), (center,) = self.boxed.leaves, way, self.center
         order = self.question.order + 1
-        around = Balls(intervals.ball(part.low - center, part.high - center, at_high=part.low < center))
-        for further in range(1, _MOST_ZEROS + 1):
-            x, doubts = LaurentRange.variable(Balls(center), around, order + further), Doubts()
-            try:
-                with doubting(doubts), arrays.quiet(), pointing_into(self.question.program.source):
-                    found = evaluate(self.question.program, {**self.boxed.fixed, name: x}, rewrite=False).value
-                    known = found.taylor() if isinstance(found, LaurentRange) else ()
-            except (EvaluationError, UndecidedError, NotImplementedError):
-                return INFINITY
-            if len(known) > order:
-                bounds = intervals.bounds(known[order].numbers)
-                is_proved = bounds.is_finite and not doubts.jumped and not doubts.decisions
-                return max(abs(bounds.low), abs(bounds.high)) if is_proved else INFINITY
-        return INFINITY
+        (name,), (center,) = self.boxed.leaves, self.center
+        known = self.boxed.around(way, name, center, order)
+        return max(abs(known[order].low), abs(known[order].high)) if known else INFINITY
 
     def _box(self, side: Box, start: fmpq, end: fmpq) -> Box:
         """All points of the way between two places on it."""
