@@ -163,6 +163,25 @@ def test_hulls(run, formula, interval, value, word, curvature):
     assert found["curvature"] == curvature
 
 
+@pytest.mark.parametrize(
+    ("program", "box", "low", "high"),
+    [
+        ("for i in range(20) { x = 3.7*x*(1 - x) }; x", (0.3, 0.31), 0.2566874, 0.9250001),
+        ("for i in range(20) { x *= 3.7*(1 - x) }; x", (0.3, 0.31), 0.2566874, 0.9250001),
+        ("f(t) = 3.7*t*(1 - t)\nfor i in range(20) { x = f(x) }; x", (0.3, 0.31), 0.2566874, 0.9250001),
+        ("y = x; for i in range(8) { y = (y + x/y)/2 }; y", (1.0, 2.0), 0.9999999, 1.4142137),
+        ("y = 0.1; for i in range(10) { t = 1 - 1.4*x*x + y; y = 0.3*x; x = t }; x", (0.0, 0.1), -1.3, 1.3),
+        # A round that has several operations at one place.
+        ("for i in range(4) { x = sin(x)/x }; x", (-1.0, 1.0), 0.86, 0.89),
+    ],
+)
+def test_iterated_maps(run, program, box, low, high):
+    found = enclosed(run, program, {"x": box}, "--no-grad")
+    assert low <= float(found["value"][0]) <= float(found["value"][1]) <= high
+    compiled = gradcli.compile(program)
+    assert all(holds(found["value"], compiled(x=box[0] + (box[1] - box[0]) * k / 200)) for k in range(1, 200))
+
+
 class TestCommand:
     def test_a_table(self, run):
         out = run("eval", "x*y", "x=1..2", "y=3", "--enclose").out

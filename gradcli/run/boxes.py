@@ -74,6 +74,9 @@ class Boxed:
         self.shape: Shape = ()
         # What is known of the numbers that operations give, by their places.
         self.known: dict[Span, Bounds] = {}
+        # The same for those in loops, of each round.
+        self.known_in_rounds: Mapping[Span, Sequence[Bounds]] = {}
+        self._rounds: dict[Span, int] = {}
         self._known_shape: Shape | None = None
         # Whether derivatives are those of the value.
         self.honest = _HIDING.search(unicodedata.normalize("NFKC", program.source)) is None
@@ -172,14 +175,24 @@ class Boxed:
 
     def _value(self, given: Mapping[str, Any], forms: Mapping[SyntaxNode, Rewritten] | None) -> Any:
         # Stable forms are for numbers that round.
-        observe = self._narrow if self.known else None
+        observe = self._narrow if self.known or self.known_in_rounds else None
+        self._rounds = {}
         made = evaluate(self.program, {**self.fixed, **given}, rewrite=forms or False, observe=observe)
+        if any(self._rounds.get(span) != len(known) for span, known in self.known_in_rounds.items()):
+            # What was told apart by rounds is not what was counted.
+            self.known_in_rounds = {}
+            return self._value(given, forms)
         self._by_forms |= bool(made.rewritten)
         return made.value
 
     def _narrow(self, span: Span, _name: str, _operands: Any, result: Any) -> None:
         """Make the ball of a number that is known to be in narrower bounds one of those: it is the same number."""
-        bounds, array = self.known.get(span), concrete(result)
+        bounds = self.known.get(span)
+        if (rounds := self.known_in_rounds.get(span)) is not None:
+            number = self._rounds.get(span, 0)
+            self._rounds[span] = number + 1
+            bounds = rounds[number] if number < len(rounds) else None
+        array = concrete(result)
         if bounds is not None and type(array) is Balls and not array.shape:
             array.numbers = intervals.narrowed(array.numbers, bounds)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
-from math import factorial
+from math import factorial, prod
 from typing import NamedTuple
 
 from flint import arb, fmpq
@@ -23,11 +23,14 @@ from gradcli.arrays.balls import Number, UndecidedError, precise
 from gradcli.arrays.intervals import ALL, NOTHING, Bounds
 from gradcli.errors import DifferentiationError, EvaluationError, GradcliError, LimitError, Span
 from gradcli.run.boxes import Box, Boxed, Enclosures, Entry, Reading
+from gradcli.run.loop_bounds import loop_bounds
 from gradcli.run.operands import operands_at
 
 _BITS = 128
 # Runs of the program after which the box is divided no more for bounds of the value, and at all.
 _MOST_FOR_VALUE, _MOST_READINGS = 800, 1_200
+# The same for a round of a loop, of which so many count as one reading of the program.
+_MOST_FOR_ROUND, _ROUNDS_IN_READING = 60, 10
 # Derivatives that are not asked for narrow those that are, where they are no more than these.
 _MOST_FURTHER = 36
 # Of so many inputs second derivatives are always used.
@@ -85,11 +88,12 @@ def enclosures(boxed: Boxed, order: int, digits: int, *, jacobian: bool = False)
 
 
 class _Search:
-    def __init__(self, boxed: Boxed, order: int, digits: int, jacobian: bool) -> None:
+    def __init__(self, boxed: Boxed, order: int, digits: int, jacobian: bool, most: int | None = None) -> None:
         self.boxed = boxed
         self.order = order
         self.jacobian = jacobian
         self.digits = digits
+        self.most = _MOST_READINGS if most is None else most
         # Where bounds of operands were looked for.
         self.asked: set[Span] = set()
         self.tolerance = fmpq(1, 10 ** (digits + 1))
@@ -110,8 +114,10 @@ class _Search:
 
     def run(self) -> Enclosed:
         self._learn_the_shape()
+        if self.wide:
+            self.boxed.known_in_rounds = loop_bounds(self.boxed, self._bounds_of_round)
         pieces = [self._piece(self.boxed.whole, {})]
-        while self.readings < _MOST_READINGS and (worst := self._worst(pieces)) is not None:
+        while self.readings < self.most and (worst := self._worst(pieces)) is not None:
             try:
                 halves = [self._piece(box, worst.found) for box in self._halves(worst)]
             except LimitError:
@@ -134,6 +140,16 @@ class _Search:
                 hint=f"the value has shape {list(self.boxed.shape)}: --jacobian encloses the derivatives of each element, "
                 "--no-grad gives the value alone",
             )
+
+    def _bounds_of_round(self, boxed: Boxed) -> Sequence[Bounds]:
+        """Of each element of the value of a program, which takes a part of the readings."""
+        search = _Search(boxed, 0, self.digits, jacobian=False, most=_MOST_FOR_ROUND)
+        if self.readings > _MOST_FOR_VALUE // 2:
+            raise UndecidedError("the bounds of many rounds are wanted")
+        found = search.run().found
+        # A round is a small part of the program.
+        self.readings += search.readings // _ROUNDS_IN_READING
+        return [found[k, ()] for k in range(prod(boxed.shape))]
 
     def _joined(self, pieces: Sequence[_Piece]) -> Enclosed:
         for piece in pieces:
