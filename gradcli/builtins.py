@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from builtins import dict, list, tuple
 from typing import Any
 
 from gradcli.primitives.bind import Kind
 
+dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
 __all__ = ["dict", "isinstance", "list", "tuple"]
 
 

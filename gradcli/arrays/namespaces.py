@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays import backends
 from gradcli.arrays.backends import STANDARD, backend_of
-from gradcli.arrays.dtypes import PLAIN
 from gradcli.errors import EvaluationError
 from gradcli.timing import phase
 

@@ -204,7 +204,7 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     few = type(x) is np.ndarray and axis == (x.ndim - 1,) and 1 < x.shape[-1] < _EIGHT
     if not few or x.size < _MANY or x.dtype.kind != "f":
         # As `np.sum` does, which looks first whether somebody else should.
-        return np.add.reduce(x, axis=axis, keepdims=keepdims)
+        return np.add.reduce(x, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
     total = np.add(x[..., 0], 0.0)
     for column in range(1, x.shape[-1]):
         total = np.add(total, x[..., column], out=total)

@@ -68,7 +68,7 @@ def _extreme(name: str, x: Any, *operands: Any, **params: Any) -> Any:
     """The largest or smallest element, along an axis with its place, in the dtype of the others."""
     found = _of_torch(name, x, *operands, **params)
     if isinstance(found, tuple) and not arrays.is_floating(x):
-        return type(found)(cast(found[0], arrays.dtype_name(x)), found[1])
+        return type(found)(cast(found[0], arrays.dtype_name(x)), found[1])  # type: ignore[call-arg]
     return found
 
 

@@ -68,7 +68,8 @@ class _Loop:
         self.search = search
         self.before = boxed.program.body[:number]
         # Where names are assigned last.
-        self.assigned = {_name(t): s for s in loop.body for t in _targets(s)}  # type: ignore[arg-type]
+        assigning = [s for s in loop.body if isinstance(s, tree.Assign | tree.Augment)]
+        self.assigned = {_name(t): s for s in assigning for t in _targets(s)}
 
     def rounds(self) -> Rounds:
         """Bounds of each name after each round. Raises UndecidedError or GradcliError where there are none."""
