@@ -1,14 +1,17 @@
-"""What one recorded operation on scalars costs, forward and backward.
+"""What one recorded operation on scalars costs, forward and backward, and one step of small programs on arrays.
 
 The same chain of 300 operations in gradcli, PyTorch, HIPS autograd and MyGrad, in one process and
-in turn; times are per operation of the chain.
+in turn; times are per operation of the chain. Steps of training are in gradcli and PyTorch, on one thread and in float64,
+from the same numbers.
 """
 
 from __future__ import annotations
 
 import gc
 import importlib
+import itertools
 import math
+import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -161,6 +164,146 @@ def measured(libraries: dict[str, Library], kind: Callable[[Any], Chain], rounds
     return [Row(name, times) for name, times in interleaved(jobs, rounds, warmups=20).items()] + missing
 
 
+Step = Callable[[], Any]
+
+
+def drawn(library: Any, *shape: int, seed: int, requires_grad: bool = False) -> Any:
+    """A tensor of numbers between -1/2 and 1/2, the same in each library."""
+    source = random.Random(seed)
+
+    def nested(sizes: Sequence[int]) -> Any:
+        return [nested(sizes[1:]) for _ in range(sizes[0])] if sizes else source.uniform(-0.5, 0.5)
+
+    return library.tensor(nested(shape), requires_grad=requires_grad)
+
+
+def layers(library: Any, *widths: int) -> list[Any]:
+    """The weight and the bias of each layer of a network."""
+    shapes = [s for before, after in itertools.pairwise(widths) for s in ((after, before), (after,))]
+    return [drawn(library, *shape, seed=seed, requires_grad=True) for seed, shape in enumerate(shapes)]
+
+
+def perceptron(library: Any) -> Step:
+    """A network of two layers, its loss on 32 rows, backward, and a step of Adam."""
+    functional = library.nn.functional
+    w_1, b_1, w_2, b_2 = layers(library, 4, 16, 1)
+    x, y = drawn(library, 32, 4, seed=10), drawn(library, 32, 1, seed=11)
+    optimizer = library.optim.Adam([w_1, b_1, w_2, b_2], lr=1e-3)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        hidden = library.tanh(functional.linear(x, w_1, b_1))
+        loss = functional.mse_loss(functional.linear(hidden, w_2, b_2), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def recurrent(library: Any) -> Step:
+    """A recurrent network over 100 steps of time, and backward through them."""
+    w_x, bias = layers(library, 4, 8)
+    w_h = drawn(library, 8, 8, seed=12, requires_grad=True)
+    series = [drawn(library, 16, 4, seed=20 + k) for k in range(100)]
+    start = 0.0 * drawn(library, 16, 8, seed=13)
+
+    def step() -> Any:
+        hidden = start
+        for x in series:
+            hidden = library.tanh(x @ w_x.T + hidden @ w_h.T + bias)
+        loss = (hidden**2).mean()
+        loss.backward()
+        w_x.grad = w_h.grad = bias.grad = None
+        return loss
+
+    return step
+
+
+def equation(library: Any) -> Step:
+    """How well a network solves u'' + u = 0 at 32 points, and backward: the gradient of second derivatives."""
+    functional, grad = library.nn.functional, library.autograd.grad
+    w_1, b_1, w_2, b_2, w_3, b_3 = parameters = layers(library, 1, 16, 16, 1)
+    t = drawn(library, 32, 1, seed=14, requires_grad=True)
+
+    def step() -> Any:
+        hidden = library.tanh(functional.linear(t, w_1, b_1))
+        hidden = library.tanh(functional.linear(hidden, w_2, b_2))
+        u = functional.linear(hidden, w_3, b_3)
+        (slope,) = grad(u.sum(), t, create_graph=True)
+        (curvature,) = grad(slope.sum(), t, create_graph=True)
+        loss = ((curvature + u) ** 2).mean()
+        loss.backward()
+        for leaf in (*parameters, t):
+            leaf.grad = None
+        return loss
+
+    return step
+
+
+def mapped(library: Any) -> Step:
+    """The gradient of a loss for each of 16 rows, by vmap(grad)."""
+    w, xs, ys = drawn(library, 4, seed=15), drawn(library, 16, 4, seed=16), drawn(library, 16, seed=17)
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        return (library.tanh(library.dot(w, x)) - y) ** 2
+
+    gradients = library.func.vmap(library.func.grad(loss), in_dims=(None, 0, 0))
+    return lambda: gradients(w, xs, ys).sum()
+
+
+def few_elements(library: Any) -> Step:
+    """30 operations on tensors of three elements, and backward."""
+    x, factor = drawn(library, 3, seed=18, requires_grad=True), drawn(library, 3, seed=19, requires_grad=True)
+
+    def step() -> Any:
+        y = x
+        for _ in range(10):
+            y = library.sin(y) * factor + 1.0
+        total = y.sum()
+        total.backward()
+        x.grad = factor.grad = None
+        return total
+
+    return step
+
+
+STEPS: dict[str, Callable[[Any], Step]] = {
+    "MLP and Adam": perceptron,
+    "RNN of 100 steps": recurrent,
+    "PINN": equation,
+    "vmap(grad)": mapped,
+    "30 operations on 3 elements": few_elements,
+}
+
+
+def steps(rounds: int) -> dict[str, list[Row]]:
+    """A table of each program, with the times of a step; both libraries must find the same loss."""
+    import gradcli
+
+    torch = importlib.import_module("torch")
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    tables = {}
+    for name, make in STEPS.items():
+        made = {"gradcli": make(gradcli), BASELINE: make(torch)}
+        losses = {library: float(step().detach()) for library, step in made.items()}
+        if not math.isclose(*losses.values(), rel_tol=1e-9):
+            sys.exit(f"error: the losses of {name} differ: {losses}")
+        times = interleaved({library: _timed(step) for library, step in made.items()}, rounds, warmups=5)
+        tables[name] = [Row(library, seconds) for library, seconds in times.items()]
+    return tables
+
+
+def _timed(step: Step) -> Callable[[], Sequence[float]]:
+    def job() -> Sequence[float]:
+        start = time.thread_time()
+        step()
+        return (time.thread_time() - start,)
+
+    return job
+
+
 def main() -> None:
     options = arguments(__doc__, rounds=1000)
     libraries, missing = load()
@@ -169,13 +312,17 @@ def main() -> None:
     gc.freeze()
     tables = {name: measured(libraries, kind, options.rounds) + missing for name, kind in CHAINS.items()}
     about = circumstances(PACKAGES)
-    show(
-        about,
-        {
-            f"{name}, per operation, {options.rounds} rounds": table(rows, COLUMNS, ("µs", 1e-6), BASELINE)
-            for name, rows in tables.items()
-        },
-    )
+    shown = {
+        f"{name}, per operation, {options.rounds} rounds": table(rows, COLUMNS, ("µs", 1e-6), BASELINE)
+        for name, rows in tables.items()
+    }
+    if "PyTorch" in libraries:
+        # A step takes as long as some hundred operations.
+        rounds = max(options.rounds // 10, 2)
+        of_steps = steps(rounds)
+        shown |= {f"{n}, {rounds} rounds": table(r, ["a step"], ("µs", 1e-6), BASELINE) for n, r in of_steps.items()}
+        tables |= of_steps
+    show(about, shown)
     if options.json:
         write_json(options.json, about, tables, COLUMNS)
 

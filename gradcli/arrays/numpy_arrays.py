@@ -59,6 +59,7 @@ np.empty(2**24, "uint8")
 
 _NUMBERS = frozenset({float, int})
 _FLOAT64 = np.dtype("float64")
+_add_reduce: Any = np.add.reduce
 # Below it 1/(1 + exp(-x)) is exp(x), and above it exp(-x) is finite, for float32 too.
 SIGMOID_IS_EXP = -80.0
 # After more, which double an error each, no digit is left.
@@ -204,7 +205,7 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     few = type(x) is np.ndarray and axis == (x.ndim - 1,) and 1 < x.shape[-1] < _EIGHT
     if not few or x.size < _MANY or x.dtype.kind != "f":
         # As `np.sum` does, which looks first whether somebody else should.
-        return np.add.reduce(x, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+        return _add_reduce(x, axis=axis, keepdims=keepdims)
     total = np.add(x[..., 0], 0.0)
     for column in range(1, x.shape[-1]):
         total = np.add(total, x[..., column], out=total)

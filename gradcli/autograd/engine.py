@@ -263,9 +263,10 @@ class Pass:
         cotangents = self.pending.pop(node)
         if node.attached is not None:
             self._call_tensor_hooks(node.attached, cotangents)
-        for number, cotangent in enumerate(cotangents) if self.captured else ():
-            if (node, number) in self.captured:
-                self.captured[node, number] = cotangent
+        if self.captured:
+            for number, cotangent in enumerate(cotangents):
+                if (node, number) in self.captured:
+                    self.captured[node, number] = cotangent
         return cotangents
 
     def _visit(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
@@ -283,7 +284,11 @@ class Pass:
         """The cotangents of a node's operands, guarded against zeros that mean "not taken", for whoever observes."""
         if cotangents[0] is None and not node.takes_none and all(c is None for c in cotangents):
             return [None] * len(node.edges)
-        wanted = [edge is not None and (self.wanted is None or edge[0] in self.wanted) for edge in node.edges]
+        needed = self.wanted
+        if needed is None:
+            wanted = [edge is not None for edge in node.edges]
+        else:
+            wanted = [edge is not None and edge[0] in needed for edge in node.edges]
         selects = isinstance(node, PrimitiveNode) and node.primitive.selects
         # Of what was recorded under a guard nobody knows which zeros were computed.
         mask = None if node.guarded else self.untaken.get(node, True)

@@ -124,26 +124,19 @@ class PrimitiveNode(Node):
                 operands.append(item)
                 continue
             operands.append(item.inner if lift is None and not item.dual else item)
-        if isinstance(result, ModifiedResult):
-            result.refuse(self)
-        if type(result) is Packed:
-            result = result.tensor(self)
-            result = result if lift is not None or result.dual else result.inner
-        elif isinstance(result, TensorBase):
-            result = result if lift is None else result._as_output(self, 0)
-        elif lift is not None and not isinstance(result, ShapeOnly):
-            result = lift(result, self)
+        if type(result) is not ShapeOnly:
+            result = self._saved_output(result, lift)
+        primitive, params = self.primitive, self.params
+        rules = primitive.vjp
         pulled: list[Any] = []
-        rule_of = self.primitive.rule
         for i, want in enumerate(wanted):
             if not want:
                 pulled.append(None)
                 continue
-            cotangent = rule_of(i)(cotangents[0], result, *operands, **self.params)
+            rule = rules[i] if type(rules) is tuple else primitive.rule(i)
+            cotangent = rule(cotangents[0], result, *operands, **params)
             if guarded:
-                cotangent = drop_untaken(
-                    self.primitive, i, cotangents[0], mask, cotangent, result, operands, self.params
-                )
+                cotangent = drop_untaken(primitive, i, cotangents[0], mask, cotangent, result, operands, params)
             cotangent = fit(cotangent, operands[i])
             if lift is not None:
                 cotangent = self._as_in_pytorch(i, cotangent, cotangents[0])
@@ -152,6 +145,17 @@ class PrimitiveNode(Node):
             for i, cotangent in enumerate(pulled):
                 masks[i] = self._mask_behind(i, cotangents[0], mask, cotangent, result, operands)
         return pulled
+
+    def _saved_output(self, result: Any, lift: Callable[..., Any] | None) -> Any:
+        """The result as it was kept, in the graph where the work is recorded."""
+        if isinstance(result, ModifiedResult):
+            result.refuse(self)
+        if type(result) is Packed:
+            result = result.tensor(self)
+            return result if lift is not None or result.dual else result.inner
+        if isinstance(result, TensorBase):
+            return result if lift is None else result._as_output(self, 0)
+        return result if lift is None or isinstance(result, ShapeOnly) else lift(result, self)
 
     def _as_in_pytorch(self, i: int, gradient: Any, cotangent: Any) -> Any:
         """The gradient by an operand as it is in the graph of gradients that PyTorch makes."""
@@ -306,7 +310,8 @@ def fit(cotangent: Any, like: Any) -> Any:
     """A cotangent summed to the shape of an operand that was broadcast, or that the rows of a batch share."""
     if type(cotangent) is float and type(like) is float:
         return cotangent
-    if isinstance(cotangent.inner if isinstance(cotangent, TensorBase) else cotangent, Kind):
+    # A kind inside a tensor, or one that is there without it.
+    if isinstance(cotangent, Kind) and (not isinstance(cotangent, TensorBase) or isinstance(cotangent.inner, Kind)):
         cotangent = sum_over_rows(cotangent, like)
     shape = arrays.shape(like)
     return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)

@@ -15,9 +15,9 @@ from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
 from gradcli.kinds.switching import watcher_now
-from gradcli.limits import charge_steps
+from gradcli.limits import budget as budget_now
 from gradcli.primitives import arithmetic, comparisons, conversions, powers
-from gradcli.primitives.bind import Kind, bind, components, constant, on_floats, together
+from gradcli.primitives.bind import Kind, bind, components, compute, constant, on_floats, readings, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
@@ -53,13 +53,15 @@ class Tensor(TensorSurface):
         data: list[Any] = []
         edges: list[Edge | None] = []
         wanted, bit = 0, 1
-        plain, unchanged = primitive.elementwise, True
+        plain, unchanged, simple = primitive.elementwise, True, True
         for item in operands:
             # The first question is the faster one, and nearly always enough.
             if type(item) is Tensor or isinstance(item, Tensor):
                 inner = item.inner
-                if type(inner) is not float:
+                kind = type(inner)
+                if kind is not float:
                     plain = False
+                    simple &= kind not in readings
                 data.append(inner)
                 node = item.grad_fn
                 if item.version != 0:
@@ -77,14 +79,18 @@ class Tensor(TensorSurface):
                 edges.append(None)
                 if type(item) is not float:
                     plain = unchanged = False
+                    simple &= type(item) not in readings
             bit += bit
         recorded = wanted != 0 and recorded_now()
         if plain:
             result = on_floats(primitive, data, params, _RECORD if recorded else 0)
         else:
-            result = bind(primitive, data, params)
+            # Where there are arrays and floats alone, `bind` would only find that out.
+            result = compute(primitive, data, params) if simple else bind(primitive, data, params)
             if recorded:
-                charge_steps(_RECORD)
+                budget = budget_now()
+                if budget is not None:
+                    budget.charge_steps(_RECORD)
         if recorded:
             wanted |= bit
             needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)

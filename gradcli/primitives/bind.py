@@ -10,6 +10,7 @@ from gradcli import arrays
 from gradcli.arrays import chosen_namespace
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import CallError, EvaluationError, GradcliError, ShapeError
+from gradcli.limits import Budget
 from gradcli.limits import budget as budget_now
 
 if TYPE_CHECKING:
@@ -221,13 +222,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     budget = budget_now()
     try:
         if budget is not None:
-            budget.charge_steps(_CALL + _OPERAND * len(operands))
-            if primitive.view is None or not _is_view(primitive.view, xp, operands[0], params):
-                elements = primitive.elements([arrays.shape(o) for o in operands], params)
-                budget.charge(elements * primitive.time)
-                if xp.scalars is not None:
-                    name = primitive.name if primitive.elementwise else ""
-                    budget.charge_steps(elements * xp.scalars.eighths(name, primitive.time))
+            _charge(budget, primitive, operands, params, xp)
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
             if budget is not None and primitive.surcharge is not None and xp.name == "numpy":
@@ -248,6 +243,17 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     except ArithmeticError as error:
         raise EvaluationError(f"'{primitive.called}' failed: {error}") from None
     return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
+
+
+def _charge(budget: Budget, primitive: Primitive, operands: Sequence[Any], params: Params, xp: Any) -> None:
+    """Count what an operation on arrays is about to take."""
+    budget.charge_steps(_CALL + _OPERAND * len(operands))
+    if primitive.view is None or not _is_view(primitive.view, xp, operands[0], params):
+        elements = primitive.elements([arrays.shape(o) for o in operands], params)
+        budget.charge(elements * primitive.time)
+        if xp.scalars is not None:
+            name = primitive.name if primitive.elementwise else ""
+            budget.charge_steps(elements * xp.scalars.eighths(name, primitive.time))
 
 
 def forward_in(xp: Any, primitive: Primitive) -> Callable[..., Any]:

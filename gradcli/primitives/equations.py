@@ -11,7 +11,7 @@ from gradcli.errors import EvaluationError, LimitError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
 from gradcli.primitives.axes import chosen, normalize_axis, one_float, one_number, truth, whole, whole_numbers
-from gradcli.primitives.bind import constant
+from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.comparisons import greater, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.decompositions import pinv, svdvals
@@ -36,7 +36,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
     product = matmul(input, matrix_transpose(weight) if len(arrays.shape(weight)) > 1 else weight)
-    return product if bias is None else add(product, bias)
+    return product if bias is None else bind(add, (product, bias), {})
 
 
 def _name_of_linear(input: Any, _weight: Any, bias: Any = None) -> str | None:

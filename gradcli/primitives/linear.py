@@ -57,6 +57,8 @@ def _drop_axis(x: Any, axis: int, drop: bool) -> Any:
 
 def _matmul_left(g: Any, _y: Any, _a: Any, b: Any) -> Any:
     shape_a, shape_b = _a.shape, arrays.shape(b)
+    if len(shape_a) > 1 and len(shape_b) > 1:
+        return bind(matmul, (g, matrix_transpose(b)), _NO_PARAMS)
     g = _matrix_cotangent(g, shape_a, shape_b)
     _, right = _as_matrices(g, b)
     return _drop_axis(bind(matmul, (g, matrix_transpose(right)), _NO_PARAMS), -2, len(shape_a) == 1)
@@ -64,6 +66,8 @@ def _matmul_left(g: Any, _y: Any, _a: Any, b: Any) -> Any:
 
 def _matmul_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
     shape_a, shape_b = arrays.shape(a), _b.shape
+    if len(shape_a) > 1 and len(shape_b) > 1:
+        return bind(matmul, (matrix_transpose(a), g), _NO_PARAMS)
     g = _matrix_cotangent(g, shape_a, shape_b)
     left, _ = _as_matrices(a, g)
     return _drop_axis(bind(matmul, (matrix_transpose(left), g), _NO_PARAMS), -1, len(shape_b) == 1)

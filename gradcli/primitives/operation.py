@@ -138,11 +138,20 @@ class Composite(Operation):
                     operands = with_arrays(self.parameters, operands)
                     break
             result = self.definition(*operands, **params)
-            if self.node_name is not None and isinstance(result, Kind) and all(result is not o for o in operands):
-                name = self.node_name if isinstance(self.node_name, str) else self.node_name(*operands)
-                if name is not None:
-                    result.made_by(name, self.gradient_name, operands[0])
+            if self.node_name is not None and isinstance(result, Kind):
+                self._name_node(result, operands)
             return result
         except FOREIGN as error:
             refuse(self.name, operands, params, error)
             raise
+
+    def _name_node(self, result: Kind, operands: Sequence[Any]) -> None:
+        for operand in operands:
+            if operand is result:
+                # It was made elsewhere.
+                return
+        name = self.node_name
+        if name is not None and not isinstance(name, str):
+            name = name(*operands)
+        if name is not None:
+            result.made_by(name, self.gradient_name, operands[0])

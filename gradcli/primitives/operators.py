@@ -8,9 +8,10 @@ from typing import Any
 from gradcli import arrays
 from gradcli.primitives import arithmetic, comparisons, powers
 from gradcli.primitives.bind import Kind, bind
+from gradcli.primitives.conversions import permuted
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
-from gradcli.primitives.shape import matrix_transpose, stack, transpose
+from gradcli.primitives.shape import matrix_transpose, stack
 
 _NO_PARAMS: Mapping[str, Any] = {}
 _AS_THEY_ARE = Kind, float, int
@@ -34,7 +35,7 @@ class Operators(Kind):
 
     @property
     def T(self) -> Any:
-        return transpose(self)
+        return permuted(self, tuple(reversed(range(self.ndim))))
 
     @property
     def mT(self) -> Any:

@@ -207,7 +207,7 @@ power = Composite(
 )  # fmt: skip
 
 square = Composite(
-    "square", "x", "x**2", lambda x: whole_power(x, n=2.0),
+    "square", "x", "x**2", lambda x: bind(whole_power, (x,), {"n": 2.0}),
     derivative="2*g*x",
     samples=(0.7, [-1.0, 2.0]),
 )  # fmt: skip
