@@ -21,7 +21,7 @@ from gradcli.errors import (
     UsageError,
 )
 
-FREED = "^Trying to backward through the graph a second time"
+FREED = r"^Trying to backward through the graph a second time .* or autograd\.grad\(\)\. Specify retain_graph=True"
 MODIFIED = "^one of the variables needed for gradient computation has been modified by an inplace operation"
 
 

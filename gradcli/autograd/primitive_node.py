@@ -133,7 +133,7 @@ class PrimitiveNode(Node):
             if not want:
                 pulled.append(None)
                 continue
-            rule = rules[i] if type(rules) is tuple else primitive.rule(i)
+            rule: Any = rules[i] if type(rules) is tuple else primitive.rule(i)
             cotangent = rule(cotangents[0], result, *operands, **params)
             if guarded:
                 cotangent = drop_untaken(primitive, i, cotangents[0], mask, cotangent, result, operands, params)
