@@ -154,7 +154,10 @@ def _is_misspelt(word: str, candidate: str) -> bool:
     what sounds alike and is further away is another word."""
     begins = len(word) >= _SHORTEST_BEGINNING and candidate.startswith(word)
     part = word.strip("-_") in re.split(r"[-_\W]+", candidate)
-    return begins or part or _edits(word, candidate) <= max(1, len(word) // 3)
+    # Who knows a word has its first letter right, or swaps it with the second: `seq` is not `eq`, nor `rnorm` `norm`.
+    first, wanted = word.strip("-_")[:2], candidate.strip("-_")[:2]
+    alike = first[:1] == wanted[:1] or first == wanted[::-1]
+    return begins or part or (alike and _edits(word, candidate) <= max(1, len(word) // 3))
 
 
 def _edits(one: str, other: str) -> int:

@@ -183,6 +183,8 @@ def _add(app: typer.Typer, name: str, summary: str, command: Command[Any]) -> No
     app.command(name, help=f"{summary}\n\n{command.help}", context_settings=settings)(options)
 
 
+# What gives the start of a search elsewhere.
+_STARTS = ("--start", "--init", "--initial", "--guess", "--p0", "--x0")
 # What people type for a command that is called otherwise.
 _OTHERWISE = {
     "help": "gradcli --help lists the commands, gradcli COMMAND --help says all about one",
@@ -274,6 +276,9 @@ def _check_no_options(words: Iterable[str], options: Collection[str]) -> None:
 
 def _no_option(word: str, options: Iterable[str], path: str, elsewhere: Callable[[str], Sequence[str]]) -> UsageError:
     known = [*options, "--help"]
+    if word in _STARTS and path != "gradcli":
+        hint = "a start is a value behind the program: x=1 in gradcli fit and minimize, x~1 in gradcli solve"
+        return UsageError(f"there is no option {word}", hint=hint)
     meant = [name for name in known if name.startswith(f"-{word}")]
     close = meant[0] if len(meant) == 1 else nearest(word, known)
     hint = f"did you mean {close}?" if close else f"{path} --help lists the options"

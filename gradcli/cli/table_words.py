@@ -109,6 +109,12 @@ def _program_of(options: inputs.BindingOptions, environment: Environment, exampl
             )
         return environment.read_stdin("the program", MAX_LENGTH), words[1:]
     if system.exists(words[0]):
+        programs = [w for w in words[1:] if not inputs.is_binding(w) and not system.exists(w)]
+        if programs:
+            # Only a wrong command line pays for the import.
+            from shlex import join
+
+            example = join([programs[0], *(w for w in words if w is not programs[0])])
         raise UsageError(
             f"the file '{words[0]}' stands where the program should",
             hint=f"the program comes first: {example}; --file reads it from a file",

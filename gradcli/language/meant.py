@@ -7,7 +7,7 @@ from functools import cache
 
 from gradcli.errors import Proposal, Span
 from gradcli.language.syntax.layout import within_brackets
-from gradcli.language.syntax.words import FOREIGN_WORDS
+from gradcli.language.syntax.words import COMMANDS_ELSEWHERE, FOREIGN_WORDS
 from gradcli.primitives import table
 
 # Functions of other languages, of books and of spreadsheets, in small letters without '_', by those of this language.
@@ -31,7 +31,7 @@ _FUNCTIONS = {
     "acosh": "arcosh",
     "atanh": "artanh arth",
     "sqrt": "squareroot",
-    "std": "stdev stdevp sd stddev standarddeviation",
+    "std": "stdevp stddev standarddeviation",
     "var": "variance varp",
     "mean": "avg reducemean",
     "prod": "product",
@@ -83,6 +83,7 @@ _VALUES = {
     "FALSE": "False",
     "null": "None",
     "NULL": "None",
+    "NA": "nan",
     "nil": "None",
 }
 # What is no function of any tensor, and what to do instead.
@@ -102,6 +103,12 @@ _OTHERWISE = {
     ),
     **dict.fromkeys(("maximize", "maximise"), "gradcli minimize --max finds maxima"),
     **dict.fromkeys(("curvefit", "lsqcurvefit", "nls", "polyfit"), "gradcli fit fits a model to data"),
+    "isna": "write isnan(…)",
+    "I": "leave it out: a formula is computed as it stands, and each parameter has a name, as in a + b*x + c*x^2",
+    "seq": "write arange(start, end, step), which leaves the end out, or linspace(start, end, count)",
+    "runif": "write rand(…, seed=0)",
+    "rnorm": "write randn(…, seed=0)",
+    "normdist": "write ndtr((x - mean)/deviation), or norm_pdf((x - mean)/deviation)/deviation for the density",
     "atan2d": "write rad2deg(atan2(y, x))",
     **{f"{name}d": f"write 1/{of}d(…)" for name, of in (("sec", "cos"), ("csc", "sin"), ("cot", "tan"))},
     **{f"a{name}d": f"write rad2deg(a{name}(…))" for name in ("sec", "csc", "cot")},
@@ -139,6 +146,17 @@ _OTHERWISE = {
 }
 
 
+# Names that spreadsheets and R write with points, `STDEV.S` and `is.na`, and the deviations among them that divide by
+# one less than there are numbers.
+_DOTTED = re.compile(r"(?<![\w.)\]])[A-Za-z]+(?:\.[A-Za-z]+)+$")
+_OF_SAMPLES = {"stdev": "std", "stdevs": "std", "sd": "std", "vars": "var"}
+# Densities, distribution functions and quantiles of R.
+_FAMILIES = {
+    "norm": "norm", "exp": "expon", "gamma": "gamma", "beta": "beta", "unif": "uniform", "t": "t", "chisq": "chi2", "f": "f",
+    "weibull": "weibull_min", "lnorm": "lognorm", "cauchy": "cauchy", "logis": "logistic", "pois": "poisson", "binom": "binom",
+}  # fmt: skip
+_METHODS = {"d": "pdf", "p": "cdf", "q": "ppf"}
+_OF_R = re.compile(rf"([dpq])({'|'.join(_FAMILIES)})")
 # Characters before and behind a name that are looked at.
 _AROUND = 1_000
 
@@ -177,6 +195,35 @@ def of_function(name: str, source: str, span: Span) -> str | None:
         return Proposal(f"write [{items}]", f"[{items}]", span=call)
     if reason := table.why_missing(name):
         return reason
+    within = within_brackets(behind.lstrip()).strip()
+    dotted = _DOTTED.search(source, max(0, span.start - _AROUND), span.end)
+    spreadsheet = _letters(dotted[0].replace(".", "")) if dotted is not None else key
+    whole = Span(dotted.start() if dotted is not None else span.start, call.end)
+    if spreadsheet in _OF_SAMPLES:
+        std = _OF_SAMPLES[spreadsheet]
+        written = f"{std}({within}, correction=1)"
+        said = f"write {written}, or {std}({within}) where it is a whole population"
+        return Proposal(said, written, span=whole)
+    if dotted is not None and (other := _MEANT.get(spreadsheet)) is not None:
+        otherwise = _OTHERWISE.get(spreadsheet)
+        return Proposal(f"write {other}({within})", f"{other}({within})", span=whole, otherwise=otherwise)
+    if dotted is not None and spreadsheet in _OTHERWISE:
+        return _OTHERWISE[spreadsheet]
+    if name.startswith("d") and (over := re.search(r"[d∂]\s*/\s*$", source[max(0, span.start - _AROUND) : span.start])):
+        # As in d/dx(x^2).
+        start = max(0, span.start - _AROUND) + over.start()
+        return Proposal(f"write diff({within}, {name[1:]})", f"diff({within}, {name[1:]})", span=Span(start, call.end))
+    below = re.match(r"\s*/\s*d(\w+)", source[call.end : call.end + _AROUND])
+    if name == "d" and below is not None:
+        # As in d(x^2)/dx.
+        written = f"diff({within}, {below[1]})"
+        return Proposal(f"write {written}", written, span=Span(span.start, call.end + below.end()))
+    density = _OF_R.fullmatch(name)
+    of_fortran = name.startswith("d") and "," not in within and table.find(name[1:]) is not None
+    if density is not None and not of_fortran and (density[2] != "norm" or "," in within):
+        family = _FAMILIES[density[2]]
+        method = "pmf" if density[1] == "d" and family in ("poisson", "binom") else _METHODS[density[1]]
+        return f"{name} of R is scipy.stats.{family}(…).{method}(x), whose parameters may be others"
     if name in _VALUES and re.match(r"\s*\(\s*\)", behind):
         return Proposal(f"write {_VALUES[name]}", _VALUES[name], span=call)
     found = function(name)
@@ -184,7 +231,11 @@ def of_function(name: str, source: str, span: Span) -> str | None:
         # A layer, which is made first and then called.
         return Proposal(f"write {found}(…)", found, span=call)
     otherwise = _OTHERWISE.get(name) or _OTHERWISE.get(key) or FOREIGN_WORDS.get(name)
-    return otherwise or (Proposal(f"did you mean '{found}'?", found) if found is not None else None)
+    if otherwise or found is None:
+        return otherwise
+    # Spreadsheets and R have the numbers one by one.
+    listed = Proposal(f"write {found}([{within}])", f"{found}([{within}])", span=call) if "," in within else None
+    return Proposal(f"did you mean '{found}'?", found, otherwise=listed)
 
 
 def _indexed(name: str, before: str, behind: str, place: int) -> Proposal | None:
@@ -220,9 +271,14 @@ def of_name(name: str, source: str, span: Span) -> str | None:
     constant = re.match(r"\s*\.\s*(\w+)\b(?!\s*\()", behind)
     if constant is not None and constant[1] in _VALUES:
         return _write(_VALUES[constant[1]], Span(span.start, span.end + constant.end()))
+    if behind[:1] == "[" and name[:1].isupper() and name.casefold() in COMMANDS_ELSEWHERE:
+        return COMMANDS_ELSEWHERE[name.casefold()]
     found = function(name) if behind[:1] == "[" else None
     if found is not None:
         within = within_brackets(behind)
+        if name == "Log" and (both := re.fullmatch(r"([^,]+),([^,]+)", within)):
+            # Mathematica has the base in front.
+            within = f"{both[2].strip()}, {both[1].strip()}"
         return _write(f"{found}({within})", Span(span.start, span.end + len(within) + 2))
     called = re.match(r"(?:\.\w+)*\.(\w+)\s*\(", behind)
     if called is not None and table.find(called[1]) is not None:

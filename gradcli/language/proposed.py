@@ -10,6 +10,7 @@ from gradcli.errors import CallError, GradcliError, LimitError, ProgramSyntaxErr
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
+from gradcli.language.syntax.layout import within_brackets
 
 # What a proposal may take, before it is printed without having been evaluated to its end.
 _MOST = limits.Budget(100_000, 1_000_000)
@@ -23,6 +24,9 @@ def runs(text: str, new: Span, values: Mapping[str, Any], read: Callable[[str], 
     What is wrong with its form or its names elsewhere is a mistake of its author's that the proposal leaves. Where a name
     has no value, numbers are made up for it, and only the form, the names and the calls of what is new can be wrong.
     """
+    if text[new.end : new.end + 1] == "(":
+        # The arguments of a function that is proposed fit it or not.
+        new = Span(new.start, new.end + len(within_brackets(text[new.end :])) + 2)
     budget = limits.Budget(_MOST.max_steps, _MOST.max_elements)
     known = True
     try:

@@ -106,7 +106,7 @@ def _target(node: tree.Expression, value: tree.Expression) -> tree.SyntaxNode:
 
 
 def _cannot_assign(target: tree.Expression) -> ProgramSyntaxError:
-    what, hint = "an expression", "'==' compares"
+    what, hint = "an expression", "'==' compares, and gradcli solve takes equations"
     match target:
         case tree.Number():
             what = "a number"

@@ -11,7 +11,7 @@ from gradcli.language.syntax.layout import CLOSING
 from gradcli.language.syntax.lexer import END, Token, place
 from gradcli.language.syntax.notations import WITHOUT_BRACKETS
 from gradcli.language.syntax.surroundings import Mistake, surroundings
-from gradcli.language.syntax.words import FOREIGN_WORDS
+from gradcli.language.syntax.words import COMMANDS_ELSEWHERE, FOREIGN_WORDS
 
 
 class Finding(NamedTuple):
@@ -147,7 +147,9 @@ def _equals(m: Mistake) -> Finding | None:
     if m.bracket and m.bracket.value != "{":
         return Finding("unexpected '='", "'==' compares")
     if not m.statement:
-        return Finding("a name should stand before '='", "write name = value")
+        cells = re.search(r"\b[A-Za-z]{1,3}\d+:[A-Za-z]{1,3}\d+", m.source)
+        hint = "a range of cells is a tensor with a name, as in sum(x) with x=[1,2,3] or x=@data.csv:column"
+        return Finding("a name should stand before '='", hint if cells else "write name = value")
     if m.head in {"if", "while"} or "ELSE" in m.expected:
         return Finding("'=' binds a name, it does not compare", Proposal("write '=='", "=="))
     return None
@@ -167,6 +169,9 @@ def _brace(m: Mistake) -> Finding | None:
     if m.token.value != "{":
         return None
     following = m.following.type if m.following is not None else END
+    elsewhere = re.search(r"(?<!\w)([A-Z]\w+)\[", m.source)
+    if elsewhere is not None and elsewhere[1].casefold() in COMMANDS_ELSEWHERE:
+        return Finding("unexpected '{'", COMMANDS_ELSEWHERE[elsewhere[1].casefold()])
     if following == "STRING":
         return Finding("dicts are not part of the language", "write a name for each value, as in a = 1; b = 2")
     return Finding(
@@ -298,6 +303,35 @@ def _bars(m: Mistake) -> Finding | None:
     return Finding("'|' stands between truth values", hint)
 
 
+# Words of sentences that are names of nothing.
+_OF_SENTENCES = {
+    "of",
+    "from",
+    "to",
+    "wrt",
+    "the",
+    "root",
+    "squared",
+    "cubed",
+    "base",
+    "degrees",
+    "between",
+    "respect",
+    "where",
+}
+
+
+def _sentence(m: Mistake) -> Finding | None:
+    """`derivative of x^2`, as one asks WolframAlpha."""
+    first = re.match(r"\s*([A-Za-z]+)\s+[\w(|\\√]", m.source)
+    if first is not None and m.previous is not None and first[1].casefold() in COMMANDS_ELSEWHERE:
+        return Finding("a program is a formula, and no sentence", COMMANDS_ELSEWHERE[first[1].casefold()])
+    for token in (m.token, m.following, m.previous):
+        if token is not None and token.type == "NAME" and token.value in _OF_SENTENCES:
+            return Finding("a program is a formula, and no sentence", "write it in signs, as in sqrt(2) + x^2")
+    return None
+
+
 def _side_by_side(m: Mistake) -> Finding | None:
     values = {"NAME", "NUMBER", "STRING"}
     begins = m.token.type in values or _is_value(m.token) or m.token.value == "not"
@@ -367,6 +401,7 @@ _RULES = (
     _no_else,
     _percent,
     _end,
+    _sentence,
     _side_by_side,
     _misplaced_word,
     _no_expression,

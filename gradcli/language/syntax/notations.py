@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable
 
 from gradcli.errors import Proposal, Span
+from gradcli.language.syntax.words import COMMANDS_ELSEWHERE
 
 # Rewriting takes time with a power of the length of the statement, and what comes of it is read with all of the text.
 _LONGEST, _LONGEST_TEXT = 300, 20_000
@@ -27,6 +28,9 @@ def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Pr
     given = source[span.start : span.end]
     if len(given) > _LONGEST:
         return None
+    called = re.search(r"(?<!\w)([A-Z]\w+)\[", given)
+    if called is not None and called[1].casefold() in COMMANDS_ELSEWHERE:
+        return None
     written = given
     for rule in _RULES:
         written = rule(written)
@@ -37,7 +41,9 @@ def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Pr
         function = re.fullmatch(r"lambda [\w, ]*: (.+)", written)
         # Its value is no number, where it is all that the program is.
         body = Proposal(f"write {function[1]}", function[1], span=span) if function is not None else None
-        return Proposal(f"write {written}", written, span=span, otherwise=body)
+        length = re.search(r"(?<![|\w])\|(\w+)\|(?!\|)", given)
+        said = f"write {written}" + (f"; norm({length[1]}) is the length of a vector" if length is not None else "")
+        return Proposal(said, written, span=span, otherwise=body)
     # `*` multiplies element by element, where books have a product of matrices unless one factor is a number.
     factors = {re.sub(r"\.T\s*\*\s*(?=[\w(])", ".T@", written): None, written: None}
     hint = None
@@ -272,7 +278,7 @@ def _numbers(text: str) -> str:
     text = re.sub(r"(?<![\w.])(\d+\.\d*|\.\d+)(?:[fFL]|_[a-z]+\d*)\b", r"\1", text)
     text = re.sub(rf"({_NUMBER})\s*(?:°\s*[CFK]|℃|℉)(?!\w)", r"\1", text)
     text = re.sub(rf"({_NUMBER})\s*°(?!\s*[CFK])", r"deg2rad(\1)", text)
-    text = re.sub(rf"({_NUMBER})\s+deg\b", r"deg2rad(\1)", text)
+    text = re.sub(rf"({_NUMBER})\s+deg(?:rees?)?\b", r"deg2rad(\1)", text)
     text = re.sub(rf"(?<=[/%@])\s*({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", r"(\1/100)", text)
     text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%\s*of\s+(?=[\w(])", r"\1/100*", text)
     text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", _hundredths, text)
@@ -343,6 +349,29 @@ def _of_spreadsheet(text: str) -> str:
 
 
 _FORTRAN = {"gt": ">", "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!="}
+
+
+def _of_mathematica(text: str) -> str:
+    """`Sum[k^2, {k, 1, n}]`, `Table[…]` and `D[y, {x, 2}]`, the innermost first."""
+    part, index = r"((?:[^][{},]|\[[^][]*\])+)", r"\{\s*(\w+)\s*,\s*([^{},]+),\s*([^{},]+)\}"
+
+    def summed(m: re.Match[str]) -> str:
+        name = {"Sum": "sum", "Product": "prod", "Table": ""}[m[1]]
+        items = f"{m[2]} for {m[3]} in range({m[4].strip()}, {_next(m[5])})"
+        return f"{name}({items})" if name else f"[{items}]"
+
+    text = re.sub(rf"\b(Sum|Product|Table)\[{part},\s*{index}\s*\]", summed, text)
+    return re.sub(rf"\bD\[{part},\s*\{{\s*(\w+)\s*,\s*(\d+)\s*\}}\s*\]", r"diff(\1, \2, \3)", text)
+
+
+def _in_words(text: str) -> str:
+    """`log base 2 of 8`, `square root of 2` and `3 squared`."""
+    operand = rf"({_NUMBER}|[^\W\d]\w*|{_BRACKETED})"
+    text = re.sub(rf"\blog base {operand} of {operand}", r"log(\2, \1)", text)
+    text = re.sub(
+        rf"\b(?:square root|sqrt) of {operand}", r"sqrt(\1)", re.sub(rf"\bcube root of {operand}", r"cbrt(\1)", text)
+    )
+    return re.sub(rf"{operand} cubed\b", r"\1^3", re.sub(rf"{operand} squared\b", r"\1^2", text))
 
 
 def _choices(text: str) -> str:
@@ -430,6 +459,6 @@ def _braces(text: str) -> str:
 
 
 _RULES: tuple[Callable[[str], str], ...] = (
-    _from_latex, _characters, _fractions, _numbers, _separated_arguments, _commas, _derivatives, _operators, _choices, _functions, _indices, _matrices,
+    _from_latex, _of_mathematica, _in_words, _characters, _fractions, _numbers, _separated_arguments, _commas, _derivatives, _operators, _choices, _functions, _indices, _matrices,
     _powers_of_functions, _functions_without_brackets, _bars, _braces, _products,
 )  # fmt: skip

@@ -32,6 +32,28 @@ FOREIGN_WORDS = {
     "await": _FUNCTION,
 }
 
+_DIFF = "gradcli diff 'x^2' prints the derivative, and diff(y, x) is one within a program"
+_INTEGRALS = "there are derivatives alone, and trapezoid(y, x) of values"
+_SOLVE = "gradcli solve finds roots: gradcli solve 'x^2 = 2' x=0..5"
+_MINIMIZE = "gradcli minimize finds a minimum from a start: gradcli minimize '(x - 1)^2' x=0"
+_LIMIT = "gradcli eval has limits such as that of sin(x)/x at x=0"
+_SERIES = "gradcli series 'exp(x)' x=0 prints the Taylor polynomial"
+_PLOT = "gradcli plot 'sin(x)' x=0..6 draws it"
+# Commands of Mathematica, and what people ask in words.
+COMMANDS_ELSEWHERE = {
+    **dict.fromkeys(("derivative", "differentiate", "deriv"), _DIFF),
+    **dict.fromkeys(("integrate", "nintegrate", "integral", "dsolve", "ndsolve"), _INTEGRALS),
+    **dict.fromkeys(("solve", "nsolve", "findroot", "roots", "reduce"), _SOLVE),
+    **dict.fromkeys(("minimize", "nminimize", "findminimum"), _MINIMIZE),
+    **dict.fromkeys(("maximize", "nmaximize", "findmaximum"), "gradcli minimize --max finds a maximum"),
+    **dict.fromkeys(("limit", "lim"), _LIMIT),
+    **dict.fromkeys(("series", "taylor"), _SERIES),
+    **dict.fromkeys(("plot", "graph", "draw", "plot3d", "contourplot"), _PLOT),
+    **dict.fromkeys(("simplify", "fullsimplify"), "gradcli diff --simplify simplifies derivatives"),
+    **dict.fromkeys(("factor", "expand"), "formulas are written as they are here: derivatives alone are computed"),
+    **dict.fromkeys(("findfit", "nonlinearmodelfit", "linearmodelfit"), "gradcli fit fits a model to data"),
+}
+
 
 def foreign_word(word: str, span: Span) -> ProgramSyntaxError:
     """The error for one of FOREIGN_WORDS."""

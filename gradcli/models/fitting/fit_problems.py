@@ -117,6 +117,11 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
         hint = "every name that it reads is a column of the data" + (" or fixed" if given.fixed else "")
         if constant is not None and not given.fixed:
             hint = f"{constant} is a constant; with a start, {constant}=1, it is a parameter"
+        elif predictors and not given.fixed:
+            a, b = [name for name in ("a", "b", "c", "d") if name not in table.columns][:2]
+            hint = (
+                f"each parameter has a name: write {text.response_name} ~ {a} + {b}*{predictors[0]} for a straight line"
+            )
         raise BindingError("the model has no parameters to fit", hint=hint)
     return ModelNames(
         predictors, tuple(dict.fromkeys(columns)), tuple(parameters), tuple(dict.fromkeys([*columns, *others]))
