@@ -306,6 +306,38 @@ def test_a_name_that_may_be_a_function_is_told(run, program, call):
     assert f"a function is written {call}" in run("diff", program).err
 
 
+def test_a_derivative_as_books_write_it_is_a_quotient_of_names(run):
+    assert "'dy/dx' is the quotient of two names" in run("diff", "dy/dx").err
+    assert run("diff", "dy/dx", "dx=2", "--wrt", "dy").err == ""
+
+
+@pytest.mark.parametrize("program", ["d/dx x^2", "d(x^2)/dx", "d/dx(x^2)", "D[x^2, x]"])
+def test_what_is_differentiated_is_not_differentiated_twice(run, program):
+    assert "hint: write x^2, which gradcli diff differentiates" in run("diff", program).err
+
+
+def test_a_point_between_vectors(run):
+    assert "write a @ b for the product" in run("eval", "a.b", "a=[1,2]", "b=[3,4]").err
+
+
+@pytest.mark.parametrize("separator", [", ", " and "])
+def test_equations_that_other_signs_separate(run, separator):
+    printed = run("solve", f"x + y = 3{separator}x - y = 1", "x~0", "y~0").err
+    assert "separated by ';': write x + y = 3; x - y = 1" in printed
+
+
+@pytest.mark.parametrize(
+    ("program", "hint"),
+    [
+        ("Solve[x^2 == 2, x]", "gradcli solve finds roots"), ("Plot[Sin[x], {x, 0, 1}]", "gradcli plot"), ("derivative of x^2", "gradcli diff"),
+        ("solve x^2 = 2", "gradcli solve"), ("integrate x^2 from 0 to 1", "there are derivatives alone"), ("x squared of y", "write it in signs"),
+        ("x^2 = 4", "gradcli solve takes equations"),
+    ],
+)  # fmt: skip
+def test_what_mathematica_and_wolframalpha_are_asked(run, program, hint):
+    assert hint in run("eval", program).err
+
+
 @pytest.mark.parametrize("words", [["cost*2"], ["sinx", "--wrt", "sinx"], ["sinx*y", "sinx=1"], ["logs*a"]])
 def test_a_name_that_begins_as_a_function_does_is_not(run, words):
     assert "one name" not in run("diff", *words).err
@@ -355,6 +387,8 @@ PROPOSED = {
     "run/constant_expressions._without_unit": ["eval", "x^2", "x=5kg"],
     "language/run_together.call_of_the_last": ["eval", "f(x) = x^2", "x=3"],
     "language/forms._no_tensor": ["eval", "mean(1, 2, 3)"],
+    "language/equations._said": ["solve", "x+y=3, x-y=1", "x~0", "y~0"],
+    "cli/hints._differentiated": ["diff", "d/dx x^2"],
     "language/syntax/notations.proposal": ["minimize", "sin^2 x", "x=1"],
     "language/syntax/readings.error": ["eval", "2x!", "x=2"],
     "language/syntax/products._either": ["diff", "1/2x"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -14,7 +15,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.notices import warning_json, warning_text
 from gradcli.cli.render import number_text, show_json
-from gradcli.errors import ExitStatus, UnknownNameError, UsageError, did_you_mean
+from gradcli.errors import ExitStatus, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.formulas import languages
 from gradcli.formulas.documents import Formulas
 from gradcli.language import scope
@@ -77,6 +78,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
     with limits.within(options.max_steps, options.max_elements):
         sources = inputs.sources(options, environment, "float64")
         program, bindings = sources.program, sources.bindings()
+        _check_brackets(program, bindings)
         wrt = _names(program, bindings, options)
         named = {*bindings, *inputs.names_of(options.wrt)}
         warnings = [
@@ -214,11 +216,37 @@ def _constants(program: tree.Module, named: Collection[str]) -> Iterator[Warning
         yield Warning("constant", "parse", "e", read.span, message)
 
 
+# A function with its argument in square brackets, as Mathematica has it.
+_IN_BRACKETS = re.compile(r"(?<![\w.])([A-Z]\w*)(?=\[[^\]]*[A-Za-z])")
+
+
+def _check_brackets(program: tree.Module, bound: Collection[str]) -> None:
+    """Raise UnknownNameError for `Sin[x]`, which would be an element of a tensor without a value."""
+    reads = scope.outer_reads(program)
+    for found in _IN_BRACKETS.finditer(program.source):
+        if found[1] not in reads or found[1] in bound:
+            continue
+        # Loaded by wrong programs alone.
+        from gradcli.language.meant import of_name
+
+        span = Span(*found.span())
+        if (hint := of_name(found[1], program.source, span)) is not None:
+            raise UnknownNameError(f"unknown name '{found[1]}'", hint=hint, span=span, source=program.source)
+
+
+# As books write a derivative.
+_LEIBNIZ = re.compile(r"(?<![\w.])([d∂]\w+)\s*/\s*([d∂]\w+)(?!\w)")
+
+
 def _names_of_functions(program: tree.Module, bound: Collection[str]) -> Iterator[Warning]:
     """That what may have been meant as a function of a name is a name: `sinx`."""
     from gradcli.language.run_together import function_of_a_letter
 
     reads = scope.outer_reads(program)
+    for quotient in _LEIBNIZ.finditer(program.source):
+        if quotient[1] in reads and quotient[2] in reads and not {quotient[1], quotient[2]} & {*bound}:
+            message = f"'{quotient[0]}' is the quotient of two names: write the formula that is to be differentiated"
+            yield Warning("name", "parse", quotient[1], Span(*quotient.span()), message)
     for name, read in reads.items():
         call = function_of_a_letter(name, reads) if name not in bound else None
         if call is not None:

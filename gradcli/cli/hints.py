@@ -22,6 +22,8 @@ def check(error: GradcliError, name: str, options: Any, options_of: Callable[[st
     `options_of` gives the options of a command by its name.
     """
     hint = error.hint
+    if name == "diff" and isinstance(hint, Proposal):
+        hint = _differentiated(hint)
     while isinstance(hint, Proposal) and not _runs(hint, error, name, options):
         hint = hint.otherwise
     if hint is not None and not _INSTALLS.search(hint):
@@ -29,6 +31,18 @@ def check(error: GradcliError, name: str, options: Any, options_of: Callable[[st
         if not known.issuperset(_OPTION.findall(hint)):
             hint = "; ".join(p for p in hint.split("; ") if known.issuperset(_OPTION.findall(p))) or None
     error.hint = hint
+
+
+_DERIVATIVE = re.compile(r"diff\((.+), ?(\w+)\)")
+
+
+def _differentiated(hint: Proposal) -> Proposal:
+    """A proposal for the command that differentiates the program that it is given: what is to be differentiated."""
+    found = _DERIVATIVE.fullmatch(hint.texts[0]) if len(hint.texts) == 1 else None
+    if found is None:
+        return hint
+    said = f"write {found[1]}, which gradcli diff differentiates; --wrt {found[2]} does so by {found[2]} alone"
+    return Proposal(said, found[1], span=hint.span, otherwise=hint.otherwise)
 
 
 def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:

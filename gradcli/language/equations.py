@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -33,7 +34,7 @@ def read_equations(source: str, names: Collection[str]) -> Equations:
     equation.
     """
     reader = _Reader(source, names)
-    for said in parse_equations(source):
+    for said in _said(source):
         reader.read(said)
     if not reader.equations:
         # A text of functions alone means the call of the last one.
@@ -44,6 +45,19 @@ def read_equations(source: str, names: Collection[str]) -> Equations:
         reader.equation(last.value)
     program, places = reader.equations_and_program()
     return Equations(charged(program), places)
+
+
+def _said(source: str) -> Sequence[Said]:
+    """What a text says. Raises ProgramSyntaxError, which proposes semicolons where other signs separate equations."""
+    try:
+        return parse_equations(source)
+    except ProgramSyntaxError as error:
+        parts = re.split(r",(?![^()\[\]]*[)\]])|\n|(?<!\w)and(?!\w)", source)
+        if len(parts) > 1 and all(len(re.findall(r"(?<![<>=!])=(?!=)", part)) == 1 for part in parts):
+            written = "; ".join(part.strip() for part in parts)
+            said = f"several equations are separated by ';': write {written}"
+            error.hint = Proposal(said, written, whole=True, otherwise=error.hint)
+        raise
 
 
 def _no_equation(last: tree.Statement, source: str) -> GradcliError:

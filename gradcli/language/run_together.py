@@ -99,6 +99,9 @@ def unread_hint(name: str, reads: Sequence[str], given: Collection[str], program
     call = call_of_the_last(program)
     if call is not None and isinstance(last, tree.Define) and any(p.name == name for p in last.parameters):
         return call
+    if re.search(rf"[\w)\]]\s*\.\s*{re.escape(name)}(?![\w(])", source):
+        written = re.sub(rf"\s*\.\s*{re.escape(name)}(?![\w(])", lambda _: f" @ {name}", source)
+        return Proposal(f"write {written} for the product of vectors or matrices", written, whole=True)
     for read in reads:
         meant = spelled_out(read, given) if name in read and read not in given else None
         if meant is not None:
