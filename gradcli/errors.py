@@ -126,8 +126,10 @@ class Proposal(str):
 # Comparing words takes time with the product of their lengths.
 _LONGEST_WORD = 64
 _MOST_WORDS = 2_000
-# Letters of an abbreviation.
-_SHORTEST_BEGINNING = 3
+# The share of letters in which words are alike that may be meant for each other.
+_LEAST_ALIKE = 0.5
+# Letters of an abbreviation, and those that it leaves out: `matrix` is none of `matrix_exp`.
+_SHORTEST_BEGINNING, _LONGEST_REST = 3, 3
 # Candidates whose letters are compared one by one, and those that are proposed, each where the one before does not run.
 _MOST_ALIKE, _MOST_PROPOSED = 10, 3
 
@@ -145,19 +147,23 @@ def alike(word: str, candidates: Iterable[str]) -> list[str]:
     known = [candidate for candidate in candidates if len(candidate) <= _LONGEST_WORD]
     if len(word) > _LONGEST_WORD or len(known) > _MOST_WORDS:
         return []
-    found = difflib.get_close_matches(word, sorted(known), n=_MOST_ALIKE, cutoff=0.6)
-    return [candidate for candidate in found if _is_misspelt(word.casefold(), candidate.casefold())]
+    # Letters in another case are no mistake, but count where two differ by them alone.
+    folded = {f"{candidate.casefold()} {candidate}": candidate for candidate in sorted(known)}
+    found = difflib.get_close_matches(f"{word.casefold()} {word}", folded, n=_MOST_ALIKE, cutoff=_LEAST_ALIKE)
+    near = [folded[each] for each in found if _is_misspelt(word.casefold(), folded[each].casefold())]
+    # Letters are swapped more often than left out: `tahn` is `tanh`.
+    return sorted(near, key=lambda each: (_edits(word.casefold(), each.casefold()), abs(len(each) - len(word))))
 
 
 def _is_misspelt(word: str, candidate: str) -> bool:
-    """Whether a word is another one but for a mistake in every third letter at most, or the beginning or a part of it:
-    what sounds alike and is further away is another word."""
-    begins = len(word) >= _SHORTEST_BEGINNING and candidate.startswith(word)
-    part = word.strip("-_") in re.split(r"[-_\W]+", candidate)
+    """Whether a word is another one but for a mistake in every third letter at most, or its beginning: what sounds alike
+    and is further away is another word."""
+    rest = candidate.removeprefix(word) if len(word) >= _SHORTEST_BEGINNING else candidate
+    begins = rest != candidate and (len(rest) <= _LONGEST_REST or rest.startswith(" "))
     # Who knows a word has its first letter right, or swaps it with the second: `seq` is not `eq`, nor `rnorm` `norm`.
     first, wanted = word.strip("-_")[:2], candidate.strip("-_")[:2]
     alike = first[:1] == wanted[:1] or first == wanted[::-1]
-    return begins or part or (alike and _edits(word, candidate) <= max(1, len(word) // 3))
+    return begins or (alike and _edits(word, candidate) <= max(1, len(word) // 3))
 
 
 def _edits(one: str, other: str) -> int:

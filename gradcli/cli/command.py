@@ -183,6 +183,18 @@ def _add(app: typer.Typer, name: str, summary: str, command: Command[Any]) -> No
     app.command(name, help=f"{summary}\n\n{command.help}", context_settings=settings)(options)
 
 
+# Options that are called otherwise elsewhere, each by the one that a command may have.
+_OPTIONS_OTHERWISE = {
+    **dict.fromkeys(("--hessian", "--derivative", "--derivatives", "--degree", "--terms"), "--order"),
+    **dict.fromkeys(("--format", "--as"), "--json"),
+    **dict.fromkeys(("--constraint", "--constraints", "--st"), "--subject-to"),
+    **dict.fromkeys(("--weights", "--errors", "--yerr"), "--sigma"),
+    **dict.fromkeys(("--delimiter", "--sep"), "--separator"),
+    **dict.fromkeys(("--language", "--lang"), "--to"),
+    **dict.fromkeys(("--maximize", "--maximise"), "--max"),
+    **dict.fromkeys(("--out", "--save"), "--output"),
+    **dict.fromkeys(("--silent",), "--quiet"),
+}
 # What gives the start of a search elsewhere.
 _STARTS = ("--start", "--init", "--initial", "--guess", "--p0", "--x0")
 # What people type for a command that is called otherwise.
@@ -276,6 +288,8 @@ def _check_no_options(words: Iterable[str], options: Collection[str]) -> None:
 
 def _no_option(word: str, options: Iterable[str], path: str, elsewhere: Callable[[str], Sequence[str]]) -> UsageError:
     known = [*options, "--help"]
+    if _OPTIONS_OTHERWISE.get(word) in known:
+        return UsageError(f"there is no option {word}", hint=f"did you mean {_OPTIONS_OTHERWISE[word]}?")
     if word in _STARTS and path != "gradcli":
         hint = "a start is a value behind the program: x=1 in gradcli fit and minimize, x~1 in gradcli solve"
         return UsageError(f"there is no option {word}", hint=hint)

@@ -87,6 +87,10 @@ def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
 def call_of_the_last(program: tree.Module) -> Proposal | None:
     """The hint for a program that ends with a function in one line, and calls it nowhere: None for another one."""
     last = program.body[-1]
+    if isinstance(last, tree.Evaluate) and isinstance(last.value, tree.Lambda):
+        body = program.source[last.value.body.span.start : last.value.body.span.end]
+        written = program.source[: last.span.start] + body
+        return Proposal(f"a function is called for its value: write {written}", written, whole=True)
     if not isinstance(last, tree.Define) or isinstance(last.body, tree.Block):
         return None
     written = f"{program.source.rstrip(' ;')}; {last.name}({', '.join(p.name for p in last.parameters)})"
@@ -97,7 +101,8 @@ def unread_hint(name: str, reads: Sequence[str], given: Collection[str], program
     """What to do about the name of a value, one of those `given`, that a program which reads `reads` does not read."""
     source, last = program.source, program.body[-1]
     call = call_of_the_last(program)
-    if call is not None and isinstance(last, tree.Define) and any(p.name == name for p in last.parameters):
+    function = last.value if isinstance(last, tree.Evaluate) else last
+    if call is not None and any(p.name == name for p in getattr(function, "parameters", ())):
         return call
     if re.search(rf"[\w)\]]\s*\.\s*{re.escape(name)}(?![\w(])", source):
         written = re.sub(rf"\s*\.\s*{re.escape(name)}(?![\w(])", lambda _: f" @ {name}", source)

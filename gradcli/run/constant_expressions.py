@@ -12,6 +12,8 @@ from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.tree import Evaluate, Module
 from gradcli.run import converted
 
+_OTHER_NAMES = "a value is made of numbers alone: what is made of other names is computed in the program"
+_FILE = re.compile(r"[\w./\\~-]+\.(?:csv|tsv|txt|npy|npz|json|jsonl|parquet|arrow)(?::[^:]+)?")
 _WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/^*²³]*)")
 # Units that stand behind a prefix of the SI as a rule, and the powers of ten of these.
 _UNITS = (
@@ -59,7 +61,9 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
         if isinstance(error, UnknownNameError) and (unit := _WITH_UNIT.fullmatch(text)):
             error.hint = _without_unit(unit[1], unit[2], Span(offset, offset + len(text)))
         elif isinstance(error, UnknownNameError) and error.span is not None and "give it a value" in (error.hint or ""):
-            error.hint = "a value is made of numbers alone: what is made of other names is computed in the program"
+            error.hint = _OTHER_NAMES
+        if _FILE.fullmatch(text):
+            error.hint = f"write {whole[:offset]}@{text} for what a file holds"
         raise
     array = value if arrays.is_array(value) else getattr(value, "data", value)
     return array if truths and converted.is_truths(array) else arrays.astype(array, dtype)
@@ -68,6 +72,8 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
 def _without_unit(number: str, unit: str, span: Span) -> Proposal | str:
     """The hint for a number with letters behind it."""
     prefix, of = unit[0], unit[1:]
+    if unit in ("deg", "degree", "degrees"):
+        return Proposal(f"write deg2rad({number})", f"deg2rad({number})", span=span)
     if unit in _UNITS and unit != "m":
         return Proposal(f"write {number}: a value has no unit", number, span=span)
     if prefix in _PREFIXES and (of in _UNITS or unit == "m"):
@@ -79,4 +85,6 @@ def _without_unit(number: str, unit: str, span: Span) -> Proposal | str:
     if prefix in _PREFIXES and of.isdecimal() and "." not in number:
         written = f"{number}.{of}e{_PREFIXES[prefix]}"
         return Proposal(f"write {written}", written, span=span)
+    if len(unit) == 1:
+        return _OTHER_NAMES
     return Proposal(f"write {number} where '{unit}' is a unit: a value has none", number, span=span)

@@ -309,7 +309,7 @@ def _commas(text: str) -> str:
     """Decimal commas, and those between thousands, of a number that stands alone."""
     if re.fullmatch(r"[-+]?\d{1,3}(?:,\d{3})+\.\d+", text):
         return text.replace(",", "")
-    if re.fullmatch(r"[-+]?\d{1,3}(?:\.\d{3})*,\d+", text) and not re.fullmatch(r"[-+]?\d{1,3},\d{3}", text):
+    if re.fullmatch(r"[-+]?\d{1,3}(?:\.\d{3})*,\d+", text) and not re.fullmatch(r"[-+]?[1-9]\d{0,2},\d{3}", text):
         return text.replace(".", "").replace(",", ".")
     return (
         re.sub(r"^\s*([-+]?\d+)\s(?=\d{3}\b)", r"\1", text) if re.fullmatch(r"[-+]?\d{1,3}(?: \d{3})+", text) else text
@@ -429,6 +429,13 @@ def _from_one(part: str) -> str:
     return f"{start}:{'' if last == 'end' else last}" if colon else start
 
 
+def _statements(text: str) -> str:
+    """`x = 1, y = 2, x + y`."""
+    parts = re.split(r",(?![^()\[\]]*[)\]])", text)
+    assigns = [re.match(r"\s*[^\W\d]\w*\s*=(?!=)", part) is not None for part in parts]
+    return ";".join(parts) if len(parts) > 1 and all(assigns[:-1]) else text
+
+
 def _matrices(text: str) -> str:
     """`[1 2; 3 4]`."""
 
@@ -459,6 +466,6 @@ def _braces(text: str) -> str:
 
 
 _RULES: tuple[Callable[[str], str], ...] = (
-    _from_latex, _of_mathematica, _in_words, _characters, _fractions, _numbers, _separated_arguments, _commas, _derivatives, _operators, _choices, _functions, _indices, _matrices,
+    _from_latex, _of_mathematica, _in_words, _characters, _fractions, _numbers, _separated_arguments, _commas, _derivatives, _operators, _choices, _functions, _statements, _indices, _matrices,
     _powers_of_functions, _functions_without_brackets, _bars, _braces, _products,
 )  # fmt: skip

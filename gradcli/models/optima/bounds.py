@@ -54,7 +54,9 @@ def _entry(text: str, begin: int, end: int) -> tuple[str, Bounds]:
     if named is None or len(ends) != 2:
         raise BindingError(
             f"{text[begin:end].strip()!r} are no bounds",
-            hint="--bounds 'b2=0:1,b1=0:' says from where to where, and one end may be left out",
+            hint=f"write {text.replace('..', ':')}"
+            if ".." in text
+            else "--bounds 'b2=0:1,b1=0:' says from where to where, and one end may be left out",
             span=Span(begin, end),
             source=text,
         )
