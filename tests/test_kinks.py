@@ -224,6 +224,19 @@ def test_diff_inside_a_program_knows_no_second_derivative_at_a_kink(run):
     assert run("eval", "diff(abs(x)**2, x)", "x=0", "--json").json["grad"] == {"x": 2}
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "diff(diff(abs(x)**2, x), x)", "diff(diff(relu(x), x), x)", "z = 2*diff(x*abs(x), x) + 1; diff(z, x)",
+        "jacobian(diff(abs(x)**2, x), x)", "hessian(diff(abs(x)**3, x), x)", "diff(diff(relu(x)*w, x), w)",
+    ],
+)  # fmt: skip
+def test_derivatives_of_derivatives_inside_a_program_follow_the_rule_of_order_2(run, program):
+    given = ("w=1",) if "w" in program else ()
+    assert run("eval", program, "x=0", *given, "--json").json["value"] == "NaN"
+    assert run("eval", program, "x=1", *given, "--json").json["value"] in (0, 1, 2, 4, 6)
+
+
 def test_both_executors_see_a_tie(run, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(1000))
     for executor, value in itertools.product(("eager", "compiled"), (f"x=@{tmp_path}/x.npy", "x=0")):

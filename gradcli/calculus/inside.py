@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakSet
 
 from gradcli import arrays, limits
 from gradcli.autograd.ancestors import ancestors, beginning
@@ -49,12 +50,13 @@ def detach(value: Any) -> Any:
 
 
 def diff(y: Any, x: Any, n: Any = 1) -> Any:
-    """The nth derivative of the scalar `y` by `x`; 0 where it does not depend on it, and nan from order 2 on at a kink."""
+    """The nth derivative of the scalar `y` by `x`; 0 where it does not depend on it, and nan at a kink from order 2 on,
+    the orders of derivatives that `y` is made of included."""
     order = whole(n, "the order of 'diff'")
     if order < 0:
         raise DifferentiationError("the order of 'diff' must not be negative")
     orders = [y]
-    kinked = order > 1 and _has_kinks(y, x)
+    kinked, earlier = _has_kinks(y, x), _is_of_derivative_at_kink(y, x)
     for n in range(order):
         if arrays.shape(y):
             raise DifferentiationError(
@@ -63,13 +65,13 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
             )
         found = gradients(y, (x,), create_graph=True)[0]
         y = _or_zeros(found, y, x)
-        if kinked and n:
+        if earlier or (kinked and n):
             y = multiply(y, math.nan)
         orders.append(y)
         if found is None and not arrays.shape(y):
             # All that follow are 0 too.
             break
-    return _observed(orders)
+    return _observed(orders, kinked or earlier)
 
 
 def _has_kinks(y: Any, x: Any) -> bool:
@@ -80,6 +82,17 @@ def _has_kinks(y: Any, x: Any) -> bool:
     return not all(node.is_smooth() for node in ancestors(y, after=beginning((x,))))
 
 
+# Derivatives through a kink, and their nodes: those of these are of order 2 and up.
+_at_kinks: WeakSet[Any] = WeakSet()
+
+
+def _is_of_derivative_at_kink(y: Any, x: Any) -> bool:
+    """Whether `y` is made of a derivative through a kink."""
+    if not _at_kinks or not isinstance(y, Tensor):
+        return False
+    return y in _at_kinks or any(node in _at_kinks for node in ancestors(y, after=beginning((x,))))
+
+
 def depends(y: Any, x: Any) -> bool:
     """Whether `y` is computed from `x`."""
     return gradients(y, (x,), create_graph=True)[0] is not None
@@ -87,7 +100,9 @@ def depends(y: Any, x: Any) -> bool:
 
 def jacobian(y: Any, x: Any) -> Any:
     """The derivatives of each element of `y` by each of `x`, of shape y.shape + x.shape."""
-    return _observed([y, _or_zeros(jacobians(y, (x,), create_graph=True)[0], y, x)])
+    found = _or_zeros(jacobians(y, (x,), create_graph=True)[0], y, x)
+    kinked, earlier = _has_kinks(y, x), _is_of_derivative_at_kink(y, x)
+    return _observed([y, multiply(found, math.nan) if earlier else found], kinked or earlier)
 
 
 def hessian(y: Any, x: Any) -> Any:
@@ -98,7 +113,8 @@ def hessian(y: Any, x: Any) -> Any:
         )
     gradient = _or_zeros(gradients(y, (x,), create_graph=True)[0], y, x)
     second = _or_zeros(jacobians(gradient, (x,), create_graph=True)[0], gradient, x)
-    return _observed([y, gradient, multiply(second, math.nan) if _has_kinks(y, x) else second])
+    kinked = _has_kinks(y, x) or _is_of_derivative_at_kink(y, x)
+    return _observed([y, gradient, multiply(second, math.nan) if kinked else second], kinked)
 
 
 def jvp(y: Any, x: Any, v: Any) -> Any:
@@ -129,12 +145,15 @@ def _fits(v: Any, other: Any, function: str, name: str) -> None:
         )
 
 
-def _observed(derivatives: Sequence[Any]) -> Any:
-    """The last of them, once whoever watches has seen them."""
+def _observed(derivatives: Sequence[Any], at_kink: bool = False) -> Any:
+    """The last of them, once whoever watches has seen them; noted where it is one `at_kink`."""
+    last = derivatives[-1]
+    if at_kink and isinstance(last, Tensor):
+        _at_kinks.update(known for known in (last, last.grad_fn) if known is not None)
     observe = observer.get()
     if observe is not None:
         observe(derivatives)
-    return derivatives[-1]
+    return last
 
 
 def _or_zeros(found: Any, y: Any, x: Any) -> Any:
