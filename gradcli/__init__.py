@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         randn_like,
         randperm,
     )
-    from gradcli.autograd.dtype_names import device, get_default_dtype, set_default_dtype
+    from gradcli.autograd.dtype_names import device, get_default_dtype, set_default_device, set_default_dtype
     from gradcli.autograd.factory import as_tensor, from_dlpack, from_numpy, is_inference, tensor
     from gradcli.autograd.filled import (
         arange,
@@ -191,6 +191,7 @@ _HOMES = {
     "randn_like": "gradcli.autograd.drawn",
     "randperm": "gradcli.autograd.drawn",
     "seed": "gradcli.autograd.generators",
+    "set_default_device": "gradcli.autograd.dtype_names",
     "series": "gradcli.models.expansions.power_series",
     "set_default_dtype": "gradcli.autograd.dtype_names",
     "set_grad_enabled": "gradcli.autograd.modes",
@@ -209,6 +210,7 @@ _HOMES = {
 }
 
 _MODULES = (
+    "accelerator",
     "autograd",
     "builtins",
     "cuda",
@@ -296,6 +298,7 @@ __all__ = [
     "randperm",
     "seed",
     "series",
+    "set_default_device",
     "set_default_dtype",
     "set_grad_enabled",
     "set_rng_state",
@@ -324,10 +327,10 @@ def __getattr__(name: str) -> Any:
     # A part of the package that is not loaded yet: the import statement that asks here finds it.
     reason = ""
     if not name.startswith("_") and PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
-        from gradcli.autograd.tensor_functions import function
+        from gradcli.autograd.tensor_functions import function, in_place
         from gradcli.primitives import table
 
-        found = function(name) or table.shared(name)
+        found = function(name) or in_place(name) or table.shared(name)
         if found is not None:
             globals()[name] = found
             return found

@@ -334,6 +334,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "diagonal": lambda x, k=0: torch.diagonal(x, k),
     "tensordot": _tensordot,
     "cross": lambda a, b: torch.linalg.cross(*torch.broadcast_tensors(a, b)),
+    "cond": torch.linalg.cond,
     "inv": torch.linalg.inv,
     "det": torch.linalg.det,
     "solve": _solve,

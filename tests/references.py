@@ -1008,6 +1008,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     ),
     "multi_dot": np.linalg.multi_dot,
     "vander": np.vander,
+    "cond": lambda a, p=None: np.linalg.cond(np.asarray(a, float), p),
     "matrix_norm": _matrix_norm,
     "take_along_axis": lambda x, indices, axis: np.take_along_axis(x, np.asarray(indices, int), axis),
     "argwhere": np.argwhere,

@@ -32,6 +32,8 @@ LACKING = {
     "left_vectors": "svd",
     "paired_values": "svdvals",
     "right_vectors": "svd",
+    "cond-0": "svdvals",
+    "cond-3": "svdvals",
     "matrix_norm-1": "svdvals",
     "matrix_norm-2": "svdvals",
     "matrix_norm-5": "svdvals",

@@ -138,6 +138,15 @@ class Device(str):
         return f"device(type={self.type!r})" if number is None else f"device(type={self.type!r}, index={number})"
 
 
+def set_default_device(device: Any) -> None:
+    """Have tensors made on a device, which is the CPU. Raises CallError for another."""
+    if device is not None and Device(device).type != "cpu":
+        raise CallError(
+            f"tensors are made on the CPU unless it is said otherwise, not on {str(device)!r}",
+            hint="tensor(…, backend=…, device=…) makes one elsewhere",
+        )
+
+
 # As PyTorch calls them.
 device, dtype = Device, Dtype
 

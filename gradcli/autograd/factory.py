@@ -62,8 +62,12 @@ def finished(
     layout: Any = None,
     pin_memory: bool = False,
     memory_format: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """An array that was made for it as a leaf Tensor, with the options that functions that make tensors have."""
+    """An array that was made for it as a leaf Tensor, with the options that functions that make tensors have; or `out`
+    with its numbers."""
+    if out is not None:
+        return out.copy_(Tensor(array))
     name = known_dtype(dtype)
     if name is not None:
         array = arrays.astype(array, name)

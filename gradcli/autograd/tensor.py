@@ -219,6 +219,15 @@ class Tensor(TensorSurface):
     def __iter__(self) -> Iterator[Any]:
         return iter(together(iter_first_axis(self), "UnbindBackward0"))
 
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, Tensor):
+            # Loaded by programs that index by tensors alone.
+            from gradcli.primitives.places_by_row import differ_by_row, taken_first
+
+            if differ_by_row(key) and key.dtype.startswith("int"):
+                return taken_first(self, key)
+        return index(self, key)
+
     def __setitem__(self, key: Any, value: Any) -> None:
         """Replace elements, by a tensor that can be broadcast to them and is converted to this dtype.
 

@@ -14,6 +14,7 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.primitives import table
 from gradcli.primitives.bind import constant
 from gradcli.primitives.conversions import cast
+from gradcli.primitives.orders import Pair
 from gradcli.primitives.signature import SEQUENCES
 
 _WORDS_OF_NUMPY = frozenset({"axis", "keepdims"})
@@ -48,7 +49,7 @@ def _counting(name: str, x: Any, *operands: Any, **params: Any) -> Any:
     """A sum or product, of truth values as whole numbers."""
     if isinstance(x, TensorBase) and type(x.inner) is not float and arrays.dtype_name(x) == "bool":
         x = cast(x, "int64")
-    return _of_language(name, x, *operands, **params)
+    return _of_torch(name, x, *operands, **params)
 
 
 def _in_whole_numbers(name: str, x: Any, *operands: Any, **params: Any) -> Any:
@@ -66,9 +67,9 @@ def _as_truth(of: Callable[..., Any]) -> Callable[..., bool]:
 
 def _extreme(name: str, x: Any, *operands: Any, **params: Any) -> Any:
     """The largest or smallest element, along an axis with its place, in the dtype of the others."""
-    found = _of_torch(name, x, *operands, **params)
-    if isinstance(found, tuple) and not arrays.is_floating(x):
-        return type(found)(cast(found[0], arrays.dtype_name(x)), found[1])  # type: ignore[call-arg]
+    found: Any = _of_torch(name, x, *operands, **params)
+    if isinstance(found, Pair) and not arrays.is_floating(x):
+        return found._replace(values=cast(found.values, arrays.dtype_name(x)))
     return found
 
 
@@ -103,21 +104,27 @@ def _a_tensor(operands: Any, params: Any) -> Any:
     return None
 
 
-MEANINGS: dict[str, Callable[..., Any]] = {
+# What is read as NumPy reads it where one of its words is used.
+_BY_ITS_WORDS: dict[str, Callable[..., Any]] = {
     **{name: _with_tensors(partial(_extreme, name)) for name in ("max", "min")},
-    **{name: _with_tensors(partial(_of_language, name), "int64") for name in ("argwhere", "one_hot", "searchsorted")},
+    "median": _with_tensors(_median),
+    "sort": _with_tensors(_sorted),
+    "split": _split,
+    "squeeze": partial(_of_torch, "squeeze"),
+}
+_ALWAYS: dict[str, Callable[..., Any]] = {
+    **{name: partial(_of_torch, name) for name in table.WIDER["torch"] - _BY_ITS_WORDS.keys()},
+    **{name: _with_tensors(partial(_of_torch, name), "int64") for name in ("argwhere", "one_hot", "searchsorted")},
     **{name: partial(_counting, name) for name in ("sum", "prod", "cumsum", "cumprod", "nansum")},
     **{name: partial(_in_whole_numbers, name) for name in ("clamp", "clip", "clamp_min", "clamp_max")},
     "allclose": _as_truth(partial(_of_language, "allclose")),
     "bincount": _with_tensors(_counts),
     "equal": _as_truth(partial(_of_torch, "equal")),
-    "median": _with_tensors(_median),
     "meshgrid": partial(_of_torch, "meshgrid"),
     "nonzero": _with_tensors(partial(_of_torch, "nonzero")),
     "numel": arrays.size,
-    "sort": _with_tensors(_sorted),
-    "split": _split,
 }
+MEANINGS = _BY_ITS_WORDS | _ALWAYS
 
 
 class TensorFunction:
@@ -126,16 +133,24 @@ class TensorFunction:
     def __init__(self, name: str) -> None:
         self._of_language = table.known(name)
         self._of_tensors = MEANINGS[name]
+        self._has_words = name in _BY_ITS_WORDS
         self.__doc__ = self._of_language.doc
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
-        if params and not _WORDS_OF_NUMPY.isdisjoint(params):
+        if params and self._has_words and not _WORDS_OF_NUMPY.isdisjoint(params):
             return self._of_language(*operands, **params)
         of = self._of_language if _a_tensor(operands, params) is None else self._of_tensors
         return of(*operands, **params)
 
     def __repr__(self) -> str:
         return repr(self._of_language)
+
+
+def in_place(name: str) -> Any:
+    """The function of the Python interface that changes a tensor in place, as `sin_`, or None where there is none."""
+    if name.endswith("_") and not name.startswith("_") and table.find(name[:-1]) is not None:
+        return lambda x, *operands, **params: getattr(x, name)(*operands, **params)
+    return None
 
 
 @cache

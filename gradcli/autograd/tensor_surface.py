@@ -14,13 +14,15 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.views import place_of
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, expect, flag
 from gradcli.primitives import strides, table
-from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.arithmetic import add, identity, zeros_like
 from gradcli.primitives.axes import gathered, normalize_axes, normalize_axis, whole
+from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.comparisons import logical_and, logical_not, logical_or, not_equal
 from gradcli.primitives.conversions import broadcast_to, cast, reshape
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.operators import operand
+from gradcli.primitives.reductions import sum_
 from gradcli.primitives.shape import concat, squeeze, tile
 
 _OTHER = "the other one is a tensor"
@@ -246,7 +248,12 @@ class TensorSurface(TensorBase):
         return self.made(array).to(dtype=dtype, device=device).requires_grad_(requires_grad)
 
     def _zeros(self, shape: Shape) -> Any:
-        return arrays.zeros(shape, self.dtype, arrays.foreign_namespace((self.inner,)))
+        zeros = arrays.zeros(shape, self.dtype, arrays.foreign_namespace((self.inner,)))
+        given = constant(self.inner)
+        if not isinstance(given, Kind) or not given.by_row:
+            return zeros
+        # Rows of their own, which can be changed in place by what is another in each.
+        return cast(add(zeros, sum_(zeros_like(given))), self.dtype)
 
     # --- truth values
 

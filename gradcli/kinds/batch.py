@@ -32,6 +32,7 @@ class Batched(Operators):
 
     __slots__ = ("nesting", "rows")
     level = BATCHED
+    by_row = True
 
     def __init__(self, rows: Any, nesting: int) -> None:
         self.rows = rows

@@ -44,12 +44,14 @@ class Kind:
     again. `inner` is the value without this kind, and `differential` says that what the kind adds to it
     are derivatives; `parts` are the value and those derivatives that are there already. A kind is `one_sided` where
     its comparisons are those near a point, on one side of it: what is equal there differs by no rounding.
+    `by_row` says that there are many values of one shape, row by row.
     """
 
     __slots__ = ()
     level: ClassVar[int] = 0
     differential: ClassVar[bool] = False
     one_sided: ClassVar[bool] = False
+    by_row: ClassVar[bool] = False
     inner: Any
 
     def __init_subclass__(cls, **keywords: Any) -> None:

@@ -9,7 +9,7 @@ from gradcli import arrays, limits
 from gradcli.arrays.constants import is_exact
 from gradcli.errors import EvaluationError, LimitError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
+from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract
 from gradcli.primitives.axes import chosen, normalize_axis, one_float, one_number, truth, whole, whole_numbers
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.comparisons import greater, where
@@ -17,7 +17,7 @@ from gradcli.primitives.conversions import reshape
 from gradcli.primitives.decompositions import pinv, svdvals
 from gradcli.primitives.indexing import index, scatter
 from gradcli.primitives.linear import einsum, matmul
-from gradcli.primitives.matrices import cubic, from_gradient, log_determinant_rule, solve, square_matrix
+from gradcli.primitives.matrices import cubic, from_gradient, inv, log_determinant_rule, solve, square_matrix
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import power, square
 from gradcli.primitives.primitive import Primitive
@@ -353,6 +353,25 @@ def _norm_of_last(x: Any, ord: Any) -> Any:
         )
     sums = sum_(absolute(x), -2 if abs(order) == 1 else -1)
     return (max_ if order > 0 else min_)(sums, -1)
+
+
+def _condition(A: Any, p: Any = None) -> Any:  # noqa: N803
+    order = 2 if p is None else p
+    if type(order) in arrays.PLAIN and abs(order) == 2:
+        values = svdvals(A)
+        largest, smallest = index(values, (Ellipsis, 0)), index(values, (Ellipsis, -1))
+        return divide(largest, smallest) if order > 0 else divide(smallest, largest)
+    return multiply(_matrix_norm(A, order), _matrix_norm(inv(A), order))
+
+
+cond = Composite(
+    "cond", "A, p=None",
+    "the condition number of matrices: the largest singular value over the smallest, or norm(A)*norm(inv(A)) in a norm of matrix_norm",
+    _condition,
+    derivative="that of the singular values, or of both norms",
+    domain="A invertible; smooth where one singular value is the largest, and one the smallest",
+    samples=((_SQUARE,), (_SQUARE, "fro"), (_SQUARE, 1), (_SQUARE, -2)),
+)  # fmt: skip
 
 
 matrix_norm = Composite(

@@ -10,16 +10,17 @@ from gradcli.arrays.constants import by_formula, decimal, half_log_2_pi
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, negative, ones_like, subtract
 from gradcli.primitives.axes import chosen, one_varying, truth, whole, whole_array
-from gradcli.primitives.bind import Kind, concrete
-from gradcli.primitives.comparisons import clip, greater, less, where
+from gradcli.primitives.bind import Kind, concrete, constant
+from gradcli.primitives.comparisons import clip, greater, less, not_equal, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.exponential import exp, log, log1p, softplus
 from gradcli.primitives.indexing import index
 from gradcli.primitives.operation import Composite
+from gradcli.primitives.places_by_row import differ_by_row, taken_along, taken_first
 from gradcli.primitives.powers import square
 from gradcli.primitives.reductions import mean, sum_
 from gradcli.primitives.scans import log_softmax
-from gradcli.primitives.shape import moveaxis
+from gradcli.primitives.shape import expand_dims, moveaxis, squeeze
 
 _X, _TARGET = [1.0, 2.5, -3.0], [0.5, 2.0, 1.0]
 _P, _LABELS = [0.7, 0.2, 0.5], [1.0, 0.25, 0.5]
@@ -148,6 +149,8 @@ def _class_axis(input: Any, name: str) -> int:
 def _picked(logs: Any, target: Any, weight: Any, ignored: Any, name: str) -> tuple[Any, Any]:
     """For each label the logarithm of its class and its weight; 0 where a label is to be ignored. Classes come last."""
     *sizes, classes = arrays.shape(logs)
+    if differ_by_row(target):
+        return _picked_by_row(logs, target, weight, ignored)
     labels = whole_array(concrete(target), "a class label")
     if list(labels.shape) != sizes:
         raise ShapeError(f"labels of shape {list(labels.shape)} do not fit scores of {classes} classes for {sizes}")
@@ -161,6 +164,15 @@ def _picked(logs: Any, target: Any, weight: Any, ignored: Any, name: str) -> tup
     weights = ones_like(found) if weight is None else index(weight, (places,))
     weights = where(kept.ravel(), weights, 0.0)
     return reshape(where(kept.ravel(), found, 0.0), sizes), reshape(weights, sizes)
+
+
+def _picked_by_row(logs: Any, target: Any, weight: Any, ignored: Any) -> tuple[Any, Any]:
+    """As `_picked`, of labels that are others in each row of a batch."""
+    kept = not_equal(target, whole(ignored, "'ignore_index'"))
+    labels = expand_dims(where(kept, target, 0), -1)
+    found = squeeze(taken_along(logs, labels, len(arrays.shape(logs)) - 1), -1)
+    weights = ones_like(found) if weight is None else taken_first(weight, squeeze(labels, -1))
+    return where(kept, found, 0.0), where(kept, weights, 0.0)
 
 
 def _averaged(losses: Any, weights: Any, reduction: Any) -> Any:
@@ -208,7 +220,7 @@ def _cross_entropy(
     found, weights = _picked(logs, target, weight, ignore_index, "cross_entropy")
     loss = negative(multiply(weights, found))
     if smooths:
-        kept = whole_array(concrete(target), "a class label") != whole(ignore_index, "'ignore_index'")
+        kept = not_equal(constant(target), whole(ignore_index, "'ignore_index'"))
         evenly = where(kept, sum_(_weighted(logs, weight), -1), 0.0)
         loss = subtract(multiply(rest, loss), multiply(share, evenly))
     return _averaged(loss, weights, reduction)

@@ -18,6 +18,7 @@ from gradcli.primitives.exponential import sigmoid
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.operation import Composite
+from gradcli.primitives.places_by_row import differ_by_row, taken_first
 from gradcli.primitives.powers import rsqrt, square
 from gradcli.primitives.reductions import mean, sum_
 from gradcli.primitives.scans import softmax
@@ -169,7 +170,10 @@ def _embedding(
         raise CallError(
             "'embedding' changes neither the weight nor its gradient", hint="leave out max_norm and scale_grad_by_freq"
         )
-    places, shape = whole_array(concrete(input), "a row"), arrays.shape(weight)
+    shape = arrays.shape(weight)
+    if differ_by_row(input) and padding_idx is None and len(shape) == 2:
+        return taken_first(weight, input)
+    places = whole_array(concrete(input), "a row")
     if len(shape) != 2:
         raise ShapeError(f"'embedding' takes the rows of a matrix, not of a tensor of {list(shape)}")
     if places.size and not 0 <= places.min() <= places.max() < shape[0]:

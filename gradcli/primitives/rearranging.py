@@ -18,6 +18,7 @@ from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.indexing import along, at_places, index, side_with_diagonal
 from gradcli.primitives.indexing import scatter as put_at
 from gradcli.primitives.operation import Composite
+from gradcli.primitives.places_by_row import differ_by_row, marked, taken_along
 from gradcli.primitives.replacing import numbers_among, positions, replaced
 from gradcli.primitives.shape import along_axis, flip, moveaxis, ravel, take, transpose
 
@@ -151,6 +152,8 @@ def _places(indices: Any) -> Any:
 
 def _take_along(x: Any, indices: Any, axis: Any = -1) -> Any:
     x, axis = (ravel(x), 0) if axis is None else (x, axis)
+    if differ_by_row(indices):
+        return taken_along(x, indices, normalize_axis(axis, len(arrays.shape(x))))
     places, sizes = _places(indices), arrays.shape(x)
     number = normalize_axis(axis, len(sizes))
     if places.ndim != len(sizes):
@@ -191,12 +194,21 @@ def _of_gather(x: Any, axis: Any, indices: Any, name: str) -> tuple[Any, ...]:
 
 def _gather(x: Any, axis: Any, index: Any, sparse_grad: Any = False) -> Any:
     truth(sparse_grad, "'sparse_grad'")
+    if differ_by_row(index):
+        return _gather_by_row(x, normalize_axis(axis, len(arrays.shape(x))), index)
     shape = arrays.shape(concrete(index))
     if shape and arrays.shape(x):
         return _taken(x, _of_gather(x, axis, index, "gather"))
     # Numbers are vectors of one here.
     vector, places = (reshape(part, -1 if arrays.shape(part) else 1) for part in (x, concrete(index)))
     return reshape(_gather(vector, axis, places), shape)
+
+
+def _gather_by_row(x: Any, number: int, places: Any) -> Any:
+    """Along the other axes the first elements of `x` belong to the places."""
+    others = [slice(size) for size in arrays.shape(places)]
+    others[number] = slice(None)
+    return taken_along(index(x, tuple(others)), places, number)
 
 
 gather = Composite(
@@ -296,7 +308,10 @@ masked_select = Composite(
 
 
 def _one_hot(labels: Any, num_classes: Any = -1) -> Any:
-    places, count = whole_array(concrete(labels), "a class"), whole(num_classes, "a number of classes")
+    count = whole(num_classes, "a number of classes")
+    if differ_by_row(labels) and count > 0:
+        return where(marked(labels, count, len(arrays.shape(labels))), 1.0, 0.0)
+    places = whole_array(concrete(labels), "a class")
     classes = count if count >= 0 else int(places.max(initial=-1)) + 1
     if places.size and not 0 <= places.min() <= places.max() < classes:
         raise ShapeError(f"there are {classes} classes, and a label is none of 0 to {classes - 1}")

@@ -117,7 +117,7 @@ _LATER = {
     "equations": (
         "linear algebra",
         "linear baddbmm addmm cdist slogdet solve_triangular cholesky_solve solve_sylvester solve_banded lstsq multi_dot "
-        "vander matrix_norm",
+        "vander matrix_norm cond",
     ),
     "singular": ("linear algebra", "svd"),
     "distributions": (
