@@ -329,3 +329,24 @@ class TestDifferentSecondRun:
             ArgumentError, match=r"^determinism_check should be one of \['default', 'none'\], but got all"
         ):
             checkpoint(chain, leaf(1.0), use_reentrant=False, determinism_check="all")
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_random_numbers_are_the_same_again(use_reentrant):
+    x = gradcli.ones(8, requires_grad=True)
+    factors = []
+
+    def drop(x):
+        factors.append((gradcli.rand(8) > 0.5).double() * 2)
+        return x * factors[-1]
+
+    gradcli.manual_seed(0)
+    y = gradcli.checkpoint(drop, x.exp(), use_reentrant=use_reentrant)
+    after = gradcli.rand(2).tolist()
+    y.sum().backward()
+    assert len(factors) == 2 or not use_reentrant
+    assert factors[0].tolist() == factors[-1].tolist()
+    np.testing.assert_allclose(x.grad.numpy(), factors[0].numpy() * np.e)
+    gradcli.manual_seed(0)
+    gradcli.rand(8)
+    assert gradcli.rand(2).tolist() == after

@@ -142,6 +142,12 @@ class TensorFunction:
         of = self._of_language if _a_tensor(operands, params) is None else self._of_tensors
         return of(*operands, **params)
 
+    def __getattr__(self, name: str) -> Any:
+        """What is known of the function of the language."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._of_language, name)
+
     def __repr__(self) -> str:
         return repr(self._of_language)
 

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
+from gradcli.autograd.generators import fork_rng, get_rng_state, set_rng_state
 from gradcli.autograd.graph import saved_tensors_hooks
 from gradcli.autograd.modes import is_grad_enabled
 from gradcli.autograd.tensor import Tensor
@@ -65,12 +66,14 @@ def checkpoint(
     anything. Then `context_fn` gives the blocks in which both runs take place, `early_stop` ends the second one when all
     that was saved is known, and tensors of other shapes and dtypes than in the first are an error, unless
     `determinism_check` is "none"; `debug` lists the operations of both runs in it. The function must compute the same
-    again: `preserve_rng_state` is taken as PyTorch has it, and random numbers are those of whoever draws them.
+    again: with `preserve_rng_state` it draws the same random numbers, where they are drawn from no generator of its own.
 
     Raises ArgumentError for arguments that exclude each other, and CheckpointError where both runs differ.
     """
     expect_callable(function, "what is a checkpoint is a function of tensors")
     debug, early_stop = flag(debug, "debug"), flag(early_stop, "early_stop")
+    if flag(preserve_rng_state, "preserve_rng_state"):
+        function = _drawing_the_same(function)
     reentrant = _is_reentrant(use_reentrant)
     if reentrant:
         if kwargs:
@@ -103,6 +106,21 @@ def checkpoint(
         returned = function(*args, **kwargs)
     frame.complete = True
     return returned
+
+
+def _drawing_the_same(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that draws the random numbers of its first run in those that follow."""
+    before: list[Any] = []
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not before:
+            before.append(get_rng_state())
+            return function(*args, **kwargs)
+        with fork_rng():
+            set_rng_state(before[0])
+            return function(*args, **kwargs)
+
+    return run
 
 
 def checkpoint_sequential(
