@@ -95,6 +95,21 @@ class TestMaterializedGradients:
             gradcli.grad(x * 2, x, allow_unused=False, materialize_grads=True)
 
 
+class TestArguments:
+    def test_may_stand_in_the_places_that_they_have_in_pytorch(self):
+        x, unused = (gradcli.tensor(2.0, requires_grad=True) for _ in range(2))
+        first, nothing = autograd.grad(x**3, (x, unused), None, True, True, True, True)
+        assert nothing is None
+        assert autograd.grad(first, x)[0].item() == 12.0
+
+    def test_only_inputs_says_what_is_so(self):
+        x = gradcli.tensor(2.0, requires_grad=True)
+        assert autograd.grad(x**2, x, only_inputs=True)[0].item() == 4.0
+        with pytest.warns(FutureWarning, match="only_inputs argument is deprecated and is ignored now"):
+            autograd.grad(x**2, x, only_inputs=False)
+        assert x.grad is None
+
+
 class TestBatchedCotangents:
     def test_give_gradients_with_their_first_axis(self):
         x, w = leaf([[1.0, 2.0], [3.0, 4.0]]), leaf(2.0)

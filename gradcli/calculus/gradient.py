@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,27 +20,34 @@ _NOT_BATCHED = (
     "was detected: grad_output[{}] has a shape of {} and output[{}] has a shape of {}."
 )
 
+_ONLY_INPUTS = (
+    "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of "
+    "the graph, please use torch.autograd.backward."
+)
+
 
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
     grad_outputs: Any = None,
-    *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `outputs` (their sum, weighted by `grad_outputs`) by each of `inputs`, in its shape.
 
-    Nothing is accumulated in `.grad`. With `create_graph` the gradients can be differentiated again; with
-    `allow_unused` an input that does not matter gets None, and with `materialize_grads` zeros. With
+    Nothing is accumulated in `.grad`, which `only_inputs` says too. With `create_graph` the gradients can be differentiated
+    again; with `allow_unused` an input that does not matter gets None, and with `materialize_grads` zeros. With
     `is_grads_batched` each of `grad_outputs` has a first axis beside those of its output, along which there are
     cotangents that go through the graph together; the gradients have that axis too. Raises DifferentiationError where
     an input or output has no graph, an input is not used or a cotangent has another shape than its output, and
     ArgumentError for no inputs, and for `materialize_grads` where `allow_unused` is False.
     """
+    if not only_inputs:
+        warnings.warn(_ONLY_INPUTS, FutureWarning, stacklevel=2)
 
     def found(cotangents: Any) -> tuple[Tensor | None, ...]:
         return engine.grad(
