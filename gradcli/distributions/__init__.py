@@ -7,6 +7,17 @@ from gradcli.distributions.discrete import Bernoulli, Binomial, Categorical, Geo
 from gradcli.distributions.distribution import Distribution
 from gradcli.distributions.divergences import kl_divergence, register_kl
 from gradcli.distributions.multivariate import Dirichlet, Independent, MixtureSameFamily, MultivariateNormal
+from gradcli.distributions.transforms import (
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    SoftplusTransform,
+    TanhTransform,
+    Transform,
+    TransformedDistribution,
+)
 from gradcli.distributions.univariate import (
     Beta,
     Cauchy,
@@ -23,14 +34,17 @@ from gradcli.distributions.univariate import (
 )
 
 __all__ = [
+    "AffineTransform",
     "Bernoulli",
     "Beta",
     "Binomial",
     "Categorical",
     "Cauchy",
     "Chi2",
+    "ComposeTransform",
     "Dirichlet",
     "Distribution",
+    "ExpTransform",
     "Exponential",
     "Gamma",
     "Geometric",
@@ -44,7 +58,13 @@ __all__ = [
     "Normal",
     "OneHotCategorical",
     "Poisson",
+    "PowerTransform",
+    "SigmoidTransform",
+    "SoftplusTransform",
     "StudentT",
+    "TanhTransform",
+    "Transform",
+    "TransformedDistribution",
     "Uniform",
     "kl_divergence",
     "register_kl",

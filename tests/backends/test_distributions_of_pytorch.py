@@ -115,6 +115,42 @@ INDEPENDENT = {
 }
 
 
+TRANSFORMED = {
+    "affine": lambda d, t: d.TransformedDistribution(d.Normal(t(LOC), t(SCALE)), [d.AffineTransform(1.5, -2.0)]),
+    "exp": lambda d, t: d.TransformedDistribution(d.Normal(t(LOC), t(SCALE)), d.ExpTransform()),
+    "tanh": lambda d, t: d.TransformedDistribution(
+        d.Independent(d.Normal(t([LOC, SCALE]), t(SCALE)), 1), [d.TanhTransform(cache_size=1), d.AffineTransform(0.2, 3.0)]
+    ),
+    "logistic": lambda d, t: d.TransformedDistribution(
+        d.Uniform(t(0.0), t(1.0)), [d.SigmoidTransform().inv, d.AffineTransform(t(LOC), t(SCALE))]
+    ),
+    "power": lambda d, t: d.TransformedDistribution(d.Exponential(t(SCALE)), [d.PowerTransform(t(0.5))]),
+    "an event": lambda d, t: d.TransformedDistribution(
+        d.Normal(t([LOC, SCALE]), t(1.0)), [d.ExpTransform(), d.AffineTransform(t(LOC), t(SCALE), event_dim=1)]
+    ),
+    "softplus": lambda d, t: d.TransformedDistribution(d.Laplace(t(LOC), t(SCALE)), [d.SoftplusTransform()]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_transformed_distributions(name):
+    ours, theirs = (TRANSFORMED[name](m.distributions, m.tensor) for m in (gradcli, torch))
+    assert (ours.batch_shape, ours.event_shape) == (tuple(theirs.batch_shape), tuple(theirs.event_shape))
+    torch.manual_seed(2)
+    y = theirs.sample((4,))
+    one = gradcli.tensor(y.numpy(), requires_grad=True)
+    other = y.requires_grad_()
+    for own, expected in ((ours.log_prob(one), theirs.log_prob(other)),):
+        np.testing.assert_allclose(own.detach().numpy(), expected.detach().numpy(), rtol=1e-8)
+        own.sum().backward()
+        expected.sum().backward()
+        np.testing.assert_allclose(one.grad.numpy(), other.grad.numpy(), rtol=1e-7, atol=1e-9)
+    if not ours.event_shape:
+        np.testing.assert_allclose(ours.cdf(one).detach().numpy(), theirs.cdf(other).detach().numpy(), rtol=1e-9)
+    gradcli.manual_seed(2)
+    assert ours.rsample((5,)).shape == tuple(theirs.rsample((5,)).shape)
+
+
 @pytest.mark.parametrize("name", INDEPENDENT)
 def test_distributions_of_distributions(name):
     ours, theirs = (INDEPENDENT[name](m.distributions, m.tensor) for m in (gradcli, torch))
