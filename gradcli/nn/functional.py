@@ -46,6 +46,8 @@ _IN_PLACE = frozenset(
     ]
 )
 _WITH_DTYPE = frozenset({"softmax", "log_softmax", "softmin"})
+# Those that give arrays in the language, and tensors here.
+_AS_TENSORS = frozenset({"one_hot"})
 # Those that say where elements are, if that is wanted.
 _WITH_PLACES = frozenset({"max_pool1d", "max_pool2d", "max_pool3d"})
 
@@ -140,7 +142,7 @@ def _with_places(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _known(name: str) -> Any:
-    return tensor_functions.function(name) if name in tensor_functions.MEANINGS else table.find(name, "torch")
+    return tensor_functions.function(name) if name in _AS_TENSORS else table.find(name, "torch")
 
 
 def __getattr__(name: str) -> Any:
