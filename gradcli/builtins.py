@@ -11,6 +11,9 @@ dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
 __all__ = ["dict", "isinstance", "list", "tuple"]
 
 
+dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
+
+
 def isinstance(value: Any, kinds: Any) -> bool:
     """As Python's, and for a tensor whether arrays of NumPy are among the `kinds`."""
     if builtins.isinstance(value, kinds):

@@ -132,7 +132,8 @@ def test_arrays_of_tensors_are_recorded():
 def test_flatten_keeps_the_kind():
     vector, unflatten = flatten({"w": POINT, "b": [1.0, numpy.eye(2)]})
     assert type(vector) is numpy.ndarray
-    assert vector.tolist() == [*POINT, 1.0, 1.0, 0.0, 0.0, 1.0]
+    # By the sorted keys of dicts.
+    assert vector.tolist() == [1.0, 1.0, 0.0, 0.0, 1.0, *POINT]
     assert unflatten(2 * vector)["b"][1].tolist() == [[2.0, 0.0], [0.0, 2.0]]
     assert grad(lambda p: np.sum(flatten(p)[0] ** 2))({"w": POINT})["w"].tolist() == (2 * POINT).tolist()
     of_vector, _, start = flatten_func(lambda p: {"y": p["w"] ** 2}, {"w": POINT})

@@ -38,6 +38,14 @@ class TensorSurface(TensorBase):
     __slots__ = ()
     is_sparse = False
 
+    @property
+    def at(self) -> Any:
+        """`x.at[key].set(values)`, and `add` and so on: `x` with some elements changed, as a new tensor."""
+        # JAX's users alone load it.
+        from gradcli.autograd.updates import At
+
+        return At(self)
+
     # --- sizes and memory
 
     def dim(self) -> builtins.int:

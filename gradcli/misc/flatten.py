@@ -11,13 +11,23 @@ from gradcli.numpy.made import has_tensors
 
 
 def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The numbers in tuples, lists and dicts as one vector, and the function that puts such a vector in their places."""
-    vector, fill = flattening.flatten(value)
+    """The numbers in tuples, lists and dicts, by their sorted keys, as one vector, and the function that puts such a
+    vector in their places."""
+    vector, fill = flattening.flatten(_with_sorted_keys(value))
 
     def unflatten(given: Any) -> Any:
         return fill(given) if has_tensors(given) else containers.mapped(as_array, fill(given))
 
     return (vector if has_tensors(value) else as_array(vector)), unflatten
+
+
+def _with_sorted_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_sorted_keys(value[key]) for key in sorted(value)}
+    if isinstance(value, (tuple, list)):
+        items = [_with_sorted_keys(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
 
 
 def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:

@@ -1,0 +1,83 @@
+"""`x.at[key]`: a tensor with some elements changed, as a new one, as JAX has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.tensor_base import TensorBase
+from gradcli.errors import CallError
+from gradcli.primitives.arithmetic import add, divide, multiply, negative
+from gradcli.primitives.comparisons import maximum, minimum
+from gradcli.primitives.conversions import broadcast_to, cast
+from gradcli.primitives.indexing import has_arrays, index, normalize_key, scatter
+from gradcli.primitives.powers import power
+
+
+class At:
+    """What `x.at` is, which takes an index."""
+
+    def __init__(self, x: TensorBase) -> None:
+        self._x = x
+
+    def __getitem__(self, key: Any) -> Elements:
+        return Elements(self._x, key)
+
+
+class Elements:
+    """Some elements of a tensor. Each method returns the tensor with these changed; that itself stays as it is."""
+
+    def __init__(self, x: TensorBase, key: Any) -> None:
+        self._x = x
+        self._key = normalize_key(key, x)
+
+    def get(self) -> Any:
+        return index(self._x, self._key)
+
+    def set(self, values: Any) -> Any:
+        """With `values` there; where a position comes several times, with the last."""
+        changed: Any = self._x.clone()
+        changed[self._key] = values
+        return changed
+
+    def add(self, values: Any) -> Any:
+        """With `values` added there, each as often as its position comes."""
+        fitting = broadcast_to(values, arrays.shape(self.get()))
+        return add(self._x, scatter(cast(fitting, self._x.dtype), self._key, self._x.shape))
+
+    def subtract(self, values: Any) -> Any:
+        return self.add(negative(values))
+
+    def multiply(self, values: Any) -> Any:
+        return self._changed(multiply, values)
+
+    mul = multiply
+
+    def divide(self, values: Any) -> Any:
+        return self._changed(divide, values)
+
+    def power(self, values: Any) -> Any:
+        return self._changed(power, values)
+
+    def min(self, values: Any) -> Any:
+        return self._changed(minimum, values)
+
+    def max(self, values: Any) -> Any:
+        return self._changed(maximum, values)
+
+    def apply(self, function: Callable[[Any], Any]) -> Any:
+        self._expect_once()
+        return self.set(function(self.get()))
+
+    def _changed(self, function: Callable[[Any, Any], Any], values: Any) -> Any:
+        self._expect_once()
+        return self.set(function(self.get(), values))
+
+    def _expect_once(self) -> None:
+        if not has_arrays(self._key):
+            return
+        xp = arrays.numpy_namespace()
+        places = xp.arange(self._x.size).reshape(self._x.shape)[self._key]
+        if xp.unique(places).size < places.size:
+            raise CallError("an element is changed several times", hint="at[…].add adds up what comes several times")

@@ -1,0 +1,107 @@
+"""`jax.lax`: loops and choices, run as Python's, and the elementwise functions under the names that they have there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.mapping import as_tensor
+from gradcli.errors import ArgumentError, ShapeError
+from gradcli.jax.arrays import of_tensors
+from gradcli.jax.tree_util import tree_leaves, tree_map
+from gradcli.kinds.batch import nestings
+from gradcli.primitives import table
+from gradcli.primitives.comparisons import where
+from gradcli.primitives.shape import stack
+
+# Functions that mean elsewhere what they mean here, and those that are called otherwise.
+_SAME = frozenset(
+    """
+    abs add acos acosh asin asinh atan atan2 atanh cbrt ceil clamp cos cosh digamma dot erf erfc exp exp2 expm1 floor lgamma
+    log log1p pow polygamma reciprocal round rsqrt sign sin sinh sqrt square sub tan tanh
+    """.split()  # noqa: SIM905
+)
+_CALLED = {
+    "div": "divide",
+    "erf_inv": "erfinv",
+    "logistic": "sigmoid",
+    "max": "maximum",
+    "min": "minimum",
+    "mul": "multiply",
+    "neg": "negative",
+    "select": "where",
+}
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Any, Any]:
+    """The last state and the outputs, along a new first axis, of `state, output = f(state, x)` for each slice x of `xs`,
+    from the state `init` on. Raises ShapeError where the slices are not equally many, and ArgumentError where it is
+    not known how many there are."""
+    sliced = tree_map(as_tensor, xs)
+    sizes = {x.shape[0] for x in tree_leaves(sliced)} | ({length} if length is not None else set())
+    if len(sizes) != 1:
+        if not sizes:
+            raise ArgumentError("a scan of nothing needs its length")
+        raise ShapeError(f"the slices of a scan are not equally many: {', '.join(map(str, sorted(sizes)))}")
+    (count,) = sizes
+    state, outputs = tree_map(as_tensor, init), []
+    for i in reversed(range(count)) if reverse else range(count):
+        state, output = f(state, tree_map(lambda x, i=i: x[i], sliced))
+        outputs.append(output)
+    if reverse:
+        outputs.reverse()
+    return state, tree_map(lambda *ys: stack([*ys]), *outputs) if outputs else None
+
+
+def fori_loop(lower: int, upper: int, body_fun: Callable[[int, Any], Any], init_val: Any) -> Any:
+    """The last of `state = body_fun(i, state)` for each i from `lower` to below `upper`."""
+    state = tree_map(as_tensor, init_val)
+    for i in range(int(lower), int(upper)):
+        state = body_fun(i, state)
+    return state
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """The first of `state = body_fun(state)` for which `cond_fun` is false."""
+    state = tree_map(as_tensor, init_val)
+    while cond_fun(state):
+        state = body_fun(state)
+    return state
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """`true_fun` or `false_fun` of the operands. Within `vmap`, where rows differ in that, both are computed."""
+    if isinstance(pred, Tensor) and nestings(pred.inner):
+        return tree_map(lambda a, b: where(pred, a, b), true_fun(*operands), false_fun(*operands))
+    return true_fun(*operands) if pred else false_fun(*operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """The branch at the index, or at the end that is nearer to it, of the operands."""
+    return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """`f` of each slice of `xs`, one after the other."""
+    return scan(lambda _, x: (None, f(x)), None, xs)[1]
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x` as a constant."""
+    return tree_map(lambda leaf: leaf.detach() if isinstance(leaf, Tensor) else leaf, x)
+
+
+def __getattr__(name: str) -> Any:
+    called = name if name in _SAME else _CALLED.get(name)
+    found = None if called is None else table.find(called, "jax.lax")
+    if found is None:
+        raise AttributeError(f"module 'gradcli.jax.lax' has no attribute {name!r}")
+    return of_tensors(found)

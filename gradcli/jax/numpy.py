@@ -1,0 +1,31 @@
+"""`jax.numpy`: the functions of NumPy, of tensors and giving tensors."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from gradcli import numpy as _numpy
+from gradcli.autograd.tensor import Tensor
+from gradcli.jax.arrays import from_module, of_tensors
+from gradcli.numpy import linalg as _linalg
+
+
+class _Linalg(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        return from_module(_linalg, name)
+
+
+linalg = _Linalg(f"{__name__}.linalg", "`jax.numpy.linalg`, in the same way.")
+ndarray = Tensor
+array, asarray = of_tensors(_numpy.array), of_tensors(_numpy.asarray)
+
+__all__ = ["array", "asarray", "linalg", "ndarray"]
+
+
+def __getattr__(name: str) -> Any:
+    return from_module(_numpy, name)
+
+
+def __dir__() -> list[str]:
+    return dir(_numpy)

@@ -1,0 +1,130 @@
+"""Functions with derivatives of the user's own: `jax.custom_vjp` and `jax.custom_jvp`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.autograd.modes import grad_enabled
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.containers import leaves, mapped
+from gradcli.calculus.custom_rules import Rule, transposed
+from gradcli.calculus.mapping import as_tensor
+from gradcli.errors import CallError, MissingRuleError, expect_function
+from gradcli.jax.arrays import to_tensor
+
+
+class _Custom:
+    """A function of which some arguments, `nondiff_argnums`, are handed to the rules as they are."""
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        expect_function(fun)
+        self.fun = fun
+        self.nondiff_argnums = tuple(nondiff_argnums)
+        functools.update_wrapper(self, fun)
+
+    def __get__(self, instance: Any, _owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        given = list(_placed(self.fun, arguments, keywords))
+        places = [i for i in range(len(given)) if i not in self.nondiff_argnums]
+        fixed = [given[i] for i in self.nondiff_argnums]
+
+        def of_chosen(function: Callable[..., Any]) -> Callable[..., Any]:
+            def called(*chosen: Any) -> Any:
+                for place, x in zip(places, chosen):
+                    given[place] = x
+                return function(*given)
+
+            return called
+
+        return self._rule(of_chosen, fixed, [mapped(to_tensor, given[i]) for i in places])
+
+    def _rule(self, of_chosen: Callable[..., Any], fixed: Sequence[Any], chosen: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+
+class custom_vjp(_Custom):
+    """A function whose cotangents are those that the user's rule gives, as a decorator; see `defvjp`."""
+
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """`fwd` of the arguments gives the value and anything, `bwd` of that and a cotangent of the value gives a
+        tuple of those of the arguments."""
+        self.fwd, self.bwd = fwd, bwd
+
+    def _rule(self, of_chosen: Callable[..., Any], fixed: Sequence[Any], chosen: Sequence[Any]) -> Any:
+        fwd, bwd = self.fwd, self.bwd
+        if fwd is None or bwd is None:
+            raise MissingRuleError(f"no VJP is defined for {self.fun}", hint="defvjp defines it")
+        kept: list[Any] = []
+        # `fwd` may call this function itself, of arguments that are not differentiated by.
+        differentiated = grad_enabled.get() and any(isinstance(x, Tensor) and x.requires_grad for x in leaves(chosen))
+
+        def run(*given: Any) -> Any:
+            if not differentiated:
+                return mapped(as_tensor, of_chosen(self.fun)(*given))
+            value, residuals = of_chosen(fwd)(*given)
+            kept[:] = [residuals]
+            return mapped(as_tensor, value)
+
+        def pull(given: Any, _value: Any, g: Any) -> Sequence[Any]:
+            # Where the derivative is differentiated, what `fwd` keeps depends on the arguments.
+            residuals = of_chosen(fwd)(*given)[1] if grad_enabled.get() else kept[0]
+            found = bwd(*fixed, residuals, g)
+            if not isinstance(found, (tuple, list)) or len(found) != len(given):
+                raise CallError(f"the rule of a custom_vjp gives a tuple of {len(given)}, one for each argument")
+            return found
+
+        return Rule(run, pull, chosen).applied(own_rows=True)
+
+
+class custom_jvp(_Custom):
+    """A function whose tangents are those that the user's rule gives, as a decorator; see `defjvp`."""
+
+    jvp: Callable[..., Any] | None = None
+
+    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
+        """`jvp` of a tuple of the arguments and one of tangents gives the value and its tangent."""
+        self.jvp = jvp
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """For each argument `jvp(tangent, value, *arguments)` gives its part of the tangent of the value."""
+
+        def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            value = self(*primals)
+            parts = [rule(t, value, *primals) for rule, t in zip(jvps, tangents) if rule is not None]
+            zero = mapped(lambda y: 0.0 * y, value)
+            return value, functools.reduce(lambda one, other: mapped(lambda a, b: a + b, one, other), parts, zero)
+
+        self.jvp = jvp
+
+    def _rule(self, of_chosen: Callable[..., Any], fixed: Sequence[Any], chosen: Sequence[Any]) -> Any:
+        rule = self.jvp
+        if rule is None:
+            raise MissingRuleError(f"no JVP is defined for {self.fun}", hint="defjvp defines it")
+
+        def run(*given: Any) -> Any:
+            return mapped(as_tensor, of_chosen(self.fun)(*given))
+
+        def pull(given: Any, _value: Any, g: Any) -> Sequence[Any]:
+            return transposed(lambda *tangents: rule(*fixed, tuple(given), tangents)[1], given, g)
+
+        return Rule(run, pull, chosen).applied(own_rows=True)
+
+
+def _placed(fun: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments by position, which the rules take them by."""
+    if not keywords:
+        return arguments
+    bound = inspect.signature(fun).bind(*arguments, **keywords)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise CallError("a function with a rule of its own takes no arguments that have to be named")
+    return bound.args
