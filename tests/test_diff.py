@@ -194,7 +194,7 @@ TENSORS = [
     ("sum(x**3)", "x", {"x": VECTOR}, "3*x**2"),
     ("sum(x)", "x", {"x": VECTOR}, "broadcast_to(1, (3,))"),
     ("mean(x**2)", "x", {"x": VECTOR}, "2*x/3"),
-    ("norm(x)", "x", {"x": VECTOR}, "x/sqrt(sum(x**2))"),
+    ("norm(x)", "x", {"x": VECTOR}, "x/norm(x)"),
     ("std(x)", "x", {"x": VECTOR}, None),
     ("sum(std(x, 0)**2)", "x", {"x": MATRIX}, None),
     ("logsumexp(x)", "x", {"x": VECTOR}, "exp(x)/sum(exp(x))"),
@@ -1117,7 +1117,7 @@ def test_a_formula_with_its_value_is_a_program(run):
 
 @pytest.mark.parametrize(
     ("program", "text"),
-    [("x*any([x])", "1"), ("x*any([x > 2])", "1*(x > 2)"), ("x*(x != 1)", "1*(1 != x)"), ("x*isfinite(x)", "1")],
+    [("x*any([x])", "1"), ("x*any([x > 2])", "1*(x > 2)"), ("x*(x != 1)", "1*(1 != x)"), ("x*isfinite(x)", "1*isfinite(x)")],
 )
 def test_whether_something_is_true_counts_as_a_number(run, program, text):
     assert run("diff", program).out == f"{text}\n"

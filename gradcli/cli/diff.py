@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -21,7 +22,7 @@ from gradcli.formulas.documents import Formulas
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_PRECISION
-from gradcli.program.ir import owner_name
+from gradcli.program.ir import Variable, owner_name
 from gradcli.run.diagnose import Warning, unused_parts
 from gradcli.run.symbolic import derivatives_as_formulas
 
@@ -86,10 +87,11 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
             *_constants(program, {*bindings, *wrt}),
             *_names_of_functions(program, named),
         ]
-        tensors = languages.find(options.to).tensors
-        formulas = derivatives_as_formulas(program, bindings, wrt, options.order, tensors=tensors)
+        language = languages.find(options.to, options.dialect)
+        formulas = derivatives_as_formulas(program, bindings, wrt, options.order, language=language)
         simplified = _by_sympy(formulas) if options.simplify else None
         document = languages.document(options.to, simplified or formulas, options.dialect)
+        warnings += _infinite(program, formulas)
         point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
         read = [owner_name(v.name or "") for v in formulas.value.inputs] if point else []
         missing = [name for name in read if name not in bindings]
@@ -206,6 +208,22 @@ def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -
             hint = did_you_mean(name, reads, f"it reads {', '.join(reads)}")
             raise UnknownNameError(f"the program does not read '{name}', which --wrt asks for", hint=hint)
     return names
+
+
+def _infinite(program: tree.Module, formulas: Formulas) -> Iterator[Warning]:
+    """That a formula has an infinity or nan in it, which the program does not name."""
+    if any(isinstance(node, tree.Name) and node.id in ("inf", "nan") for node in tree.everything(program)):
+        return
+    for by, derivative in formulas.derivatives.items():
+        atoms = [*derivative.outputs, *(a for e in derivative.equations for a in e.inputs)]
+        numbers = [float(a) for a in atoms if not isinstance(a, Variable) and not arrays.shape(a)]
+        found = next((n for n in numbers if not math.isfinite(n)), None)
+        if found is not None:
+            what = "infinite" if math.isinf(found) else "nan"
+            message = (
+                f"the derivative by {by.replace(',', ', ')} is written with a number that is {what}, as it is in floats"
+            )
+            yield Warning("nonfinite", "parse", "program", program.body[-1].span, message)
 
 
 def _constants(program: tree.Module, named: Collection[str]) -> Iterator[Warning]:

@@ -81,11 +81,13 @@ class Sum(Formula):
 class Algebra:
     """Makes the nodes of formulas, each in its normal form."""
 
-    def __init__(self, typed: Collection[float] = (), *, equality: bool = False) -> None:
+    def __init__(self, typed: Collection[float] = (), *, equality: bool = False, finiteness: bool = False) -> None:
         # The numbers with a decimal point in the program.
         self.typed = typed
         # Whether the program asks itself whether numbers are equal, so that it may be for inputs at which they always are.
         self.equality = equality
+        # Whether it asks itself whether they are finite; what its functions ask of theirs is taken for granted.
+        self.finiteness = finiteness
         # Whether there is a constant beside which neither a comparison nor its opposite holds.
         self.has_nan = False
         budget = limits.budget()
@@ -244,6 +246,13 @@ class Algebra:
     def is_negative(self, node: Formula) -> bool:
         """Whether every coefficient is negative."""
         return node is not self.zero and all(c < 0 for c in self.terms(node).values())
+
+    def is_sum_of_squares(self, node: Formula) -> bool:
+        """Whether it is a sum of even powers with positive coefficients."""
+        return all(
+            c > 0 and all(b is self.euler or self.is_even(e) for b, e in self.powers(term).items())
+            for term, c in self.terms(node).items()
+        )
 
     def units(self, base: Formula, exponent: Formula) -> Iterator[tuple[Unit, Fraction]]:
         """A power as units with coefficients; the number in a sum stands by itself."""

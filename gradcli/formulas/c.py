@@ -11,19 +11,22 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.documents import Code, functions
+from gradcli.formulas.documents import Code, Document, Formulas, functions
 from gradcli.formulas.naming import Names, Naming, with_underscores
+from gradcli.formulas.stability import stable
 from gradcli.formulas.text import negated, sinc
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
     CONDITIONAL,
     SUM,
+    TANHSHRINK,
     TIMES,
     UNARY,
     Language,
     Piece,
     Truths,
+    by_part,
     calls,
     function,
     operators,
@@ -50,7 +53,7 @@ _RESERVED = frozenset(
     OVERFLOW PDP_ENDIAN PLOSS SING TLOSS UNDERFLOW X_TLOSS
     alloca assert environ errno fpclassify isfinite isgreater isgreaterequal isinf isless islessequal
     islessgreater isnan isnormal isunordered iszero main math_errhandling offsetof setjmp signbit stderr stdin stdout
-    j0 j1 jn y0 y1 yn gamma signgam fmod rint""".split()  # noqa: SIM905
+    j0 j1 jn y0 y1 yn gamma signgam fmod rint remainder""".split()  # noqa: SIM905
 ).union(e.spelling["c"] for e in table.entries() if isinstance(e, Primitive) and "c" in e.spelling)
 # What looks like a macro, as M_PI, M_PIf, FP_NAN and INT_MAX do; what errno.h and signal.h may define; HUGE_VALF.
 _MACROS = re.compile(
@@ -141,16 +144,23 @@ FORMULAS = {
     "sigmoid": template("1.0/(1.0 + exp(-{0}))", TIMES),
     "logsigmoid": template("fmin({0}, 0.0) - log1p(exp(-fabs({0})))", SUM),
     "softplus": template("fmax({0}, 0.0) + log1p(exp(-fabs({0})))", SUM),
-    "logaddexp": template("fmax({0}, {1}) + log1p(exp(-fabs({0} - {1})))", SUM),
-    "logcosh": template("fabs({0}) + log1p(exp(-2.0*fabs({0}))) - 0.6931471805599453", SUM),
-    "logaddexp2": template("fmax({0}, {1}) + log2(1.0 + exp2(-fabs({0} - {1})))", SUM),
+    # The difference of two infinities is none.
+    "logaddexp": template(
+        "{0} == {1} ? {0} + 0.6931471805599453 : fmax({0}, {1}) + log1p(exp(-fabs({0} - {1})))", CONDITIONAL
+    ),
+    "logcosh": template(
+        "fabs({0}) < 1.0 ? log1p(2.0*pow(sinh({0}/2.0), 2.0)) "
+        ": fabs({0}) + log1p(exp(-2.0*fabs({0}))) - 0.6931471805599453",
+        CONDITIONAL,
+    ),
+    "logaddexp2": template(
+        "{0} == {1} ? {0} + 1.0 : fmax({0}, {1}) + log1p(exp2(-fabs({0} - {1})))/0.6931471805599453", CONDITIONAL
+    ),
     "sech": template("1.0/cosh({0})", TIMES),
     "csch": template("1.0/sinh({0})", TIMES),
     "coth": template("1.0/tanh({0})", TIMES),
-    "sinpi": template("sin(3.141592653589793*{0})"),
-    "cospi": template("cos(3.141592653589793*{0})"),
     "softsign": template("{0}/(1.0 + fabs({0}))", TIMES),
-    "tanhshrink": template("{0} - tanh({0})", SUM),
+    "tanhshrink": template(f"fabs({{0}}) < 0.01 ? {TANHSHRINK} : {{0}} - tanh({{0}})", CONDITIONAL),
     "relu": template("{0} < 0.0 ? 0.0 : {0}", CONDITIONAL, inner=SUM),
     "sign": template("{0} != {0} ? {0} : ({0} > 0.0) - ({0} < 0.0)", CONDITIONAL, inner=SUM),
     # fmax and fmin leave nan out.
@@ -159,8 +169,8 @@ FORMULAS = {
     "where": lambda _equation, operands: Piece(
         f"{operands[0].at(COMPARE)} ? {operands[1].at(COMPARE)} : {operands[2].at(CONDITIONAL)}", CONDITIONAL
     ),
-    "xlogy": template("{0} == 0.0 ? 0.0 : {0}*log({1})", CONDITIONAL),
-    "xlog1py": template("{0} == 0.0 ? 0.0 : {0}*log1p({1})", CONDITIONAL),
+    "xlogy": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log({1})", CONDITIONAL),
+    "xlog1py": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log1p({1})", CONDITIONAL),
     "zeros_like": lambda _equation, _operands: Piece("0.0"),
     "ones_like": lambda _equation, _operands: Piece("1.0"),
 }
@@ -195,6 +205,10 @@ def _sinc_or_wave(name: str, x: str) -> str:
     return f"({x} == 0.0 ? 1.0 : sin({pi}*{x})/({pi}*{x}))"
 
 
+def _document(formulas: Formulas) -> Document:
+    return functions(stable(formulas, LANGUAGE), c, _NAMING)
+
+
 _NAMING = Naming(_spellings, elements=_elements)
 
 LANGUAGE = Language(
@@ -218,12 +232,16 @@ LANGUAGE = Language(
     others=calls("c", lambda primitive: primitive.spelling.get("c", "")),
     number=number,
     array=_array,
-    document=lambda formulas: functions(formulas, c, _NAMING),
+    document=_document,
     with_parts={
         "clip": _clip,
         "remainder": _remainder,
         "floor_divide": _floor_divide,
         "sinc": sinc(_sinc_or_wave, number),
+        "sinpi": by_part(
+            "remainder({0}, 2.0)", "sin(3.141592653589793*(fabs({0}) > 0.5 ? copysign(1.0, {0}) - {0} : {0}))"
+        ),
+        "cospi": by_part("remainder({0}, 2.0)", "sin(3.141592653589793*(0.5 - fabs({0})))"),
     },
     truths=Truths(
         lambda truth: Piece(f"1.0*{truth.at(UNARY)}", TIMES),

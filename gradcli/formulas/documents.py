@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli import limits
-from gradcli.formulas.exponential_sums import without_overflow
 from gradcli.formulas.joined_programs import together
 from gradcli.formulas.naming import Names, Naming, names_of
 from gradcli.primitives.arithmetic import multiply
@@ -20,11 +19,13 @@ SHORT = 40
 
 class Formulas(NamedTuple):
     """The text of a program; its value, as it stands, and its simplified derivatives by the names that
-    they are taken by, joined with commas. Each is a program with one output."""
+    they are taken by, joined with commas. Each is a program with one output. `squares` says whether the program has sums
+    of squares itself that overflow, as sqrt(x**2 + y**2) does and hypot(x, y) does not."""
 
     source: str
     value: Program
     derivatives: Mapping[str, Program]
+    squares: bool = False
 
 
 class Document(NamedTuple):
@@ -81,7 +82,6 @@ def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Docum
     def written(name: str, program: Program, doc: str, short: int = SHORT) -> Code:
         return write(program, names.inside(), name=names.new(name), doc=one_line(doc), short=short)
 
-    formulas = stable(formulas)
     program = _with_squares(formulas.value)
     value = written("value", program, f"The value of {of}.")
     derivatives = {
@@ -97,12 +97,6 @@ def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Docum
         "together": joined.whole,
     }
     return Document(file_of([value, *derivatives.values(), joined]), members)
-
-
-def stable(formulas: Formulas) -> Formulas:
-    """Formulas as they are computed, where they are not read alone."""
-    derivatives = {key: without_overflow(program) for key, program in formulas.derivatives.items()}
-    return formulas._replace(value=without_overflow(formulas.value), derivatives=derivatives)
 
 
 def _with_squares(program: Program) -> Program:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.arrays.shapes import broadcast
+from gradcli.formulas.rewriting import Rewriter, finite_number
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.exponential import exp, log, logaddexp, softplus
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.powers import whole_power
+from gradcli.primitives.reductions import sum_
+from gradcli.primitives.scans import softmax
 from gradcli.program import constants
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
@@ -18,6 +21,8 @@ from gradcli.program.ir import Atom, Equation, Program, Variable
 _TERM = 16
 # Of a sum of more the logarithm is too long for a language without names for parts.
 _MOST_TERMS = 100
+# Of so high powers of an exponential each factor is written.
+_FEW = (2.0, 3.0, 4.0)
 
 
 class _Term(NamedTuple):
@@ -29,37 +34,30 @@ class _Term(NamedTuple):
 
 def without_overflow(program: Program) -> Program:
     """`program` with log(exp(x) + exp(y)) as logaddexp(x, y), and exp(x)/(exp(x) + exp(y)) as 1/(1 + exp(y - x)), for
-    any number of terms, and numbers among them and before them: as the functions that it stands for are evaluated."""
-    return _Rewriter().rewritten(program)
+    any number of terms, and numbers among them and before them, and for products of such sums over powers of one: as the functions that it stands for are evaluated."""
+    return _Sums().rewritten(program)
 
 
-class _Rewriter:
+class _Sums(Rewriter):
     def __init__(self) -> None:
-        self.equations: list[Equation] = []
+        super().__init__()
         # What gives a sum of exponentials and numbers, or one of them.
         self.sums: dict[Variable, Equation] = {}
+        # The terms of the sums that logarithms are of.
+        self.logarithms: dict[Atom, Sequence[_Term]] = {}
 
-    def rewritten(self, program: Program) -> Program:
-        become: dict[Variable, Atom] = {}
-        for equation in program.equations:
-            inputs = tuple(become.get(a, a) if isinstance(a, Variable) else a for a in equation.inputs)
-            equation = equation._replace(inputs=inputs)
-            found = self._stable(equation)
-            if found is not None:
-                become[equation.output] = found
-                continue
-            self.equations.append(equation)
-            if self._is_sum(equation):
-                self.sums[equation.output] = equation
-        outputs = tuple(become.get(o, o) if isinstance(o, Variable) else o for o in program.outputs)
-        return program._replace(equations=tuple(self.equations), outputs=outputs)
+    def replaced(self, equation: Equation) -> Atom | None:
+        found = self._stable(equation)
+        if found is None and self._is_sum(equation):
+            self.sums[equation.output] = equation
+        return found
 
     def _is_sum(self, equation: Equation) -> bool:
         primitive, inputs = equation.primitive, equation.inputs
         if primitive is exp:
-            return True
-        known = [a in self.sums if isinstance(a, Variable) else _is_positive(a) for a in inputs]
-        if primitive is add:
+            return not arrays.shape(inputs[0])
+        known = [a in self.sums if isinstance(a, Variable) else bool(finite_number(a)) for a in inputs]
+        if primitive in (add, subtract, negative):
             return all(known)
         numbers = sum(not isinstance(a, Variable) for a in inputs)
         return all(known) and (
@@ -85,26 +83,122 @@ class _Rewriter:
                 waiting += _parts(self.sums[atom], factor)
         limits.charge_steps(_TERM * len(others))
         found = [*others, _Term(number, None)] if number else others
-        return found if all(0 < t.factor < math.inf for t in found) else []
+        return found if all(0 < abs(t.factor) < math.inf for t in found) else []
+
+    def _positive_terms(self, atom: Atom) -> Sequence[_Term]:
+        found = self._terms(atom)
+        return found if all(t.factor > 0 for t in found) else []
 
     def _stable(self, equation: Equation) -> Atom | None:
         """What the logarithm or quotient of a sum of exponentials is computed as; None of everything else."""
         if equation.primitive is log:
-            terms = self._terms(equation.inputs[0])
-            return self._logarithm([self._exponent(t) for t in terms]) if len(terms) > 1 else None
+            terms = self._positive_terms(equation.inputs[0])
+            if len(terms) < 2:
+                return None
+            found = self._logarithm([self._exponent(t) for t in terms])
+            self.logarithms[found] = terms
+            return found
+        if equation.primitive is subtract:
+            return self._relative(*equation.inputs)
         if equation.primitive is not divide:
             return None
-        above, below = map(self._terms, equation.inputs)
-        if len(above) != 1 or len(below) < 2:
+        return self._quotient(*equation.inputs) or self._share(*equation.inputs)
+
+    def _relative(self, first: Atom, second: Atom) -> Atom | None:
+        """An exponent without the logarithm of a sum that it stands in, whose exponents may be large: that of their
+        differences, of which one is 0."""
+        terms = self.logarithms.get(second, ()) if isinstance(second, Variable) else ()
+        if not isinstance(first, Variable) or not any(t.exponent is first for t in terms):
             return None
-        (factor, exponent) = above[0]
-        place = next((i for i, t in enumerate(below) if _same(t.exponent, exponent)), None)
-        if place is None:
+        relative = [self._exponent(_Term(t.factor, self._difference(t.exponent, first))) for t in terms]
+        return self.apply(negative, self._logarithm(relative))
+
+    def _difference(self, exponent: Atom | None, other: Atom) -> Atom | None:
+        if exponent is other:
             return None
-        total: Atom = below[place].factor
-        for term in (*below[:place], *below[place + 1 :]):
-            total = self._apply(add, total, self._scaled(term, exponent))
-        return self._apply(divide, factor, total)
+        return self.apply(negative, other) if exponent is None else self.apply(subtract, exponent, other)
+
+    def _quotient(self, above: Atom, below: Atom) -> Atom | None:
+        """A product with sums of exponentials over a power of one: each of these over one of its factors."""
+        power = self.maker(below, whole_power)
+        base, n = (below, 1) if power is None else (power.inputs[0], int(power.params["n"]))
+        divisor = self._positive_terms(base)
+        if len(divisor) < 2 or n < 1:
+            return None
+        found: list[Atom] = []
+        left = n
+        for factor in self.factors(above, self.sums):
+            terms = self._terms(factor) if left else []
+            if any(t.exponent is not None for t in terms):
+                products = [self._product_of(t.exponent, divisor) for t in terms]
+                degrees = {len(product) for product in products}
+                degree = degrees.pop() if len(degrees) == 1 else 1
+                if degree > left or degrees:
+                    degree, products = 1, [[t.exponent] for t in terms]
+                found.append(self._over([t.factor for t in terms], products, divisor))
+                left -= degree
+            else:
+                found.append(factor)
+        if left == n:
+            return None
+        product = reduce(self._times, found)
+        if not left:
+            return product
+        return self.apply(divide, product, base if left == 1 else self.apply(whole_power, base, n=float(left)))
+
+    def _product_of(self, exponent: Atom | None, divisor: Sequence[_Term]) -> Sequence[Atom | None]:
+        """The exponents of the exponentials that one is the product of, where all of them stand in a sum; else its own."""
+        found: list[Atom] = []
+        waiting = [] if exponent is None else [exponent]
+        while waiting and len(waiting) + len(found) < _MOST_TERMS:
+            atom = waiting.pop()
+            if any(_same(t.exponent, atom) for t in divisor):
+                found.append(atom)
+                continue
+            made = self.maker(atom, add, multiply)
+            number = None if made is None or made.primitive is add else finite_number(made.inputs[0])
+            if made is not None and made.primitive is add:
+                waiting += reversed(made.inputs)
+            elif made is not None and number in _FEW:
+                waiting += [made.inputs[1]] * int(number)
+            else:
+                return [exponent]
+        return found or [exponent]
+
+    def _over(
+        self, factors: Sequence[float], products: Sequence[Sequence[Atom | None]], divisor: Sequence[_Term]
+    ) -> Atom:
+        """A sum of products of exponentials over as many of another sum."""
+        parts: list[Atom] = []
+        for factor, exponents in zip(factors, products):
+            first, *others = (self._total_over(exponent, divisor) for exponent in exponents)
+            shares = (self.apply(divide, 1.0, total) for total in others)
+            parts.append(reduce(self._times, shares, self.apply(divide, factor, first)))
+        return reduce(lambda a, b: self.apply(add, a, b), parts)
+
+    def _total_over(self, exponent: Atom | None, divisor: Sequence[_Term]) -> Atom:
+        """A sum of exponentials over one of them."""
+        first, *others = sorted(divisor, key=lambda t: not _same(t.exponent, exponent))
+        total: Atom = first.factor if _same(first.exponent, exponent) else self._scaled(first, exponent)
+        for term in others:
+            total = self.apply(add, total, self._scaled(term, exponent))
+        return total
+
+    def _times(self, first: Atom, second: Atom) -> Atom:
+        return self.apply(multiply, first, second)
+
+    def _share(self, above: Atom, below: Atom) -> Atom | None:
+        """The exponentials of a tensor over their sum, where they are a factor above."""
+        total = self.maker(below, sum_)
+        made = None if total is None else self.maker(total.inputs[0], exp)
+        if total is None or made is None or total.inputs[0] not in (factors := self.factors(above)):
+            return None
+        axes, ndim = total.params["axis"], len(made.output.shape)
+        if len(axes) != 1 or not (total.params["keepdims"] or ndim == 1):
+            return None
+        share = self.call(softmax, made.inputs, {"axis": axes[0]}, made.output.shape)
+        place = factors.index(total.inputs[0])
+        return reduce(self._times, [*factors[:place], share, *factors[place + 1 :]])
 
     def _logarithm(self, exponents: Sequence[Atom]) -> Atom:
         """Of the exponentials of these, in halves: a text in which parts stand several times would grow without end."""
@@ -114,42 +208,36 @@ class _Rewriter:
         first, second = self._logarithm(exponents[:middle]), self._logarithm(exponents[middle:])
         for zero, other in ((first, second), (second, first)):
             if not isinstance(zero, Variable) and zero == 0.0:
-                return self._apply(softplus, other)
-        return self._apply(logaddexp, first, second)
+                return self.apply(softplus, other)
+        return self.apply(logaddexp, first, second)
 
     def _exponent(self, term: _Term) -> Atom:
         shift = math.log(term.factor)
         if term.exponent is None or not shift:
             return shift if term.exponent is None else term.exponent
-        return self._apply(add if shift > 0 else subtract, term.exponent, abs(shift))
+        return self.apply(add if shift > 0 else subtract, term.exponent, abs(shift))
 
-    def _scaled(self, term: _Term, exponent: Atom) -> Atom:
+    def _scaled(self, term: _Term, exponent: Atom | None) -> Atom:
         """A term over an exponential."""
         if term.exponent is None:
-            found = self._apply(exp, self._apply(negative, exponent))
+            if exponent is None:
+                return term.factor
+            found = self.apply(exp, self.apply(negative, exponent))
         else:
-            found = self._apply(exp, self._apply(subtract, term.exponent, exponent))
-        return found if term.factor == 1 else self._apply(multiply, term.factor, found)
-
-    def _apply(self, primitive: Primitive, *inputs: Atom) -> Variable:
-        output = Variable(broadcast([arrays.shape(a) for a in inputs]), "float64")
-        self.equations.append(Equation(primitive, inputs, _NONE, output))
-        return output
-
-
-_NONE: Mapping[str, Any] = {}
-
-
-def _is_positive(constant: Any) -> bool:
-    number = None if arrays.dtype_name(constant) == "bool" else constants.number(constant)
-    return number is not None and 0 < number < math.inf
+            found = self.apply(
+                exp, term.exponent if exponent is None else self.apply(subtract, term.exponent, exponent)
+            )
+        return found if term.factor == 1 else self.apply(multiply, term.factor, found)
 
 
 def _parts(equation: Equation, factor: float) -> Sequence[tuple[float, Atom]]:
     """The operands of a sum, or the one that a number is beside, and what they are multiplied with."""
-    first, second = equation.inputs
-    if equation.primitive is add:
-        return (factor, second), (factor, first)
+    first, *others = equation.inputs
+    if equation.primitive is negative:
+        return ((-factor, first),)
+    (second,) = others
+    if equation.primitive in (add, subtract):
+        return (factor if equation.primitive is add else -factor, second), (factor, first)
     if equation.primitive is divide:
         return ((factor / float(second), first),)
     if isinstance(first, Variable):
@@ -157,7 +245,7 @@ def _parts(equation: Equation, factor: float) -> Sequence[tuple[float, Atom]]:
     return ((factor * float(first), second),)
 
 
-def _same(first: Atom, second: Atom) -> bool:
-    if isinstance(first, Variable) or isinstance(second, Variable):
+def _same(first: Atom | None, second: Atom | None) -> bool:
+    if first is None or second is None or isinstance(first, Variable) or isinstance(second, Variable):
         return first is second
-    return first is not None and constants.key(first) == constants.key(second)
+    return constants.key(first) == constants.key(second)

@@ -76,10 +76,15 @@ class Forms:
             node = self._gathered(node)
         if len(node.children) > MOST_TERMS:
             return node
+        algebra = self.algebra
         self._best.setdefault(node, node)
         best = node
         for _ in range(_MOST_ROUNDS):
-            before, best = best, min([best, *self._candidates(best)], key=self.length)
+            # A sum that cannot cancel is not written as one that may.
+            candidates = self._candidates(best)
+            if algebra.is_sum_of_squares(best):
+                candidates = (c for c in candidates if all(n > 0 for n in algebra.terms(c).values()))
+            before, best = best, min([best, *candidates], key=self.length)
             if best is before:
                 break
         self._best[node] = best

@@ -36,10 +36,13 @@ _MOST_EQUATIONS = 2_500
 _EQUATION = 80
 
 
-def formula(program: Program, typed: Collection[float] = (), *, equality: bool = False) -> Program:
+def formula(
+    program: Program, typed: Collection[float] = (), *, equality: bool = False, finiteness: bool = False
+) -> Program:
     """`program`, which has one output, as a program for the same formula in a short form. Numbers that come from those
     that were `typed` with a decimal point stay decimals, others are fractions. What may be equal at single points alone
-    is taken for different, but not with `equality`, where the text asks for it.
+    is taken for different, but not with `equality`, where the text asks for it; so is what may not be finite, unless with
+    `finiteness`.
 
     It has no guards: it is right where the guards of `program` hold, and, for formulas that are
     smooth, everywhere. A program that nobody would read as a formula only gets the rewrites that
@@ -48,15 +51,16 @@ def formula(program: Program, typed: Collection[float] = (), *, equality: bool =
     limits.charge_steps(_EQUATION * len(program.equations) + len(program.inputs) // 4)
     atoms = {a for e in program.equations for a in e.inputs if isinstance(a, Variable)}
     read = atoms.union(o for o in program.outputs if isinstance(o, Variable))
-    found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)), typed, equality)
+    algebra = Algebra(typed, equality=equality, finiteness=finiteness)
+    found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)), algebra)
     return found._replace(inputs=program.inputs)
 
 
-def _formula(program: Program, typed: Collection[float], equality: bool) -> Program:
+def _formula(program: Program, algebra: Algebra) -> Program:
     program = optimise(program)
     if len(program.equations) <= _MOST_EQUATIONS:
         try:
-            return _shortened(program, Algebra(typed, equality=equality))
+            return _shortened(program, algebra)
         except NoFloatError:
             # The product of its factors is none; the factors, as the program has them, are.
             return without_dead_code(program._replace(guards=()))

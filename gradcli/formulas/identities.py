@@ -283,7 +283,7 @@ IDENTITIES: dict[str, Identity] = {
     "logical_not": _negation,
     "equal": _equality,
     "not_equal": _inequality,
-    "isfinite": lambda algebra, _operands, _params: algebra.true,
+    "isfinite": lambda algebra, _operands, _params: None if algebra.finiteness else algebra.true,
     "bessel_j": _lower_order(bessel_j, 1),
     "bessel_i": _lower_order(bessel_i, -1),
     "sinc": _sinc,

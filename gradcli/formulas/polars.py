@@ -10,22 +10,27 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, one_line, stable
+from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, one_line
 from gradcli.formulas.joined_programs import together
 from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
+from gradcli.formulas.stability import stable
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
     POWER,
     SUM,
+    TANHSHRINK,
     TIMES,
     UNARY,
     Language,
     Piece,
     Spelling,
+    SpellingWithPart,
     Truths,
+    by_part,
     by_powers_of_two,
+    clipped,
     function,
     infix,
     operators,
@@ -43,7 +48,7 @@ def polars(formulas: Formulas) -> Document:
             raise DifferentiationError(
                 f"'{variable.name}' is a tensor, and a column has numbers alone", hint="--to python has tensors"
             )
-    formulas = stable(formulas)
+    formulas = stable(formulas, LANGUAGE)
     names, results = names_of(formulas.value, _NAMING), Names(_NAMING)
     programs = {"value": formulas.value} | {identifier("d", key): d for key, d in formulas.derivatives.items()}
     written = write(together([*programs.values()]), LANGUAGE, names, short=SHORT)
@@ -132,6 +137,26 @@ def _operator(symbol: str, level: int) -> Spelling:
     return spelled
 
 
+def _comparison(symbol: str, place: int) -> Spelling:
+    """A comparison that does not hold where the operand at this place is nan, which is larger than every number here,
+    and equal to itself."""
+    plain = _operator(symbol, COMPARE)
+
+    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        found = plain(equation, operands)
+        if not isinstance(equation.inputs[place], Variable):
+            return found
+        return Piece(f"(({found.text}) & {operands[place].at(ATOM)}.is_not_nan())")
+
+    return spelled
+
+
+def _by_rest(form: str) -> SpellingWithPart:
+    """A function of period 2, by the rest of its operand."""
+    spelling = by_part("({0} - 2.0*({0}/2.0).round())", form)
+    return lambda equation, operands, part: spelling(equation, [*map(_as_expression, operands)], part)
+
+
 def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"{_as_expression(operands[0]).at(ATOM)}**{_number(equation.params['n']).at(UNARY)}", POWER)
 
@@ -149,35 +174,55 @@ def _others(primitive: Primitive) -> Spelling | None:
     return _template(f"{{0}}.{known['polars'] or primitive.name}()") if "polars" in known else None
 
 
+_LARGER = _template("pl.when({0} >= {1}).then({0}).otherwise({1})")
+# -nan is the largest number too.
+_SMALLER = _template("pl.when(-{0} >= -{1}).then({0}).otherwise({1})")
+
 _NAMING = Naming(_spellings, elements=_elements)
 
 LANGUAGE = Language(
     name="polars",
     functions={
         **operators("// % @", form=_operator),
+        "less": _comparison("<", 1),
+        "less_equal": _comparison("<=", 1),
+        "greater": _comparison(">", 0),
+        "greater_equal": _comparison(">=", 0),
+        "equal": _comparison("==", 0),
+        "not_equal": _template("(({0} != {1}) | {0}.is_nan())"),
         "negative": negated,
         "whole_power": _power,
         "reciprocal": _template("1.0/{0}", TIMES),
         "atan2": _of_expressions(lambda _equation, operands: function("pl.arctan2", *(o.text for o in operands))),
         "rsqrt": _template("1.0/{0}.sqrt()", TIMES),
         "exp2": _template("2.0**{0}", POWER),
-        "expm1": _template("{0}.exp() - 1.0", SUM),
+        # exp(x) - 1 loses the digits of a small x.
+        "expm1": _template(
+            "pl.when({0}.abs() < 1.0).then(2.0*({0}/2.0).sinh()*({0}/2.0).exp()).otherwise({0}.exp() - 1.0)"
+        ),
         "log2": _template("{0}.log(2.0)"),
         "sigmoid": _template("1.0/(1.0 + (-{0}).exp())", TIMES),
         "logsigmoid": _template("{0}.clip(upper_bound=0.0) - (-{0}.abs()).exp().log1p()", SUM),
         "softplus": _template("{0}.clip(0.0) + (-{0}.abs()).exp().log1p()", SUM),
-        "logaddexp": _template("pl.max_horizontal({0}, {1}) + (-({0} - {1}).abs()).exp().log1p()", SUM),
-        "logaddexp2": _template("pl.max_horizontal({0}, {1}) + (1.0 + 2.0**(-({0} - {1}).abs())).log(2.0)", SUM),
-        "hypot": _template("({0}*{0} + {1}*{1}).sqrt()"),
+        "logaddexp": _template(
+            "pl.when({0} == {1}).then({0} + 0.6931471805599453)"
+            ".otherwise(pl.max_horizontal({0}, {1}) + (-({0} - {1}).abs()).exp().log1p())"
+        ),
+        "logaddexp2": _template(
+            "pl.when({0} == {1}).then({0} + 1.0)"
+            ".otherwise(pl.max_horizontal({0}, {1}) + (2.0**(-({0} - {1}).abs())).log1p()/0.6931471805599453)"
+        ),
         "relu": _template("pl.when({0} > 0.0).then({0}).otherwise(0.0)"),
-        "maximum": _template("pl.when({0} >= {1}).then({0}).otherwise({1})"),
-        "minimum": _template("pl.when({0} <= {1}).then({0}).otherwise({1})"),
-        "clip": _template("pl.when({0} < {1}).then({1}).when({0} > {2}).then({2}).otherwise({0})"),
+        "maximum": _LARGER,
+        "minimum": _SMALLER,
+        "clip": clipped(
+            _template("pl.when({0} < {1}).then({1}).when(-{0} < -{2}).then({2}).otherwise({0})"), _LARGER, _SMALLER
+        ),
         # The remainder of floats that Polars has is that of a quotient which may be rounded up to a whole number.
         "remainder": by_powers_of_two(_template("{0} - {1}*({0}/{1}).floor()", SUM), None, "polars"),
-        "floor_divide": by_powers_of_two(_template("({0}/{1}).floor()"), None, "polars"),
+        "floor_divide": by_powers_of_two(_template("({0}/{1}).floor() + 0.0*{0}", SUM), None, "polars"),
         "where": _choice,
-        "xlogy": _template("pl.when({0} == 0.0).then(0.0).otherwise({0}*{1}.log())"),
+        "xlogy": _template("pl.when(({0} == 0.0) & {1}.is_not_nan()).then(0.0).otherwise({0}*{1}.log())"),
         "isnan": _template("{0}.is_nan()"),
         "isfinite": _template("{0}.is_finite()"),
         "isinf": _template("{0}.is_infinite()"),
@@ -189,16 +234,21 @@ LANGUAGE = Language(
         "sech": _template("1.0/{0}.cosh()", TIMES),
         "csch": _template("1.0/{0}.sinh()", TIMES),
         "coth": _template("1.0/{0}.tanh()", TIMES),
-        "sinpi": _template("(3.141592653589793*{0}).sin()"),
-        "cospi": _template("(3.141592653589793*{0}).cos()"),
         "softsign": _template("{0}/(1.0 + {0}.abs())", TIMES),
-        "tanhshrink": _template("{0} - {0}.tanh()", SUM),
+        "tanhshrink": _template(f"pl.when({{0}}.abs() < 0.01).then({TANHSHRINK}).otherwise({{0}} - {{0}}.tanh())"),
         "sech_square": _template("{0}.cosh()**-2.0", POWER),
-        "logcosh": _template("{0}.abs() + (-2.0*{0}.abs()).exp().log1p() - 0.6931471805599453", SUM),
+        "logcosh": _template(
+            "pl.when({0}.abs() < 1.0).then((2.0*({0}/2.0).sinh()**2.0).log1p())"
+            ".otherwise({0}.abs() + (-2.0*{0}.abs()).exp().log1p() - 0.6931471805599453)"
+        ),
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
         "zeros_like": lambda _equation, _operands: _number(0.0),
         "ones_like": lambda _equation, _operands: _number(1.0),
+    },
+    with_parts={
+        "sinpi": _by_rest("(3.141592653589793*pl.when({0}.abs() > 0.5).then({0}.sign() - {0}).otherwise({0})).sin()"),
+        "cospi": _by_rest("(3.141592653589793*(0.5 - {0}.abs())).sin()"),
     },
     others=_others,
     number=_number,

@@ -10,9 +10,11 @@ from functools import partial
 from typing import Any
 
 from gradcli import arrays
-from gradcli.formulas.documents import Code, functions
+from gradcli.formulas.documents import Code, Document, Formulas, functions
 from gradcli.formulas.naming import Names, Naming, with_underscores
+from gradcli.formulas.stability import stable
 from gradcli.formulas.text import (
+    axis_text,
     contraction,
     digamma_rise,
     indexed,
@@ -37,12 +39,14 @@ from gradcli.formulas.writing import (
     COMPARE,
     POWER,
     SUM,
+    TANHSHRINK,
     TIMES,
     UNARY,
     Language,
     Piece,
     Spelling,
     Truths,
+    by_part,
     calls,
     function,
     infix,
@@ -167,6 +171,12 @@ def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
     return function("np.where", f"{x.at(SUM)} > 0", x.text, f"{scale.at(TIMES)}*{below}")
 
 
+def _norm(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    """Of the hypotenuses of element after element, which do not overflow, as the squares of np.linalg.norm do."""
+    axis, keepdims = equation.params["axis"], ["keepdims=True"] if equation.params["keepdims"] else []
+    return function("np.hypot.reduce", operands[0].text, f"axis={axis_text(axis)}", *keepdims)
+
+
 _CALLS: dict[str, Spelling] = {
     "rsqrt": lambda _equation, operands: Piece(f"1/np.sqrt({operands[0].text})", TIMES),
     "softplus": lambda _equation, operands: function("np.logaddexp", "0", operands[0].text),
@@ -174,15 +184,18 @@ _CALLS: dict[str, Spelling] = {
     "sech": template("1/np.cosh({0})", TIMES),
     "csch": template("1/np.sinh({0})", TIMES),
     "coth": template("1/np.tanh({0})", TIMES),
-    "sinpi": template("np.sin(np.pi*{0})"),
-    "cospi": template("np.cos(np.pi*{0})"),
     "erfcx": scaled_erfc("special.erfcx", "np.sqrt(np.pi)"),
     "softsign": template("{0}/(1 + np.abs({0}))", TIMES),
-    "tanhshrink": template("{0} - np.tanh({0})", SUM),
+    "tanhshrink": template(f"np.where(np.abs({{0}}) < 0.01, {TANHSHRINK}, {{0}} - np.tanh({{0}}))"),
     "sech_square": template("1/np.cosh({0})**2", TIMES),
-    "logcosh": template("np.logaddexp({0}, -{0}) - np.log(2)", SUM, inner=POWER),
+    "logcosh": template(
+        "np.where(np.abs({0}) < 1, np.log1p(2*np.sinh(np.minimum(np.abs({0}), 1)/2)**2), "
+        "np.logaddexp({0}, -{0}) - np.log(2))",
+        inner=POWER,
+    ),
     "leaky_relu": lambda _equation, operands: _split_at_zero(operands, operands[0].at(UNARY)),
     "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
+    "norm": _norm,
     "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
     "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
     **dict.fromkeys(
@@ -220,6 +233,12 @@ def _others(primitive: Primitive) -> Spelling | None:
     return None if spelling is None else _with_floats(spelling)
 
 
+def _document(formulas: Formulas) -> Document:
+    return functions(stable(formulas, LANGUAGE), python, _NAMING)
+
+
+# Of the operand of a function of period 2.
+_REST = "{0} - 2*np.round({0}/2)"
 _NAMING = Naming(lambda name: with_underscores(name, _is_taken))
 
 LANGUAGE = Language(
@@ -239,9 +258,11 @@ LANGUAGE = Language(
     others=_others,
     number=_number,
     array=_array,
-    document=lambda formulas: functions(formulas, python, _NAMING),
+    document=_document,
     with_parts={
         "sinc": sinc("np.{}({})".format, _number),
+        "sinpi": by_part(_REST, "np.sin(np.pi*np.where(np.abs({0}) > 0.5, np.sign({0}) - {0}, {0}))"),
+        "cospi": by_part(_REST, "np.sin(np.pi*(0.5 - np.abs({0})))"),
         **dict.fromkeys(("cholesky", "eigvalsh"), _of_symmetric_part),
     },
     truths=Truths(

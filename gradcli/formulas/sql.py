@@ -10,15 +10,17 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.documents import Document, Formulas, identifier, stable
+from gradcli.formulas.documents import Document, Formulas, identifier
 from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
-from gradcli.formulas.sql_dialects import DIALECTS, FLOORED, FLOORED_REST, Dialect
+from gradcli.formulas.sql_dialects import DIALECTS, FLOORED, FLOORED_REST, LARGER, Dialect
+from gradcli.formulas.stability import stable
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
     PRODUCT,
     SUM,
+    TANHSHRINK,
     TIMES,
     UNARY,
     Language,
@@ -26,6 +28,7 @@ from gradcli.formulas.writing import (
     Truths,
     by_powers_of_two,
     calls,
+    clipped,
     function,
     operators,
     template,
@@ -96,7 +99,7 @@ def of_dialect(name: str) -> Language:
 
 
 def _document(formulas: Formulas, language: Language, dialect: Dialect | None) -> Document:
-    formulas = stable(formulas)
+    formulas = stable(formulas, language)
     names, results = names_of(formulas.value, language.naming), Names(language.naming)
     renamed, columns = [*_renamed(names)], names.inputs
     if dialect is not None:
@@ -186,7 +189,39 @@ def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 
 # MOD, which is fmod, rounds nothing, while a quotient may be rounded up to a whole number.
-_REST = "CASE WHEN SIGN(MOD({0}, {1}))*SIGN({1}) < 0.0 THEN MOD({0}, {1}) + {1} ELSE MOD({0}, {1}) END"
+_HAS_OTHER_SIGN = "SIGN(MOD({0}, {1}))*SIGN({1}) < 0.0"
+_REST = f"CASE WHEN {_HAS_OTHER_SIGN} THEN MOD({{0}}, {{1}}) + {{1}} ELSE MOD({{0}}, {{1}}) END"
+_QUOTIENT = (
+    "CASE WHEN {1} = 0.0 THEN 1.0*{0}/{1} "
+    f"ELSE ROUND(({{0}} - MOD({{0}}, {{1}}))/{{1}}) - CASE WHEN {_HAS_OTHER_SIGN} THEN 1.0 ELSE 0.0 END END"
+)
+# LN(1.0 + {0}) loses the digits of a small operand; this is for one of at least 0.
+_LOG1P_OF_POSITIVE = "2.0*ATANH({0}/(2.0 + {0}))"
+# log(1 + exp(-|x|)), and the same to the base 2.
+_SOFT = _LOG1P_OF_POSITIVE.format("EXP(-ABS({0}))")
+_SOFT_DIFFERENCE = _LOG1P_OF_POSITIVE.format("EXP(-ABS({0} - {1}))")
+_SOFT2_DIFFERENCE = _LOG1P_OF_POSITIVE.format("POWER(2.0, -ABS({0} - {1}))")
+
+
+def _turns(angle: str) -> tuple[str, str]:
+    """The sine and the cosine of pi times a number, by its rest modulo 2, which is exact: they are 0 where they should be."""
+    rest = f"(ABS({angle}) - 2.0*FLOOR(ABS({angle})/2.0))"
+    pi = repr(math.pi)
+    sine = (
+        f"SIGN({angle})*SIN({pi}*CASE WHEN {rest} < 0.5 THEN {rest} WHEN {rest} > 1.5 THEN {rest} - 2.0 "
+        f"ELSE 1.0 - {rest} END)"
+    )
+    return sine, f"SIN({pi}*(0.5 - ABS(1.0 - ABS({rest} - 1.0))))"
+
+
+def _larger_and(rest: str, of_equal: str) -> str:
+    """The larger operand and a rest, which is no number for two infinities."""
+    larger = f"CASE WHEN {{0}} >= {{1}} THEN {{0}} ELSE {{1}} END + {rest}"
+    return f"CASE WHEN {{0}} = {{1}} THEN {{0}} + {of_equal} ELSE {larger} END"
+
+
+_SMALLER = template("CASE WHEN {0} <= {1} THEN {0} ELSE {1} END")
+_SINE, _COSINE = _turns("{0}")
 
 
 def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -209,21 +244,23 @@ LANGUAGE = Language(
         "rsqrt": lambda _equation, operands: Piece(f"1.0/SQRT({operands[0].text})", TIMES),
         "cbrt": template("(SIGN({0})*POWER(ABS({0}), 1.0/3.0))"),
         "exp2": lambda _equation, operands: function("POWER", "2.0", operands[0].text),
-        "expm1": lambda _equation, operands: Piece(f"EXP({operands[0].text}) - 1.0", SUM),
-        "log1p": template("LN(1.0 + {0})", inner=PRODUCT),
+        # EXP({0}) - 1.0 and LN(1.0 + {0}) lose the digits of small operands.
+        "expm1": template("CASE WHEN ABS({0}) < 1.0 THEN 2.0*SINH({0}/2.0)*EXP({0}/2.0) ELSE EXP({0}) - 1.0 END"),
+        "log1p": template(f"CASE WHEN ABS({{0}}) < 0.5 THEN {_LOG1P_OF_POSITIVE} ELSE LN(1.0 + {{0}}) END"),
         "log2": lambda _equation, operands: Piece(f"LN({operands[0].text})/LN(2.0)", TIMES),
         "log10": lambda _equation, operands: Piece(f"LN({operands[0].text})/LN(10.0)", TIMES),
         "sigmoid": template("1.0/(1.0 + EXP(-{0}))", TIMES),
-        "logsigmoid": template("CASE WHEN {0} < 0.0 THEN {0} ELSE 0.0 END - LN(1.0 + EXP(-ABS({0})))", SUM),
-        "softplus": template("CASE WHEN {0} > 0.0 THEN {0} ELSE 0.0 END + LN(1.0 + EXP(-ABS({0})))", SUM),
-        "logaddexp": template("CASE WHEN {0} >= {1} THEN {0} ELSE {1} END + LN(1.0 + EXP(-ABS({0} - {1})))", SUM),
-        "hypot": template("SQRT({0}*{0} + {1}*{1})"),
+        "logsigmoid": template(f"CASE WHEN {{0}} < 0.0 THEN {{0}} ELSE 0.0 END - {_SOFT}", SUM),
+        "softplus": template(f"CASE WHEN {{0}} > 0.0 THEN {{0}} ELSE 0.0 END + {_SOFT}", SUM),
+        "logaddexp": template(_larger_and(_SOFT_DIFFERENCE, "LN(2.0)")),
         "relu": template("CASE WHEN {0} > 0.0 THEN {0} ELSE 0.0 END"),
-        "maximum": template("CASE WHEN {0} >= {1} THEN {0} ELSE {1} END"),
-        "minimum": template("CASE WHEN {0} <= {1} THEN {0} ELSE {1} END"),
-        "clip": template("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"),
+        "maximum": LARGER,
+        "minimum": _SMALLER,
+        "clip": clipped(
+            template("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"), LARGER, _SMALLER
+        ),
         "remainder": by_powers_of_two(FLOORED_REST, template(_REST), "sql"),
-        "floor_divide": by_powers_of_two(FLOORED, template(f"FLOOR(({{0}} - {_REST})/{{1}} + 0.5)"), "sql"),
+        "floor_divide": by_powers_of_two(FLOORED, template(_QUOTIENT), "sql"),
         "fmod": template("MOD({0}, {1})", inner=0),
         "where": _choice,
         "xlogy": template("CASE WHEN {0} = 0.0 THEN 0.0 ELSE {0}*LN({1}) END"),
@@ -232,18 +269,19 @@ LANGUAGE = Language(
         "logical_not": template("NOT {0}", COMPARE),
         "one_minus_square": template("(1.0 - {0})*(1.0 + {0})", TIMES),
         "over_one_plus_square": template("1.0/(1.0 + {0}*{0})", TIMES),
-        "logaddexp2": template(
-            "CASE WHEN {0} >= {1} THEN {0} ELSE {1} END + LN(1.0 + POWER(2.0, -ABS({0} - {1})))/LN(2.0)", SUM
-        ),
+        "logaddexp2": template(_larger_and(f"{_SOFT2_DIFFERENCE}/LN(2.0)", "1.0")),
         "sech": template("1.0/COSH({0})", TIMES),
         "csch": template("1.0/SINH({0})", TIMES),
         "coth": template("1.0/TANH({0})", TIMES),
-        "sinpi": template("SIN(3.141592653589793*{0})"),
-        "cospi": template("COS(3.141592653589793*{0})"),
+        "sinpi": template(_SINE, TIMES),
+        "cospi": template(_COSINE),
         "softsign": template("{0}/(1.0 + ABS({0}))", TIMES),
-        "tanhshrink": template("{0} - TANH({0})", SUM),
+        "tanhshrink": template(f"CASE WHEN ABS({{0}}) < 0.01 THEN {TANHSHRINK} ELSE {{0}} - TANH({{0}}) END"),
         "sech_square": template("POWER(COSH({0}), -2.0)"),
-        "logcosh": template("ABS({0}) + LN(1.0 + EXP(-2.0*ABS({0}))) - LN(2.0)", SUM),
+        "logcosh": template(
+            f"CASE WHEN ABS({{0}}) < 1.0 THEN {_LOG1P_OF_POSITIVE.format('(2.0*POWER(SINH({0}/2.0), 2.0))')} "
+            f"ELSE ABS({{0}}) + {_LOG1P_OF_POSITIVE.format('EXP(-2.0*ABS({0}))')} - LN(2.0) END"
+        ),
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
         "zeros_like": lambda _equation, _operands: Piece("0.0"),

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from gradcli.formulas.writing import COMPARE, SUM, TIMES, Spelling, by_powers_of_two, infix, lacking, template
+from gradcli.formulas.writing import (
+    ATOM,
+    COMPARE,
+    SUM,
+    TIMES,
+    Piece,
+    Spelling,
+    by_powers_of_two,
+    clipped,
+    infix,
+    lacking,
+    template,
+)
+from gradcli.program.ir import Equation, Variable
 
 
 class Dialect(NamedTuple):
@@ -26,7 +39,8 @@ def _calls(**names: str) -> Mapping[str, Spelling]:
     return {ours: template(f"{theirs}({{0}})", inner=0) for ours, theirs in names.items()}
 
 
-FLOORED = template("FLOOR(1.0*{0}/{1})")
+# Of an infinity there is no rest, and no whole quotient.
+FLOORED = template("FLOOR(1.0*{0}/{1}) + 0.0*{0}", SUM)
 FLOORED_REST = template("{0} - {1}*FLOOR(1.0*{0}/{1})", SUM)
 
 
@@ -39,6 +53,50 @@ def _without_mod(name: str) -> Mapping[str, Spelling]:
     }
 
 
+def _finiteness(infinity: str) -> Mapping[str, Spelling]:
+    return {
+        "isinf": template(f"ABS({{0}}) = {infinity}", COMPARE, inner=0),
+        "isfinite": template(f"ABS({{0}}) < {infinity}", COMPARE, inner=0),
+    }
+
+
+LARGER = template("CASE WHEN {0} >= {1} THEN {0} ELSE {1} END")
+# Where nan is the largest number, as -nan is.
+_SMALLER = template("CASE WHEN -{0} >= -{1} THEN {0} ELSE {1} END")
+
+
+def _with_largest_nan(isnan: str) -> Mapping[str, Spelling]:
+    """Of a database to which nan is larger than every number, and equal to itself."""
+    nan, other = isnan.format("{0}"), isnan.format("{1}")
+    return {
+        "less": _comparison("<", 1, isnan),
+        "less_equal": _comparison("<=", 1, isnan),
+        "greater": _comparison(">", 0, isnan),
+        "greater_equal": _comparison(">=", 0, isnan),
+        "equal": _comparison("=", 0, isnan),
+        "not_equal": template(f"({{0}} <> {{1}} OR {nan})"),
+        "minimum": _SMALLER,
+        "clip": clipped(
+            template("CASE WHEN {0} < {1} THEN {1} WHEN -{0} < -{2} THEN {2} ELSE {0} END"), LARGER, _SMALLER
+        ),
+        "sign": template(f"CASE WHEN {nan} THEN {{0}} ELSE SIGN({{0}}) END"),
+        "xlogy": template(f"CASE WHEN {{0}} = 0.0 AND NOT {other} THEN 0.0 ELSE {{0}}*LN({{1}}) END"),
+    }
+
+
+def _comparison(symbol: str, place: int, isnan: str) -> Spelling:
+    """A comparison that does not hold where the operand at this place, a variable, is nan."""
+    plain = infix(symbol, COMPARE)
+
+    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        found = plain(equation, operands)
+        if not isinstance(equation.inputs[place], Variable):
+            return found
+        return Piece(f"({found.text} AND NOT {isnan.format(operands[place].at(ATOM))})")
+
+    return spelled
+
+
 # Columns are numbers in float64 here, of which / leaves nothing out.
 _DIVIDED = {"divide": infix("/", TIMES)}
 
@@ -49,6 +107,7 @@ _DUCKDB = Dialect(
     nan="CAST('NaN' AS DOUBLE)",
     functions={
         **_DIVIDED,
+        **_with_largest_nan("ISNAN({})"),
         **_calls(cbrt="CBRT", log2="LOG2", log10="LOG10", gamma="GAMMA", lgamma="LGAMMA"),
         **_calls(isnan="ISNAN", isinf="ISINF", isfinite="ISFINITE"),
     },
@@ -62,7 +121,9 @@ _POSTGRES = Dialect(
     functions={
         **_DIVIDED,
         **_without_mod("postgres"),
+        **_with_largest_nan("({} = CAST('NaN' AS DOUBLE PRECISION))"),
         **_calls(cbrt="CBRT", log10="LOG", erf="ERF", erfc="ERFC"),
+        **_finiteness("CAST('Infinity' AS DOUBLE PRECISION)"),
         "isnan": template("{0} = CAST('NaN' AS DOUBLE PRECISION)", COMPARE),
     },
 )
@@ -76,6 +137,7 @@ _SQLITE = Dialect(
     functions={
         **_DIVIDED,
         **_calls(log2="LOG2", log10="LOG10"),
+        **_finiteness("9e999"),
         "isnan": template("{0} IS NULL", COMPARE),
     },
 )
@@ -90,7 +152,8 @@ _BIGQUERY = Dialect(
         # A query ends where / divides by 0.
         "divide": template("IEEE_DIVIDE({0}, {1})", inner=0),
         "reciprocal": template("IEEE_DIVIDE(1.0, {0})", inner=0),
-        **_calls(cbrt="CBRT", log10="LOG10", isnan="IS_NAN", isinf="IS_INF"),
+        **_calls(cbrt="CBRT", log10="LOG10", isnan="IS_NAN"),
+        **_finiteness("CAST('inf' AS FLOAT64)"),
         "log2": template("LOG({0}, 2.0)", inner=0),
     },
     quote="`",
@@ -103,8 +166,10 @@ _SPARK = Dialect(
     nan="CAST('NaN' AS DOUBLE)",
     functions={
         **_DIVIDED,
+        **_with_largest_nan("ISNAN({})"),
         **_calls(cbrt="CBRT", log2="LOG2", log10="LOG10", expm1="EXPM1", log1p="LOG1P", isnan="ISNAN"),
         "hypot": template("HYPOT({0}, {1})", inner=0),
+        **_finiteness("CAST('Infinity' AS DOUBLE)"),
         # Whole numbers, which end at 2**63.
         "floor": template("CAST(FLOOR({0}) AS DOUBLE)", inner=0),
         "ceil": template("CAST(CEIL({0}) AS DOUBLE)", inner=0),

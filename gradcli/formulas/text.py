@@ -12,6 +12,7 @@ from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import SHORT, Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Names, names_of
 from gradcli.formulas.numbers import written_fraction
+from gradcli.formulas.squares import without_squares
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
@@ -336,7 +337,12 @@ def _with_k(name: str) -> Spelling:
 
 def _document(formulas: Formulas) -> Document:
     names = names_of(formulas.value, LANGUAGE.naming)
-    return separate_formulas(formulas, lambda program: text(program, names.inside(), short=SHORT))
+
+    def written(program: Program) -> str:
+        program = without_squares(program, LANGUAGE, own=formulas.squares, read=True)
+        return text(program, names.inside(), short=SHORT)
+
+    return separate_formulas(formulas, written)
 
 
 LANGUAGE = Language(

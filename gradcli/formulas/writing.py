@@ -252,6 +252,9 @@ def _conditions(equation: Equation) -> int:
 # --- spellings that languages have in common
 
 
+# x - tanh(x) loses the digits of a small x: the first terms of its series, of which the next is less than 1e-13 of them
+# below 0.01.
+TANHSHRINK = "{0}*{0}*{0}*(1.0/3.0 - {0}*{0}*(2.0/15.0 - 17.0/315.0*{0}*{0}))"
 # Python's operators; the others compare.
 _LEVELS = {"+": SUM, "-": SUM, "*": TIMES, "/": TIMES, "//": PRODUCT, "%": PRODUCT, "@": PRODUCT, "**": POWER}
 # What the operands of an operator are asked for.
@@ -339,6 +342,29 @@ def by_powers_of_two(exact: Spelling, others: Spelling | None, language: str) ->
 
 def _is_power_of_two(atom: Atom) -> bool:
     return not isinstance(atom, Variable) and not arrays.shape(atom) and abs(math.frexp(float(atom))[0]) == 0.5
+
+
+def by_part(part: str, form: str, level: int = ATOM) -> SpellingWithPart:
+    """A text with {0} for a part with a name, which is made of the operand."""
+
+    def spelled(_equation: Equation, operands: Sequence[Piece], named: Callable[[str], str]) -> Piece:
+        return Piece(form.format(named(part.format(operands[0].at(ATOM)))), level)
+
+    return spelled
+
+
+def clipped(between_numbers: Spelling, maximum: Spelling, minimum: Spelling) -> Spelling:
+    """`between_numbers` where both bounds are numbers, of which the lower one is below; other bounds may be nan, and the
+    upper one holds where it is below the lower one."""
+
+    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        x, lower, upper = operands
+        bounds = equation.inputs[1:]
+        if not any(isinstance(bound, Variable) for bound in bounds) and float(bounds[0]) <= float(bounds[1]):
+            return between_numbers(equation, operands)
+        return minimum(equation, [maximum(equation, [x, lower]), upper])
+
+    return spelled
 
 
 def lacking(language: str) -> Spelling:

@@ -9,16 +9,18 @@ from functools import partial
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.errors import LimitError, UsageError, pointing_into
+from gradcli.errors import DifferentiationError, LimitError, UsageError, pointing_into
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.formula import formula
+from gradcli.formulas.squares import has_squares
+from gradcli.formulas.writing import Language
 from gradcli.kinds.taylor import check_order
 from gradcli.language.cells import InParts
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.axes import MOST_AXES
-from gradcli.primitives.comparisons import equal, not_equal
+from gradcli.primitives.comparisons import equal, isfinite, not_equal
 from gradcli.primitives.indexing import has_arrays
 from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
 from gradcli.program.passes import optimise
@@ -40,22 +42,29 @@ def derivatives_as_formulas(
     wrt: Sequence[str],
     order: int = 1,
     *,
-    tensors: bool = True,
+    language: Language | None = None,
 ) -> Formulas:
     """The derivatives of `order` of a program's value by the names `wrt`, each mixed one once.
 
     A number among `bindings` is put in for its name, unless the name is in `wrt`; a tensor gives
     its name the shape that the formula is for. Every other name stands for any number, or where the program reads
     elements of it for a tensor of them. The formulas are in the elements of tensors where the program takes these
-    apart, and where there are to be no `tensors`; where its course depends on numbers, they choose. Raises
+    apart, and where the `language` that they are for has none; where its course depends on numbers, they choose. Raises
     NotRecordableError where there is no single formula, as it goes on for as long as the numbers say,
     DifferentiationError for a value that is no scalar, UsageError where the elements to differentiate by are none,
     LimitError past order 170 or for too many courses.
     """
     with pointing_into(program.source, program.body[-1].span):
         _check(bindings, wrt, order)
-        shorten = partial(formula, typed=_decimals(program, bindings), equality=_asks_equality(program))
+        shorten = partial(
+            formula,
+            typed=_decimals(program, bindings),
+            equality=_asks_equality(program),
+            finiteness=_asks_finiteness(program),
+        )
         programs = derivation(program, bindings, wrt, order)
+        squares = has_squares(programs[()])
+        tensors = language is None or language.tensors or _is_written_as_it_stands(program, programs, language)
         formulas = _simplified(programs, shorten) if tensors and not _takes_apart(programs[()], wrt) else {}
         if not formulas or any(e.primitive.name in _MOVING for f in formulas.values() for e in f.equations):
             parts = _by_element(programs, shorten)
@@ -65,7 +74,7 @@ def derivatives_as_formulas(
                 formulas = _simplified(programs, shorten)
     if not formulas:
         raise UsageError(f"there is nothing to differentiate by: {' and '.join(map(repr, wrt))} has no elements")
-    return Formulas(program.source, programs[()], formulas)
+    return Formulas(program.source, programs[()], formulas, squares)
 
 
 def parsed_formula(text: str, like: Program) -> Program:
@@ -114,6 +123,40 @@ def _asks_equality(program: tree.Module) -> bool:
         else isinstance(node, tree.Call) and table.find(node.name) in _EQUALITIES.values()
         for node in tree.everything(program)
     )
+
+
+def _asks_finiteness(program: tree.Module) -> bool:
+    """Whether the text of a program asks whether numbers are finite."""
+    return any(isinstance(node, tree.Call) and table.find(node.name) is isfinite for node in tree.everything(program))
+
+
+def _is_written_as_it_stands(program: tree.Module, programs: Mapping[By, Program], language: Language) -> bool:
+    """Whether a program is one of numbers alone, on a course that nothing decides, in functions and numbers that a language has: what it
+    computes is in its elements as it is."""
+    apart = (tree.Index, tree.If, tree.Conditional, tree.For, tree.While, tree.Comprehension)
+    value = programs[()].equations
+    numbers = [a for e in value for a in e.inputs if not isinstance(a, Variable)]
+    return (
+        not any(isinstance(node, apart) for node in tree.everything(program))
+        and all(map(_is_elementwise, programs.values()))
+        and all(language.writes(equation.primitive) for equation in value)
+        and all(_has_number(language, number) for number in numbers)
+    )
+
+
+def _has_number(language: Language, number: Any) -> bool:
+    try:
+        language.number(number)
+    except DifferentiationError:
+        return False
+    return True
+
+
+def _is_elementwise(program: Program) -> bool:
+    """Whether a program is one of numbers alone."""
+    equations = program.equations
+    atoms = [*program.inputs, *(a for e in equations for a in (*e.inputs, e.output))]
+    return all(e.primitive.elementwise for e in equations) and not any(arrays.shape(atom) for atom in atoms)
 
 
 def _takes_apart(value: Program, wrt: Sequence[str]) -> bool:

@@ -1,0 +1,139 @@
+"""Sums in which digits cancel, in formulas that are to be run: numbers about their mean, and what is left of 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import reduce
+
+from gradcli import arrays, limits
+from gradcli.formulas.rewriting import Rewriter, finite_number
+from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
+from gradcli.primitives.powers import whole_power
+from gradcli.primitives.reductions import mean, sum_
+from gradcli.primitives.trigonometric import sech_square, tanh
+from gradcli.program.ir import Atom, Equation, Program, Variable
+
+# A sum of more is one that nobody reads.
+_MOST_TERMS = 100
+# In eighths of steps, for each term of a sum.
+_TERM = 16
+
+
+def without_cancellation(program: Program) -> Program:
+    """`program` with 2*x - y - z as (x - y) + (x - z), for any coefficients that add up to 0 of which one has a sign of its
+    own, and n*x - sum(x) by the deviations from the mean: where x, y and z are nearly equal, these differences are not
+    rounded; and with 1 - tanh(x)**2 as 1/cosh(x)**2."""
+    uses = {a for e in program.equations if e.primitive in (add, subtract) for a in e.inputs if isinstance(a, Variable)}
+    return _Differences(uses).rewritten(program)
+
+
+class _Differences(Rewriter):
+    def __init__(self, parts: set[Variable]) -> None:
+        super().__init__()
+        # What is a term of a longer sum.
+        self.parts = parts
+
+    def replaced(self, equation: Equation) -> Atom | None:
+        if equation.primitive not in (add, subtract):
+            return None
+        if equation.primitive is subtract and finite_number(equation.inputs[0]) == 1:
+            return self._sech_square(equation.inputs[1])
+        if equation.output in self.parts:
+            return None
+        terms = self._terms(equation)
+        if len(terms) < 2 or sum(terms.values()) != 0:
+            return self._about_mean(terms)
+        positive = [v for v, c in terms.items() if c > 0]
+        alone = positive if len(positive) == 1 else [v for v in terms if v not in positive]
+        if len(terms) < 3 or len(alone) != 1:
+            return None
+        (centre,) = alone
+        return self._differences(centre, {v: -c for v, c in terms.items() if v is not centre})
+
+    def _sech_square(self, atom: Atom) -> Atom | None:
+        square = self.maker(atom, whole_power)
+        made = None if square is None or square.params["n"] != 2 else self.maker(square.inputs[0], tanh)
+        return None if made is None else self.apply(sech_square, made.inputs[0])
+
+    def _terms(self, equation: Equation) -> Mapping[Variable, Fraction]:
+        """The coefficients of the variables that are added up; none where something else is."""
+        found: dict[Variable, Fraction] = {}
+        waiting: list[tuple[Fraction, Equation]] = [(Fraction(1), equation)]
+        seen = 0
+        while waiting:
+            factor, current = waiting.pop()
+            first, second = current.inputs
+            signs = (factor, -factor if current.primitive is subtract else factor)
+            for c, atom in zip(reversed(signs), (second, first)):
+                seen += 1
+                if not isinstance(atom, Variable) or seen > _MOST_TERMS:
+                    return {}
+                below = self.maker(atom, add, subtract)
+                if below is not None:
+                    waiting.append((c, below))
+                    continue
+                scale, base = self._scaled(atom)
+                found[base] = found.get(base, Fraction(0)) + c * scale
+        limits.charge_steps(_TERM * len(found))
+        return {v: c for v, c in found.items() if c}
+
+    def _scaled(self, atom: Variable) -> tuple[Fraction, Variable]:
+        """The number that a variable is multiplied with."""
+        factor = Fraction(1)
+        while True:
+            made = self.maker(atom, multiply, divide, negative)
+            if made is None:
+                return factor, atom
+            of_number, other = (-1.0, *made.inputs) if made.primitive is negative else made.inputs
+            if made.primitive is divide:
+                of_number, other = other, of_number
+            number = finite_number(of_number)
+            if not number or not isinstance(other, Variable) or other.shape != atom.shape:
+                return factor, atom
+            factor = factor / Fraction(number) if made.primitive is divide else factor * Fraction(number)
+            atom = other
+
+    def _differences(self, centre: Variable, others: Mapping[Variable, Fraction]) -> Atom:
+        """The sum of multiples of the differences of a variable from others."""
+        negated = next(iter(others.values())) < 0
+        below = math.lcm(*(c.denominator for c in others.values()))
+        counts = {v: int(abs(c) * below) for v, c in others.items()}
+        above = math.gcd(*counts.values())
+        # In the order in which they stand in the formula.
+        parts = [self._times(n // above, self._difference(centre, v, negated)) for v, n in counts.items()]
+        total = self._times(above, reduce(lambda a, b: self.apply(add, a, b), parts))
+        return total if below == 1 else self.apply(divide, total, float(below))
+
+    def _difference(self, centre: Variable, other: Variable, negated: bool) -> Variable:
+        return self.apply(subtract, *((other, centre) if negated else (centre, other)))
+
+    def _times(self, factor: int, atom: Variable) -> Variable:
+        return atom if factor == 1 else self.apply(multiply, float(factor), atom)
+
+    def _about_mean(self, terms: Mapping[Variable, Fraction]) -> Atom | None:
+        """A multiple of a tensor and of its sum, which is that of its mean."""
+        if len(terms) != 2:
+            return None
+        for x, total in (tuple(terms), tuple(reversed(tuple(terms)))):
+            made = self.maker(total, sum_)
+            if made is not None and made.inputs[0] is x and terms[x] == -terms[total] * _count(made):
+                # The mean is rounded, as far as that of the deviations from it is not 0.
+                return self._multiple(terms[x], self._about(self._about(x, made), made))
+        return None
+
+    def _about(self, x: Variable, made: Equation) -> Variable:
+        """The deviations from the mean over the axes of a sum."""
+        return self.apply(subtract, x, self.call(mean, (x,), made.params, made.output.shape))
+
+    def _multiple(self, factor: Fraction, atom: Variable) -> Variable:
+        if factor < 0:
+            return self.apply(negative, self._multiple(-factor, atom))
+        found = self._times(factor.numerator, atom)
+        return found if factor.denominator == 1 else self.apply(divide, found, float(factor.denominator))
+
+
+def _count(made: Equation) -> int:
+    shape = arrays.shape(made.inputs[0])
+    return math.prod(shape[axis] for axis in made.params["axis"])

@@ -1,0 +1,20 @@
+"""Formulas as they are computed where they are run, and not only read: without overflow, and without cancellation."""
+
+from __future__ import annotations
+
+from gradcli.formulas.cancellation import without_cancellation
+from gradcli.formulas.documents import Formulas
+from gradcli.formulas.exponential_sums import without_overflow
+from gradcli.formulas.squares import without_squares
+from gradcli.formulas.writing import Language
+from gradcli.program.ir import Program
+
+
+def stable(formulas: Formulas, language: Language) -> Formulas:
+    """Formulas for a language, as `gradcli eval` computes what they stand for."""
+
+    def rewritten(program: Program) -> Program:
+        return without_squares(without_cancellation(without_overflow(program)), language, own=formulas.squares)
+
+    derivatives = {key: rewritten(program) for key, program in formulas.derivatives.items()}
+    return formulas._replace(value=rewritten(formulas.value), derivatives=derivatives)
