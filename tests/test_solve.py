@@ -110,13 +110,41 @@ def test_errors_point_into_the_text(text: str, message: str, caret: str) -> None
     assert not caret or text[error.span.start : error.span.end] == caret
 
 
-def test_one_unknown_without_a_start_may_have_a_range(run: Any) -> None:
-    done = run("solve", "a*x**2 = 4", "a=2")
-    assert done.err.splitlines() == [
+@pytest.mark.parametrize(
+    ("equation", "roots", "message"),
+    [
+        ("x**3 = 2", [2 ** (1 / 3)], "1 root, and no other change of sign at "),
+        ("x = cos(x)", [0.7390851332151607], "1 root, and no other change of sign at "),
+        ("x = 2", [2.0], "1 root, and no other change of sign at "),
+        ("log(x) = 50", [math.exp(50)], "1 root, and there may be more below x=-10 and above x=10, where "),
+        ("x**2 - 300*x + 2", [2 / 299.9933331851786, 299.9933331851786], "2 roots, and there may be more below "),
+        ("(x - 20)*(x - 21)", [20.0, 21.0], "2 roots, and there may be more below "),
+        ("(x - 100/3)**2", [100 / 3], "signs do not change there, and there may be others"),
+        ("f(t) = t**2; f(x) = 4", [-2.0, 2.0], "2 roots, and no other change of sign at "),
+        ("sin(x)", [k * math.pi for k in range(-3, 4)], "7 roots, those between x=-10 and x=10; beyond are more, as "),
+        ("tan(x) = x + 1", None, "and there may be more below x=-10 and above x=10"),
+    ],
+)
+def test_one_unknown_without_a_start_is_looked_for_anywhere(run: Any, equation, roots, message) -> None:
+    found = run("solve", equation, "--json").json
+    assert found["converged"]
+    assert message in found["message"]
+    if roots is not None:
+        assert [root["point"]["x"] for root in found["roots"]] == pytest.approx(roots, rel=1e-12, abs=1e-12)
+
+
+def test_no_root_anywhere_and_several_unknowns(run: Any) -> None:
+    done = run("solve", "x**2 + 1 = 0")
+    assert done.status == 1
+    assert "no root was found: the smallest residual that was, 1, is at this point, and no change of sign" in done.err
+    found = run("solve", "a*x**2 = 4", "a=2", "--json").json
+    assert [root["derivatives"]["x"]["a"] for root in found["roots"]] == pytest.approx(
+        [math.sqrt(2) / 4, -math.sqrt(2) / 4]
+    )
+    assert run("solve", "a*x**2 = 4").err.splitlines() == [
         "error: there is no unknown",
-        "hint: give x a start, as in x~1, or a range, as in x=0..10 --all for all roots in it",
+        "hint: give one a start, as in a~1, and the others too, or values, as in x=1",
     ]
-    assert run("solve", "a*x**2 = 4").err.splitlines()[1] == "hint: give one a start, as in a~1"
 
 
 def test_wrong_questions() -> None:

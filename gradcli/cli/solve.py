@@ -17,18 +17,20 @@ from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, number_text
 from gradcli.errors import BindingError, ExitStatus, Span
 from gradcli.io import variables
-from gradcli.language.equations import read_equations
 from gradcli.limits import MAX_PRECISION
-from gradcli.models.equations.roots import START, ProofOptions, Root, RootQuestion, Roots, solved
+from gradcli.models.equations.roots import START, ProofOptions, Root, RootQuestion, Roots, question_of, solved
 from gradcli.run.constant_expressions import constant
 
 _EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"
 _HELP = """\
 Equations are left = right, left == right, or expressions that are to be 0, with ; between them. The
 unknowns are the names with a start, x~1 or w~[1,2], those of --for, or the one with a bracket, x=0..5,
-in which a root is certain where the sign changes. Another NAME = … is a definition.
+in which a root is certain where the sign changes. Another NAME = … is a definition. A single unknown
+without a start is looked for anywhere.
 
 Examples:
+
+  gradcli solve 'x**3 = 2'
 
   gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5
 
@@ -118,14 +120,13 @@ def _question(options: SolveOptions, environment: Environment) -> RootQuestion:
     if twice is not None:
         raise BindingError(f"'{twice}' is given twice, as an unknown and with a value", hint="leave one of them out")
     by = inputs.leaves(values, options)
-    equations = read_equations(text, [*starts, *values])
     proof = None
     if options.digits is not None:
         exactly = {name: bindings[name] for name in values}
         proof = ProofOptions(
             options.digits, options.max_precision, lambda: {name: value() for name, value in exactly.items()}
         )
-    return RootQuestion(equations, starts, values, by, options.order, unknowns.range, options.all, options.seed, proof)
+    return question_of(text, starts, values, by, options.order, unknowns.range, options.all, options.seed, proof)
 
 
 _START = re.compile(r"\s*([^\W\d]\w*)\s*~")
@@ -172,15 +173,18 @@ def _ends(text: str, word: str, offset: int) -> tuple[float, float]:
 
 
 def _tables(found: Roots, question: RootQuestion) -> Iterator[Table]:
-    if question.all and found.roots:
+    listed = question.all or len(found.roots) > 1
+    if listed and found.roots:
         rows = [_row(root) for root in found.roots]
         yield Table((*rows[0],), [(*row.values(),) for row in rows])
-    for root in () if question.all else found.roots:
+    for root in () if listed else found.roots:
         yield Table((), [(name, number_text(value)) for name, value in root.point.items()])
         yield model_report.members({"residual": root.residual, "condition": root.condition})
         if root.derivatives:
             yield Table(("of", "by", "derivative"), [*_derivatives(root)])
-    if found.converged and (question.all or any(root.condition == math.inf for root in found.roots)):
+    if found.converged and (
+        question.all or question.everywhere or any(root.condition == math.inf for root in found.roots)
+    ):
         yield Table((), [("found", found.message)])
 
 

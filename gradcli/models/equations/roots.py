@@ -15,10 +15,12 @@ from gradcli.language import scope
 from gradcli.language.equations import Equations, read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import arguments, dense_matrices
+from gradcli.models.equations.everywhere import NEAR, crossings_everywhere
 from gradcli.models.equations.root_search import Candidate, judged, search, sizes_of
 from gradcli.models.equations.rounding_errors import is_noisy, told
 from gradcli.models.equations.sign_changes import AllCrossings, Crossing, ScalarEquation, all_crossings, root_between
 from gradcli.models.equations.systems import System
+from gradcli.models.equations.unknowns import read_with_unknown
 from gradcli.models.results import MAY_BE_NULL, Watcher
 from gradcli.run import converted
 from gradcli.run.evaluated import check_digits, in_namespace
@@ -68,6 +70,8 @@ class RootQuestion(NamedTuple):
     all: bool = False
     seed: int = 0
     proof: ProofOptions | None = None
+    # Whether the start of the one unknown says nothing, and it is looked for anywhere.
+    everywhere: bool = False
 
 
 class ProofOptions(NamedTuple):
@@ -129,18 +133,18 @@ def solve(
         found = in_namespace(starts)
         arguments.whole(seed, "'seed'", 0)
         by = None if wrt is None else arguments.names(wrt, "'wrt'")
-        question = RootQuestion(
-            read_equations(equations, [*starts, *known]),
-            found,
-            known,
-            by,
-            arguments.whole(order, "'order'", 0),
-            ends,
-            flag(all, "all"),
-            seed,
-            proof,
-        )
-        return solved(question)
+        whole = arguments.whole(order, "'order'", 0)
+        return solved(question_of(equations, found, known, by, whole, ends, flag(all, "all"), seed, proof))
+
+
+def question_of(text: str, starts: Mapping[str, Any], constants: Mapping[str, Any], *others: Any) -> RootQuestion:
+    """The question for equations as text: where no name has a start, for the only one without a value."""
+    if starts:
+        return RootQuestion(read_equations(text, [*starts, *constants]), starts, constants, *others)
+    equations, name = read_with_unknown(text, constants)
+    if name is None:
+        return RootQuestion(equations, starts, constants, *others)
+    return RootQuestion(equations, {name: START}, constants, *others)._replace(everywhere=True)
 
 
 def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
@@ -148,6 +152,8 @@ def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
     _check(question)
     system = System(question.equations, question.starts, question.constants)
     start = system.packing.flat(question.starts)
+    if question.everywhere and len(start) == 1 == len(question.equations.places):
+        return _anywhere(question, system, start, watch)
     if question.range is None:
         system.check(start)
         found = search(system, start, question.seed, watch)
@@ -172,6 +178,36 @@ def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
     return replace(roots, message="a root in the bracket" + (_SINGULAR if singular else _LOST * lost))
 
 
+def _anywhere(question: RootQuestion, system: System, start: Any, watch: Watcher) -> Roots:
+    """The roots of one equation in one unknown of which nothing is said."""
+    system.check_count(start)
+    curve = ScalarEquation(system)
+    seen = crossings_everywhere(curve, partial(is_noisy, system))
+    near = told(system, seen.near.found, -NEAR, NEAR)
+    far = [c for crossing in seen.beyond for c in told(system, [crossing], crossing.point, crossing.point)]
+    roots = _of_all(question, system, sorted([*near, *far]))
+    parts = [roots.message, *_lacking(seen.near, curve.name)]
+    if seen.left_out:
+        parts.append(
+            f"those between {curve.name}={-NEAR:g} and {curve.name}={NEAR:g}; beyond are more, as {seen.left_out:,} changes of "
+            f"sign show: {curve.name}=LOW..HIGH --all finds those of a range"
+        )
+    elif roots.converged and (seen.beyond or any(c.kind != "root" for c in near)):
+        parts.append(
+            f"and there may be more below {curve.name}={-NEAR:g} and above {curve.name}={NEAR:g}, where {seen.points:,} points "
+            "were looked at"
+        )
+    elif roots.converged:
+        parts.append(f"and no other change of sign at {seen.points:,} points of all sizes")
+    else:
+        found = _of_search(question, system, search(system, start, question.seed, watch))
+        if found.converged:
+            return replace(found, message=f"{found.message}; signs do not change there, and there may be others")
+        parts = [found.message, f"and no change of sign at {seen.points:,} points of all sizes shows a root"]
+        roots = found
+    return replace(roots, message=", ".join(parts))
+
+
 def _has_lost(question: RootQuestion, system: System, point: Any) -> bool:
     """Whether derivatives of a root are asked for that come of numbers which are no floats."""
     return bool(question.order and _by(question) and question.proof is None and system.is_lost(system.jacobian(point)))
@@ -194,13 +230,13 @@ def _check(question: RootQuestion) -> None:
             (given, value), *_ = question.constants.items()
             start = f"{given}~{float(value):.12g}" if not arrays.shape(value) else f"{given}~…"
             hint = f"{given}=… is a value that stays: write {start} to start there"
-        if len(free) == 1:
-            hint = f"give {name} a start, as in {name}~1, or a range, as in {name}=0..10 --all for all roots in it"
+        if len(free) > 1:
+            hint += f", and the others too, or values, as in {free[1]}=1"
         raise UsageError("there is no unknown", hint=hint)
     if question.order not in _ORDERS:
         raise UsageError("the order of the derivatives of a root is 0, 1 or 2")
     if question.range is None:
-        if question.all:
+        if question.all and not question.everywhere:
             raise UsageError("all roots are those in a range", hint=f"give one, as in {next(iter(starts))}=0..5")
         return
     low, high = question.range

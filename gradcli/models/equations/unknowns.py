@@ -1,0 +1,34 @@
+"""The one unknown of equations for which no name is given a start."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gradcli.language import scope
+from gradcli.language.equations import Equations, read_equations
+from gradcli.language.syntax import parse_equations, tree
+
+
+def read_with_unknown(text: str, known: Collection[str]) -> tuple[Equations, str | None]:
+    """Equations, and the only name in them that has no value and none of the `known` ones; None where there are several or
+    there is none. Raises what `read_equations` raises."""
+    names = _names(text) - {*known} - {*scope.CONSTANTS}
+    if len(names) == 1:
+        # What would be a definition, as x = cos(x), is an equation for it.
+        (name,) = names
+        return read_equations(text, [name, *known]), name
+    equations = read_equations(text, known)
+    free = [n for n in scope.outer_reads(equations.program) if n not in scope.CONSTANTS and n not in known]
+    return equations, free[0] if len(free) == 1 else None
+
+
+def _names(text: str) -> set[str]:
+    """The names that are read or given a value."""
+    found: set[str] = set()
+    for said in parse_equations(text):
+        for node in (n for part in said.sides or said.statements or () for n in tree.walk(part)):
+            if isinstance(node, tree.Name) and not node.module:
+                found.add(node.id)
+            elif isinstance(node, tree.BoundName | tree.Define | tree.Parameter):
+                found.add(node.name)
+    return found
