@@ -1117,7 +1117,12 @@ def test_a_formula_with_its_value_is_a_program(run):
 
 @pytest.mark.parametrize(
     ("program", "text"),
-    [("x*any([x])", "1"), ("x*any([x > 2])", "1*(x > 2)"), ("x*(x != 1)", "1*(1 != x)"), ("x*isfinite(x)", "1*isfinite(x)")],
+    [
+        ("x*any([x])", "1"),
+        ("x*any([x > 2])", "1*(x > 2)"),
+        ("x*(x != 1)", "1*(1 != x)"),
+        ("x*isfinite(x)", "1*isfinite(x)"),
+    ],
 )
 def test_whether_something_is_true_counts_as_a_number(run, program, text):
     assert run("diff", program).out == f"{text}\n"
