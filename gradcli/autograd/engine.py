@@ -31,7 +31,7 @@ from gradcli.autograd.targets import (
 )
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.ways import Ways, has_hooks
-from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, flag
+from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Span, flag
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import not_equal
@@ -165,6 +165,8 @@ class Pass:
         self.hooked = False
         self.ways: Ways | None = None
         self.callbacks: list[Callable[[], object]] = []
+        # That of the node that was visited last.
+        self.span: Span | None = None
         # In how many others it runs.
         self.depth = 0
 
@@ -297,8 +299,10 @@ class Pass:
             zeros = not self.partial and has_zeros(cotangents[0])
             mask = everything(cotangents[0]) if zeros else None
         lift = self.tensor if self.create_graph else None
-        current_span.set(node.span)
-        began = next_sequence()
+        if node.span is not self.span:
+            self.span = node.span
+            current_span.set(node.span)
+        began = next_sequence() if guarded else 0
         masks: list[Any] | None = [None] * len(wanted) if guarded or selects else None
         try:
             pulled = node.pull(

@@ -193,10 +193,9 @@ class PrimitiveNode(Node):
         return mask_unless_plain(taken, pulled)
 
     def release(self) -> None:
-        for kept in (self.result, *(self.saved or ())):
-            if type(kept) is not ShapeOnly:
-                self.saved = self.result = None
-                return
+        # Shapes alone are good for any number of passes.
+        if self.needs.operands or self.needs.result:
+            self.saved = self.result = None
 
     def output_modified(self, _number: int, version: int) -> None:
         if isinstance(self.result, ModifiedResult):
@@ -313,5 +312,5 @@ def fit(cotangent: Any, like: Any) -> Any:
     # A kind inside a tensor, or one that is there without it.
     if isinstance(cotangent, Kind) and (not isinstance(cotangent, TensorBase) or isinstance(cotangent.inner, Kind)):
         cotangent = sum_over_rows(cotangent, like)
-    shape = arrays.shape(like)
+    shape = like.shape if type(like) is ShapeOnly else arrays.shape(like)
     return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)
