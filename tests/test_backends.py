@@ -292,3 +292,26 @@ def test_sums_of_a_few_columns_are_those_of_numpy(columns, dtype):
     for keepdims in (False, True):
         found, expected = arrays.numpy_namespace().sum(x, (2,), keepdims), np.sum(x, (2,), keepdims=keepdims)
         assert (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
+
+
+def test_operations_are_quiet_and_leave_the_settings_of_numpy():
+    with np.errstate(all="raise"):
+        before = np.geterr()
+        x = gradcli.tensor([0.0, 1e308], requires_grad=True)
+        y = gradcli.log(x) * (x * 10.0)
+        y.sum().backward()
+        assert np.geterr() == before
+    assert np.isnan(y.tolist()[0])
+    assert np.isnan(x.grad.tolist()[0])
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2000, 3)])
+@pytest.mark.parametrize("x", [2.5, np.float32([1.5, 2.5, 3.5]), np.array([[True, False, True]])])
+def test_repeated_numbers_are_those_of_numpy(x, shape):
+    if np.ndim(x) > len(shape):
+        with pytest.raises(ValueError, match="more dimensions"):
+            numpy_arrays.broadcast_to(x, shape)
+        return
+    found, expected = numpy_arrays.broadcast_to(x, shape), np.broadcast_to(x, shape)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
