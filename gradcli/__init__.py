@@ -23,7 +23,14 @@ if TYPE_CHECKING:
         randn_like,
         randperm,
     )
-    from gradcli.autograd.dtype_names import device, get_default_dtype, set_default_device, set_default_dtype
+    from gradcli.autograd.dtype_names import (
+        device,
+        finfo,
+        get_default_dtype,
+        iinfo,
+        set_default_device,
+        set_default_dtype,
+    )
     from gradcli.autograd.factory import as_tensor, from_dlpack, from_numpy, is_inference, tensor
     from gradcli.autograd.filled import (
         arange,
@@ -129,6 +136,7 @@ _HOMES = {
     "empty_like": "gradcli.autograd.filled",
     "enable_grad": "gradcli.autograd.modes",
     "eye": "gradcli.autograd.filled",
+    "finfo": "gradcli.autograd.dtype_names",
     "fit": "gradcli.models.fitting.fits",
     "float": "gradcli.autograd.dtype_names",
     "float16": "gradcli.autograd.dtype_names",
@@ -148,6 +156,7 @@ _HOMES = {
     "hessian": "gradcli.calculus.forms",
     "hessian_tensor_product": "gradcli.calculus.differential_operators",
     "hessian_vector_product": "gradcli.calculus.differential_operators",
+    "iinfo": "gradcli.autograd.dtype_names",
     "inf": "math",
     "inference_mode": "gradcli.autograd.modes",
     "initial_seed": "gradcli.autograd.generators",
@@ -251,6 +260,7 @@ __all__ = [
     "empty_like",
     "enable_grad",
     "eye",
+    "finfo",
     "fit",
     "from_dlpack",
     "from_numpy",
@@ -265,6 +275,7 @@ __all__ = [
     "hessian",
     "hessian_tensor_product",
     "hessian_vector_product",
+    "iinfo",
     "inference_mode",
     "initial_seed",
     "is_grad_enabled",

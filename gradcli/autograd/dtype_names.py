@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from gradcli import arrays
@@ -136,6 +137,27 @@ class Device(str):
     def __repr__(self) -> str:
         number = self.index
         return f"device(type={self.type!r})" if number is None else f"device(type={self.type!r}, index={number})"
+
+
+def finfo(dtype: Any = None) -> SimpleNamespace:
+    """The limits of a floating dtype, the default one unless another is given: `eps`, `max`, `min`, `tiny`, `bits`.
+
+    Raises CallError for what is none."""
+    name = known_dtype(dtype) or arrays.default_dtype()
+    if not name.startswith("float"):
+        raise CallError(f"finfo() takes a floating dtype, not {name}", hint="iinfo() takes whole ones")
+    found = arrays.numpy_namespace().finfo(name)
+    names = ("eps", "max", "min", "tiny", "smallest_normal", "resolution")
+    return SimpleNamespace(bits=8 * _BYTES[name], dtype=name, **{n: float(getattr(found, n)) for n in names})
+
+
+def iinfo(dtype: Any) -> SimpleNamespace:
+    """The limits of a dtype of whole numbers: `max`, `min`, `bits`. Raises CallError for what is none."""
+    name = known_dtype(dtype)
+    if name is None or "int" not in name:
+        raise CallError(f"iinfo() takes a dtype of whole numbers, not {name}", hint="finfo() takes floating ones")
+    found = arrays.numpy_namespace().iinfo(name)
+    return SimpleNamespace(bits=8 * _BYTES[name], dtype=name, max=int(found.max), min=int(found.min))
 
 
 def set_default_device(device: Any) -> None:
