@@ -49,7 +49,7 @@ def _counting(name: str, x: Any, *operands: Any, **params: Any) -> Any:
     """A sum or product, of truth values as whole numbers."""
     if isinstance(x, TensorBase) and type(x.inner) is not float and arrays.dtype_name(x) == "bool":
         x = cast(x, "int64")
-    return _of_torch(name, x, *operands, **params)
+    return _of_language(name, x, *operands, **params)
 
 
 def _in_whole_numbers(name: str, x: Any, *operands: Any, **params: Any) -> Any:
