@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from gradcli.arrays.shapes import Size
     from gradcli.autograd.drawn import (
-        bernoulli,
-        multinomial,
         normal,
         rand,
         rand_like,
@@ -66,6 +64,7 @@ if TYPE_CHECKING:
         no_grad,
         set_grad_enabled,
     )
+    from gradcli.autograd.sampled import bernoulli, multinomial, unique
     from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.differential_operators import (
         deriv,
@@ -120,7 +119,7 @@ _HOMES = {
     "Tensor": "gradcli.autograd.tensor",
     "arange": "gradcli.autograd.filled",
     "as_tensor": "gradcli.autograd.factory",
-    "bernoulli": "gradcli.autograd.drawn",
+    "bernoulli": "gradcli.autograd.sampled",
     "bool": "gradcli.autograd.dtype_names",
     "c_": "gradcli.primitives.pasting",
     "checkpoint": "gradcli.utils.checkpoint",
@@ -182,7 +181,7 @@ _HOMES = {
     "manual_seed": "gradcli.autograd.generators",
     "minimize": "gradcli.models.optima.minima",
     "multigrad_dict": "gradcli.calculus.differential_operators",
-    "multinomial": "gradcli.autograd.drawn",
+    "multinomial": "gradcli.autograd.sampled",
     "nan": "math",
     "no_grad": "gradcli.autograd.modes",
     "normal": "gradcli.autograd.drawn",
@@ -213,6 +212,7 @@ _HOMES = {
     "uint8": "gradcli.autograd.dtype_names",
     "value_and_grad": "gradcli.calculus.differential_operators",
     "vector_jacobian_product": "gradcli.calculus.differential_operators",
+    "unique": "gradcli.autograd.sampled",
     "vmap": "gradcli.calculus.mapping",
     "zeros": "gradcli.autograd.filled",
     "zeros_like": "gradcli.autograd.filled",
@@ -317,6 +317,7 @@ __all__ = [
     "tensor_jacobian_product",
     "tril_indices",
     "triu_indices",
+    "unique",
     "value_and_grad",
     "vector_jacobian_product",
     "vmap",

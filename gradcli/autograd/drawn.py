@@ -13,11 +13,10 @@ from gradcli.autograd import generators
 from gradcli.autograd.dtype_names import known_dtype
 from gradcli.autograd.factory import as_tensor, finished
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import CallError, EvaluationError, ShapeError
+from gradcli.errors import CallError, EvaluationError
 from gradcli.primitives import creation
-from gradcli.primitives.axes import truth, whole
+from gradcli.primitives.axes import whole
 from gradcli.primitives.creation import sizes_of
-from gradcli.primitives.indexing import index
 
 
 def rand(*size: Any, dtype: Any = None, generator: Any = None, **options: Any) -> Tensor:
@@ -110,28 +109,3 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
         raise CallError("normal() needs a size where the mean and the standard deviation are numbers")
     around = as_tensor(mean).detach() + 0 * as_tensor(std).detach()
     return randn_like(around, generator=generator) * as_tensor(std).detach() + as_tensor(mean).detach()
-
-
-def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Tensor:
-    """1 with a probability, which each element is or `p` is for all, else 0, in the dtype of `input`."""
-    like = as_tensor(input).detach()
-    drawn: Tensor = (rand_like(like, generator=generator) < (like if p is None else p)).to(like.dtype)
-    return drawn
-
-
-def multinomial(input: Any, num_samples: Any, replacement: Any = False, *, generator: Any = None) -> Tensor:
-    """The numbers of so many classes, drawn with probabilities in proportion to the elements of each row."""
-    weights, count = as_tensor(input).detach(), whole(num_samples, "a number of samples")
-    if weights.ndim not in (1, 2) or not bool((weights >= 0).all()) or not bool((weights.sum(-1) > 0).all()):
-        raise ShapeError("multinomial() takes rows of weights that are not negative, and not all 0")
-    if truth(replacement, "'replacement'") and count > 1:
-        shares = (weights / weights.sum(-1, keepdims=True)).cumsum(-1)
-        points = finished(generators.uniform((*weights.shape[:-1], count), "float64", generator=generator))
-        below = index(shares, (..., None, slice(None))) < index(points, (..., None))
-        found: Tensor = below.long().sum(-1).clip(max=weights.shape[-1] - 1)
-        return found
-    if count > weights.shape[-1]:
-        raise ShapeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    waits = finished(generators.exponential(weights.shape, weights.dtype, generator=generator))
-    chosen: Tensor = (weights / waits).topk(count)[1]
-    return chosen

@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from gradcli import arrays
+from gradcli.autograd import sampled
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.primitives import table
 from gradcli.primitives.bind import constant
@@ -159,7 +160,20 @@ def in_place(name: str) -> Any:
     return None
 
 
+# What the language has not, or under this name for something else.
+_OWN: dict[str, Callable[..., Any]] = {
+    "bernoulli": sampled.bernoulli,
+    "detach": sampled.detach,
+    "diff": partial(_of_torch, "diff"),
+    "multinomial": sampled.multinomial,
+    "select": partial(_of_torch, "select"),
+    "unique": sampled.unique,
+}
+
+
 @cache
 def function(name: str) -> Any:
     """The function of the Python interface with this name, or None where there is none."""
+    if name in _OWN:
+        return _OWN[name]
     return TensorFunction(name) if name in MEANINGS else table.find(name)

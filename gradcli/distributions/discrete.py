@@ -8,8 +8,8 @@ from typing import Any, Self
 from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
 from gradcli.autograd import generators
-from gradcli.autograd.drawn import multinomial
 from gradcli.autograd.modes import no_grad
+from gradcli.autograd.sampled import multinomial
 from gradcli.distributions.distribution import (
     NOT_NEGATIVE,
     PROBABILITY,

@@ -1,0 +1,61 @@
+"""What is drawn from tensors, and found among their elements, of which the language has nothing: it is in no graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd import generators
+from gradcli.autograd.tensor_base import TensorBase
+from gradcli.errors import NotBatchableError, ShapeError, expect
+from gradcli.primitives.axes import normalize_axis, truth, whole
+from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.indexing import index
+
+
+def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
+    """1 with a probability, which each element is or `p` is for all, else 0, in the dtype of `input`."""
+    expect(input, TensorBase, "bernoulli takes a tensor")
+    dtype = input.dtype if input.is_floating_point() else "float64"
+    points = input.made(generators.uniform(input.shape, dtype, generator=generator))
+    return (points < (input.detach() if p is None else p)).to(input.dtype)
+
+
+def multinomial(input: Any, num_samples: Any, replacement: Any = False, *, generator: Any = None) -> Any:
+    """The numbers of so many classes, drawn with probabilities in proportion to the elements of each row."""
+    expect(input, TensorBase, "multinomial takes a tensor")
+    weights, count = input.detach(), whole(num_samples, "a number of samples")
+    if weights.ndim not in (1, 2) or not bool((weights >= 0).all()) or not bool((weights.sum(-1) > 0).all()):
+        raise ShapeError("multinomial() takes rows of weights that are not negative, and not all 0")
+    if truth(replacement, "'replacement'") and count > 1:
+        shares = (weights / weights.sum(-1, keepdims=True)).cumsum(-1)
+        points = weights.made(generators.uniform((*weights.shape[:-1], count), "float64", generator=generator))
+        below = index(shares, (..., None, slice(None))) < index(points, (..., None))
+        return below.long().sum(-1).clip(max=weights.shape[-1] - 1)
+    if count > weights.shape[-1]:
+        raise ShapeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    waits = weights.made(generators.exponential(weights.shape, weights.dtype, generator=generator))
+    return (weights / waits).topk(count)[1]
+
+
+def unique(
+    input: Any, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: Any = None
+) -> Any:
+    """The elements that differ, or the slices along an axis, in rising order; where `return_inverse`, the place of each
+    among them, and where `return_counts`, how often each is there."""
+    expect(input, TensorBase, "unique takes a tensor")
+    given = constant(input)
+    if isinstance(given, Kind):
+        raise NotBatchableError("how many elements differ depends on their numbers, which are not known here")
+    axis = None if dim is None else normalize_axis(dim, input.ndim)
+    asked = (truth(return_inverse, "'return_inverse'"), truth(return_counts, "'return_counts'"))
+    found = arrays.numpy_namespace().unique(arrays.to_numpy(given), False, *asked, axis=axis)
+    if not any(asked):
+        return input.made(arrays.beside(found, given))
+    return tuple(input.made(arrays.beside(part, given)) for part in found)
+
+
+def detach(input: Any) -> Any:
+    """The numbers of a tensor as a leaf without a history."""
+    expect(input, TensorBase, "detach takes a tensor")
+    return input.detach()
