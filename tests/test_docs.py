@@ -221,7 +221,7 @@ class _Checker(doctest.OutputChecker):
 
 
 def calls_pytorch(session: Block) -> bool:
-    return "torch." in session.text
+    return "torch." in session.text and "import gradcli as torch" not in session.text
 
 
 def sessions(page: Path, *, of_pytorch: bool) -> list[Block]:
