@@ -14,6 +14,7 @@ from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.nn.dropping import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, gumbel_softmax
+from gradcli.nn.windows import fold, unfold
 from gradcli.primitives import table
 from gradcli.primitives.statistics import var
 
@@ -24,8 +25,10 @@ __all__ = [
     "dropout1d",
     "dropout2d",
     "dropout3d",
+    "fold",
     "gumbel_softmax",
     "instance_norm",
+    "unfold",
 ]
 
 # Those with an argument `inplace` behind their own, in PyTorch.

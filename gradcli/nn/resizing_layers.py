@@ -177,3 +177,19 @@ class ChannelShuffle(FunctionModule):
 
     function = "channel_shuffle"
     settings = defaults(groups=REQUIRED)
+
+
+class Unfold(FunctionModule):
+    """The windows of images as columns."""
+
+    function = "unfold"
+    settings = defaults(kernel_size=REQUIRED, dilation=1, padding=0, stride=1)
+    shown = ("kernel_size", "dilation", "padding", "stride")
+
+
+class Fold(FunctionModule):
+    """Images from columns, each element the sum of those that are taken from it."""
+
+    function = "fold"
+    settings = defaults(output_size=REQUIRED, kernel_size=REQUIRED, dilation=1, padding=0, stride=1)
+    shown = ("output_size", "kernel_size", "dilation", "padding", "stride")

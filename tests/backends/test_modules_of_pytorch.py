@@ -203,6 +203,9 @@ LAYERS = [
     ("PixelShuffle", (2,), (IMAGE,)),
     ("PixelUnshuffle", (2,), (IMAGE[:, :, :, :4].copy(),)),
     ("ChannelShuffle", (2,), (IMAGE,)),
+    ("Unfold", ((3, 2), {"stride": (2, 1), "padding": (1, 0)}), (IMAGE,)),
+    ("Unfold", (2, {"dilation": 2}), (IMAGE[0].copy(),)),
+    ("Fold", ((6, 5), (3, 2), {"stride": (1, 2), "padding": (1, 1)}), (drawn(2, 12, 18),)),
 ]  # fmt: skip
 
 
