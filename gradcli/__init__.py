@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from gradcli.run.compiling import compile
     from gradcli.run.programs import CompiledProgram
     from gradcli.utils.checkpoint import checkpoint
+    from gradcli.utils.serialization import load, save
 
 __version__ = "0.1.0"
 
@@ -171,6 +172,7 @@ _HOMES = {
     "is_tensor": "gradcli.autograd.factory",
     "jacobian": "gradcli.calculus.forms",
     "linspace": "gradcli.autograd.filled",
+    "load": "gradcli.utils.serialization",
     "logspace": "gradcli.autograd.filled",
     "long": "gradcli.autograd.dtype_names",
     "make_ggnvp": "gradcli.calculus.differential_operators",
@@ -198,6 +200,7 @@ _HOMES = {
     "randn": "gradcli.autograd.drawn",
     "randn_like": "gradcli.autograd.drawn",
     "randperm": "gradcli.autograd.drawn",
+    "save": "gradcli.utils.serialization",
     "seed": "gradcli.autograd.generators",
     "set_default_device": "gradcli.autograd.dtype_names",
     "series": "gradcli.models.expansions.power_series",
@@ -283,6 +286,7 @@ __all__ = [
     "is_inference_mode_enabled",
     "jacobian",
     "linspace",
+    "load",
     "logspace",
     "make_ggnvp",
     "make_hvp",
@@ -307,6 +311,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "save",
     "seed",
     "series",
     "set_default_device",

@@ -1,0 +1,83 @@
+"""Tensors, state dicts and modules in files, as `torch.save` and `torch.load` have them; the files are pickles."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from typing import IO, Any
+
+from gradcli.errors import EvaluationError, GradcliError
+
+Place = str | PathLike[str] | IO[bytes]
+
+# What a file may make where it is to have weights alone: no call of these has an effect elsewhere.
+_HARMLESS = frozenset(
+    {
+        ("builtins", "complex"),
+        ("builtins", "frozenset"),
+        ("builtins", "set"),
+        ("builtins", "slice"),
+        ("collections", "Counter"),
+        ("collections", "OrderedDict"),
+        ("gradcli.autograd.dtype_names", "Dtype"),
+        ("gradcli.autograd.tensor", "Tensor"),
+        ("gradcli.autograd.tensor_surface", "Size"),
+        ("gradcli.nn.parameter", "Parameter"),
+        ("numpy", "dtype"),
+        ("numpy", "ndarray"),
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy._core.multiarray", "scalar"),
+        ("numpy._core.numeric", "_frombuffer"),
+    }
+)
+# What a file that is no pickle makes its reader raise.
+_NOT_READ = (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError)
+# A file that PyTorch wrote is an archive, which begins so.
+_ARCHIVE = b"PK\x03\x04"
+
+
+def save(obj: Any, f: Place) -> None:
+    """Write an object with tensors in it to a file: a path, or one that is open for bytes."""
+    with _opened(f, "wb") as file:
+        pickle.dump(obj, file, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def load(f: Place, map_location: Any = None, *, weights_only: bool = True) -> Any:
+    """What `save` wrote. With `weights_only` a file that has more than tensors, numbers, texts and containers of such is an
+    EvaluationError; without it, it may run whatever code it likes. `map_location` says nothing: arrays are on the CPU.
+    """
+    with _opened(f, "rb") as file:
+        begin = file.read(len(_ARCHIVE))
+        if begin == _ARCHIVE:
+            raise EvaluationError(
+                "this file is PyTorch's", hint="load it there: model.load_state_dict takes PyTorch's tensors too"
+            )
+        file.seek(-len(begin), 1)
+        reader = _OfWeights(file) if weights_only else pickle.Unpickler(file)
+        try:
+            return reader.load()
+        except GradcliError:
+            raise
+        except _NOT_READ as error:
+            raise EvaluationError(f"this file cannot be loaded: {error}") from None
+
+
+class _OfWeights(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _HARMLESS:
+            raise EvaluationError(
+                f"Weights only load failed: the file has a {module}.{name}",
+                hint="weights_only=False loads it, and runs the code that it has; do so for a file that you trust",
+            )
+        return super().find_class(module, name)
+
+
+@contextmanager
+def _opened(place: Place, mode: str) -> Iterator[Any]:
+    if isinstance(place, (str, PathLike)):
+        with open(place, mode) as file:
+            yield file
+    else:
+        yield place
