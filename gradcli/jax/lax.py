@@ -50,7 +50,7 @@ def scan(
     if len(sizes) != 1:
         if not sizes:
             raise ArgumentError("a scan of nothing needs its length")
-        raise ShapeError(f"the slices of a scan are not equally many: {', '.join(map(str, sorted(sizes)))}")
+        raise ShapeError(f"the slices of a scan are not equally many: {', '.join(str(size) for size in sorted(sizes))}")
     (count,) = sizes
     state, outputs = tree_map(as_tensor, init), []
     for i in reversed(range(count)) if reverse else range(count):
