@@ -111,6 +111,8 @@ def test_a_gradient_is_that_of_one_element():
     assert grad(lambda x: 5.0)(2.0) == 0.0
     with pytest.raises(DifferentiationError, match=r"a tensor of shape \[3\]"):
         grad(np.sin)(POINT)
+    with pytest.raises(DifferentiationError, match="a truth value"):
+        grad(lambda x: np.allclose(x, x * 3.0 / 3.0))(POINT)
 
 
 def test_jacobian_and_hessian_at_a_point_are_those_of_pytorch():
@@ -127,6 +129,22 @@ def test_arrays_of_tensors_are_recorded():
 
     assert numpy.allclose(grad(area)(numpy.array([2.0, 3.0])), [5.0, 2.0])
     assert np.array([1, 2]).dtype.kind == "i"
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (lambda x: np.mean([x, 3 * x]), 2.0),
+        (lambda x: np.linalg.norm([3.0 * x, 4.0 * x]), 5.0),
+        (lambda x: np.sum(np.append([[x]], [[x, x]], axis=1)), 3.0),
+        (lambda x: np.sum(np.r_[x, np.ones(2), x]), 2.0),
+        (lambda x: np.sum(np.concatenate([[x, 2.0], [x**2]])), 5.0),
+        (lambda x: np.dot([x, x], [1.0, 2.0]), 3.0),
+        (lambda x: np.make_diagonal(np.array([x, 1.0]), axis1=-1, axis2=-2)[0, 0], 1.0),
+    ],
+)
+def test_tensors_are_found_in_lists(function, slope):
+    assert grad(function)(2.0) == pytest.approx(slope, rel=1e-14)
 
 
 def test_flatten_keeps_the_kind():

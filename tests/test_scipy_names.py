@@ -103,7 +103,7 @@ def test_a_normal_distribution_says_what_does_not_fit():
         mvn.logpdf(gradcli.tensor([1.0, 2.0]), numpy.zeros(2), COVARIANCE, allow_singular=True)
 
 
-@pytest.mark.parametrize("mode", ["full", "valid"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
 def test_convolutions_sum_along_their_dot_axes(mode):
     images, filters = DRAWN.normal(size=(2, 3, 6, 5)), DRAWN.normal(size=(3, 4, 3, 2))
 
@@ -123,10 +123,10 @@ def test_convolutions_sum_along_their_dot_axes(mode):
 
 def test_a_convolution_without_axes_is_that_of_scipy():
     large, small = DRAWN.normal(size=(6, 5)), DRAWN.normal(size=(3, 2))
-    for mode in ("full", "valid"):
+    for mode in ("full", "same", "valid"):
         for pair in ((large, small), (small, large)):
-            assert numpy.allclose(convolve(*pair, mode=mode), scipy.signal.convolve(large, small, mode))
-    with pytest.raises(ArgumentError, match="'full' or 'valid'"):
-        convolve(large, small, mode="same")
+            assert numpy.allclose(convolve(*pair, mode=mode), scipy.signal.convolve(*pair, mode))
+    with pytest.raises(ArgumentError, match="'full', 'same' or 'valid'"):
+        convolve(large, small, mode="circular")
     with pytest.raises(ShapeError, match="larger"):
         convolve(large, large[:2].T @ large[:2, :2].T @ numpy.ones((2, 9)), mode="valid")

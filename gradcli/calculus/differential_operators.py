@@ -237,6 +237,8 @@ def _one_element(value: Any) -> Tensor:
     if isinstance(value, (tuple, list, dict)):
         raise DifferentiationError(f"a gradient is that of a scalar, and the function gives a {type(value).__name__}")
     found = as_tensor(value)
+    if found.dtype == "bool":
+        raise DifferentiationError("a gradient is that of a number, and the function gives a truth value")
     if found.size != 1:
         raise DifferentiationError(
             f"a gradient is that of a scalar, and the function gives a tensor of shape {[*found.shape]}",

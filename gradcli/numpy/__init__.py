@@ -11,13 +11,15 @@ from typing import Any
 import numpy as _numpy
 
 from gradcli.numpy import fft, linalg, random
-from gradcli.numpy.made import array, asanyarray, asarray, full
+from gradcli.numpy.made import array, asanyarray, asarray, full, make_diagonal, recorded
+from gradcli.primitives.pasting import c_, r_
 
-__all__ = ["array", "asanyarray", "asarray", "fft", "full", "linalg", "random"]
+__all__ = ["array", "asanyarray", "asarray", "c_", "fft", "full", "linalg", "make_diagonal", "r_", "random"]
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_numpy, name)
+    found = globals()[name] = recorded(getattr(_numpy, name))
+    return found
 
 
 def __dir__() -> list[str]:

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy.linalg as _linalg
 
+from gradcli.numpy.made import recorded
+
 
 def __getattr__(name: str) -> Any:
-    return getattr(_linalg, name)
+    found = globals()[name] = recorded(getattr(_linalg, name))
+    return found
 
 
 def __dir__() -> list[str]:

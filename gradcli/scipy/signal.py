@@ -16,11 +16,12 @@ def convolve(A: Any, B: Any, axes: Axes | None = None, dot_axes: Axes = ((), ())
     """The convolution of A and B along `axes`, a list of axes of A and one of those of B that go with them.
 
     Products are summed along `dot_axes`, and the axes that are left of A stand first in the result, then those of B,
-    then those that are convolved. `mode` is "full", or "valid" for the places where one covers the other whole.
+    then those that are convolved. `mode` is "full", "valid" for the places where one covers the other whole, or "same"
+    for the middle of the full one, as large as A.
     Raises ArgumentError for another mode, and ShapeError where neither is the larger along all `axes`.
     """
-    if mode not in ("full", "valid"):
-        raise ArgumentError(f"the mode of a convolution is 'full' or 'valid', not {mode!r}")
+    if mode not in ("full", "same", "valid"):
+        raise ArgumentError(f"the mode of a convolution is 'full', 'same' or 'valid', not {mode!r}")
     a, b = np.asarray(A), np.asarray(B)
     along, summed = axes or (range(a.ndim), range(b.ndim)), dot_axes
     # As matrices of blocks: what is kept, what is summed, what is convolved.
@@ -31,11 +32,13 @@ def convolve(A: Any, B: Any, axes: Axes | None = None, dot_axes: Axes = ((), ())
         if any(n > k for n, k in zip(sizes, kernel)):
             raise ShapeError("one array must be larger than the other along all axes of a 'valid' convolution")
         left, right, sizes, kernel = right, left, kernel, sizes
-    if mode == "full":
+    middle = [slice((k - 1) // 2, (k - 1) // 2 + n) for n, k in zip(sizes, kernel)]
+    if mode != "valid":
         margins = [(0, 0)] * (left.ndim - len(sizes)) + [(k - 1, k - 1) for k in kernel]
         left = np.pad(left, margins, "constant")
         sizes = left.shape[left.ndim - len(sizes) :]
-    return _slid(left, right, sizes, kernel, len(summed[0]), swapped)
+    found = _slid(left, right, sizes, kernel, len(summed[0]), swapped)
+    return found[(..., *middle)] if mode == "same" else found
 
 
 def _slid(left: Any, right: Any, sizes: Any, kernel: Any, summed: int, swapped: bool) -> Any:
