@@ -82,6 +82,13 @@ GOLDEN = [
     ("sqrt(x**2 + a**2)", "x", 1, "x/sqrt(x**2 + a**2)"),
     ("sqrt(x**2 + a**2)", "x", 2, "a**2/(x**2 + a**2)**(3/2)"),
     ("hypot(x, y)", "x", 1, "x/hypot(x, y)"),
+    ("norm([x, y])", "x", 1, "x/hypot(x, y)"),
+    ("x/norm([x, y])", "x", 1, "(y/hypot(x, y))**2/hypot(x, y)"),
+    ("asinh(expm1(x))", "x", 1, "exp(x)/hypot(expm1(x), 1)"),
+    ("hypot(x*y, 2)", "x", 1, "x*y**2/hypot(x*y, 2)"),
+    ("std([x, y, z])", "x", 1, "(2*x - y - z)/(3*sqrt((2*x - y - z)**2/3 + (2*y - x - z)**2/3 + (2*z - x - y)**2/3))"),
+    ("maximum(x, 2*x)", "x", 1, "where(x <= 2*x, 0, 1) + where(2*x < x, 0, 2)"),
+    ("where(isfinite(x), y, x)", "x", 1, "where(isfinite(x), 0, 1)"),
     ("atan2(y, x)", "x", 1, "-y/(y**2 + x**2)"),
     ("(x + 1)*(x + 2)", "x", 1, "2*x + 3"),
     ("(1 + x)**10", "x", 1, "10*(x + 1)**9"),
@@ -195,7 +202,8 @@ TENSORS = [
     ("sum(x)", "x", {"x": VECTOR}, "broadcast_to(1, (3,))"),
     ("mean(x**2)", "x", {"x": VECTOR}, "2*x/3"),
     ("norm(x)", "x", {"x": VECTOR}, "x/norm(x)"),
-    ("std(x)", "x", {"x": VECTOR}, None),
+    ("std(x)", "x", {"x": VECTOR}, "(x - mean(x))/sqrt(3*sum((x - mean(x))**2))"),
+    ("std(x/y)", "x", {"x": VECTOR, "y": VECTOR**2}, "(x/y - mean(x/y))/(y*sqrt(3*sum((x/y - mean(x/y))**2)))"),
     ("sum(std(x, 0)**2)", "x", {"x": MATRIX}, None),
     ("logsumexp(x)", "x", {"x": VECTOR}, "exp(x)/sum(exp(x))"),
     ("prod(x)", "x", {"x": VECTOR}, "prod(x)/x"),
@@ -1126,3 +1134,27 @@ def test_a_formula_with_its_value_is_a_program(run):
 )
 def test_whether_something_is_true_counts_as_a_number(run, program, text):
     assert run("diff", program).out == f"{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "what"),
+    [
+        ("x**20*(10**300)**20", "20*x**19*inf", "infinite"),
+        ("x*1e308*10", "inf", "infinite"),
+        ("x*0/0", "nan", "nan"),
+        ("(x*1e300)**20", "1e+300*(20*(1e+300*x)**19)", None),
+        ("inf*x", "inf", None),
+    ],
+)
+def test_a_number_that_is_infinite_is_told_of(run, program, text, what):
+    outcome = run("diff", program)
+    assert outcome.out == f"{text}\n"
+    message = f"the derivative by x is written with a number that is {what}, as it is in floats"
+    assert (message in outcome.err) == (what is not None)
+
+
+@pytest.mark.parametrize(("program", "x"), [("minimum(sin(x), asinh(x))", 1e-5), ("maximum(x - 1, x + 1.5)", 1e150)])
+def test_operands_that_are_rounded_to_the_same_number_keep_a_derivative(run, program, x):
+    """Where each of them was left out, there was none of both."""
+    assert value(diff(run, program), {"x": x}) == pytest.approx(derivative(program, "x", 1, {"x": x}))
+    assert value(diff(run, "minimum(x*x, x*x)"), {"x": 3.0}) == 6.0

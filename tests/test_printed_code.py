@@ -139,7 +139,7 @@ def test_derivatives_do_not_overflow_or_cancel(run, tmp_path, program, language)
         assert all(map(is_close, row, expected)), (point, row, expected)
 
 
-@pytest.mark.parametrize("program", ["norm(x)", "norm(x)**3", "std(x)", "var(x)", "logsumexp(x)", "logsumexp(x) + x[0]*norm(x)"])  # fmt: skip
+@pytest.mark.parametrize("program", ["norm(x)", "norm(x)**3", "std(x)", "var(x)", "logsumexp(x)", "logsumexp(x)**2", "logsumexp(x) + x[0]*norm(x)"])  # fmt: skip
 def test_derivatives_by_tensors_do_not_overflow_or_cancel(run, program):
     module = types.ModuleType("printed")
     exec(run("diff", program, "x=[1,2,3]", "--to", "python").out, module.__dict__)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import reduce
 
-from gradcli import arrays, limits
+from gradcli import limits
 from gradcli.formulas.rewriting import Rewriter, finite_number
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.powers import whole_power
-from gradcli.primitives.reductions import mean, sum_
+from gradcli.primitives.reductions import mean
 from gradcli.primitives.trigonometric import sech_square, tanh
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
@@ -23,7 +23,7 @@ _TERM = 16
 
 def without_cancellation(program: Program) -> Program:
     """`program` with 2*x - y - z as (x - y) + (x - z), for any coefficients that add up to 0 of which one has a sign of its
-    own, and n*x - sum(x) by the deviations from the mean: where x, y and z are nearly equal, these differences are not
+    own, and x - mean(x) with the mean of that taken off again: where x, y and z are nearly equal, these differences are not
     rounded; and with 1 - tanh(x)**2 as 1/cosh(x)**2."""
     uses = {a for e in program.equations if e.primitive in (add, subtract) for a in e.inputs if isinstance(a, Variable)}
     return _Differences(uses).rewritten(program)
@@ -40,14 +40,17 @@ class _Differences(Rewriter):
             return None
         if equation.primitive is subtract and finite_number(equation.inputs[0]) == 1:
             return self._sech_square(equation.inputs[1])
-        if equation.output in self.parts:
-            return None
+        about_mean = self._about_mean(*equation.inputs) if equation.primitive is subtract else None
+        if about_mean is not None or equation.output in self.parts:
+            return about_mean
         terms = self._terms(equation)
-        if len(terms) < 2 or sum(terms.values()) != 0:
-            return self._about_mean(terms)
+        if sum(terms.values()) != 0:
+            return None
+        if len(terms) == 2:
+            return self._multiple_about_mean(*terms.items())
         positive = [v for v, c in terms.items() if c > 0]
         alone = positive if len(positive) == 1 else [v for v in terms if v not in positive]
-        if len(terms) < 3 or len(alone) != 1:
+        if len(alone) != 1:
             return None
         (centre,) = alone
         return self._differences(centre, {v: -c for v, c in terms.items() if v is not centre})
@@ -112,28 +115,19 @@ class _Differences(Rewriter):
     def _times(self, factor: int, atom: Variable) -> Variable:
         return atom if factor == 1 else self.apply(multiply, float(factor), atom)
 
-    def _about_mean(self, terms: Mapping[Variable, Fraction]) -> Atom | None:
-        """A multiple of a tensor and of its sum, which is that of its mean."""
-        if len(terms) != 2:
+    def _about_mean(self, x: Atom, middle: Atom) -> Variable | None:
+        """The deviations from the mean: that is rounded, as far as the mean of these is not 0."""
+        made = self.maker(middle, mean)
+        if made is None or made.inputs[0] is not x:
             return None
-        for x, total in (tuple(terms), tuple(reversed(tuple(terms)))):
-            made = self.maker(total, sum_)
-            if made is not None and made.inputs[0] is x and terms[x] == -terms[total] * _count(made):
-                # The mean is rounded, as far as that of the deviations from it is not 0.
-                return self._multiple(terms[x], self._about(self._about(x, made), made))
+        deviations = self.apply(subtract, x, middle)
+        return self.apply(subtract, deviations, self.call(mean, (deviations,), made.params, made.output.shape))
+
+    def _multiple_about_mean(self, first: tuple[Variable, Fraction], second: tuple[Variable, Fraction]) -> Atom | None:
+        for (x, c), (middle, _) in ((first, second), (second, first)):
+            found = self._about_mean(x, middle)
+            if found is not None:
+                total = found if abs(c.numerator) == 1 else self.apply(multiply, float(abs(c.numerator)), found)
+                total = total if c.denominator == 1 else self.apply(divide, total, float(c.denominator))
+                return total if c > 0 else self.apply(negative, total)
         return None
-
-    def _about(self, x: Variable, made: Equation) -> Variable:
-        """The deviations from the mean over the axes of a sum."""
-        return self.apply(subtract, x, self.call(mean, (x,), made.params, made.output.shape))
-
-    def _multiple(self, factor: Fraction, atom: Variable) -> Variable:
-        if factor < 0:
-            return self.apply(negative, self._multiple(-factor, atom))
-        found = self._times(factor.numerator, atom)
-        return found if factor.denominator == 1 else self.apply(divide, found, float(factor.denominator))
-
-
-def _count(made: Equation) -> int:
-    shape = arrays.shape(made.inputs[0])
-    return math.prod(shape[axis] for axis in made.params["axis"])

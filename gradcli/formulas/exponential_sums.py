@@ -12,7 +12,8 @@ from gradcli.formulas.rewriting import Rewriter, finite_number
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.exponential import exp, log, logaddexp, softplus
 from gradcli.primitives.powers import whole_power
-from gradcli.primitives.reductions import sum_
+from gradcli.primitives.primitive import Primitive, not_implemented
+from gradcli.primitives.reductions import SIGNATURE, max_, sum_
 from gradcli.primitives.scans import softmax
 from gradcli.program import constants
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -23,6 +24,15 @@ _TERM = 16
 _MOST_TERMS = 100
 # Of so high powers of an exponential each factor is written.
 _FEW = (2.0, 3.0, 4.0)
+
+
+_LACKING = not_implemented("formulas alone have this function")
+# Programs compute it by its parts.
+logsumexp = Primitive(
+    "logsumexp", SIGNATURE, "logarithm of the sum of the exponentials over the axes",
+    vjp=None, jet=_LACKING, batch=_LACKING,
+    derivative="g*softmax(x)",
+)  # fmt: skip
 
 
 class _Term(NamedTuple):
@@ -92,6 +102,10 @@ class _Sums(Rewriter):
     def _stable(self, equation: Equation) -> Atom | None:
         """What the logarithm or quotient of a sum of exponentials is computed as; None of everything else."""
         if equation.primitive is log:
+            total = self.maker(equation.inputs[0], sum_)
+            exponentials = None if total is None else self.maker(total.inputs[0], exp)
+            if total is not None and exponentials is not None and not self._is_shifted(exponentials.inputs[0]):
+                return self.call(logsumexp, exponentials.inputs, total.params, total.output.shape)
             terms = self._positive_terms(equation.inputs[0])
             if len(terms) < 2:
                 return None
@@ -103,6 +117,11 @@ class _Sums(Rewriter):
         if equation.primitive is not divide:
             return None
         return self._quotient(*equation.inputs) or self._share(*equation.inputs)
+
+    def _is_shifted(self, exponent: Atom) -> bool:
+        """Whether the largest exponent is taken off, so that nothing overflows."""
+        made = self.maker(exponent, subtract)
+        return made is not None and self.maker(made.inputs[1], max_) is not None
 
     def _relative(self, first: Atom, second: Atom) -> Atom | None:
         """An exponent without the logarithm of a sum that it stands in, whose exponents may be large: that of their

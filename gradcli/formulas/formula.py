@@ -13,12 +13,13 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.formulas.algebra import Algebra, Formula, TooLongError, is_call
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, TooLongError, in_order, is_call
 from gradcli.formulas.equations import EquationWriter, NoFloatError
 from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import IDENTITIES, is_linear, number
 from gradcli.formulas.matrix_products import outer_product, reshaped, special_product
 from gradcli.formulas.numbers import decimal
+from gradcli.primitives.comparisons import equal, greater, greater_equal, less, less_equal, where
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.exponential import log
 from gradcli.primitives.linear import matmul
@@ -29,6 +30,8 @@ from gradcli.program.checker import check
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import optimise, without_dead_code
 
+# Comparisons that do not hold for equal operands, by those that do.
+_STRICT = {less_equal: less, greater_equal: greater}
 # Functions for which it does not matter how many axes a single element has.
 _RESHAPING = frozenset({reshape, broadcast_to})
 _MOST_EQUATIONS = 2_500
@@ -73,7 +76,7 @@ def _shortened(program: Program, algebra: Algebra) -> Program:
     (output,) = program.outputs
     reader = _Reader(program, algebra)
     shape = arrays.shape(output)
-    node = reader.in_shape(reader.atom(output), shape)
+    node = reader.centred(reader.in_shape(reader.atom(output), shape))
     best = reader.in_shape(Forms(reader.algebra).shortest(node), shape)
     writer = EquationWriter(reader.algebra)
     result = writer.write(best)
@@ -87,7 +90,9 @@ class _Reader:
         self.algebra = algebra
         self.logarithms = {math.log(n): n for n in algebra.typed if n > 0}
         self.known: dict[Variable, Formula] = {v: self.algebra.symbol(v) for v in program.inputs}
+        self.made: dict[Atom, Equation] = {}
         for equation in program.equations:
+            self.made[equation.output] = equation
             self.known[equation.output] = self._equation(equation)
 
     def atom(self, atom: Atom) -> Formula:
@@ -115,6 +120,8 @@ class _Reader:
         primitive, inputs, params, output = equation
         operands = [self.atom(a) for a in inputs]
         shape = output.shape
+        if primitive is where:
+            operands[0] = self._with_tie(operands[0], *inputs)
         if primitive.elementwise:
             operands = [self._repeated(o) for o in operands]
         elif primitive not in _RESHAPING or math.prod(operands[0].shape) != 1:
@@ -125,6 +132,58 @@ class _Reader:
             # How many axes a single element has does not matter.
             params, shape = {**params, "keepdims": False}, ()
         return self._applied(primitive, operands, params, shape, output.dtype)
+
+    def _with_tie(self, comparison: Formula, condition: Atom, lost: Atom, _won: Atom) -> Formula:
+        """The condition for an operand to be the smaller, or the larger, of two, of which one gets all where they are equal:
+        half of it to each would be nothing to both, as formulas leave single points out, and two formulas may be rounded
+        to the same number."""
+        compared, shared = self._maker(condition), self._maker(lost)
+        if compared is None or compared.primitive not in _STRICT or shared is None or shared.primitive is not where:
+            return comparison
+        tie = self._maker(shared.inputs[0])
+        if tie is None or tie.primitive is not equal or not isinstance(comparison, Application):
+            return comparison
+        first, second = comparison.children
+        if {self.atom(a) for a in tie.inputs} != {first, second} or first.rank <= second.rank:
+            return comparison
+        strict = _STRICT[compared.primitive]
+        return self.algebra.call(strict, comparison.children, {}, comparison.shape, "bool")
+
+    def _maker(self, atom: Atom) -> Equation | None:
+        return self.made.get(atom) if isinstance(atom, Variable) else None
+
+    def centred(self, root: Formula) -> Formula:
+        """With n*x - sum(x) as n*(x - mean(x)), which loses fewer digits, and from which n comes out of functions."""
+        algebra = self.algebra
+        new: dict[Formula, Formula] = {}
+        for node in in_order(root):
+            found = node
+            if isinstance(node, Sum):
+                found = self._about_mean(node) or algebra.add(
+                    *[algebra.scale(c, new[t]) for t, c in node.terms.items()]
+                )
+            elif isinstance(node, Product):
+                found = algebra.multiply(*[algebra.power(new[b], new[e]) for b, e in node.powers.items()])
+            elif isinstance(node, Application) and node.primitive is not None:
+                operands = [self.in_shape(new[c], c.shape) for c in node.children]
+                if any(o is not c for o, c in zip(operands, node.children)):
+                    found = self._applied(node.primitive, operands, node.params, node.shape, node.dtype)
+            new[node] = found
+        return new[root]
+
+    def _about_mean(self, node: Sum) -> Formula | None:
+        """A sum of a tensor and its sum, as a multiple of the tensor about its mean."""
+        algebra = self.algebra
+        for total, c in node.terms.items():
+            if not is_call(total, "sum") or not isinstance(total, Application):
+                continue
+            (x,) = total.children
+            factor = -c * math.prod(x.shape) / max(math.prod(total.shape), 1)
+            terms = algebra.terms(x)
+            if len(node.terms) == len(terms) + 1 and all(node.terms.get(t) == factor * n for t, n in terms.items()):
+                middle = algebra.call(mean, [x], total.params, total.shape, total.dtype)
+                return algebra.scale(factor, algebra.add(x, algebra.negative(middle)))
+        return None
 
     def _repeated(self, node: Formula) -> Formula:
         """What an elementwise function need not see repeated; a number has no shape there."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, is_call
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Symbol, is_call
 from gradcli.formulas.numbers import factors
 from gradcli.formulas.probing import are_equal
 from gradcli.formulas.special_identities import SPECIAL_IDENTITIES
@@ -86,7 +86,10 @@ def _absolute(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 
 def _hypotenuse(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
-    if all(algebra.as_number(o) is None for o in operands):
+    """That of a name and a number is written as people do; of others the squares may overflow."""
+    if not any(algebra.as_number(o) is not None for o in operands):
+        return None
+    if not all(isinstance(o, Symbol) or algebra.as_number(o) is not None for o in operands):
         return None
     two = algebra.number(2)
     squares = [algebra.power(o, two) for o in operands]

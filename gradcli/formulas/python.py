@@ -171,10 +171,14 @@ def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
     return function("np.where", f"{x.at(SUM)} > 0", x.text, f"{scale.at(TIMES)}*{below}")
 
 
-def _norm(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    """Of the hypotenuses of element after element, which do not overflow, as the squares of np.linalg.norm do."""
-    axis, keepdims = equation.params["axis"], ["keepdims=True"] if equation.params["keepdims"] else []
-    return function("np.hypot.reduce", operands[0].text, f"axis={axis_text(axis)}", *keepdims)
+def _reduced_by(name: str) -> Spelling:
+    """A reduction by a function of two operands: those by NumPy's functions of arrays overflow, as np.linalg.norm does."""
+
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        keepdims = ["keepdims=True"] if equation.params["keepdims"] else []
+        return function(f"{name}.reduce", operands[0].text, f"axis={axis_text(equation.params['axis'])}", *keepdims)
+
+    return spelling
 
 
 _CALLS: dict[str, Spelling] = {
@@ -195,7 +199,8 @@ _CALLS: dict[str, Spelling] = {
     ),
     "leaky_relu": lambda _equation, operands: _split_at_zero(operands, operands[0].at(UNARY)),
     "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
-    "norm": _norm,
+    "norm": _reduced_by("np.hypot"),
+    "logsumexp": _reduced_by("np.logaddexp"),
     "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
     "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
     **dict.fromkeys(

@@ -36,7 +36,7 @@ def without_squares(program: Program, language: Language, *, own: bool, read: bo
     """`program` with sqrt(x**2 + y**2) as hypot(x, y), and a/(x**2 + y**2) in two divisions by that, for any number of terms, and
     the same over the axes of tensors; where the language lacks hypot, it is written with its operands scaled. Where the program
     that it is the derivative of has such sums of its `own`, it overflows itself, and its formulas are kept. In what is `read`
-    numbers, and quotients by sums, stay as well."""
+    sqrt(x**2 + 1), and quotients by sums, stay as well."""
     return _Roots(language, own=own, read=read).rewritten(program)
 
 
@@ -197,7 +197,7 @@ class _Roots(_Squares):
     def _root(self, atom: Atom) -> Atom | None:
         terms = self.terms(atom)
         if terms:
-            if self.read and any(not isinstance(base, Variable) for _, base in terms):
+            if self.read and self._is_plain(terms):
                 return None
             operands = [self._times(factor, base) for factor, base in terms]
             root = reduce(self._hypotenuse, operands) if self.native else self._scaled_root(operands)
@@ -210,6 +210,11 @@ class _Roots(_Squares):
         if self.is_scaled(square):
             return None
         return self.call(norm, (square,), made.params, made.output.shape)
+
+    def _is_plain(self, terms: Sequence[tuple[float, Atom]]) -> bool:
+        """Whether there are an input and numbers alone, as in sqrt(x**2 + 1)."""
+        bases = [base for _, base in terms if isinstance(base, Variable)]
+        return len(bases) < len(terms) and not any(base in self.made for base in bases)
 
     def _input_squared(self, atom: Atom) -> Atom | None:
         """An input where an operand is its square: a/x**2 is 0 for a large x where a/x/x is not."""

@@ -13,8 +13,8 @@ from gradcli.program.ir import Program
 def stable(formulas: Formulas, language: Language) -> Formulas:
     """Formulas for a language, as `gradcli eval` computes what they stand for."""
 
-    def rewritten(program: Program) -> Program:
-        return without_squares(without_cancellation(without_overflow(program)), language, own=formulas.squares)
+    def scaled(program: Program) -> Program:
+        return without_squares(without_overflow(program), language, own=formulas.squares)
 
-    derivatives = {key: rewritten(program) for key, program in formulas.derivatives.items()}
-    return formulas._replace(value=rewritten(formulas.value), derivatives=derivatives)
+    derivatives = {key: scaled(without_cancellation(program)) for key, program in formulas.derivatives.items()}
+    return formulas._replace(value=scaled(formulas.value), derivatives=derivatives)
