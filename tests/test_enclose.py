@@ -152,6 +152,10 @@ def test_a_wrong_ball_is_caught(run, monkeypatch):
         ("1/(1 + 1/x)", "0..1", (0, 0.5), "increasing", None),
         ("sin(x)/x", "0..1e-30", (1, 1), "not increasing", "concave"),
         ("sin(x)/x", "0±0", (1, 1), None, None),
+        ("x*log(x)", "0..1", (-math.exp(-1), 0), None, None),
+        ("-x*log(x) - (1 - x)*log(1 - x)", "0..1", (0, math.log(2)), None, None),
+        ("-2*x**2*log(x)", "0..1", (0, math.exp(-1)), None, None),
+        ("sqrt(1 - x*log(x))", "0..1", (1, math.sqrt(1 + math.exp(-1))), None, None),
     ],
 )
 def test_hulls(run, formula, interval, value, word, curvature):

@@ -11,7 +11,15 @@ from typing import Any
 from flint import acb, acb_series, arb, ctx, fmpq, fmpz
 
 from gradcli import limits
-from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, is_nan
+from gradcli.arrays.balls import (
+    INFINITY,
+    NEGATIVE_INFINITY,
+    UNDEFINED,
+    Number,
+    UndecidedError,
+    is_nan,
+    stands_for_others,
+)
 from gradcli.arrays.flint_elementary import log, sinpi
 from gradcli.arrays.flint_functions import abs as absolute
 from gradcli.arrays.flint_functions import add, divide, less, multiply, negative, subtract
@@ -210,8 +218,17 @@ def _choices(n: Number, k: Number, exactly: Any, factor: Any) -> Number:
 def entr(x: Number) -> Number:
     if is_nan(x):
         return x
+    if stands_for_others(x) and x.contains(0) and x.lower() >= 0:
+        return _entropies_up_to(x.upper())
     side = compared(x, ZERO)
     return negative(multiply(x, log(x))) if side > 0 else NEGATIVE_INFINITY if side else ZERO
+
+
+def _entropies_up_to(high: arb) -> arb:
+    """Those of all numbers from 0 to one above it: they rise up to 1/e, where they are 1/e, and fall then."""
+    last = -high * high.log()
+    top = (-arb(1)).exp()
+    return arb(0).union(last) if high < top else arb(0).union(last).union(top)
 
 
 def rel_entr(x: Number, y: Number) -> Number:

@@ -18,6 +18,7 @@ from gradcli.arrays.balls import Balls, Doubts, Number, doubting, exact, precisi
 from gradcli.errors import EvaluationError, LimitError, UndecidedError
 from gradcli.kinds.laurent_range import LaurentRange
 from gradcli.language import removable, scope
+from gradcli.language.logarithmic_products import logarithmic_products
 from gradcli.language.one_variable import Form
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
@@ -34,9 +35,13 @@ _MOST_KNOWN = 64
 
 def rewrites(program: tree.Module, bound: Collection[str]) -> Mapping[tree.SyntaxNode, Rewritten]:
     """The expressions of a program with a removable singularity in one variable, `bound` being the names with values from
-    outside."""
+    outside, and its products u*log(u)."""
     constants = frozenset(name for name in scope.CONSTANTS if name in bound)
-    return {node: _over_balls(known) for node, known in removable.singularities(program, constants).items()}
+    own = scope.defined_functions(program)
+    products: dict[tree.SyntaxNode, Rewritten] = {
+        product.original: product for product in logarithmic_products(program, own)
+    }
+    return products | {node: _over_balls(known) for node, known in removable.singularities(program, constants).items()}
 
 
 def _over_balls(known: removable.Removable) -> removable.RemovableOverBalls:

@@ -27,6 +27,7 @@ from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import EvaluationError, LimitError, Span, pointing_into
 from gradcli.kinds.laurent_range import LaurentRange
 from gradcli.language.interpreter import evaluate
+from gradcli.language.operations import place
 from gradcli.language.removable_over_balls import rewrites
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module, SyntaxNode
@@ -82,6 +83,7 @@ class Boxed:
         self.honest = _HIDING.search(unicodedata.normalize("NFKC", program.source)) is None
         # The removable singularities, and whether their series were used in a run.
         self._forms = rewrites(program, {*fixed, *leaves}) if self.honest else {}
+        self._form_places = {place(node) for node in self._forms}
         self._by_forms = False
 
     def read(self, box: Box, order: int, names: Collection[str] | None = None) -> Reading:
@@ -186,7 +188,10 @@ class Boxed:
         return made.value
 
     def _narrow(self, span: Span, _name: str, _operands: Any, result: Any) -> None:
-        """Make the ball of a number that is known to be in narrower bounds one of those: it is the same number."""
+        """Make the ball of a number that is known to be in narrower bounds one of those: it is the same number. What stands
+        at the place of another form may be a part of it."""
+        if span in self._form_places:
+            return
         bounds = self.known.get(span)
         if (rounds := self.known_in_rounds.get(span)) is not None:
             number = self._rounds.get(span, 0)
