@@ -362,3 +362,54 @@ def test_what_all_rows_share_is_not_changed_in_place_by_one(change):
         func.vmap(lambda r: change(x, r))(rows)
     assert x.tolist() == [1.0, 2.0, 3.0]
     assert func.vmap(lambda r: r.clone().add_(x))(rows).tolist() == [[2.0, 4.0, 6.0], [5.0, 7.0, 9.0]]
+
+
+PLACES = gradcli.tensor([0, 2, -1])
+ROWS_OF_THREE = gradcli.tensor([[1.0, 2.0, 4.0], [0.5, -1.0, 3.0], [2.5, 0.0, -2.0]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: x[i],
+        lambda x, i: x.gather(0, i.reshape(1)),
+        lambda x, i: gradcli.take_along_axis(x, i.reshape(1), 0),
+        lambda x, i: gradcli.outer(x, x)[i],
+        lambda x, i: gradcli.outer(x, x)[gradcli.stack([i, i])],
+        lambda x, i: gradcli.outer(x, x).gather(1, gradcli.stack([i, i]).reshape(1, 2)),
+        lambda x, i: gradcli.nll_loss(x, i % 3),
+        lambda x, i: gradcli.nll_loss(x.unsqueeze(0), (i % 3).reshape(1), weight=gradcli.tensor([1.0, 2.0, 0.5])),
+        lambda x, i: gradcli.cross_entropy(x.unsqueeze(0), (i % 3).reshape(1), label_smoothing=0.25),
+        lambda x, i: gradcli.nll_loss(gradcli.stack([x, x]), gradcli.stack([i, i]), ignore_index=-1, reduction="sum"),
+        lambda x, i: gradcli.one_hot(i % 3, 3) * x,
+        lambda x, i: gradcli.embedding(i % 3, gradcli.outer(x, x)),
+    ],
+)
+def test_places_of_each_row(function):
+    """Labels and indices may be others in each row of vmap: of the value, and of the gradient by what they choose of."""
+    expected = gradcli.stack([function(x, i) for x, i in zip(ROWS_OF_THREE, PLACES)])
+    np.testing.assert_allclose(func.vmap(function)(ROWS_OF_THREE, PLACES).numpy(), expected.numpy(), 1e-12)
+    slope = func.grad(lambda x, i: function(x, i).sum() if function(x, i).ndim else function(x, i))
+    slopes = gradcli.stack([slope(x, i) for x, i in zip(ROWS_OF_THREE, PLACES)])
+    np.testing.assert_allclose(func.vmap(slope)(ROWS_OF_THREE, PLACES).numpy(), slopes.numpy(), 1e-12)
+
+
+def test_a_place_of_a_row_that_there_is_not():
+    with pytest.raises(gradcli.errors.ShapeError, match="an index is out of bounds for an axis of size 3"):
+        func.vmap(lambda x, i: x[i])(ROWS_OF_THREE, PLACES + 1)
+
+
+def test_what_no_row_chooses_does_not_matter():
+    x = gradcli.tensor([[1.0, float("nan")], [float("inf"), 2.0]])
+    assert func.vmap(lambda row, i: row[i])(x, gradcli.tensor([0, 1])).tolist() == [1.0, 2.0]
+
+
+def test_zeros_like_a_row_are_rows():
+    def triangle(x):
+        sums = x.new_zeros(3)
+        sums += x.cumsum(0)
+        sums[0] = x.prod()
+        return sums + gradcli.zeros_like(x).add_(x)
+
+    found = func.vmap(triangle)(ROWS_OF_THREE)
+    assert found.tolist() == [triangle(x).tolist() for x in ROWS_OF_THREE]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.dtype_names import Device
+from gradcli.autograd.modes import draws_refused
 from gradcli.errors import CallError, EvaluationError, NotBatchableError, NotRecordableError, expect
 from gradcli.kinds.batch import batched
 from gradcli.primitives.axes import one_float, whole
@@ -42,18 +43,6 @@ class Batch(NamedTuple):
 
 
 batches: ContextVar[tuple[Batch, ...]] = ContextVar("gradcli_draws_in_batches", default=())
-# Whether what runs is recorded, to run again without being called: numbers would be the same ever after.
-_recording: ContextVar[bool] = ContextVar("gradcli_draws_recorded", default=False)
-
-
-@contextmanager
-def refusing_draws() -> Iterator[None]:
-    """Within the block, random numbers raise NotRecordableError."""
-    token = _recording.set(True)
-    try:
-        yield
-    finally:
-        _recording.reset(token)
 
 
 class Generator:
@@ -111,7 +100,7 @@ def drawn(shape: Shape, draw: Callable[[RandomStream, int], Any], generator: Any
     Raises NotBatchableError in a batch that says neither that they are nor that they are not.
     """
     expect(generator, (Generator, NoneType), "a generator is a Generator")
-    if _recording.get():
+    if draws_refused.get():
         raise NotRecordableError("random numbers are others each time, and a recording would draw them once")
     inside = batches.get()
     if any(batch.randomness == "error" for batch in inside):

@@ -27,6 +27,9 @@ span_now = current_span.get
 # Whether derivatives go along with the numbers, so that what leaves the graph would still have them.
 _outside_refused: ContextVar[bool] = ContextVar("gradcli_outside_refused", default=False)
 
+# Whether what runs is recorded, to run again without being called: random numbers would be the same ever after.
+draws_refused: ContextVar[bool] = ContextVar("gradcli_draws_refused", default=False)
+
 _DECORATED_CLASS = (
     "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
     "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method "
@@ -45,6 +48,16 @@ def refusing_to_leave_the_graph() -> Iterator[None]:
         yield
     finally:
         _outside_refused.reset(token)
+
+
+@contextmanager
+def refusing_draws() -> Iterator[None]:
+    """Within the block, random numbers raise NotRecordableError."""
+    token = draws_refused.set(True)
+    try:
+        yield
+    finally:
+        draws_refused.reset(token)
 
 
 def leave_graph(*, carried: bool = False) -> None:

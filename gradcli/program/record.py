@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from gradcli import arrays, limits
-from gradcli.autograd.generators import refusing_draws
+from gradcli.autograd.modes import refusing_draws
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.order import RECORDED
 from gradcli.primitives.bind import assume, bind, constant
