@@ -10,9 +10,10 @@ from gradcli import arrays
 from gradcli.autograd.dtype_names import canonical_dtype, known_dtype
 from gradcli.autograd.modes import inference, no_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import CallError, EvaluationError, UsageError, expect
+from gradcli.errors import CallError, EvaluationError, ShapeError, UsageError, did_you_mean, expect
 from gradcli.primitives.axes import whole_numbers
 
+_OPTIONS = ("dtype", "backend", "device", "requires_grad", "layout", "pin_memory", "memory_format", "out", "generator")
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -63,10 +64,15 @@ def finished(
     pin_memory: bool = False,
     memory_format: Any = None,
     out: Tensor | None = None,
+    **unknown: Any,
 ) -> Tensor:
     """An array that was made for it as a leaf Tensor, with the options that functions that make tensors have; or `out`
-    with its numbers."""
+    with its numbers. Raises CallError for an option that there is not."""
+    for option in unknown:
+        raise CallError(f"there is no option '{option}' of a tensor that is made", hint=did_you_mean(option, _OPTIONS))
     if out is not None:
+        if out.shape != arrays.shape(array):
+            raise ShapeError(f"out has the shape {list(out.shape)}, and the result {list(arrays.shape(array))}")
         return out.copy_(Tensor(array))
     name = known_dtype(dtype)
     if name is not None:

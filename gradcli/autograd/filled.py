@@ -91,6 +91,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     """The numbers start, start + step, … below end, from 0 on where one number is given: whole numbers where all three
     are."""
     end = options.pop("stop", end)
+    if start is None and end is None:
+        raise CallError("arange() needs the end of the range", hint="arange(3) is 0, 1, 2")
     given = (0, start if end is None else end, step) if end is None or start is None else (start, end, step)
     first, last, by = (one_host_number(_numbers(v), "arange") for v in given)
     if by == 0 or not all(math.isfinite(v) for v in (first, last, by)):

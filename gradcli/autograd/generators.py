@@ -55,7 +55,7 @@ class Generator:
 
     def manual_seed(self, seed: Any) -> Generator:
         """Draw the numbers that follow from a seed, a whole number that 64 bits hold; returns itself."""
-        number = int(seed)
+        number = whole(seed, "a seed")
         if number not in _SEEDS:
             raise CallError("Overflow when unpacking long: a seed is a whole number of 64 bits")
         self._seed, self._stream = number % 2**64, None

@@ -11,6 +11,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd import sampled
+from gradcli.autograd.dtype_names import known_dtype
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.primitives import table
 from gradcli.primitives.bind import constant
@@ -46,8 +47,10 @@ def _of_language(name: str, *operands: Any, **params: Any) -> Any:
     return table.known(name)(*operands, **params)
 
 
-def _counting(name: str, x: Any, *operands: Any, **params: Any) -> Any:
-    """A sum or product, of truth values as whole numbers."""
+def _counting(name: str, x: Any, *operands: Any, dtype: Any = None, **params: Any) -> Any:
+    """A sum or product, in a dtype where one is given; of truth values it is a whole number."""
+    if dtype is not None and isinstance(x, TensorBase):
+        x = cast(x, known_dtype(dtype))
     if isinstance(x, TensorBase) and type(x.inner) is not float and arrays.dtype_name(x) == "bool":
         x = cast(x, "int64")
     return _of_language(name, x, *operands, **params)
@@ -140,6 +143,8 @@ class TensorFunction:
     def __call__(self, *operands: Any, **params: Any) -> Any:
         if params and self._has_words and not _WORDS_OF_NUMPY.isdisjoint(params):
             return self._of_language(*operands, **params)
+        if not operands and "input" in params:
+            operands = (params.pop("input"),)
         of = self._of_language if _a_tensor(operands, params) is None else self._of_tensors
         return of(*operands, **params)
 

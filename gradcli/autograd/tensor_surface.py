@@ -122,6 +122,13 @@ class TensorSurface(TensorBase):
             )
         return self[along(number, slice(first, first + count))]
 
+    def sort(self, *arguments: Any, **params: Any) -> Any:
+        """In rising order along an axis, the last unless `dim` says another, and where the elements were; asked with
+        NumPy's word `axis`, the values alone. `gradcli.sort` without an axis is NumPy's."""
+        from gradcli.autograd.tensor_functions import function
+
+        return function("sort")(self, *(arguments if arguments or params else (-1,)), **params)
+
     def split(self, split_size: Any, dim: builtins.int = 0) -> Any:
         """The parts of a size along an axis, or of the sizes in a list, as views. `gradcli.split` is NumPy's."""
         return _of_torch("split")(self, split_size, dim)

@@ -192,6 +192,8 @@ SURFACE = [
     "torch.linalg.cond(x, 'fro')", "torch.nn.functional.one_hot(torch.tensor([0, 2]))", "torch.sin_(torch.ones(2))",
     "torch.unique(torch.tensor([3, 1, 3]))", "torch.tensor([3, 1, 3]).unique(return_counts=True)", "torch.unique(x, return_inverse=True)",
     "torch.unique(torch.tensor([[1, 2], [1, 2]]), dim=0)", "torch.diff(x)", "x.diff(dim=0)", "torch.select(x, 1, 0)", "torch.detach(x)",
+    "x.sort()", "x.sort(descending=True)", "x[0].sort().values", "torch.max(input=x, dim=1)", "torch.sum(input=x, dim=1)",
+    "x.sum(dtype=torch.float32)", "x.sum(1, dtype=torch.long)", "x.cumsum(0, dtype=torch.float)", "torch.median(input=x, dim=0)",
     "torch.add(x, x, alpha=2)", "x.add(1, alpha=0.5)", "x.clone().sub_(x, alpha=0.5)", "x.squeeze(0)", "x.unsqueeze(0).squeeze(0)",
     "x.div(2, rounding_mode='floor')", "x.clone().addcmul_(x, x, value=2)", "x.softmax(-1)", "x.cumsum(0)",
     "torch.searchsorted(torch.tensor([1.0, 2.0]), torch.tensor([1.5]))", "torch.meshgrid(torch.arange(2), torch.arange(3), indexing='ij')",
@@ -242,6 +244,27 @@ def test_a_size_is_a_number_too():
     assert repr(x.size()) == "gradcli.Size([2, 3])"
     with pytest.raises(gradcli.errors.ShapeError, match="axis 2 is out of range for a tensor of 2 dimensions"):
         x.size(2)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: gradcli.zeros(2, typ=1), "there is no option 'typ' of a tensor that is made"),
+        (lambda: gradcli.zeros(2, out=gradcli.ones(3)), r"out has the shape \[3\], and the result \[2\]"),
+        (lambda: gradcli.zeros(-1), r"a size must not be negative: \[-1\]"),
+        (lambda: gradcli.arange(), "needs the end of the range"),
+        (lambda: gradcli.full((2,)), 'missing 1 required positional arguments: "fill_value"'),
+        (lambda: gradcli.manual_seed("one"), "a seed must be a whole number"),
+        (lambda: gradcli.rand(2, dtype=gradcli.long), "random floats are not drawn as int64"),
+        (lambda: gradcli.set_default_device("cuda"), "tensors are made on the CPU"),
+        (lambda: gradcli.finfo(gradcli.long), "takes a floating dtype"),
+        (lambda: gradcli.tensor([1, 2]) & 1, "are for tensors of truth values"),
+        (lambda: gradcli.rand(2, generator=3), "a generator is a Generator, not int"),
+    ],
+)
+def test_what_cannot_be_made(call, words):
+    with pytest.raises(gradcli.GradcliError, match=words):
+        call()
 
 
 def test_from_numpy_copies():
