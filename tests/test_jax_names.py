@@ -75,3 +75,9 @@ def test_trees_have_none_as_a_part_and_their_keys_sorted():
     assert jax.tree.structure(tree) == jax.tree.structure(jax.tree.map(str, tree))
     with pytest.raises(CallError, match="sequence of 2"):
         jax.tree.map(lambda x, y: x, tree, {"b": 1.0, "a": [None]})
+
+
+def test_float64_may_be_asked_for():
+    jax.config.update("jax_enable_x64", True)
+    with pytest.raises(ArgumentError, match="float64"):
+        jax.config.update("jax_enable_x64", False)

@@ -4,7 +4,7 @@ Arrays are tensors of NumPy's arrays, in float64 unless asked otherwise.
 """
 
 from gradcli.autograd.tensor import Tensor as Array
-from gradcli.jax import flatten_util, lax, nn, numpy, random, scipy, tree, tree_util
+from gradcli.jax import config, flatten_util, lax, nn, numpy, random, scipy, tree, tree_util
 from gradcli.jax.rules import custom_jvp, custom_vjp
 from gradcli.jax.transformations import (
     block_until_ready,
@@ -32,6 +32,7 @@ __all__ = [
     "Array",
     "block_until_ready",
     "checkpoint",
+    "config",
     "custom_jvp",
     "custom_vjp",
     "device_get",
