@@ -85,6 +85,8 @@ def test_argnum_chooses_arguments():
     assert grad_named(product, "b")(POINT, POINT).tolist() == POINT.tolist()
     with pytest.raises(CallError, match="argnum names argument 2, and 1 are given"):
         grad(tanh, 2)(1.0)
+    with pytest.raises(CallError, match="argnum is the number of an argument"):
+        grad(tanh, gradcli.tensor(1.0))
     with pytest.raises(CallError, match="no argument 'c'"):
         grad_named(product, "c")
 

@@ -46,13 +46,13 @@ class Rule:
 
     def applied(self, own_rows: bool = False) -> Any:
         """The value, recorded as one operation; `own_rows` where all rows of a batch are computed by one call."""
-        function = _InFunctionsOfTheTable if own_rows else _OfNumbers
+        function = BatchedCustomRule if own_rows else CustomRule
         self.recorded = grad_enabled.get()
         outputs = function.apply(self, *containers.leaves(self.arguments))
         return containers.filled(self.value, outputs)
 
 
-class _OfNumbers(Function):
+class CustomRule(Function):
     """A call by a rule that may be written in any functions of numbers."""
 
     @staticmethod
@@ -79,7 +79,7 @@ class _OfNumbers(Function):
         return (None, *(as_tensor(g) if need and g is not None else None for g, need in zip(slopes, needed)))
 
 
-class _InFunctionsOfTheTable(_OfNumbers):
+class BatchedCustomRule(CustomRule):
     generate_vmap_rule = True
 
 

@@ -17,7 +17,7 @@ from gradcli.calculus import containers, func
 from gradcli.calculus.calls import Callback
 from gradcli.calculus.containers import mapped
 from gradcli.calculus.mapping import as_tensor
-from gradcli.errors import CallError, DifferentiationError, expect_function
+from gradcli.errors import CallError, DifferentiationError, expect, expect_function
 from gradcli.primitives.arithmetic import multiply, ones_like
 from gradcli.primitives.bind import components
 from gradcli.primitives.conversions import reshape
@@ -189,6 +189,7 @@ vector_jacobian_product = tensor_jacobian_product
 
 def _of(transform: Callable[[Callback, Any], Callback], function: Callback, argnum: Argnum) -> Callback:
     """A derivative of functions of tensors, for arrays."""
+    expect(argnum, (int, tuple, list), "argnum is the number of an argument, or a tuple of numbers")
     places = (argnum,) if isinstance(argnum, int) else tuple(argnum)
     derivative = transform(function, argnum if isinstance(argnum, int) else places)
 
