@@ -164,7 +164,7 @@ class PrimitiveNode(Node):
         name = self.primitive.gradient_name
         if name is not None and not isinstance(name, str):
             name = name(**self.params)
-        if name is None or i:
+        if name is None or i or not isinstance(gradient, TensorBase):
             return gradient
         if self.primitive.selects or gradient is cotangent:
             return keep(gradient, self.edges[0], gradient.shape, name)
