@@ -152,7 +152,7 @@ def alike(word: str, candidates: Iterable[str]) -> list[str]:
     found = difflib.get_close_matches(f"{word.casefold()} {word}", folded, n=_MOST_ALIKE, cutoff=_LEAST_ALIKE)
     near = [folded[each] for each in found if _is_misspelt(word.casefold(), folded[each].casefold())]
     # Letters are swapped more often than left out: `tahn` is `tanh`.
-    return sorted(near, key=lambda each: (_edits(word.casefold(), each.casefold()), abs(len(each) - len(word))))
+    return sorted(near, key=lambda each: sorted(each.casefold()) != sorted(word.casefold()))
 
 
 def _is_misspelt(word: str, candidate: str) -> bool:

@@ -191,6 +191,8 @@ _OPTIONS_OTHERWISE = {
     **dict.fromkeys(("--weights", "--errors", "--yerr"), "--sigma"),
     **dict.fromkeys(("--delimiter", "--sep"), "--separator"),
     **dict.fromkeys(("--language", "--lang"), "--to"),
+    **{f"--{language}": f"--to {language}" for language in ("latex", "python", "sql", "polars")},
+    **{"--by": "--wrt", "--tex": "--to latex", "--numpy": "--to python"},
     **dict.fromkeys(("--maximize", "--maximise"), "--max"),
     **dict.fromkeys(("--out", "--save"), "--output"),
     **dict.fromkeys(("--silent",), "--quiet"),
@@ -288,7 +290,7 @@ def _check_no_options(words: Iterable[str], options: Collection[str]) -> None:
 
 def _no_option(word: str, options: Iterable[str], path: str, elsewhere: Callable[[str], Sequence[str]]) -> UsageError:
     known = [*options, "--help"]
-    if _OPTIONS_OTHERWISE.get(word) in known:
+    if _OPTIONS_OTHERWISE.get(word, "").partition(" ")[0] in known:
         return UsageError(f"there is no option {word}", hint=f"did you mean {_OPTIONS_OTHERWISE[word]}?")
     if word in _STARTS and path != "gradcli":
         hint = "a start is a value behind the program: x=1 in gradcli fit and minimize, x~1 in gradcli solve"

@@ -178,7 +178,12 @@ def _check(options: DiffOptions) -> None:
     if options.order < 1:
         raise UsageError("--order is 1 or more", hint="--order 2 is the second derivative")
     if options.to not in languages.NAMES:
-        hint = did_you_mean(options.to, languages.NAMES, f"--to is one of {', '.join(languages.NAMES)}")
+        meant = {"tex": "latex", "numpy": "python", "py": "python", "c++": "c"}.get(options.to)
+        hint = (
+            f"did you mean '{meant}'?"
+            if meant
+            else did_you_mean(options.to, languages.NAMES, f"--to is one of {', '.join(languages.NAMES)}")
+        )
         raise UsageError(f"there is no language {options.to!r} to write formulas in", hint=hint)
     if options.dialect is not None and options.to != "sql":
         raise UsageError("--dialect is for --to sql", hint=f"gradcli diff … --to sql --dialect {options.dialect}")

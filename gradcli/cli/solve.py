@@ -162,6 +162,10 @@ def _unknowns(words: list[str]) -> _Unknowns:
 
 def _ends(text: str, word: str, offset: int) -> tuple[float, float]:
     low, _, high = text.partition("..")
+    if high.startswith("."):
+        # To three dots the number behind them may be whole or not.
+        hint = f"write {word[:offset]}{low}..{high[1:]} or {word[:offset]}{low}..0{high}"
+        raise BindingError("a bracket has two dots", hint=hint, span=Span(offset, len(word)), source=word)
     if not low.strip() or not high.strip():
         raise BindingError("a bracket has two ends", hint="write x=0..5", span=Span(offset, len(word)), source=word)
     found = [constant(part, "float64", word, at) for part, at in ((low, offset), (high, offset + len(low) + 2))]

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import GradcliError, Proposal, Span, UnknownNameError
+from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.tree import Evaluate, Module
@@ -62,6 +62,10 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
             error.hint = _without_unit(unit[1], unit[2], Span(offset, offset + len(text)))
         elif isinstance(error, UnknownNameError) and error.span is not None and "give it a value" in (error.hint or ""):
             error.hint = _OTHER_NAMES
+        if text.endswith(",") and isinstance(error, ProgramSyntaxError):
+            error.hint = Proposal(
+                f"write {text[:-1]}, without the comma", text[:-1], span=Span(offset, offset + len(text))
+            )
         if _FILE.fullmatch(text):
             error.hint = f"write {whole[:offset]}@{text} for what a file holds"
         raise

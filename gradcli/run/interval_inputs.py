@@ -44,7 +44,7 @@ def _one(text: str, offset: int, whole: str, read: Read) -> Bounds:
     if mark is None:
         return _number(text, offset, whole, read)
     before, behind = text[: mark.start()], text[mark.end() :]
-    if _MARK.search(behind) or not before.strip() or not behind.strip():
+    if _MARK.search(behind) or behind.startswith(".") or not before.strip() or not behind.strip():
         raise _error("this is no interval", offset, text, whole)
     first = _number(before, offset, whole, read)
     last = _number(behind, offset + mark.end(), whole, read)

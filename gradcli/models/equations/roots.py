@@ -229,7 +229,7 @@ def _check(question: RootQuestion) -> None:
         if not free and len(question.constants) == 1:
             (given, value), *_ = question.constants.items()
             start = f"{given}~{float(value):.12g}" if not arrays.shape(value) else f"{given}~…"
-            hint = f"{given}=… is a value that stays: write {start} to start there"
+            hint = f"{given}=… is a value that stays: write {start} to start there, or {given}=0..10 for a range"
         if len(free) > 1:
             hint += f", and the others too, or values, as in {free[1]}=1"
         raise UsageError("there is no unknown", hint=hint)

@@ -73,7 +73,7 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
 def _with_response(formula: str, columns: Sequence[str]) -> str:
     """What to write for a formula alone: its response is the name that it is assigned to, or the one column that it does
     not read."""
-    assigned = re.fullmatch(r"\s*([^\W\d]\w*)\s*=(?!=)\s*(\S.*)", formula)
+    assigned = re.fullmatch(r"\s*([^\W\d]\w*)\s*={1,2}(?!=)\s*(\S.*)", formula)
     if assigned is not None and (not columns or assigned[1] in columns):
         return f"write it as '{assigned[1]} ~ {assigned[2]}', or add --response {assigned[1]}"
     formula = formula if assigned is None else assigned[2]
