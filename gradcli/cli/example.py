@@ -34,7 +34,8 @@ def worked(operation: Operation, *, json: bool) -> Example:
 
 def _printed(options: EvalOptions) -> str:
     out = io.StringIO()
-    run(options, Environment(None, out, out, {}))
+    # Notes are for who typed the command.
+    run(options, Environment(None, out, None, {}))
     return out.getvalue()
 
 

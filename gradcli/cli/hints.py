@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from gradcli.errors import GradcliError, Proposal, Span
+from gradcli.errors import BindingError, GradcliError, Proposal, Span
 from gradcli.language.syntax import parse, tree
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -46,8 +46,9 @@ def _differentiated(hint: Proposal) -> Proposal:
 
 
 def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:
-    if not hint.whole and (error.source is None or (error.span is None and hint.span is None)):
-        # Of a word that is no part of a program.
+    of_a_word = error.source in (getattr(options, "words", None) or ())[1:] and isinstance(error, BindingError)
+    if not hint.whole and (of_a_word or error.source is None or (error.span is None and hint.span is None)):
+        # Of what is no part of a program, as a distribution is or the name of a value.
         return True
     # Only a wrong program pays for these.
     from gradcli import arrays
