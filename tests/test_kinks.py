@@ -149,6 +149,22 @@ class TestSeveralNumbers:
         record = run("eval", "relu(x) + x*y + y**2", "x=0", "y=1", "--order", "2", "--json").json
         assert record["derivatives"] == {"x,x": "NaN", "x,y": "NaN", "y,y": 2}
 
+    @pytest.mark.parametrize("program", ["abs(2*x - y)*abs(x)", "abs(x - 4*y)*abs(y)", "max(x, 3*y)*max(x, 9*y)"])
+    def test_kinks_between_which_there_are_few_directions(self, run, program):
+        record = run("eval", program, "x=0", "y=0", "--order", "2", "--json").json
+        assert record["derivatives"]["x,y"] == "NaN"
+        assert record["warnings"]
+
+    @pytest.mark.parametrize("program", ["(x - 2*y)*abs(y)/(x - 2*y)", "x*y/(x*y)*abs(x)**2", "1/(1/abs(x - 2*y))"])
+    def test_directions_that_have_no_value(self, run, program):
+        outcome = run("eval", program, "x=0", "y=0", "--order", "2", "--json")
+        assert outcome.json["warnings"] or outcome.json["derivatives"]["x,x"] == 2
+
+    def test_branches_beside_a_removable_point(self, run):
+        program = "((x - y)/((x - y) + (x - y)**2))*where(x**2 < x*y, x**2, x*y)"
+        record = run("eval", program, "x=0", "y=0", "--order", "2", "--json").json
+        assert (record["derivatives"], len(record["warnings"])) == ({"x,x": 0, "x,y": "NaN", "y,y": 0}, 1)
+
     def test_two_kinks_that_agree_along_half_of_all_directions(self, run):
         record = run("eval", "abs(x)*abs(y)", "x=0", "y=0", "--order", "2", "--json").json
         assert record["derivatives"] == {"x,x": 0, "x,y": "NaN", "y,y": 0}

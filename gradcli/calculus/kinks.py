@@ -36,8 +36,10 @@ _FURTHER = 6
 _OF_THEIR_ORDER, _OF_ANY_ORDER = 2.0**12, 64.0
 # That unit where numbers do not round: what is not told from 0 with so many digits is taken for it.
 _EXACT_UNIT = 1e-30
-# Directions with signs at random, beside those that tell any two variables apart.
-_RANDOM_SIGNS = 6
+# How many directions at random there are, beside those that tell any two variables apart, over the number of variables:
+# of two variables, some degrees are between them. And how far they go along each variable.
+_DIRECTIONS, _LEAST_DIRECTIONS = 64, 8
+_LENGTHS = (1, 2, 3, 5, 9, 20)
 # Rays that are followed, each of which is an evaluation of the function, and elements of all leaves.
 _MOST_RAYS, _MOST_VARIABLES = 4000, 10_000
 # Up to so many rays take less time than second derivatives of series, and round less.
@@ -64,18 +66,23 @@ def settled(
     depend on.
 
     A derivative that does not exist is nan from order 2 on, while one of order 1 stays as it was found. So do all where
-    that cannot be told, except that `at_kink` those of order 2 and up are nan.
+    that cannot be told, except that those of order 2 and up are nan `at_kink`, and where some that were found are wrong.
     """
     order = max((key.count(",") + 1 for key in found), default=0)
     rays = _Rays(function, leaves, value, order)
     try:
         with limits.attempt(), arrays.quiet():
+            found_is_wrong = False
             for candidate in (dict, *rays.candidates()):
                 with suppress(_UnknownError):
-                    if rays.agree_with(better := candidate(found)):
+                    better = candidate(found)
+                    if rays.agree_with(better):
                         return Settled(better, True)
-            better = rays.derivatives(found, at_kink)
-            return Settled(better, None if rays.unknown else rays.agree_with(better))
+                    found_is_wrong |= candidate is dict and all(map(_is_finite, found.values()))
+            better = rays.derivatives(found, at_kink or found_is_wrong)
+            with suppress(_UnknownError):
+                return Settled(better, None if rays.unknown else rays.agree_with(better))
+            return Settled(better, None)
     except (_TooManyError, LimitError):
         return Settled({key: _nan_like(d) if at_kink and "," in key else d for key, d in found.items()}, None)
     except EvaluationError:
@@ -166,15 +173,22 @@ class _Rays:
     # --- whether derivatives are those along rays
 
     def agree_with(self, found: Mapping[str, Any]) -> bool:
-        """Whether derivatives are those along both sides of a few directions."""
+        """Whether derivatives are those along both sides of a few directions; where a quotient is 0/0 along one of them, as
+        x*y/x along x = 0, of the others. Raises _UnknownError where most have no series."""
         if self.number > _MOST_VARIABLES:
             raise _TooManyError("too many variables")
-        if any(d is not None and not assume(isfinite(d)) for d in found.values()):
+        if not all(map(_is_finite, found.values())):
             return False
-        for numbers in _other_directions(self.number) if self.number > 1 else ([1],):
+        directions = [*_other_directions(self.number)] if self.number > 1 else [[1]]
+        known = 0
+        for numbers in directions:
             expected = [self.value, *self._expected(found, self._steps(numbers))]
-            if min(self._agreements(tuple(enumerate(numbers)), expected)) < self.order:
-                return False
+            with suppress(_UnknownError):
+                if min(self._agreements(tuple(enumerate(numbers)), expected)) < self.order:
+                    return False
+                known += 1
+        if 2 * known <= len(directions):
+            raise _UnknownError("no series along most directions")
         return True
 
     def _agreements(self, direction: Counts, expected: Sequence[Any]) -> Iterator[int]:
@@ -239,7 +253,7 @@ class _Rays:
                 raise
             except _NO_SERIES:
                 continue
-            if all(d is None or assume(isfinite(d)) for d in made.values()):
+            if all(map(_is_finite, made.values())):
                 return made
         raise _UnknownError("no limits")
 
@@ -248,9 +262,9 @@ class _Rays:
         one."""
         return self._joined(found, lambda derivative, _old, _index: self._derivative(derivative))
 
-    def derivatives(self, found: Mapping[str, Any], at_kink: bool) -> dict[str, Any]:
+    def derivatives(self, found: Mapping[str, Any], without: bool) -> dict[str, Any]:
         """The derivatives each of which exists by itself; else nan from order 2 on, and those of order 1 that were
-        found, as all that are not known but, `at_kink`, those of order 2 and up."""
+        found, as all that are not known but, where `without` them, those of order 2 and up."""
         if math.comb(self.number + self.order - 1, self.order) > _MOST_RAYS:
             raise _TooManyError("too many directions")
 
@@ -260,7 +274,7 @@ class _Rays:
             except _UnknownError:
                 self.unknown = True
                 order = sum(n for _, n in derivative)
-                return _nan_like(self.value) if at_kink and order > 1 else self._element(old, index)
+                return _nan_like(self.value) if without and order > 1 else self._element(old, index)
 
         return self._joined(found, part)
 
@@ -346,6 +360,10 @@ def _limit(derivative: Any) -> Any:
     return None if derivative is None else add(derivative, 0.0)
 
 
+def _is_finite(derivative: Any) -> bool:
+    return derivative is None or assume(isfinite(derivative))
+
+
 def _opposite(direction: Counts) -> Counts:
     return tuple((v, -n) for v, n in direction)
 
@@ -358,9 +376,10 @@ def _other_directions(number: int) -> Iterator[list[int]]:
     patterns = [[sign * (i >> bit & 1) + other * (~i >> bit & 1) for i in range(number)]
                 for sign, other in ((1, -1), (1, 0), (0, 1)) for bit in bits]  # fmt: skip
     patterns += [[1] * number]
-    patterns += [[generator.choice((-1, 1)) for _ in range(number)] for _ in range(_RANDOM_SIGNS)]
+    further = max(_LEAST_DIRECTIONS, _DIRECTIONS // number)
+    patterns += [[generator.choice((-1, 1)) for _ in range(number)] for _ in range(further)]
     for signs in patterns:
-        yield [sign * generator.randint(1, 3) for sign in signs]
+        yield [sign * generator.choice(_LENGTHS) for sign in signs]
 
 
 def _largest(value: Any) -> float:
