@@ -90,7 +90,9 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Parameter):
-            self._forget(name)
+            # One that was there before keeps its place among the others.
+            if name not in self._parameters:
+                self._forget(name)
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if name not in self._modules:
@@ -113,7 +115,7 @@ class Module:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def _forget(self, name: str) -> bool:
-        """Whether there was an attribute of the name, which is no more; a parameter keeps its place among them."""
+        """Whether there was an attribute of the name, which is no more."""
         self._non_persistent_buffers_set.discard(name)
         registries = [self._buffers, self._modules, self._parameters, self.__dict__]
         return bool([registry.pop(name) for registry in registries if name in registry])

@@ -1,5 +1,6 @@
 """What is done with all parameters, or gradients, of a network at once."""
 
+from gradcli.nn.utils import rnn
 from gradcli.nn.utils.gradients import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from gradcli.nn.utils.vectors import parameters_to_vector, vector_to_parameters
 
@@ -9,5 +10,6 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "rnn",
     "vector_to_parameters",
 ]
