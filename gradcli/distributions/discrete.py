@@ -11,8 +11,10 @@ from gradcli.autograd import generators
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.sampled import multinomial
 from gradcli.distributions.distribution import (
+    COUNT,
     NOT_NEGATIVE,
     PROBABILITY,
+    Constraint,
     Distribution,
     Univariate,
     as_tensor,
@@ -29,6 +31,7 @@ from gradcli.primitives.scans import softmax
 from gradcli.primitives.statistics import logsumexp
 
 _ONE_OF_TWO = ("probs", "logits")
+BOOLEAN: Constraint = ("Boolean()", lambda x: (x == 0) | (x == 1))
 
 
 class _OfProbability(Univariate):
@@ -54,6 +57,7 @@ class _OfProbability(Univariate):
         vars(made).update(vars(self))
         made.__dict__[self._given] = broadcast_to(getattr(self, self._given), tuple(batch_shape))
         Distribution.__init__(made, tuple(batch_shape), (), False)
+        made._validates = self._validates
         return made
 
 
@@ -67,6 +71,7 @@ class Bernoulli(_OfProbability):
     """1 with a probability, else 0."""
 
     shown = _ONE_OF_TWO
+    support = BOOLEAN
     constraints = {"probs": PROBABILITY}  # noqa: RUF012
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
@@ -79,7 +84,7 @@ class Bernoulli(_OfProbability):
             drawn = as_tensor(generators.uniform(self._extended(sample_shape), dtype_of(probs)))
             return (drawn < probs).to(dtype_of(probs))
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         x = as_tensor(value)
         return x * self.logits - softplus(self.logits)
 
@@ -104,6 +109,7 @@ class Geometric(_OfProbability):
     """How often nothing happens before what has a probability."""
 
     shown = _ONE_OF_TWO
+    support = COUNT
     constraints = {"probs": PROBABILITY}  # noqa: RUF012
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
@@ -116,7 +122,7 @@ class Geometric(_OfProbability):
             drawn = 1.0 - as_tensor(generators.uniform(self._extended(sample_shape), dtype_of(self.probs)))
             return (drawn.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         x, probs = as_tensor(value), self.probs
         return x * (-probs).log1p() + probs.log()
 
@@ -150,6 +156,11 @@ class Binomial(_OfProbability):
         self.__dict__[self._given] = given
         Distribution.__init__(self, given.shape, (), validate_args)
 
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        most = arrays.to_numpy(self.total_count.detach().inner)
+        return "IntegerInterval(lower_bound=0, upper_bound=total_count)", lambda x: COUNT[1](x) & (x <= most)
+
     def expand(self, batch_shape: Any) -> Self:
         made = super().expand(batch_shape)
         made.total_count = broadcast_to(self.total_count, tuple(batch_shape))
@@ -160,7 +171,7 @@ class Binomial(_OfProbability):
         drawn = numpy_source().binomial(counts.astype("int64"), probs, self._extended(sample_shape))
         return as_tensor(drawn).to(dtype_of(self.probs))
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         n, x, logits = self.total_count, as_tensor(value), self.logits
         choices = (n + 1).lgamma() - (x + 1).lgamma() - (n - x + 1).lgamma()
         return choices + x * logits - n * softplus(logits)
@@ -194,6 +205,7 @@ class Poisson(Univariate):
     """The Poisson distribution of mean `rate`."""
 
     shown = ("rate",)
+    support = COUNT
     constraints = {"rate": NOT_NEGATIVE}  # noqa: RUF012
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
@@ -203,7 +215,7 @@ class Poisson(Univariate):
         rate = arrays.to_numpy(self.rate.detach().inner)
         return as_tensor(numpy_source().poisson(rate, self._extended(sample_shape))).to(dtype_of(self.rate))
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         x = as_tensor(value)
         return xlogy(x, self.rate) - self.rate - (x + 1).lgamma()
 
@@ -244,12 +256,18 @@ class Categorical(Distribution):
             return _inside(self.probs).log()
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        last = self._num_events - 1
+        return f"IntegerInterval(lower_bound=0, upper_bound={last})", lambda x: COUNT[1](x) & (x <= last)
+
     def expand(self, batch_shape: Any) -> Self:
         made = type(self).__new__(type(self))
         vars(made).update(vars(self))
         shape = (*batch_shape, self._num_events)
         made.__dict__[self._given] = broadcast_to(getattr(self, self._given), shape)
         Distribution.__init__(made, tuple(batch_shape), self.event_shape, False)
+        made._validates = self._validates
         return made
 
     @property
@@ -263,7 +281,7 @@ class Categorical(Distribution):
             count = math.prod(shape) // max(rows.shape[0], 1)
             return multinomial(rows, count, True).T.reshape(shape)
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         chosen = as_tensor(value).long()
         shape = broadcast([chosen.shape, self.batch_shape])
         logits = broadcast_to(self.logits, (*shape, self._num_events))
@@ -293,6 +311,8 @@ class Categorical(Distribution):
 class OneHotCategorical(Distribution):
     """`Categorical`, with a vector in place of a number: 1 at the class and else 0."""
 
+    support = ("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1))
+
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits, validate_args)
         super().__init__(self._categorical.batch_shape, (self._categorical._num_events,), validate_args)
@@ -308,7 +328,7 @@ class OneHotCategorical(Distribution):
     def sample(self, sample_shape: Any = ()) -> Any:
         return as_tensor(one_hot(self._categorical.sample(sample_shape), self.event_shape[0])).to(dtype_of(self.probs))
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         return self._categorical.log_prob(as_tensor(value).argmax(-1))
 
     def entropy(self) -> Any:

@@ -21,6 +21,8 @@ Constraint = tuple[str, Callable[[Any], Any]]
 # What a parameter must be, as PyTorch calls it, and as a condition on its numbers.
 POSITIVE: Constraint = ("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
 NOT_NEGATIVE: Constraint = ("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
+REAL: Constraint = ("Real()", lambda x: x == x)
+COUNT: Constraint = ("IntegerGreaterThan(lower_bound=0)", lambda x: (x >= 0) & (x % 1 == 0))
 PROBABILITY: Constraint = ("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
 
 
@@ -37,9 +39,13 @@ class Distribution:
     # The parameters, in the order of the text, and what they must be.
     shown: ClassVar[tuple[str, ...]] = ()
     constraints: ClassVar[Mapping[str, Constraint]] = positive()
+    # What samples are.
+    support: ClassVar[Constraint | None] = None
+    _validates = True
 
     def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
         self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
+        self._validates = validate_args is not False
         if validate_args is not False:
             for name, (text, holds) in self.constraints.items():
                 if name in vars(self):
@@ -69,8 +75,24 @@ class Distribution:
         return self.sample((n,))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density, or of the probability, of a value."""
+        """The logarithm of the density, or of the probability, of a value. Raises ValueError for one that no sample is."""
+        if self._validates and self.support is not None:
+            self._check_value(as_tensor(value))
+        return self._log_prob(value)
+
+    def _log_prob(self, value: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no log_prob")
+
+    def _check_value(self, value: Tensor) -> None:
+        assert self.support is not None
+        text, holds = self.support
+        if isinstance(value.inner, Kind):
+            return
+        if not arrays.numpy_namespace().all(holds(arrays.to_numpy(value.inner))):
+            raise ArgumentError(
+                f"Expected value argument (Tensor of shape {tuple(value.shape)}) to be within the support ({text}) of the "
+                f"distribution {self!r}, but found invalid values:\n{value}"
+            )
 
     def cdf(self, value: Any) -> Any:
         """The probability of no more than a value."""
@@ -151,9 +173,10 @@ class Univariate(Distribution):
         for name in self.shown:
             setattr(made, name, broadcast_to(getattr(self, name), tuple(batch_shape)))
         Distribution.__init__(made, tuple(batch_shape), (), False)
+        made._validates = self._validates
         return made
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         return self._function("log_prob", value)
 
     def cdf(self, value: Any) -> Any:

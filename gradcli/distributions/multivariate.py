@@ -9,6 +9,7 @@ from gradcli.autograd import generators
 from gradcli.distributions.discrete import Categorical
 from gradcli.distributions.distribution import (
     LOG_2_PI,
+    REAL,
     Distribution,
     as_tensor,
     dtype_of,
@@ -27,6 +28,9 @@ from gradcli.primitives.rearranging import one_hot
 from gradcli.primitives.special import digamma, lgamma
 from gradcli.primitives.statistics import logsumexp
 
+# By how much the sum of shares may be another number than 1, as PyTorch has it.
+_SUM_ERROR = 1e-6
+
 
 class MultivariateNormal(Distribution):
     """The normal distribution of vectors of mean `loc`, with a covariance matrix, or its inverse, or the lower triangular
@@ -34,6 +38,7 @@ class MultivariateNormal(Distribution):
 
     has_rsample = True
     shown = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
+    support = REAL
     loc: Any
 
     def __init__(
@@ -80,13 +85,13 @@ class MultivariateNormal(Distribution):
     def expand(self, batch_shape: Any) -> Self:
         shape = (*batch_shape, *self.event_shape)
         scale = broadcast_to(self._scale, (*batch_shape, *self.event_shape, *self.event_shape))
-        return type(self)(broadcast_to(self.loc, shape), scale_tril=scale, validate_args=False)
+        return type(self)(broadcast_to(self.loc, shape), scale_tril=scale, validate_args=self._validates)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = as_tensor(generators.normal(self._extended(sample_shape), dtype_of(self.loc)))
         return self.loc + (self._scale @ drawn[..., None]).squeeze(-1)
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         centred = as_tensor(value) - self.loc
         lead = broadcast([centred.shape[:-1], self._scale.shape[:-2]])
         size = self.event_shape[0]
@@ -118,6 +123,7 @@ class Dirichlet(Distribution):
     has_rsample = True
     shown = ("concentration",)
     constraints = positive("concentration")
+    support = ("Simplex()", lambda x: (x >= 0).all(-1) & (abs(x.sum(-1) - 1) < _SUM_ERROR))
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         self.concentration = as_tensor(concentration)
@@ -129,7 +135,7 @@ class Dirichlet(Distribution):
         parts = Gamma(self.concentration, 1.0, False).rsample(sample_shape)
         return parts / parts.sum(-1, keepdims=True)
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         a = self.concentration
         return ((a - 1.0) * as_tensor(value).log()).sum(-1) + lgamma(a.sum(-1)) - lgamma(a).sum(-1)
 
@@ -189,7 +195,7 @@ class Independent(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.base_dist.rsample(sample_shape)
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         return self._summed(self.base_dist.log_prob(value))
 
     def entropy(self) -> Any:
@@ -241,7 +247,7 @@ class MixtureSameFamily(Distribution):
         chosen = chosen.expand(*numbers.shape, 1, *self.event_shape)
         return found.gather(place, chosen).squeeze(place)
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         of_each = self.component_distribution.log_prob(self._for_each(as_tensor(value)))
         return logsumexp(of_each + self.mixture_distribution.logits, -1)
 

@@ -267,7 +267,7 @@ class TransformedDistribution(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return ComposeTransform(self.transforms)(self.base_dist.rsample(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         y, total, axes = as_tensor(value), 0.0, len(self.event_shape)
         for transform in reversed(self.transforms):
             x = transform._inverse(y)

@@ -5,8 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from gradcli import arrays
 from gradcli.autograd import generators
-from gradcli.distributions.distribution import LOG_2_PI, Univariate, as_tensor, dtype_of, positive
+from gradcli.distributions.distribution import (
+    LOG_2_PI,
+    NOT_NEGATIVE,
+    POSITIVE,
+    PROBABILITY,
+    REAL,
+    Constraint,
+    Univariate,
+    as_tensor,
+    dtype_of,
+    positive,
+)
 from gradcli.errors import ArgumentError
 from gradcli.primitives.comparisons import clip, logical_and, where
 from gradcli.primitives.incomplete_inverses import betaincinv, gammaincinv
@@ -19,6 +31,7 @@ class Normal(Univariate):
     """The normal distribution of mean `loc` and deviation `scale`."""
 
     has_rsample = True
+    support = REAL
     shown = ("loc", "scale")
     constraints = positive("scale")
 
@@ -51,6 +64,7 @@ class LogNormal(Univariate):
     """The distribution of exp(x) for normal x of mean `loc` and deviation `scale`."""
 
     has_rsample = True
+    support = POSITIVE
     shown = ("loc", "scale")
     constraints = positive("scale")
 
@@ -81,6 +95,7 @@ class HalfNormal(Univariate):
     """The distribution of abs(x) for normal x of mean 0 and deviation `scale`."""
 
     has_rsample = True
+    support = NOT_NEGATIVE
     shown = ("scale",)
     constraints = positive("scale")
 
@@ -94,7 +109,7 @@ class HalfNormal(Univariate):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self._both.rsample(sample_shape).abs()
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         x = as_tensor(value)
         return where(x >= 0, self._both.log_prob(x) + math.log(2), -math.inf)
 
@@ -131,11 +146,16 @@ class Uniform(Univariate):
         if validate_args is not False and not (self.low < self.high).all():
             raise ArgumentError("Uniform is not defined when low>= high")
 
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        low, high = (arrays.to_numpy(end.detach().inner) for end in (self.low, self.high))
+        return f"Interval(lower_bound: {self.low}, upper_bound: {self.high})", lambda x: (x >= low) & (x <= high)
+
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = generators.uniform(self._extended(sample_shape), dtype_of(self.low))
         return self.low + drawn * (self.high - self.low)
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         x = as_tensor(value)
         inside = logical_and(x >= self.low, x < self.high)
         return where(inside, -(self.high - self.low).log(), -math.inf)
@@ -160,6 +180,7 @@ class Exponential(Univariate):
     """The exponential distribution of mean 1/rate."""
 
     has_rsample = True
+    support = NOT_NEGATIVE
     shown = ("rate",)
     constraints = positive("rate")
 
@@ -191,6 +212,7 @@ class Laplace(Univariate):
     """The distribution whose density falls by exp(-abs(x - loc)/scale)."""
 
     has_rsample = True
+    support = REAL
     shown = ("loc", "scale")
     constraints = positive("scale")
 
@@ -204,7 +226,7 @@ class Laplace(Univariate):
         drawn = as_tensor(generators.uniform(self._extended(sample_shape), dtype, least, 1.0))
         return self.loc - self.scale * drawn.sign() * (-drawn.abs()).log1p()
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         return -(2 * self.scale).log() - (as_tensor(value) - self.loc).abs() / self.scale
 
     def cdf(self, value: Any) -> Any:
@@ -233,6 +255,7 @@ class Cauchy(Univariate):
     """The distribution of the quotient of two normal numbers, times `scale`, about `loc`; it has no mean."""
 
     has_rsample = True
+    support = REAL
     shown = ("loc", "scale")
     constraints = positive("scale")
 
@@ -242,7 +265,7 @@ class Cauchy(Univariate):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.icdf(generators.uniform(self._extended(sample_shape), dtype_of(self.loc)))
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         return -math.log(math.pi) - self.scale.log() - (((as_tensor(value) - self.loc) / self.scale) ** 2).log1p()
 
     def cdf(self, value: Any) -> Any:
@@ -271,6 +294,7 @@ class Gumbel(Univariate):
     """The distribution of the largest of many numbers."""
 
     has_rsample = True
+    support = REAL
     shown = ("loc", "scale")
     constraints = positive("scale")
 
@@ -281,7 +305,7 @@ class Gumbel(Univariate):
         drawn = generators.exponential(self._extended(sample_shape), dtype_of(self.loc))
         return self.loc - self.scale * as_tensor(drawn).log()
 
-    def log_prob(self, value: Any) -> Any:
+    def _log_prob(self, value: Any) -> Any:
         y = (self.loc - as_tensor(value)) / self.scale
         return (y - y.exp()) - self.scale.log()
 
@@ -311,6 +335,7 @@ class Gamma(Univariate):
     """The gamma distribution of mean concentration/rate."""
 
     has_rsample = True
+    support = NOT_NEGATIVE
     shown = ("concentration", "rate")
     constraints = positive("concentration", "rate")
 
@@ -343,6 +368,7 @@ class Chi2(Univariate):
     """The distribution of the sum of `df` squares of normal numbers."""
 
     has_rsample = True
+    support = NOT_NEGATIVE
     shown = ("df",)
     constraints = positive("df")
 
@@ -376,6 +402,7 @@ class Beta(Univariate):
     """The distribution on [0, 1] with density x**(concentration1 - 1)*(1 - x)**(concentration0 - 1), scaled."""
 
     has_rsample = True
+    support = PROBABILITY
     shown = ("concentration1", "concentration0")
     constraints = positive("concentration1", "concentration0")
 
@@ -410,6 +437,7 @@ class StudentT(Univariate):
     """Student's distribution of `df` degrees of freedom."""
 
     has_rsample = True
+    support = REAL
     shown = ("df", "loc", "scale")
     constraints = positive("df", "scale")
 

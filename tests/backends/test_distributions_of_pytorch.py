@@ -220,3 +220,38 @@ def test_parameters_that_are_none_are_refused():
         NotImplementedError, match=r"No KL\(p \|\| q\) is implemented for p type Normal and q type Gamma"
     ):
         gradcli.distributions.kl_divergence(gradcli.distributions.Normal(0, 1), gradcli.distributions.Gamma(1, 1))
+
+
+# Of a distribution, a value that no sample is.
+OUTSIDE = [
+    ("Normal", {"loc": 0.0, "scale": 1.0}, float("nan")),
+    ("Uniform", {"low": 0.0, "high": 1.0}, 1.5),
+    ("Exponential", {"rate": 1.0}, -1.0),
+    ("Gamma", {"concentration": 1.0, "rate": 1.0}, -1.0),
+    ("Beta", {"concentration1": 1.0, "concentration0": 1.0}, 1.5),
+    ("LogNormal", {"loc": 0.0, "scale": 1.0}, 0.0),
+    ("Poisson", {"rate": 1.0}, 2.5),
+    ("Bernoulli", {"probs": 0.3}, 0.5),
+    ("Binomial", {"total_count": 3.0, "probs": 0.3}, 4.0),
+    ("Geometric", {"probs": 0.3}, -1.0),
+    ("Categorical", {"probs": [0.3, 0.7]}, -1.0),
+    ("Categorical", {"probs": [0.3, 0.7]}, 2.0),
+    ("OneHotCategorical", {"probs": [0.3, 0.7]}, [1.0, 1.0]),
+    ("Dirichlet", {"concentration": [0.3, 0.7]}, [0.5, 0.6]),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "value"), OUTSIDE, ids=[f"{c[0]}-{i}" for i, c in enumerate(OUTSIDE)])
+def test_values_that_no_sample_is_are_refused(name, parameters, value):
+    for library in (torch, gradcli):
+        distribution, _ = made(library, name, parameters)
+        with pytest.raises(ValueError, match=r"Expected value argument \(Tensor of shape .* to be within the support"):
+            distribution.log_prob(library.tensor(value))
+
+
+def test_repeated_distributions_look_at_values_as_before():
+    d = gradcli.distributions
+    for made in (d.Poisson(1.0), d.Bernoulli(0.5), d.Categorical([0.5, 0.5])):
+        with pytest.raises(ValueError, match="to be within the support"):
+            made.expand((2,)).log_prob(-1.0)
+    assert d.Exponential(1.0, validate_args=False).expand((2,)).log_prob(-1.0).tolist() == [-float("inf")] * 2
