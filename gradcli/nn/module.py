@@ -11,6 +11,7 @@ from gradcli.autograd.hooks import HookHandle, Hooks
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, EvaluationError, expect_callable
+from gradcli.nn.backward_hooks import BackwardCall
 from gradcli.nn.parameter import Parameter
 
 
@@ -40,6 +41,7 @@ class Module:
     _non_persistent_buffers_set: set[str]
     _forward_hooks: Hooks
     _forward_pre_hooks: Hooks
+    _backward_hooks: Hooks
 
     def __new__(cls, *_arguments: Any, **_keywords: Any) -> Self:
         # Here, so that a subclass whose `__init__` does not call this one has them too, and one that is unpickled.
@@ -52,6 +54,7 @@ class Module:
             _non_persistent_buffers_set=set(),
             _forward_hooks=Hooks(),
             _forward_pre_hooks=Hooks(),
+            _backward_hooks=Hooks(),
         )
         return made
 
@@ -59,17 +62,18 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        if not self._forward_pre_hooks and not self._forward_hooks:
+        if not self._forward_pre_hooks and not self._forward_hooks and not self._backward_hooks:
             return self.forward(*arguments, **keywords)
         for hook in [*self._forward_pre_hooks.values()]:
             changed = hook(self, arguments)
             if changed is not None:
                 arguments = changed if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*arguments, **keywords)
+        call = BackwardCall(self, [*self._backward_hooks.values()]) if self._backward_hooks else None
+        result = self.forward(*(arguments if call is None else call.arguments(arguments)), **keywords)
         for hook in [*self._forward_hooks.values()]:
             changed = hook(self, arguments, result)
             result = result if changed is None else changed
-        return result
+        return result if call is None else call.results(result)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(module, arguments, result)` after each `forward`; what it returns, if anything, is the result."""
@@ -78,6 +82,11 @@ class Module:
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(module, arguments)` before each `forward`; what it returns, if anything, replaces the arguments."""
         return _registered(self._forward_pre_hooks, hook)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(module, grad_input, grad_output)` whenever backward has the gradients of the arguments, and of the
+        result, of a call; what it returns, if anything, replaces those of the arguments."""
+        return _registered(self._backward_hooks, hook)
 
     # --- attributes
 

@@ -430,3 +430,32 @@ def test_a_schedule_goes_on_from_its_state(name, options):
         one.step()
         other.step()
         assert one.get_last_lr() == other.get_last_lr()
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing when gradients are computed:UserWarning")
+@pytest.mark.parametrize("wanted", [True, False])
+def test_backward_hooks_see_what_those_of_pytorch_see(wanted):
+    found = []
+    for library in (gradcli, torch):
+        library.manual_seed(3)
+        model = library.nn.Sequential(library.nn.Linear(3, 4), library.nn.Tanh(), library.nn.Linear(4, 2))
+        seen = []
+
+        def see(module, grad_input, grad_output, seen=seen):
+            seen.append([None if g is None else g.tolist() for g in (*grad_input, *grad_output)])
+
+        handles = [layer.register_full_backward_hook(see) for layer in model]
+        handles.append(model[2].register_full_backward_hook(lambda module, given, got: (given[0] * 2,)))
+        x = library.tensor(ROWS, requires_grad=wanted)
+        model(x).pow(2).sum().backward()
+        handles[0].remove()
+        count = len(seen)
+        model(x).pow(2).sum().backward()
+        assert (count, len(seen)) == (3, 5)
+        found.append([*seen, model[0].weight.grad.tolist(), x.grad.tolist() if wanted else None])
+    for one, other in zip(*found, strict=True):
+        assert (one is None) is (other is None)
+        for x, y in zip(one or [], other or [], strict=True):
+            assert (x is None) is (y is None)
+            if x is not None:
+                np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,79 @@
+"""What a module's backward hooks see: the gradients of what it gave, and of what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.autograd.function import Function
+from gradcli.autograd.tensor import Tensor
+
+Gradients = tuple[Any, ...]
+
+
+class _Through(Function):
+    """Tensors as they are, whose gradients are shown to a function on their way, and may be replaced by what it gives."""
+
+    @staticmethod
+    def forward(ctx: Any, show: Callable[[Gradients], Gradients], *tensors: Tensor) -> Any:
+        ctx.show = show
+        return tuple(x.view_as(x) for x in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return None, *ctx.show(grads)
+
+
+class BackwardCall:
+    """One call of a module: the gradients of its results wait for those of its arguments."""
+
+    def __init__(self, module: Any, hooks: Sequence[Callable[..., Any]]) -> None:
+        self._module, self._hooks = module, hooks
+        self._of_results: Gradients = ()
+        self._has_arguments = False
+        self._count = 0
+
+    def arguments(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of the call, to be differentiated through here."""
+        self._count = len(given)
+        self._has_arguments = any(isinstance(x, Tensor) and x.requires_grad for x in given)
+        return tuple(_passed(given, self._show_arguments)) if self._has_arguments else given
+
+    def results(self, found: Any) -> Any:
+        """The results of the call."""
+        together = found if isinstance(found, tuple) else (found,)
+        passed = tuple(_passed(together, self._show_results))
+        return passed if isinstance(found, tuple) else passed[0]
+
+    def _show_results(self, gradients: Gradients) -> Gradients:
+        self._of_results = gradients
+        if not self._has_arguments:
+            self._call((None,) * self._count)
+        return gradients
+
+    def _show_arguments(self, gradients: Gradients) -> Gradients:
+        return self._call(gradients)
+
+    def _call(self, gradients: Gradients) -> Gradients:
+        for hook in self._hooks:
+            changed = hook(self._module, gradients, self._of_results)
+            if changed is not None:
+                gradients = changed if isinstance(changed, tuple) else (changed,)
+        return gradients
+
+
+def _passed(values: Sequence[Any], show: Callable[[Gradients], Gradients]) -> list[Any]:
+    """Values, the tensors among them through a function that shows the gradients of all, None for those of no tensor."""
+    places = [place for place, value in enumerate(values) if isinstance(value, Tensor)]
+
+    def show_all(gradients: Gradients) -> Gradients:
+        whole: list[Any] = [None] * len(values)
+        for place, gradient in zip(places, gradients):
+            whole[place] = gradient
+        shown = show(tuple(whole))
+        return tuple(shown[place] for place in places)
+
+    passed = [*values]
+    for place, tensor in zip(places, _Through.apply(show_all, *(values[place] for place in places))):
+        passed[place] = tensor
+    return passed
