@@ -167,6 +167,12 @@ def test_hulls(run, formula, interval, value, word, curvature):
     assert found["curvature"] == curvature
 
 
+def test_a_constant_of_0_beside_a_removable_singularity(run):
+    for program in ("(x*y + x)/x - y", "y - (y - x)/x"):
+        found = run("eval", program, "x=-1..1", "y=0", "--enclose", "--no-grad", "--json").json
+        assert [float(bound) for bound in found["value"]] == pytest.approx([1, 1], abs=1e-8)
+
+
 @pytest.mark.parametrize(
     ("program", "box", "low", "high"),
     [

@@ -3,13 +3,14 @@ those."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gradcli.arrays.balls import exact, stands_for_others
 from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
 from gradcli.kinds.order import PATTERN
 from gradcli.kinds.taylor import Jet
-from gradcli.primitives.arithmetic import add, divide, multiply, reciprocal, subtract
+from gradcli.primitives.arithmetic import add, divide, multiply, negative, reciprocal, subtract
 from gradcli.primitives.bind import bind
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.powers import whole_power
@@ -55,7 +56,10 @@ class LaurentRange(Operators):
         return [jet.coefficient(k) for k in range(jet.order + 1)]
 
     @staticmethod
-    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> LaurentRange:
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+        if primitive in _OF_ZERO and any(map(_is_zero, operands)):
+            # A constant 0 has no Laurent series.
+            return _OF_ZERO[primitive](*operands)
         known = next(o for o in operands if isinstance(o, LaurentRange))
         with unobserved():
             parts = [o if isinstance(o, LaurentRange) else known._constant(o) for o in operands]
@@ -90,8 +94,23 @@ class LaurentRange(Operators):
         return bind(multiply, (self.jet, power), _NO_PARAMS)  # type: ignore[no-any-return]
 
 
+def _is_zero(operand: Any) -> bool:
+    """Whether an operand is a constant that is exactly 0."""
+    if isinstance(operand, LaurentRange):
+        return False
+    number = exact(operand.item() if hasattr(operand, "item") else operand)
+    return not stands_for_others(number) and bool(number == 0)
+
+
+# What sums and products are of which an operand is 0.
+_OF_ZERO: Mapping[Primitive, Callable[[Any, Any], Any]] = {
+    add: lambda a, b: b if _is_zero(a) else a,
+    subtract: lambda a, b: bind(negative, (b,), _NO_PARAMS) if _is_zero(a) else a,
+    multiply: lambda _a, _b: 0.0,
+}
+
 # These of f*t**m are those of f, times a power of t.
-_FACTORED = frozenset({multiply, divide, whole_power})
+_FACTORED = frozenset({multiply, divide, negative, whole_power})
 
 
 def _valuation(primitive: Primitive, of_operands: Sequence[int], params: Mapping[str, Any]) -> int:
@@ -100,6 +119,8 @@ def _valuation(primitive: Primitive, of_operands: Sequence[int], params: Mapping
         return of_operands[0] * int(params["n"])
     if primitive is divide:
         return of_operands[0] - of_operands[1]
+    if primitive is negative:
+        return of_operands[0]
     if primitive is multiply:
         return sum(of_operands)
     return min(of_operands) if primitive is add or primitive is subtract else 0
