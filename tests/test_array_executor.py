@@ -112,7 +112,16 @@ def memory(found: tuple[Any, dict[str, Any]]) -> list[Any]:
 
 @pytest.mark.parametrize("size", [5, 100, schedule.BLOCK + 1])
 @pytest.mark.parametrize(
-    "text", [MIXED, "sum(x + q)", "sum(x*q)", "sum(3*x) + sum(3*q)", "sum(reshape(x*q, [-1, 1]))", "sum(x[1:]*q[1:])"]
+    "text",
+    [
+        MIXED,
+        "sum(x + q)",
+        "sum(x*q)",
+        "sum(3*x) + sum(3*q)",
+        "sum((x + q)*3)",
+        "sum(reshape(x*q, [-1, 1]))",
+        "sum(x[1:]*q[1:])",
+    ],
 )
 def test_results_share_no_memory(text, size):
     program, values = gradcli.compile(text), inputs(size)

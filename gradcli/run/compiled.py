@@ -229,7 +229,7 @@ class Compiled:
             )
             if switching:
                 found = self._settled(values, leaves, value, found, grad_output)
-        return converted.plain(value, leaves), {name: converted.plain(g, leaves) for name, g in found.items()}
+        return converted.plain(value, leaves), converted.plain_by_name(found, leaves)
 
     def _settled(
         self,
@@ -264,7 +264,7 @@ class Compiled:
                 found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}), leaves, value)
                 if switching:
                     found = {**self._settled(values, leaves, value, found)}
-            return {name: converted.plain(j, leaves) for name, j in found.items()}
+            return converted.plain_by_name(found, leaves)
 
     def hessian(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
@@ -339,7 +339,7 @@ class Compiled:
         result = Derivatives(*made)
         return result._replace(
             value=converted.plain(result.value, bindings),
-            found={key: converted.plain(d, bindings) for key, d in result.found.items()},
+            found=converted.plain_by_name(result.found, bindings),
         )
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -67,10 +67,24 @@ def leaf(given: Any) -> Tensor:
 
 
 def plain(result: Any, inputs: Mapping[str, Any]) -> Any:
-    """A result as a number, or an array apart from the `inputs`; truth values as 0 and 1."""
+    """A result as a number, or an array that shares no memory with the `inputs`; truth values as 0 and 1."""
+    return _apart_from(map(concrete, inputs.values()), result)
+
+
+def plain_by_name(results: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Results as `plain` gives them, none of which shares memory with another."""
+    found: dict[str, Any] = {}
+    others = [*map(concrete, inputs.values())]
+    for name, result in results.items():
+        found[name] = _apart_from(others, result)
+        others.append(found[name])
+    return found
+
+
+def _apart_from(others: Iterable[Any], result: Any) -> Any:
     if type(result) is float:
         return result
     array = concrete(result)
     if array is None or arrays.is_floating(array):
-        return arrays.unshared(array, map(concrete, inputs.values()))
+        return arrays.unshared(array, others)
     return arrays.astype(array, "float64")
