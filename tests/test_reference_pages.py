@@ -199,15 +199,22 @@ def test_the_phases_of_the_guide_are_those_that_are_measured() -> None:
 # --- Python
 
 
+def codes_in(title: str) -> Iterator[str]:
+    """The codes in the first column of a section of python.md."""
+    for row in rows(sections("python.md")[title]):
+        yield from re.findall("`(.*?)`", row[0])
+
+
 def names_in(title: str, prefix: str = "") -> set[str]:
-    """The names at the beginning of the codes in the first column of a section of python.md."""
-    codes = [code for row in rows(sections("python.md")[title]) for code in re.findall("`(.*?)`", row[0])]
-    found = [re.match(rf"{re.escape(prefix)}(\w+)", code) for code in codes]
+    """The names at the beginning of the codes in a section."""
+    found = [re.match(rf"{re.escape(prefix)}(\w+)", code) for code in codes_in(title)]
     return {match[1] for match in found if match}
 
 
 def test_every_name_of_the_module_is_on_the_page() -> None:
-    assert names_in("Names") - set(gradcli._MODULES) == set(gradcli.__all__)
+    words = [word for code in codes_in("Names") for word in code.partition("(")[0].split()]
+    names = {word.partition(".")[0] for word in words} - set(gradcli._MODULES)
+    assert names == {*gradcli._HOMES, *gradcli.__all__}
 
 
 def test_every_method_of_a_program_is_on_the_page() -> None:
@@ -235,4 +242,5 @@ def test_the_parameters_on_the_page_are_those_of_the_functions() -> None:
 def test_every_folder_of_the_package_is_on_the_page() -> None:
     package = Path(gradcli.__file__).parent
     folders = [f"gradcli/{path.parent.name}" for path in package.glob("*/__init__.py")]
-    assert sorted(row[0].strip("`") for row in rows(sections("architecture.md")["Folders"])) == sorted(folders)
+    named = [name for row in rows(sections("architecture.md")["Folders"]) for name in re.findall("`(.*?)`", row[0])]
+    assert sorted(named) == sorted(folders)
