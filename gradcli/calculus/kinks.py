@@ -33,7 +33,7 @@ from gradcli.primitives.shape import stack
 # Coefficients beyond those that are asked for, as roots and quotients of what is 0 at the point take some away.
 _FURTHER = 6
 # How far coefficients along two rays may be apart, in units of rounding: of the largest of their order, and of any order.
-_OF_THEIR_ORDER, _OF_ANY_ORDER = 2.0**12, 64.0
+_OF_THEIR_ORDER, _OF_ANY_ORDER = 2.0**12, 512.0
 # That unit where numbers do not round: what is not told from 0 with so many digits is taken for it.
 _EXACT_UNIT = 1e-30
 # How many directions at random there are, beside those that tell any two variables apart, over the number of variables:
@@ -183,15 +183,22 @@ class _Rays:
         known = 0
         for numbers in directions:
             expected = [self.value, *self._expected(found, self._steps(numbers))]
+            terms = [0.0, *self._largest_terms(found, max(map(abs, numbers)))]
             with suppress(_UnknownError):
-                if min(self._agreements(tuple(enumerate(numbers)), expected)) < self.order:
+                if min(self._agreements(tuple(enumerate(numbers)), expected, terms)) < self.order:
                     return False
                 known += 1
         if 2 * known <= len(directions):
             raise _UnknownError("no series along most directions")
         return True
 
-    def _agreements(self, direction: Counts, expected: Sequence[Any]) -> Iterator[int]:
+    def _largest_terms(self, found: Mapping[str, Any], step: int) -> Iterator[float]:
+        """The largest terms of the coefficients from order 1 on, which may cancel along a direction."""
+        for k in range(1, self.order + 1):
+            sizes = (_largest(d) for key, d in found.items() if d is not None and key.count(",") == k - 1)
+            yield max(sizes, default=0.0) * float(step) ** k / math.factorial(k)
+
+    def _agreements(self, direction: Counts, expected: Sequence[Any], terms: Sequence[float] = ()) -> Iterator[int]:
         """Up to which order coefficients along a direction and along the opposite one are those expected: along one of
         them where there are none along the other, which the domain of the function does not have."""
         sides = [self._known_coefficients(d) for d in (direction, _opposite(direction))]
@@ -199,7 +206,7 @@ class _Rays:
             raise _UnknownError("no series on either side")
         for along, sign in zip(sides, (1, -1)):
             if along is not None:
-                yield self._agreement(along, expected, sign)
+                yield self._agreement(along, expected, sign, terms)
 
     def _expected(self, found: Mapping[str, Any], steps: Mapping[str, Any]) -> Iterator[Any]:
         """The coefficients from order 1 on along a direction, by derivatives."""
@@ -217,10 +224,11 @@ class _Rays:
                 total = add(total, multiply(term, ratio(orders, math.factorial(k))))
             yield total
 
-    def _agreement(self, along: Sequence[Any], expected: Sequence[Any], side: int) -> int:
+    def _agreement(self, along: Sequence[Any], expected: Sequence[Any], side: int, terms: Sequence[float]) -> int:
         """Up to which order coefficients on one side of a direction are those expected on the other, or, where `side`
         is 1, on the same one; -1 where the values differ."""
         size = [max(_largest(a), _largest(e)) for a, e in zip(along, expected)]
+        size = [max(pair) for pair in itertools.zip_longest(size, terms, fillvalue=0.0)]
         for k, (one, other) in enumerate(zip(along, expected)):
             apart = absolute(subtract(one, multiply(other, float(side**k))))
             allowed = self.unit * (_OF_THEIR_ORDER * size[k] + _OF_ANY_ORDER * max(size))
