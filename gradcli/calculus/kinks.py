@@ -391,6 +391,8 @@ def _other_directions(number: int) -> Iterator[list[int]]:
 
 
 def _largest(value: Any) -> float:
+    if not arrays.size(value):
+        return 0.0
     size = absolute(value)
     return float(max_(size) if arrays.shape(size) else size)
 
