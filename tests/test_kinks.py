@@ -165,6 +165,10 @@ class TestSeveralNumbers:
         record = run("eval", program, "x=0", "y=0", "--order", "2", "--json").json
         assert (record["derivatives"], len(record["warnings"])) == ({"x,x": 0, "x,y": "NaN", "y,y": 0}, 1)
 
+    def test_beside_a_tensor_without_elements(self, run):
+        record = run("eval", "abs(y)**2 + sum(x)", "x=[]", "y=0", "--order", "2", "--json").json
+        assert record["derivatives"]["y,y"] == 2
+
     def test_two_kinks_that_agree_along_half_of_all_directions(self, run):
         record = run("eval", "abs(x)*abs(y)", "x=0", "y=0", "--order", "2", "--json").json
         assert record["derivatives"] == {"x,x": 0, "x,y": "NaN", "y,y": 0}

@@ -68,6 +68,12 @@ def settled(
     A derivative that does not exist is nan from order 2 on, while one of order 1 stays as it was found. So do all where
     that cannot be told, except that those of order 2 and up are nan `at_kink`, and where some that were found are wrong.
     """
+    sized = {name: leaf for name, leaf in leaves.items() if arrays.size(leaf)}
+    if len(sized) < len(leaves):
+        # By no elements there is nothing to settle.
+        own = {key: d for key, d in found.items() if sized.keys() >= set(key.split(","))}
+        inner = settled(function, sized, value, own, at_kink=at_kink)
+        return inner._replace(found={**found, **inner.found})
     order = max((key.count(",") + 1 for key in found), default=0)
     rays = _Rays(function, leaves, value, order)
     try:
