@@ -22,10 +22,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import repeated
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.errors import EvaluationError, GradcliError, LimitError
-from gradcli.kinds.one_sided import Ray
+from gradcli.kinds.one_sided import OutsideError, Ray
 from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
-from gradcli.primitives.bind import Kind, assume
-from gradcli.primitives.comparisons import equal, isfinite, less_equal
+from gradcli.primitives.bind import Kind, assume, concrete
+from gradcli.primitives.comparisons import equal, isfinite, less_equal, maximum
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.reductions import max_, sum_
 from gradcli.primitives.shape import stack
@@ -44,6 +44,8 @@ _LENGTHS = (1, 2, 3, 5, 9, 20)
 _MOST_RAYS, _MOST_VARIABLES = 4000, 10_000
 # Up to so many rays take less time than second derivatives of series, and round less.
 _FEW_RAYS = 64
+# How far beside the point a function is asked for a number, relative to the size of its operands or to 1.
+_BESIDE = 2.0**-20
 _NO_SERIES = (EvaluationError, NotImplementedError, ArithmeticError)
 
 # The value that `function` makes of leaves by name, which may be of any kinds.
@@ -122,6 +124,8 @@ class _Rays:
         self.unit = _EXACT_UNIT if is_exact() else float(arrays.numpy_namespace().finfo(self.dtype).eps)
         self._weights = Weights(order)
         self._known: dict[Counts, Sequence[Any] | None] = {}
+        # Directions that lead out of the domain of the function.
+        self._outside: set[Counts] = set()
         self._smooth: dict[tuple[int, ...], int] = {}
         # Whether some derivatives cannot be told from those that do not exist.
         self.unknown = False
@@ -129,10 +133,11 @@ class _Rays:
     # --- series
 
     def _along(self, steps: Mapping[str, Any]) -> Sequence[Any] | None:
-        """Coefficients 0 to `order` along a direction, of which each leaf has its own; None where there are none."""
+        """Coefficients 0 to `order` along a direction, of which each leaf has its own; None where there are none. Raises
+        OutsideError where it leads out of the domain of the function."""
         try:
             made = self.function({name: self._ray(name, step) for name, step in steps.items()})
-        except LimitError:
+        except (LimitError, OutsideError):
             raise
         except _NO_SERIES:
             return None
@@ -163,7 +168,11 @@ class _Rays:
             if len(self._known) >= _MOST_RAYS:
                 raise _TooManyError("too many directions")
             numbers = dict(direction)
-            self._known[direction] = self._along(self._steps([numbers.get(i, 0) for i in range(self.number)]))
+            try:
+                self._known[direction] = self._along(self._steps([numbers.get(i, 0) for i in range(self.number)]))
+            except OutsideError:
+                self._known[direction] = None
+                self._outside.add(direction)
         return self._known[direction]
 
     def _steps(self, numbers: Sequence[float]) -> dict[str, Any]:
@@ -175,6 +184,20 @@ class _Rays:
             array = arrays.asarray(own, dtype) if shape else arrays.astype(own[0], dtype)
             found[name] = arrays.beside(reshape(array, shape) if shape else array, leaf)
         return found
+
+    def _has_value_beside(self, direction: Counts) -> bool:
+        """Whether the function has numbers a little way along a direction; True where that cannot be told."""
+        if direction in self._outside:
+            return False
+        numbers = dict(direction)
+        steps = self._steps([_BESIDE * numbers.get(i, 0) for i in range(self.number)])
+        moved = {n: add(leaf, multiply(steps[n], maximum(absolute(leaf), 1.0))) for n, leaf in self.leaves.items()}
+        try:
+            return _is_finite(concrete(self.function(moved)))
+        except LimitError:
+            raise
+        except _NO_SERIES:
+            return True
 
     # --- whether derivatives are those along rays
 
@@ -206,10 +229,13 @@ class _Rays:
 
     def _agreements(self, direction: Counts, expected: Sequence[Any], terms: Sequence[float] = ()) -> Iterator[int]:
         """Up to which order coefficients along a direction and along the opposite one are those expected: along one of
-        them where there are none along the other, which the domain of the function does not have."""
-        sides = [self._known_coefficients(d) for d in (direction, _opposite(direction))]
+        them where the other leads out of the domain of the function."""
+        both = (direction, _opposite(direction))
+        sides = [self._known_coefficients(d) for d in both]
         if all(side is None for side in sides):
             raise _UnknownError("no series on either side")
+        if any(side is None and self._has_value_beside(d) for d, side in zip(both, sides)):
+            raise _UnknownError("no series where the function has values")
         for along, sign in zip(sides, (1, -1)):
             if along is not None:
                 yield self._agreement(along, expected, sign, terms)

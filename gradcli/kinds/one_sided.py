@@ -82,6 +82,10 @@ class NoRayError(EvaluationError):
     """A function has no one-sided Taylor series, or none that is known."""
 
 
+class OutsideError(NoRayError):
+    """A ray leads out of the domain of a function."""
+
+
 class Ray(Jet):
     """A Taylor series in t that holds for small t > 0.
 
@@ -439,7 +443,7 @@ def _assembled(parts: Sequence[tuple[Any, int, Sequence[Any]]], order: int, shap
 def _power(x: Ray, exponent: float, raise_to: Callable[[Ray], Any], *, of_negative: bool = False) -> Ray:
     """x to a power above 0, of which `raise_to` is the function where x is not 0, and has numbers where x is negative."""
     if not of_negative and not nowhere(less(x, 0.0)):
-        raise NoRayError("a root of what is negative beside this point")
+        raise OutsideError("a root of what is negative beside this point")
     parts: list[tuple[Any, int, Sequence[Any]]] = []
     order = x.order
     for m, there in _valuations(x):
