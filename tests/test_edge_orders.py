@@ -105,6 +105,7 @@ KINKS = [
         2.0, [0.0, 1.0], [[0.5, 0.0], ZEROS], [[[0.0, -0.25], [-0.25, 0.0]], [[-0.25, 0.0], ZEROS]],
     ),
     of_x("std(x)", [2.0, 2.0], 0.0, ZEROS, NAN_HESSIAN, NAN_THIRD),
+    of_x("norm(x)*std(x)", 2.0, 0.0, 0.0, 0.0, 0.0),
     of_x("sqrt(x)", 0.0, 0.0, INF, -INF, INF),
     of_x("cbrt(x)", 0.0, 0.0, INF, -INF, INF),
     of_x("cbrt(x)", -0.0, 0.0, INF, INF, INF),
@@ -197,7 +198,6 @@ SHAPES = [
     of_x("sum(x)**3", np.asarray(2.0), 8.0, 12.0, 12.0, 6.0),
     of_x("max(x)*min(x)*median(x)", 2.0, 8.0, 12.0, 12.0, 6.0),
     of_x("softmax(reshape(x, 1))[0]", 2.0, 1.0, 0.0, 0.0, 0.0),
-    of_x("norm(x)*std(x)", 2.0, 0.0, 0.0, 0.0, 0.0),
 ]  # fmt: skip
 
 EDGES = [*POWERS, *KINKS, *UNTAKEN, *LOGARITHMS, *SHAPES]

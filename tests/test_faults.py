@@ -201,6 +201,7 @@ def test_signals_while_files_are_read_and_written(run):
 # Beside the door are the parse tables, which are part of the package, and what no one names: the standard streams,
 # and those between a process and one that it started.
 OTHERS = {
+    "__main__.py",
     "installing.py",
     "io/system.py",
     "language/syntax/parse_tables.py",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike
+from os import PathLike, fspath
 from typing import IO, Any
 
 from gradcli.errors import EvaluationError, GradcliError
+from gradcli.io import output, system
 
 Place = str | PathLike[str] | IO[bytes]
 
@@ -39,16 +40,23 @@ _ARCHIVE = b"PK\x03\x04"
 
 
 def save(obj: Any, f: Place) -> None:
-    """Write an object with tensors in it to a file: a path, or one that is open for bytes."""
-    with _opened(f, "wb") as file:
+    """Write an object with tensors in it to a file: a path, or one that is open for bytes. Raises OutputError where the
+    path cannot be written; an earlier file stays until all is written."""
+
+    def write(file: IO[bytes]) -> None:
         pickle.dump(obj, file, protocol=pickle.HIGHEST_PROTOCOL)
+
+    if isinstance(f, (str, PathLike)):
+        output.write_atomically(fspath(f), write)
+    else:
+        write(f)
 
 
 def load(f: Place, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """What `save` wrote. With `weights_only` a file that has more than tensors, numbers, texts and containers of such is an
     EvaluationError; without it, it may run whatever code it likes. `map_location` says nothing: arrays are on the CPU.
     """
-    with _opened(f, "rb") as file:
+    with _opened(f) as file:
         begin = file.read(len(_ARCHIVE))
         if begin == _ARCHIVE:
             raise EvaluationError(
@@ -75,9 +83,9 @@ class _OfWeights(pickle.Unpickler):
 
 
 @contextmanager
-def _opened(place: Place, mode: str) -> Iterator[Any]:
+def _opened(place: Place) -> Iterator[Any]:
     if isinstance(place, (str, PathLike)):
-        with open(place, mode) as file:
+        with system.reader(fspath(place)) as file:
             yield file
     else:
         yield place
