@@ -61,6 +61,7 @@ from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.decompositions import eigenvectors, eigvalsh, svdvals
 from gradcli.primitives.exponential import expm1
 from gradcli.primitives.indexing import index
+from gradcli.primitives.logarithmic_powers import power_times_log, power_times_logs
 from gradcli.primitives.orders import cummax_positions, cummin_positions, positions_in_order
 from gradcli.primitives.powers import cbrt, general_power, rsqrt, sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
@@ -536,6 +537,17 @@ def _spread(x: Ray, shape: Any) -> Ray:
     return Ray([None if c is None else broadcast_to(c, shape) for c in x.coefficients], x.order)
 
 
+def _with_logarithm(primitive: Primitive) -> Callable[..., Any]:
+    """A power times a logarithm, which has no series in whole powers at 0."""
+
+    def rule(x: Ray, *rest: Ray, **params: Any) -> Any:
+        if not nowhere(equal(x.inner, 0.0)):
+            raise NoRayError(f"'{primitive.called}' of 0 has no series in powers")
+        return _smoothly(primitive, x, *rest, **params)
+
+    return rule
+
+
 def _hypot(a: Ray, b: Ray) -> Any:
     return sqrt(add(multiply(a, a), multiply(b, b)))
 
@@ -663,6 +675,8 @@ _RULES: Mapping[Primitive, Callable[..., Any]] = {
     cbrt: _cube_root,
     general_power: _general_power,
     whole_power: _whole_power,
+    power_times_log: _with_logarithm(power_times_log),
+    power_times_logs: _with_logarithm(power_times_logs),
     divide: _divide,
     reciprocal: lambda x: divide(1.0, x),
     rsqrt: lambda x: divide(1.0, sqrt(x)),
