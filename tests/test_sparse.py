@@ -112,9 +112,9 @@ def test_a_leaf_without_influence():
 
 def test_what_is_not_finite_stays_where_it_is_in_a_dense_hessian():
     program = gradcli.compile("sum(sqrt(x)) + sum(x[1:]*x[:-1])")
-    for x in (np.ones(20), np.linspace(0.0, 1.0, 20)):
+    for x in (np.ones(8), np.linspace(0.0, 1.0, 8)):
+        expected = gradcli.compile(program.program.source).hessian({"x": x})["x,x"]
         for _ in range(3):
-            expected = gradcli.compile(program.program.source).hessian({"x": x})["x,x"]
             np.testing.assert_allclose(program.hessian({"x": x})["x,x"], expected)
 
 
