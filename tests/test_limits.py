@@ -366,6 +366,14 @@ def test_formulas_whose_rules_fit_again_and_again_are_charged(run):
     assert "^" in outcome.err
 
 
+def test_a_limit_that_ends_between_a_gradient_and_its_formula_is_told(run):
+    """So little may be left that there is none for what every formula is made of."""
+    for steps in range(880, 1100, 10):
+        outcome = run("diff", "entr(min([q, x, q]))", "q=1.812", "x=0.684", "--max-steps", str(steps))
+        assert (outcome.status, outcome.out) == (1, "")
+        assert f"the program takes more than {steps:,} steps" in outcome.err
+
+
 def test_rules_that_fit_are_charged():
     program = record(lambda x: [reduce(lambda y, _: -y, range(100), x)], {"x": 1.0}).program
     with limits.within(max_steps=10), pytest.raises(LimitError):

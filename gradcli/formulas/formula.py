@@ -7,8 +7,9 @@ rounding, and at single points where a function has a kink or a pole.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from gradcli import arrays, limits
@@ -54,16 +55,17 @@ def formula(
     limits.charge_steps(_EQUATION * len(program.equations) + len(program.inputs) // 4)
     atoms = {a for e in program.equations for a in e.inputs if isinstance(a, Variable)}
     read = atoms.union(o for o in program.outputs if isinstance(o, Variable))
-    algebra = Algebra(typed, equality=equality, finiteness=finiteness)
+    # What the run may still do may be too little for the constants of an algebra.
+    algebra = partial(Algebra, typed, equality=equality, finiteness=finiteness)
     found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)), algebra)
     return found._replace(inputs=program.inputs)
 
 
-def _formula(program: Program, algebra: Algebra) -> Program:
+def _formula(program: Program, algebra: Callable[[], Algebra]) -> Program:
     program = optimise(program)
     if len(program.equations) <= _MOST_EQUATIONS:
         try:
-            return _shortened(program, algebra)
+            return _shortened(program, algebra())
         except NoFloatError:
             # The product of its factors is none; the factors, as the program has them, are.
             return without_dead_code(program._replace(guards=()))
