@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.autograd import tensor as autograd_tensor
 from gradcli.calculus.higher_orders import watched_derivatives
 from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
 from gradcli.primitives import bind, decompositions, table
@@ -194,11 +195,22 @@ def _narrowed_where_needed() -> Iterator[None]:
             widened = [np.asarray(r, np.longdouble) for r in _listed(result)]
             return widened if type(result) is list else widened[0]
 
-    bind.compute = narrowed
+    with _computed_by(narrowed):
+        yield
+
+
+@contextmanager
+def _computed_by(function: Callable[[Primitive, Sequence[Any], Any], Any]) -> Iterator[None]:
+    """Within the block, `function` computes what operations on arrays give. Tensors of arrays alone compute at once."""
+    modules = (bind, autograd_tensor)
+    compute = bind.compute
+    for module in modules:
+        module.compute = function  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        bind.compute = compute
+        for module in modules:
+            module.compute = compute  # type: ignore[attr-defined]
 
 
 def _has_far_out(operand: Any) -> bool:
@@ -320,13 +332,14 @@ def _rounding_otherwise(rng: np.random.Generator) -> Iterator[None]:
     def otherwise_of_floats(function: Callable[..., Any], *operands: Any, **params: Any) -> Any:
         return _moved_each(function(*operands, **params), rng)
 
-    bind.compute, np.pi = otherwise, float(np.nextafter(pi, 4.0))
+    np.pi = float(np.nextafter(pi, 4.0))
     for primitive, function in of_floats.items():
         primitive.of_floats = partial(otherwise_of_floats, function)
     try:
-        yield
+        with _computed_by(otherwise):
+            yield
     finally:
-        bind.compute, np.pi = compute, pi
+        np.pi = pi
         for primitive, function in of_floats.items():
             primitive.of_floats = function
 
@@ -375,13 +388,9 @@ def _has_odd_parts(point: Point) -> bool:
         odd = odd or any(map(_is_odd, _listed(result)))
         return result
 
-    bind.compute = seen
-    try:
-        with limited(), suppress(GradcliError):
-            # Numbers alone are computed without it.
-            point._replace(leaves={n: np.asarray(v) for n, v in point.leaves.items()}).evaluate({})
-    finally:
-        bind.compute = compute
+    with _computed_by(seen), limited(), suppress(GradcliError):
+        # Numbers alone are computed without it.
+        point._replace(leaves={n: np.asarray(v) for n, v in point.leaves.items()}).evaluate({})
     return odd
 
 
