@@ -588,6 +588,15 @@ def _key_along(axis: int, indices: Any) -> tuple[Any, ...]:
     return tuple(places if a == axis else grid for a, grid in enumerate(np.indices(places.shape)))
 
 
+def _running_positions(extreme: Callable[..., Any]) -> Callable[..., Any]:
+    """Where the extreme element up to each is, the last of equal ones."""
+
+    def of_list(x: Any) -> Any:
+        return [extreme(range(k + 1), key=lambda i: (x[i], i if extreme is max else -i)) for k in range(len(x))]
+
+    return lambda x, axis: np.apply_along_axis(of_list, axis, x)
+
+
 def _gather(x: Any, axis: int, indices: Any) -> Any:
     return np.asarray(x)[_key_along(axis, indices)]
 
@@ -983,6 +992,8 @@ TENSORS: dict[str, Callable[..., Any]] = {
     **_LAYERS,
     **_OF_OPERATORS,
     "positions_in_order": lambda x, axis: np.argsort(x, axis=axis),
+    "cummax_positions": _running_positions(max),
+    "cummin_positions": _running_positions(min),
     "argsort": lambda x, axis=-1, descending=False: np.argsort(-x if descending else x, axis=axis),
     "count_nonzero": _reduction(np.count_nonzero),
     "nansum": _reduction(np.nansum),
