@@ -258,6 +258,11 @@ def test_all_roots_of_a_range() -> None:
         ("x**5 = 0; y + x = 1", ["x~1", "y~1"], {"x": 0.0, "y": 1.0}, 1e-15),
         ("(x - 1)**7 = 0; y = x", ["x~0", "y~0"], {"x": 1.0, "y": 1.0}, 1e-14),
         ("1e-30*x**20 = 0; y**19 = 0", ["x~5", "y~2"], {"x": 0.0, "y": 0.0}, 1e-14),
+        ("x**2 + y = 1; 2*y + x**3 = 2", ["x~1", "y~1"], {"x": 0.0, "y": 1.0}, 1e-7),
+        ("x**3 + y = 1; 2*y + x**2 = 2", ["x~0", "y~0"], {"x": 0.0, "y": 1.0}, 1e-14),
+        ("1 - cos(x) + y = 1; 2*y + x**4 = 2", ["x~0.5", "y~1"], {"x": 0.0, "y": 1.0}, 1e-3),
+        ("x*y = 0; x + y = 0", ["x~0.1", "y~2"], {"x": 0.0, "y": 0.0}, 1e-14),
+        ("x + y = 1; 2*x + 2*y = 2", ["x~0", "y~1"], {"x": 0.0, "y": 1.0}, 1e-14),
     ],
 )
 def test_roots_of_high_multiplicity(
@@ -346,6 +351,29 @@ def test_the_command(run: Any) -> None:
     assert run("solve", "x > 1", "x~1").status == 2
     assert run("solve", "x = 1", "x~[]").status == 2
     assert run("solve", "x = 1", "x~1", "a=@../none..csv").status == 2
+
+
+@pytest.mark.parametrize(
+    ("equations", "starts", "at", "by"),
+    [
+        ("x + 2*y = a; 3*x + 4*y = 2", ["x~0", "y~0"], {"x": 0.0, "y": 0.5}, {"x": -2.0, "y": 1.5}),
+        ("x + 2*y = a; 3*x + 4*y = 2", ["x~1", "y~1"], {"x": 0.0, "y": 0.5}, {"x": -2.0, "y": 1.5}),
+        ("[[1,2],[3,4]]@u = [a,2]", ["u~[0,0]"], {"u": [0.0, 0.5]}, {"u": [-2.0, 1.5]}),
+        ("sinh(x) + y = 300*a; y - x = 300", ["x~0", "y~0"], {"x": 0.0, "y": 300.0}, {"x": 150.0, "y": 150.0}),
+        ("1e12*x + y = 5e11*a; 3e12*x - y = -5e11", ["x~0", "y~0"], {"x": 0.0, "y": 5e11}, {"x": 0.125, "y": 3.75e11}),
+        ("x + 1e-9*y = a - 1; x - 2e-9*y = 0", ["x~1", "y~1"], {"x": 0.0, "y": 0.0}, {"x": 2 / 3, "y": 1e9 / 3}),
+    ],
+)
+def test_unknowns_that_are_0_at_a_root_have_the_scale_at_which_they_matter(
+    run: Any, equations: str, starts: list[str], at: dict[str, Any], by: dict[str, Any]
+) -> None:
+    found = run("solve", equations, *starts, "a=1", "--json").json
+    (root,) = found["roots"]
+    assert found["message"] == "a root"
+    assert root["condition"] < 20
+    for name, value in at.items():
+        assert root["point"][name] == pytest.approx(value, abs=1e-15)
+        assert root["derivatives"][name]["a"] == pytest.approx(by[name], rel=1e-12)
 
 
 def test_derivatives_of_a_root_are_those_of_newton_steps_that_lead_to_it() -> None:

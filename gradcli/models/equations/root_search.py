@@ -37,6 +37,9 @@ _EPSILON, _ROUNDING = 2.0**-52, 0.1
 _CLOSE = 1e-4
 # The least singular value of a Jacobian, beside how the equations change nearby, that is not taken for 0.
 _SINGULAR = 1e-5
+# How often an unknown near 0 is tried to count as 10 times as much, and by which factor what it changes may differ from
+# what its derivatives tell. The least size tried changes the equations by `_SINGULAR` of what other unknowns do.
+_GROWTHS, _NONLINEARITY = 5, 10.0
 # What is smaller may be what has become too small for a float.
 _NOTHING = 1e-290
 # Unknowns along which it is looked for zeros beside a root.
@@ -63,6 +66,16 @@ class Candidate(NamedTuple):
     is_rounded: bool = False
     is_isolated: bool = True
     limit: str | None = None
+
+
+class _ScaledJacobian(NamedTuple):
+    """The derivatives at a point times the sizes of unknowns, how much the equations change nearby, and their quotient."""
+
+    sizes: Any
+    derivatives: Any
+    changes: Any
+    quotient: Any
+    is_singular: bool
 
 
 def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: None) -> Candidate:
@@ -151,10 +164,7 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
         zeros = _zeros_between(system, start, point) if is_zero else None
         is_rounded = zeros is not None and zeros.rounded
         return Candidate(point, residuals, residual, is_zero and not is_rounded, True, is_rounded)
-    changes = _changes(system, point, sizes, residuals)
-    scaled = jacobian / changes[:, None]
-    # What overflows has no singular values.
-    singular = not xp.all(xp.isfinite(scaled)) or bool(dense_matrices.singular_values(scaled)[-1] < _SINGULAR)
+    sizes, jacobian, changes, scaled, singular = _judged_jacobian(system, point, sizes, jacobian, residuals)
     own = _by_own_sizes(system, point, sizes) if singular else None
     touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
     if touches and residual < _NOTHING and not changes_sign:
@@ -180,6 +190,61 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
     # A root at 0 has rounding errors that are not small beside it.
     is_rounding = touches and _norm(step) <= _SMALL_STEP
     return Candidate(point, residuals, residual, is_rounding or _is_small(step * sizes, point))
+
+
+def _judged_jacobian(system: System, point: Any, sizes: Any, jacobian: Any, residuals: Any) -> _ScaledJacobian:
+    """The scaled Jacobian by these sizes of the unknowns, or by `balanced_sizes` where only these make it regular."""
+    found = _scaled(system, point, sizes, jacobian, residuals)
+    if found.is_singular:
+        balanced = balanced_sizes(system, point, sizes, jacobian)
+        other = _scaled(system, point, balanced, jacobian * (balanced / sizes), residuals)
+        return found if other.is_singular else other
+    return found
+
+
+def _scaled(system: System, point: Any, sizes: Any, jacobian: Any, residuals: Any) -> _ScaledJacobian:
+    xp = arrays.numpy_namespace()
+    changes = _changes(system, point, sizes, residuals)
+    scaled = jacobian / changes[:, None]
+    # What overflows has no singular values.
+    singular = not xp.all(xp.isfinite(scaled)) or bool(dense_matrices.singular_values(scaled)[-1] < _SINGULAR)
+    return _ScaledJacobian(sizes, jacobian, changes, scaled, singular)
+
+
+def balanced_sizes(system: System, point: Any, sizes: Any, jacobian: Any) -> Any:
+    """The sizes of the unknowns, of which those of unknowns that are 0, or near it, are replaced by sizes that change the
+    equations as much as other unknowns do: such an unknown has no size of its own, and those of its start and of other
+    unknowns may be in other units. `jacobian` is scaled by the sizes that are given."""
+    xp = arrays.numpy_namespace()
+    small = xp.abs(point) < sizes
+    if not small.any():
+        return sizes
+    balanced, changes = xp.array(sizes), xp.zeros(len(jacobian))
+    for unknown in [*xp.flatnonzero(~small), *xp.flatnonzero(small)]:
+        if small[unknown]:
+            factor = _balance(system, point, unknown, sizes[unknown], jacobian[:, unknown], changes)
+            balanced[unknown] = factor * sizes[unknown]
+        changes = xp.maximum(changes, _changes_by(system, point, unknown, balanced[unknown]))
+    return balanced
+
+
+def _balance(system: System, point: Any, unknown: int, size: float, derivatives: Any, changes: Any) -> float:
+    """The factor of the size of an unknown by which it changes the equation as much as these changes in which its share of
+    them is the largest, at most so far as it changes that as its derivative tells; 1 where it is in none of them. An
+    unknown whose root is a multiple one changes them by far more, unless its size is negligible."""
+    xp = arrays.numpy_namespace()
+    linear = _NEARBY * xp.abs(derivatives)
+    shares = xp.where(changes > 0.0, linear / xp.where(changes > 0.0, changes, 1.0), 0.0)
+    equation = int(xp.argmax(shares))
+    if not 0.0 < shares[equation] < math.inf:
+        return 1.0
+    factor = _SINGULAR / float(shares[equation])
+    for _ in range(_GROWTHS):
+        change = _changes_by(system, point, unknown, 10.0 * factor * size)[equation]
+        if not 0.0 < change <= _NONLINEARITY * 10.0 * factor * linear[equation]:
+            break
+        factor *= 10.0
+    return factor
 
 
 def _by_own_sizes(system: System, point: Any, sizes: Any) -> Candidate | None:
@@ -238,17 +303,30 @@ def _zeros_between(system: System, start: Any, point: Any) -> Zeros | None:
 
 
 def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
-    """How much each equation changes at points nearby, by one unknown the less of the changes to its two sides: what grows
-    as an exponential does says little by the other."""
+    """How much each equation changes at points nearby, at least as much as its residual is."""
     xp = arrays.numpy_namespace()
     largest = xp.abs(residuals)
     for unknown in range(len(point)):
-        steps = [sign * _NEARBY * sizes[unknown] * (xp.arange(len(point)) == unknown) for sign in (-1.0, 1.0)]
-        sides = [xp.abs(system.residual(point + step)) for step in steps]
-        sides = [xp.where(xp.isfinite(side), side, 0.0) for side in sides]
-        both = (sides[0] > 0.0) & (sides[1] > 0.0)
-        largest = xp.maximum(largest, xp.where(both, xp.minimum(*sides), xp.maximum(*sides)))
+        largest = xp.maximum(largest, _changes_by(system, point, unknown, sizes[unknown]))
+    # Products of unknowns that are all 0 change by several at once alone.
+    largest = xp.maximum(largest, _changes_along(system, point, sizes / len(point)))
     return xp.where(largest > 0.0, largest, 1.0)
+
+
+def _changes_by(system: System, point: Any, unknown: int, size: float) -> Any:
+    """How much each equation changes by a share of an unknown."""
+    xp = arrays.numpy_namespace()
+    return _changes_along(system, point, size * (xp.arange(len(point)) == unknown))
+
+
+def _changes_along(system: System, point: Any, sizes: Any) -> Any:
+    """How much each equation changes by a share of a step: the less of the changes to its two sides, as what grows as an
+    exponential does says little by the other."""
+    xp = arrays.numpy_namespace()
+    sides = [xp.abs(system.residual(point + sign * _NEARBY * sizes)) for sign in (-1.0, 1.0)]
+    sides = [xp.where(xp.isfinite(side), side, 0.0) for side in sides]
+    both = (sides[0] > 0.0) & (sides[1] > 0.0)
+    return xp.where(both, xp.minimum(*sides), xp.maximum(*sides))
 
 
 def sizes_of(point: Any, start: Any) -> Any:

@@ -16,7 +16,7 @@ from gradcli.language.equations import Equations, read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import arguments, dense_matrices
 from gradcli.models.equations.everywhere import NEAR, crossings_everywhere
-from gradcli.models.equations.root_search import Candidate, judged, search, sizes_of
+from gradcli.models.equations.root_search import Candidate, balanced_sizes, judged, search, sizes_of
 from gradcli.models.equations.rounding_errors import is_noisy, told
 from gradcli.models.equations.sign_changes import AllCrossings, Crossing, ScalarEquation, all_crossings, root_between
 from gradcli.models.equations.systems import System
@@ -351,13 +351,18 @@ def _by(question: RootQuestion) -> list[str]:
 
 
 def _condition(question: RootQuestion, system: System, point: Any) -> float:
-    """The condition number, where unknowns count as what they are, or as at the start, whichever is less."""
+    """The condition number, where unknowns count as what they are, or as at the start, or those near 0 as what changes the
+    equations as others do, whichever makes it least."""
     xp = arrays.numpy_namespace()
     starts = [point] if question.range is not None else [point, system.packing.flat(question.starts)]
+    sizes = [sizes_of(point, start) for start in starts]
+    with arrays.quiet():
+        jacobians = [system.scaled_jacobian(point, each) for each in sizes]
+        balanced = balanced_sizes(system, point, sizes[-1], jacobians[-1])
+        jacobians.append(jacobians[-1] * (balanced / sizes[-1]))
     conditions = []
-    for start in starts:
+    for jacobian in jacobians:
         with arrays.quiet():
-            jacobian = system.scaled_jacobian(point, sizes_of(point, start))
             scaled = jacobian / xp.max(xp.abs(jacobian), axis=1, keepdims=True)
         # What is not finite has no singular values.
         conditions.append(dense_matrices.condition_number(scaled) if xp.all(xp.isfinite(scaled)) else math.inf)
