@@ -7,6 +7,7 @@ import gradcli
 from gradcli import nn, optim
 
 random.seed(0)
+gradcli.manual_seed(0)
 rows = [-3 + 6 * i / 199 for i in range(200)]
 model = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
 criterion = nn.MSELoss()
