@@ -127,6 +127,7 @@ class _Rays:
         # Directions that lead out of the domain of the function.
         self._outside: set[Counts] = set()
         self._smooth: dict[tuple[int, ...], int] = {}
+        self._together: frozenset[int] = frozenset()
         # Whether some derivatives cannot be told from those that do not exist.
         self.unknown = False
 
@@ -307,6 +308,7 @@ class _Rays:
         found, as all that are not known but, where `without` them, those of order 2 and up."""
         if math.comb(self.number + self.order - 1, self.order) > _MOST_RAYS:
             raise _TooManyError("too many directions")
+        self._find_smooth_together()
 
         def part(derivative: Counts, old: Any, index: int) -> Any:
             try:
@@ -361,8 +363,22 @@ class _Rays:
             total = term if total is None else add(total, term)
         return total
 
+    def _find_smooth_together(self) -> None:
+        """Look whether the function is smooth in all those variables together in each of which it is: to look at each pair of
+        them takes many times as many rays."""
+        each = [v for v in range(self.number) if self._is_smooth((v,))]
+        if self._is_smooth(tuple(each)):
+            self._together = frozenset(each)
+
+    def _is_smooth(self, variables: tuple[int, ...]) -> bool:
+        with suppress(_UnknownError):
+            return bool(variables) and self._smooth_order(variables) >= self.order
+        return False
+
     def _smooth_order(self, variables: tuple[int, ...]) -> int:
         """To which order the function of these variables alone is smooth; -1 where it jumps."""
+        if self._together.issuperset(variables):
+            return self.order
         if variables not in self._smooth:
             self._smooth[variables] = min(self._orders(variables))
         return self._smooth[variables]
