@@ -73,6 +73,8 @@ def settled(
     sized = {name: leaf for name, leaf in leaves.items() if arrays.size(leaf)}
     if len(sized) < len(leaves):
         # By no elements there is nothing to settle.
+        if not sized:
+            return Settled(dict(found), True)
         own = {key: d for key, d in found.items() if sized.keys() >= set(key.split(","))}
         inner = settled(function, sized, value, own, at_kink=at_kink)
         return inner._replace(found={**found, **inner.found})
