@@ -381,6 +381,15 @@ class TestPrograms:
         assert error["message"] == "'pinv' failed: there are proved digits for full rank alone"
 
     @pytest.mark.parametrize(
+        ("program", "exact"),
+        [("cond(A, 1)", 2.5), ("cond(A, p=inf)", 2.5), ("cond(A, 'fro')", 2.625), ("cond(A, p='fro')", 2.625)],
+    )
+    def test_condition_numbers_in_norms_without_singular_values(self, run, program, exact) -> None:
+        words = ["eval", program, "A=[[2, 1], [0, 4]]", "--no-grad"]
+        assert float(run(*words).out.split()[1]) == pytest.approx(exact, rel=1e-15)
+        assert float(run(*words, "--digits", "20").out.split()[1]) == exact
+
+    @pytest.mark.parametrize(
         ("program", "name", "lacking"),
         [
             ("qr(A)[1][0, 0]", "qr", "QR decomposition"),
@@ -390,6 +399,7 @@ class TestPrograms:
             ("svdvals(A)[0]", "svdvals", "singular values"),
             ("svd(A)[0][0, 0]", "svd", "singular vectors"),
             ("matrix_norm(A, 2)", "svdvals", "singular values"),
+            ("cond(A)", "svdvals", "singular values"),
         ],
     )
     def test_what_balls_have_not_is_an_error_with_its_place(self, run, program, name, lacking) -> None:

@@ -2,6 +2,7 @@
 
 REASONS = {
     "cholesky": "Cholesky decomposition",
+    "cond": "singular values; a norm of order 1, inf or 'fro' has digits",
     "eigh": "eigenvectors",
     "eigvalsh": "eigenvalues",
     "nextafter": "neighbours of a number",

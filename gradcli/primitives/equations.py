@@ -355,8 +355,8 @@ def _norm_of_last(x: Any, ord: Any) -> Any:
     return (max_ if order > 0 else min_)(sums, -1)
 
 
-def _condition(A: Any, p: Any = None) -> Any:  # noqa: N803
-    order = 2 if p is None else p
+def _condition(A: Any, ord: Any = None) -> Any:  # noqa: N803
+    order = 2 if ord is None else ord
     if type(order) in arrays.PLAIN and abs(order) == 2:
         values = svdvals(A)
         largest, smallest = index(values, (Ellipsis, 0)), index(values, (Ellipsis, -1))
@@ -365,7 +365,7 @@ def _condition(A: Any, p: Any = None) -> Any:  # noqa: N803
 
 
 cond = Composite(
-    "cond", "A, p=None",
+    "cond", "A, ord=None",
     "the condition number of matrices: the largest singular value over the smallest, or norm(A)*norm(inv(A)) in a norm of matrix_norm",
     _condition,
     derivative="that of the singular values, or of both norms",
