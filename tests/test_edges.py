@@ -468,6 +468,24 @@ class TestMatrixExponential:
         np.testing.assert_allclose(value("matrix_exp(A)", A=np.array(matrix, float)), expected, rtol=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "spread"),
+    [(1e200, 3e200, 1e200), (1e308, -1.5e308, 1.25e308), (1.7e308, 1.1e308, 3e307), (1e-160, 3e-160, 1e-160), (1e-308, 4e-308, 1.5e-308)],
+)  # fmt: skip
+def test_a_standard_deviation_has_its_digits_where_squares_have_none(run, x, y, spread):
+    found = run("eval", "std([x, y])", f"x={x}", f"y={y}", "--json").json
+    assert found["value"] == pytest.approx(spread, rel=4e-16)
+    sign = 0.5 if x > y else -0.5
+    assert found["grad"] == pytest.approx({"x": sign, "y": -sign}, rel=4e-16)
+
+
+def test_standard_deviations_of_rows_keep_their_digits_beside_one_that_is_scaled(run):
+    rows = [[0.1, 0.7, 0.4], [1e200, 3e200, 2e200], [0.1, 0.1, 0.1]]
+    found = run("eval", "std(A, 1)", f"A={rows}", "--wrt", "", "--json").json["value"]
+    assert found == [run("eval", "std(v)", f"v={row}", "--json").json["value"] for row in rows]
+    assert found[1] == pytest.approx(math.sqrt(2 / 3) * 1e200, rel=1e-15)
+
+
 class TestLogarithmOfGamma:
     @pytest.mark.parametrize("path", ["number", "array"])
     @pytest.mark.parametrize("step", [1e-3, -1e-9, 2.0**-40, 2.0**-52])

@@ -6,13 +6,16 @@ import math
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.constants import is_exact
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.arithmetic import absolute, add, divide, multiply, reciprocal, subtract
+from gradcli.primitives.arithmetic import absolute, add, divide, floor, multiply, reciprocal, subtract
 from gradcli.primitives.axes import normalize_axes, one_float, one_varying, truth
 from gradcli.primitives.bind import Kind, assume, carried, constant, deciding
 from gradcli.primitives.comparisons import (
+    clip,
     equal,
+    has_all_digits,
     isfinite,
     less,
     logical_and,
@@ -25,7 +28,7 @@ from gradcli.primitives.comparisons import (
     where,
 )
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.exponential import exp, log
+from gradcli.primitives.exponential import exp, exp2, log, log2
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import power, square
@@ -105,10 +108,22 @@ flat_root: Primitive = elementwise(
     samples=((0.7, 3.0), ([0.4, 2.5], -0.5)),
 )  # fmt: skip
 
+
+def _std(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -> Any:
+    variance = _var(x, axis, keepdims, correction)
+    axes = normalize_axes(axis, len(arrays.shape(x)))
+    if is_exact() or count_along(arrays.shape(x), axes) == 0 or assume(has_all_digits(constant(variance))):
+        return flat_sqrt(variance)
+    # The squares overflow or underflow, or are 0. A power of 2 leaves the digits of those that do not.
+    largest_exponent = -math.log2(smallest_normal(x))
+    exponent = floor(log2(finite_scale(x, axes)))
+    scaled, scale = _scaled(x, axes, keepdims, exp2(clip(exponent, -largest_exponent, largest_exponent)))
+    return multiply(scale, flat_sqrt(_var(scaled, axis, keepdims, correction)))
+
+
 std = Composite(
     "std", "x, axis=None, keepdims=False, correction=0",
-    "standard deviation over the axes, the square root of var",
-    lambda x, axis=None, keepdims=False, correction=0: flat_sqrt(_var(x, axis, keepdims, correction)),
+    "standard deviation over the axes, the square root of var, without overflow", _std,
     node_name="StdBackward0",
     derivative="g*(x - mean(x))/((n - correction)*std(x)), 0 where std(x) = 0",
     domain="smooth where std(x) != 0",
@@ -151,7 +166,7 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
         return sum_(where(not_equal(x, 0), 1.0, 0.0), axes, keepdims)
     if order == 1:
         return sum_(absolute(x), axes, keepdims)
-    scaled, scale = _scaled(x, axes, keepdims)
+    scaled, scale = _scaled(x, axes, keepdims, finite_scale(x, axes))
     if order == 2:
         return multiply(scale, flat_sqrt(sum_(square(scaled), axes, keepdims)))
     magnitudes = scaled if order % 2 == 0 else absolute(scaled)
@@ -159,15 +174,15 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
 
 
 def _norm_of_varying_order(x: Any, order: Any, axes: Shape, keepdims: Any) -> Any:
-    scaled, scale = _scaled(x, axes, keepdims)
+    scaled, scale = _scaled(x, axes, keepdims, finite_scale(x, axes))
     total = sum_(power(absolute(scaled), order), axes, keepdims)
     zero = equal(deciding(total), where(less(deciding(order), 0), math.inf, 0.0))
     return multiply(scale, where(zero, 0.0, power(where(zero, 1.0, total), reciprocal(order))))
 
 
-def _scaled(x: Any, axes: Shape, keepdims: Any) -> tuple[Any, Any]:
-    """x divided by the largest magnitude, which keeps powers from overflowing, and that; it cancels in derivatives."""
-    scale = finite_scale(x, axes)
+def _scaled(x: Any, axes: Shape, keepdims: Any, scale: Any) -> tuple[Any, Any]:
+    """x divided by a number near its largest magnitude, which keeps powers from overflowing, and that; it cancels in
+    derivatives."""
     scaled = divide(x, scale)
     return scaled, scale if truth(keepdims, "'keepdims'") else reshape(scale, _reduced(arrays.shape(x), axes))
 
