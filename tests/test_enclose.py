@@ -358,3 +358,18 @@ def test_a_number_in_the_exponent_is_one_where_there_is_no_derivative_by_it(run,
     assert tuple(map(float, found["value"])) == value
     assert tuple(map(float, found["grad"]["x"])) == pytest.approx(slope, abs=1e-15)
     assert found["grad"]["y"] == ["-inf", "inf"]
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "expected"),
+    [
+        ("where(x == 0, 0, x)", ["x=0"], {"x": ("-inf", "inf")}),
+        ("if x == 0 { 0 } else { x }", ["x=0"], {"x": ("-inf", "inf")}),
+        ("where(x == 1, 0, x)", ["x=0"], {"x": ("1", "1")}),
+        ("where(x != 0, x*y, 0)", ["x=0", "y=1..2"], {"x": ("-inf", "inf"), "y": ("0", "0")}),
+        ("where(n == 2, x, x**3)", ["x=0..1", "n=2"], {"x": ("1", "1"), "n": ("-inf", "inf")}),
+    ],
+)
+def test_an_equality_that_is_certain_decides_no_derivative(run, program, words, expected):
+    found = run("eval", program, *words, "--enclose", "--json").json["grad"]
+    assert {name: tuple(found[name]) for name in expected} == expected

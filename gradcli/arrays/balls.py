@@ -87,8 +87,9 @@ _doubts: ContextVar[Doubts | None] = ContextVar("gradcli_doubts", default=None)
 
 
 @contextmanager
-def doubting(doubts: Doubts) -> Iterator[None]:
-    """Within the block balls stand for all numbers in them, and what is not certain is kept in `doubts`."""
+def doubting(doubts: Doubts | None) -> Iterator[None]:
+    """Within the block balls stand for all numbers in them, and what is not certain is kept in `doubts`; where that is None,
+    it is an UndecidedError."""
     token = _doubts.set(doubts)
     try:
         yield

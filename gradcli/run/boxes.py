@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from flint import fmpq
+from flint import arb, fmpq
 
 from gradcli import arrays
 from gradcli.arrays import intervals
@@ -26,12 +26,14 @@ from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import EvaluationError, LimitError, Span, pointing_into
 from gradcli.kinds.laurent_range import LaurentRange
+from gradcli.kinds.switching import EQUALITIES, switches, watching
 from gradcli.language.interpreter import evaluate
 from gradcli.language.operations import place
 from gradcli.language.removable_over_balls import rewrites
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module, SyntaxNode
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.primitive import Primitive
 
 # An interval for each input, the elements of all leaves one after another.
 Box = tuple[Bounds, ...]
@@ -40,6 +42,8 @@ Entry = tuple[int, tuple[int, ...]]
 Enclosures = dict[Entry, Bounds]
 # So many zeros the parts of a removable singularity may have, each of which takes a coefficient.
 _MOST_ZEROS = 12
+# What may be any number.
+_UNKNOWN = arb("nan")
 # What has derivatives that are not those of its value.
 _HIDING = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:data|item|numpy|tolist)\b")
 
@@ -57,6 +61,19 @@ class Reading(NamedTuple):
             for entry in {**self.found, **other.found}
         }
         return Reading(both, self.continuous or other.continuous)
+
+
+class _CertainEqualities:
+    """Whether what is differentiated is compared with what it is equal to at all points; where it may be so at some, both
+    branches are gone through."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def __call__(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
+        if primitive in EQUALITIES:
+            with doubting(None):
+                self.seen |= switches(primitive, operands, params)
 
 
 class Boxed:
@@ -111,7 +128,7 @@ class Boxed:
         continuous = True
         for doubts in _ways():
             with doubting(doubts), arrays.quiet():
-                numbers = self._numbers(box, order, names, forms)
+                numbers = self._derived(box, order, names, forms)
             continuous = continuous and not doubts.jumped
             for entry, number in numbers:
                 known = intervals.bounds(number)
@@ -151,6 +168,23 @@ class Boxed:
                     low, high = (intervals.text(n, 6, upward=up) for n, up in zip(box[i], (False, True)))
                     places.append(f"{name}{index} = {low}..{high}")
         return f" of {', '.join(places)}" if places else ""
+
+    def _derived(
+        self, box: Box, order: int, names: Collection[str] | None, forms: Mapping[SyntaxNode, Rewritten] | None
+    ) -> list[tuple[Entry, Number]]:
+        """The numbers of a run. Where numbers that are differentiated by are equal, a comparison takes the branch of that point,
+        whose derivatives may be others: those by inputs that are points are then not known."""
+        switching = _CertainEqualities()
+        with watching(switching):
+            numbers = self._numbers(box, order, names, forms)
+        if not switching.seen or not order:
+            return numbers
+        wide = [n for n in self.leaves if any(box[i].low < box[i].high for i in self.inputs[n])]
+        wide = wide if names is None else [n for n in wide if n in names]
+        known: dict[Entry, Number] = {}
+        if len(wide) < len(self.leaves if names is None else names):
+            known = dict(self._derived(box, order, wide, forms))
+        return [(entry, number if not entry[1] else known.get(entry, _UNKNOWN)) for entry, number in numbers]
 
     def _numbers(
         self, box: Box, order: int, names: Collection[str] | None, forms: Mapping[SyntaxNode, Rewritten] | None
