@@ -128,13 +128,13 @@ def _take(xp: Any, x: Any, *, key: Key) -> Any:
 
 
 index = moving(
-    "index", "x, key", "x[key]",
+    "index", "x, place", "x[place]",
     internal=True,
     forward=_take,
     vjp=(lambda g, _y, _x, *, key: scatter(g, key, _x.shape),),
-    prepare=lambda x, key: ((x,), {"key": normalize_key(key, x)}),
+    prepare=lambda x, place: ((x,), {"key": normalize_key(place, x)}),
     batch=batching.index,
-    derivative="g put back at key, 0 elsewhere",
+    derivative="g put back at the place, 0 elsewhere",
     selects=True,
     elements=_taken_elements,
     view=lambda _x, *, key: not has_arrays(key),
@@ -145,13 +145,13 @@ index = moving(
 )  # fmt: skip
 
 scatter: Primitive = Primitive(
-    "put_at", "x, key, shape", "zeros of a shape with x added at key",
+    "put_at", "x, place, shape", "zeros of a shape with x added at a place",
     internal=True, truths=True, jet=linear,
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),
     vjp=(lambda g, _y, _x, *, key, **_params: index(g, key),),
-    prepare=lambda x, key, shape: ((x,), {"key": normalize_key(key), "shape": tuple(shape)}),
+    prepare=lambda x, place, shape: ((x,), {"key": normalize_key(place), "shape": tuple(shape)}),
     batch=batching.scatter,
-    derivative="g[key]",
+    derivative="g[place]",
     elements=lambda shapes, params: math.prod(shapes[0]) + math.prod(params["shape"]),
     samples=((_VECTOR, ([0, 2, 0],), (4,)), (_VECTOR, (slice(None), 1), (3, 2))),
 )  # fmt: skip

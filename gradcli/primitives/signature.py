@@ -17,7 +17,7 @@ _HAS_VARARGS = 0x04
 SEQUENCES = frozenset({list, tuple})
 # Parameters that take lists as they are.
 _READ_LISTS = frozenset(
-    {"axis", "axes", "shape", "repeats", "shift", "indices", "key", "source", "destination", "output_size"}
+    {"axis", "axes", "shape", "repeats", "shift", "indices", "place", "source", "destination", "output_size"}
 )
 # The first of the names that a function has is meant.
 _MEANINGS = {
