@@ -169,6 +169,10 @@ class TestSeveralNumbers:
         record = run("eval", "abs(y)**2 + sum(x)", "x=[]", "y=0", "--order", "2", "--json").json
         assert record["derivatives"]["y,y"] == 2
 
+    def test_of_tensors_without_elements_alone(self):
+        value, found = gradcli.compile("sum(log(x**q))").value_and_grad({"x": np.zeros(0), "q": np.zeros(0)})
+        assert (value, {name: d.shape for name, d in found.items()}) == (0, {"x": (0,), "q": (0,)})
+
     def test_two_kinks_that_agree_along_half_of_all_directions(self, run):
         record = run("eval", "abs(x)*abs(y)", "x=0", "y=0", "--order", "2", "--json").json
         assert record["derivatives"] == {"x,x": 0, "x,y": "NaN", "y,y": 0}
