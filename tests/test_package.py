@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 import zipfile
 from pathlib import Path
 
@@ -70,6 +71,34 @@ def test_linear_algebra_of_the_command_uses_one_core_unless_somebody_says_otherw
     code = "import os\nfrom gradcli.__main__ import run\ntry: run()\nfinally: print(os.environ.get('OPENBLAS_NUM_THREADS'))"
     others = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     assert run(sys.executable, "-c", code, "--version", env=others | given).splitlines()[-1] == expected
+
+
+def test_in_the_place_of_another_library_its_classes_are_those_of_the_package():
+    code = """
+        import sys, gradcli
+        sys.modules["torch"] = gradcli
+        from torch.nn.parameter import Parameter
+        from torch.autograd.function import Function
+        import torch, torch.nn.functional, torch.optim.optimizer, torch.utils.checkpoint, torch.autograd.forward_ad
+        from torch.utils.data.dataset import Dataset
+        from torch.distributions.distribution import Distribution
+
+        class Line(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.slope = Parameter(torch.ones(2))
+
+        print(
+            [name for name, _ in Line().named_parameters()],
+            Parameter is gradcli.nn.Parameter, Function is gradcli.autograd.Function,
+            torch.optim.optimizer.Optimizer is gradcli.optim.Optimizer, Dataset is gradcli.utils.data.Dataset,
+            Distribution is gradcli.distributions.Distribution, torch.nn is sys.modules["gradcli.nn"],
+        )
+        copies = {name for name in sys.modules if name.startswith("torch.")}
+        print([name for name in copies if sys.modules[name] is not sys.modules[name.replace("torch", "gradcli")]])
+    """
+    shown = run(sys.executable, "-c", textwrap.dedent(code)).splitlines()
+    assert shown == ["['slope'] True True True True True True", "[]"]
 
 
 def test_a_function_is_looked_up_once() -> None:

@@ -41,3 +41,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*_HOMES, *_MODULES})
+
+
+if __name__ != "gradcli.autograd":
+    from gradcli.module_names import share
+
+    share(__name__, "gradcli.autograd", _MODULES)

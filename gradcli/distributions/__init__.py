@@ -69,3 +69,8 @@ __all__ = [
     "kl_divergence",
     "register_kl",
 ]
+
+if __name__ != "gradcli.distributions":
+    from gradcli.module_names import share
+
+    share(__name__, "gradcli.distributions")

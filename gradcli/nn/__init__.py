@@ -264,3 +264,8 @@ __all__ = [
     "init",
     "utils",
 ]
+
+if __name__ != "gradcli.nn":
+    from gradcli.module_names import share
+
+    share(__name__, "gradcli.nn")

@@ -25,3 +25,8 @@ __all__ = [
     "Rprop",
     "lr_scheduler",
 ]
+
+if __name__ != "gradcli.optim":
+    from gradcli.module_names import share
+
+    share(__name__, "gradcli.optim")

@@ -12,3 +12,9 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return import_module(f"gradcli.utils.{name}")
+
+
+if __name__ != "gradcli.utils":
+    from gradcli.module_names import share
+
+    share(__name__, "gradcli.utils", ("checkpoint", "data"))
