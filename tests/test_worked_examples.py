@@ -38,7 +38,8 @@ def test_another_function_is_in_the_tests_that_walk_the_table(copies: dict[str, 
     files = [f"tests/test_{subject}.py" for subject in walking]
     report = copy.python("-m", "pytest", "-v", *files, "-k", "spence or dilog")
     (passed,) = re.findall(r"(\d+) passed", report)
-    assert int(passed) > 100
+    # One for all samples of an entry.
+    assert int(passed) > 60
     for name in ("spence", "dilog"):
         assert set(re.findall(rf"tests/test_(\w+)\.py::\w+\[[^]]*{name}[^]]*\] PASSED", report)) == walking
 
