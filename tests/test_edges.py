@@ -486,19 +486,6 @@ def test_standard_deviations_of_rows_keep_their_digits_beside_one_that_is_scaled
     assert found[1] == pytest.approx(math.sqrt(2 / 3) * 1e200, rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("x", "weights"),
-    [([0, 53], [0, 1]), ([0, 80], [1, 3]), ([53, 0], [1, 0]), ([0, 53, 50], [1, 2, 3]), ([-40, 0, -45], [0.3, 0.1, 0.7]), ([7, 0, 0.1], [1, 0, 0])],
-)  # fmt: skip
-def test_shares_that_are_nearly_1_have_derivatives_with_digits(run, x, weights):
-    with mpmath.workdps(50):
-        sizes = [mpmath.exp(e) for e in x]
-        shares = [size / mpmath.fsum(sizes) for size in sizes]
-        expected = [s * mpmath.fsum((w - v) * t for v, t in zip(weights, shares)) for w, s in zip(weights, shares)]
-    found = run("eval", f"softmax(v)@{weights}", f"v={x}", "--json").json["grad"]["v"]
-    assert found == pytest.approx([float(e) for e in expected], rel=1e-14, abs=0)
-
-
 class TestLogarithmOfGamma:
     @pytest.mark.parametrize("path", ["number", "array"])
     @pytest.mark.parametrize("step", [1e-3, -1e-9, 2.0**-40, 2.0**-52])

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.arrays.constants import is_exact
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import divide, multiply, ones_like, subtract
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.bind import assume, carried, constant
-from gradcli.primitives.comparisons import equal, greater, has_all_digits, isfinite, nowhere, where
+from gradcli.primitives.comparisons import equal, has_all_digits, isfinite, nowhere, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.elements import sorting
 from gradcli.primitives.exponential import exp, log
@@ -105,23 +104,10 @@ def _softmax(xp: Any, x: Any, *, axis: int) -> Any:
     return xp.divide(shifted, xp.sum(shifted, axis=axis, keepdims=True))
 
 
-# A share of 1 - e loses log10(1/e) of the digits of its derivative, here two.
-_LARGE_SHARE = 0.99
-
-
-def _softmax_rule(g: Any, y: Any, _x: Any, *, axis: int) -> Any:
-    apart = g - sum_(g * y, axis=axis, keepdims=True)
-    if is_exact() or nowhere(greater(constant(y), _LARGE_SHARE)):
-        return y * apart
-    # Of a share that is nearly 1 the difference is rounded off: the mean of the differences, which is 0 else, is what it
-    # lacks.
-    return y * (apart - sum_(apart * y, axis=axis, keepdims=True))
-
-
 softmax = Primitive(
     "softmax", "x, axis=-1", "exp(x)/sum(exp(x)) along an axis, without overflow",
     forward=_softmax,
-    vjp=(_softmax_rule,),
+    vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
     jet=from_derivative,
     reach=_along_axis,
     prepare=lambda x, axis=-1: ((x,), {"axis": normalize_axis(axis, len(arrays.shape(x)))}),
