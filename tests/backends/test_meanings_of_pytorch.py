@@ -41,8 +41,13 @@ PROGRAMS = [
 ]
 
 
-# Where one of the numbers of the matrix is at a kink, its second derivative does not exist.
-AT_A_KINK = {"torch.max(x, x*x).sum()", "(x.where(x > 1, -x) * torch.sum(x)).sum()"}
+# Where numbers of the matrix are at a kink, or tie, their second derivatives do not exist.
+AT_A_KINK = {
+    "torch.max(x, x*x).sum()",
+    "(x.where(x > 1, -x) * torch.sum(x)).sum()",
+    "torch.sum(x.max(1)[0] * x.min(1, keepdim=True)[0])",
+    "torch.sort(x, descending=True).values[:, 0].prod()",
+}
 
 
 @pytest.mark.filterwarnings("ignore:torch.meshgrid")
