@@ -60,7 +60,7 @@ def _case(name: str, call: Callable[..., Any], *operands: Any) -> Case:
 
 
 SPECIAL = [
-    *(_case(f"index-{i}", functools.partial(indexing.index, key=k), _GRID) for i, k in enumerate(_KEYS)),
+    *(_case(f"index-{i}", functools.partial(indexing.index, place=k), _GRID) for i, k in enumerate(_KEYS)),
     *(_case(f"scatter-{i}", functools.partial(_put_back, key=k), _GRID) for i, k in enumerate(_KEYS)),
     *(_case(f"product-{i}", linear.matmul, *operands) for i, operands in enumerate(_PRODUCTS)),
     _case("solve-stack", matrices.solve, _STACK, _MATRIX),

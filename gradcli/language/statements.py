@@ -197,7 +197,7 @@ def _elements(value: Value, place: Span) -> Iterable[Value]:
     if isinstance(value, tuple):
         return value
     if isinstance(value, Cell) and len(arrays.shape(value.value)) > 1:
-        return (value.view(partial(index, key=i)) for i in range(arrays.shape(value.value)[0]))
+        return (value.view(partial(index, place=i)) for i in range(arrays.shape(value.value)[0]))
     tensor = number(value, "a loop")
     if not arrays.shape(tensor):
         raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=place)
