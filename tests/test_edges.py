@@ -653,3 +653,17 @@ def test_recordings_of_equal_eigenvalues():
         np.testing.assert_allclose(compiled.jacobian({"A": matrix})["A"], expected, 1e-12)
         rows = compiled.value_and_grad({"A": np.stack([matrix, matrix])}, rows=True)[1]["A"]
         np.testing.assert_allclose(rows[1], expected, 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("program", "shape"),
+    [
+        ("U, s, V = svd(A, full_matrices=False); sum(s) + sum(U) + sum(V)", (0, 3)),
+        ("w, V = eigh(A); sum(w) + sum(V)", (0, 0)),
+        ("sum(svdvals(A)) + sum(eigvalsh(A@A.T))", (0, 3)),
+    ],
+)
+def test_matrices_without_elements_have_no_values_that_are_equal(program, shape):
+    value, found = gradcli.compile(program).value_and_grad({"A": np.zeros(shape)})
+    assert value == 0.0
+    assert found["A"].shape == shape

@@ -65,7 +65,7 @@ def _identity(x: Any) -> Any:
 def equal_within(values: Any) -> Any:
     """How far apart eigenvalues along the last axis may be that count as equal, `[…, 1]`."""
     values = deciding(values)
-    if is_exact() or (isinstance(values, Kind) and values.one_sided):
+    if is_exact() or (isinstance(values, Kind) and values.one_sided) or not arrays.size(values):
         return zeros_like(index(values, (Ellipsis, slice(1))))
     unit = float(arrays.numpy_namespace().finfo(arrays.dtype_name(values)).eps)
     return multiply(ROUNDINGS * arrays.shape(values)[-1] * unit, max_(absolute(values), -1, True))
