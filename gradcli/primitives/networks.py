@@ -22,7 +22,7 @@ from gradcli.primitives.places_by_row import differ_by_row, taken_first
 from gradcli.primitives.powers import rsqrt, square
 from gradcli.primitives.reductions import mean, sum_
 from gradcli.primitives.scans import softmax
-from gradcli.primitives.shape import repeat, transpose
+from gradcli.primitives.shape import matrix_transpose, repeat
 from gradcli.primitives.statistics import norm
 
 _VECTOR, _OTHER = [1.0, 2.5, -3.0], [0.5, -2.0, 1.0]
@@ -217,8 +217,7 @@ def _attention(
     if truth(enable_gqa, "'enable_gqa'"):
         key, value = (repeat(part, shape[-3] // arrays.shape(part)[-3], -3) for part in (key, value))
     factor = _scale(shape[-1]) if scale is None else scale
-    # As a function of the language, which reads a list too: no list that is called `key` is read before.
-    scores = multiply(matmul(query, transpose(key, -2, -1)), factor)
+    scores = multiply(matmul(query, matrix_transpose(key)), factor)
     if truth(is_causal, "'is_causal'"):
         if attn_mask is not None:
             raise CallError("'scaled_dot_product_attention' takes 'attn_mask' or 'is_causal', not both")
