@@ -8,8 +8,9 @@ from __future__ import annotations
 import builtins
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from functools import cache, partial
 from importlib import import_module
 from typing import Any
@@ -52,11 +53,13 @@ try:
     quiet = _Quiet
 except (ImportError, AttributeError):
     quiet = partial(np.errstate, all="ignore")
+    _settings, _ignoring = ContextVar("unknown", default=None), object()
 
 # From then on the C library of Linux keeps freed memory for arrays up to this size, as that is the largest block which it
 # gave back so far. Else each array of some 100 KB has its pages made anew, in ten times the time of what is computed there.
 np.empty(2**24, "uint8")
 
+_namespace = sys.modules[__name__]
 _NUMBERS = frozenset({float, int})
 _FLOAT64 = np.dtype("float64")
 _add_reduce: Any = np.add.reduce
@@ -153,6 +156,31 @@ def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
     """The operands, with truth values as numbers in the floating dtype of the others, or the default one."""
     dtype = "float64" if "d" in chars else "float32" if "f" in chars else default_dtype()
     return [tidy(np.asarray(o, dtype)) if dtype_name(o) == "bool" else o for o in operands]
+
+
+def are_float64(operands: Iterable[Array]) -> bool:
+    """Whether all operands are Python floats or NumPy arrays of float64, which need no promotion."""
+    for operand in operands:
+        kind = type(operand)
+        if kind is not float and (kind is not np.ndarray or operand.dtype is not _FLOAT64):
+            return False
+    return True
+
+
+def run(forward: Callable[..., Any], operands: Sequence[Array], params: Mapping[str, Any]) -> Any:
+    """`forward` of operands of which `are_float64` holds, with the result tidied and the warnings of NumPy ignored.
+
+    A backward pass ignores them for all of its operations at once, and setting them again would take as long as a sum
+    of some hundred elements.
+    """
+    if _settings.get() is _ignoring:
+        result = forward(_namespace, *operands, **params)
+    else:
+        with quiet():
+            result = forward(_namespace, *operands, **params)
+    if type(result) is np.ndarray and result.ndim:
+        return result
+    return [tidy(r) for r in result] if type(result) is list else tidy(result)
 
 
 def explained(error: Exception) -> GradcliError | None:

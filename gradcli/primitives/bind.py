@@ -220,9 +220,11 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     Raises ShapeError where the shapes do not fit, LimitError where memory or the run's limit on
     elements is exhausted, EvaluationError for anything else that the array library refuses.
     """
-    xp = arrays.foreign_namespace(operands) or chosen_namespace() or arrays.numpy_namespace()
-    budget = budget_now()
+    budget, chosen, xp = budget_now(), chosen_namespace(), arrays.numpy_namespace()
     try:
+        if budget is None and chosen is None and xp.are_float64(operands):
+            return xp.run(primitive.forward, operands, params)
+        xp = arrays.foreign_namespace(operands) or chosen or xp
         if budget is not None:
             _charge(budget, primitive, operands, params, xp)
         operands = xp.promoted(operands, truths=primitive.truths)
