@@ -1,1 +1,1 @@
-"""A model fitted to data: the estimates, what they are worth, and what can be said of the fit."""
+"""Model fitting: estimates parameters from data, with their standard errors, intervals and diagnostics."""

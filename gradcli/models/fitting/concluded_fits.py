@@ -1,4 +1,4 @@
-"""From a question to its answer, for all rows or for each group of them: the fits, and what can be said of them."""
+"""Carries out a posed fit, for all rows or for each group of rows, and assembles its estimates and statistics."""
 
 from __future__ import annotations
 
@@ -28,15 +28,20 @@ from gradcli.run import digits
 if TYPE_CHECKING:
     from gradcli.models.fitting.proved_residuals import ProvedResiduals
 
-# How often a fit is done again with another scale of its rows, and when that is settled.
+# Largest number of refits with priors rescaled by the estimated standard deviation of the rows, and the relative change
+# of that standard deviation at which they stop.
 _ROUNDS, _SETTLED = 100, 1e-12
-# Residuals that are so little beside the responses have not all digits that errors should have, and those of so many rows can be proved in little time.
+# Ratio of the lengths of residuals and responses below which residuals are recomputed in ball arithmetic, as floats
+# leave them too few digits for standard errors; and the largest number of rows for which this is fast enough.
 _HIDDEN, _MOST_PROVED = 1e-9, 2**12
 
 
 class Fitting(NamedTuple):
-    """A question, and all else that its answer depends on: the standard deviations of predictors, `[n]` or one, by name,
-    whether intervals are those of the profile, and how to search."""
+    """A posed fit with all else that determines its result.
+
+    `deviations` are the standard deviations of predictors, `[n]` or one number, by name; `profile` says whether
+    intervals come from the profile likelihood; `search` are the options of the search.
+    """
 
     question: PosedFit
     deviations: Mapping[str, Any]
@@ -44,14 +49,14 @@ class Fitting(NamedTuple):
     search: SearchOptions
 
     def with_rows(self, rows: Any) -> Fitting:
-        """The same of some rows."""
+        """The same fit restricted to some rows, given as an index array or a slice."""
         question = self.question._replace(problem=self.question.problem.with_rows(rows))
         deviations = {name: s[rows] if np.ndim(s) else s for name, s in self.deviations.items()}
         return self._replace(question=question, deviations=deviations)
 
 
 def concluded(fitting: Fitting, group: str | None = None) -> Concluded:
-    """The fit of all rows. Raises EvaluationError where the model has no finite value at the start."""
+    """Fit all rows together. Raises EvaluationError where the model has no finite value at the start."""
     problem, start, search = fitting.question.problem, fitting.question.start, fitting.search
     if fitting.deviations:
         ending = estimated(problem, start, search)
@@ -63,13 +68,17 @@ def concluded(fitting: Fitting, group: str | None = None) -> Concluded:
 
 
 def _has_unscaled_priors(problem: Problem) -> bool:
-    """Whether what is known of parameters is in their units, while the rows' deviations are known up to a factor alone."""
+    """Whether there are priors, which are in units of the parameters, while the standard deviations of the rows are
+    known up to a factor only."""
     return problem.known.is_least_squares and problem.known.is_scaled and bool(np.isfinite(problem.priors[1]).any())
 
 
 def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solved]:
-    """The problem that is solved, and its solution. A prior is weighed against rows whose
-    standard deviation is the one that is estimated, again and again until that stays."""
+    """The problem that is solved, and its solution.
+
+    Priors are weighted against the estimated standard deviation of the rows where that is unknown: the fit is repeated
+    until the estimate no longer changes.
+    """
     if problem.known.is_robust:
         robust = robust_fit(problem, start, search)
         return robust.problem, _solved(*robust)
@@ -95,7 +104,8 @@ def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Probl
 
 
 def _told(fitting: Fitting, problem: Problem, solved: Solved, group: str | None) -> Concluded:
-    """With the fit, whose intervals are by the profile where that is asked for; of what is solved there is nothing else."""
+    """Build the fit from its solution, with intervals by the profile likelihood where these are requested. The solution
+    in the result is that of this fit alone."""
     question = fitting.question
     fixed = problem.fixed
     intervals = None
@@ -117,7 +127,8 @@ def _told(fitting: Fitting, problem: Problem, solved: Solved, group: str | None)
 
 
 def _profiled(problem: Problem, solved: Solved, watch: Watcher | None) -> tuple[tuple[Any, Any], bool]:
-    """The ends of the intervals, and whether there is a lower minimum on the way to them."""
+    """The lower and upper ends of the profile likelihood intervals, `[p]` each, and whether a lower minimum was met on
+    the way."""
     ending, found, index = solved.ending, solved.statistics, solved.place
     errors = np.full(len(ending.point), np.nan)
     errors[ending.free] = np.sqrt(np.diagonal(found.covariance[index]))
@@ -127,7 +138,7 @@ def _profiled(problem: Problem, solved: Solved, watch: Watcher | None) -> tuple[
 
 
 def _solved(problem: Problem, ending: Ending) -> Solved:
-    """With what can be said of the estimates."""
+    """The solution where a search ended: the rows there, with the statistics of the estimates."""
     free = ending.free
     value, first, second = problem.second(ending.point)
     proved = _proved(problem, ending, value, first)
@@ -153,7 +164,8 @@ def _solved(problem: Problem, ending: Ending) -> Solved:
 
 
 def _proved(problem: Problem, ending: Ending, value: Any, first: Any) -> ProvedResiduals | None:
-    """The residuals, where in floats they are little more than rounding errors and can be had without these."""
+    """The residuals in ball arithmetic, where in floats they are little more than rounding errors; None where they are
+    not needed or cannot be computed."""
     if problem.count > _MOST_PROVED or not (problem.known.is_least_squares and problem.is_typed and problem.dof > 0):
         return None
     with np.errstate(all="ignore"):
@@ -166,12 +178,12 @@ def _proved(problem: Problem, ending: Ending, value: Any, first: Any) -> ProvedR
 
             return proved_residuals(problem, ending.point, ending.free, first)
     except GradcliError:
-        # FLINT is not there, or does not have a function of the model.
+        # FLINT is not installed, or lacks a function that the model calls.
         return None
 
 
 def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solved:
-    """Where a fit with errors of the predictors ended, which began where one without them did."""
+    """The solution of a fit with errors in the predictors; `before` is the ordinary fit from which it started."""
     rows = Rows(
         found.value[None],
         problem.response[None],
@@ -189,14 +201,15 @@ def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solve
         before.starts,
         (),
     )
-    # The density of a response about a tangent is none of the data.
+    # The density of a response about a tangent is not a likelihood of the data.
     unknown = np.full(1, np.nan)
     said = statistics(rows, problem.known)._replace(loglik=unknown, aic=unknown, bic=unknown)
     return Solved(ending, rows, said)
 
 
 def plan_of(fitting: Fitting) -> GroupSearch | None:
-    """How groups are searched together, by all of their rows; None where each is searched alone."""
+    """How groups are searched together, derived from all of their rows; None where each group must be searched
+    alone."""
     question = fitting.question
     if fitting.deviations or question.problem.known.is_robust or _has_unscaled_priors(question.problem):
         return None
@@ -207,7 +220,8 @@ def plan_of(fitting: Fitting) -> GroupSearch | None:
 
 
 def of_groups(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[Concluded]:
-    """A fit for each group, the places of its rows: of all that can be together, and of the others one by one."""
+    """Fit each group, given as the indices of its rows by name. Groups are fitted together where possible, the others
+    one by one."""
     names = [*groups]
     fits: list[Concluded] = []
     for start, end in portions([len(rows) for rows in groups.values()]):
@@ -216,14 +230,15 @@ def of_groups(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSea
 
 
 def of_portion(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[Concluded]:
-    """As `of_groups`, of a portion of them. What is rounded depends on which groups are fitted together: a fit has the
-    same digits where its portion is the same."""
+    """As `of_groups`, for one portion of the groups. Rounding errors depend on which groups are fitted together: fits
+    have the same digits only where their portions are the same."""
     found = {} if plan is None else _together(fitting, groups, plan)
     return [found[group] if group in found else _of_group(fitting, rows, group) for group, rows in groups.items()]
 
 
 def _of_group(fitting: Fitting, rows: Any, group: str | None) -> Concluded:
-    """The fit of a group, or why its rows have none; what is wrong with the question is an error."""
+    """Fit one group alone. Where its rows cannot be fitted, the result says why; an error of the request itself is
+    raised."""
     question = fitting.question
     least = question.least_rows
     if len(rows) >= least:
@@ -238,8 +253,8 @@ def _of_group(fitting: Fitting, rows: Any, group: str | None) -> Concluded:
 
 
 def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch) -> dict[str | None, Concluded]:
-    """The fits of groups whose searches leave no doubt: from the start that is given, or else from several that all end
-    at one minimum."""
+    """The fits, by group, of those groups whose joint search is conclusive: it converged from the given start, or all
+    of several starts ended at one minimum."""
     question, problem = fitting.question, fitting.question.problem
     found: dict[str | None, Concluded] = {}
     names, rows = [*groups], [*groups.values()]

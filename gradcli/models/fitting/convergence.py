@@ -1,4 +1,5 @@
-"""When a point is a minimum: the relative offset of Bates and Watts, and what rounding makes of it."""
+"""The convergence criterion of a fit: the relative offset of Bates and Watts, and the limit that rounding errors set to
+it."""
 
 from __future__ import annotations
 
@@ -6,19 +7,22 @@ from typing import Any
 
 from gradcli import arrays
 
-# D. M. Bates and D. G. Watts, Technometrics 23 (1981) 179.
+# Relative offset below which a search has converged (D. M. Bates and D. G. Watts, Technometrics 23 (1981) 179).
 CONVERGED = 1e-6
-# Of the root mean square of the model's values: what rounding makes of a residual.
+# Rounding error of a residual, relative to the root mean square of the model's values.
 ROUNDING = 4 * 2.0**-52
-# Costs that differ by so little, as parts of them, are of the same minimum, and so are residuals that are so small beside
-# the responses.
+# Two costs belong to one minimum where their square roots differ by at most _SAME, relatively, plus _NO_RESIDUALS times
+# the length of the weighted responses, which is the size of residuals that are rounding errors.
 _SAME, _NO_RESIDUALS = 1e-6, 64 * 2.0**-52
 
 
 def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) -> Any:
-    """The length of the residuals' part in the tangent plane over that of the rest, each over the root of its dimension:
-    how far it is to the minimum in units of the confidence region (D. M. Bates and D. G. Watts, Technometrics 23 (1981)
-    179)."""
+    """The length of the residuals' component in the tangent plane over that of the rest, each divided by the square
+    root of its dimension.
+
+    This is the distance from the minimum in units of the confidence region (D. M. Bates and D. G. Watts, Technometrics
+    23 (1981) 179).
+    """
     np = arrays.numpy_namespace()
     with np.errstate(all="ignore"):
         found = np.abs(gradient_part) / np.sqrt(max(parameters, 1)) / (np.abs(rest) / np.sqrt(np.maximum(dof, 1)))
@@ -26,9 +30,12 @@ def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) ->
 
 
 def largest_offset(size: Any, rest: Any, dof: Any) -> Any:
-    """The largest relative offset of a minimum: where residuals of length `rest` are rounding of the model's
-    values, whose `terms` have the root mean square `size`, both over the standard deviations, it is what that makes of it. That of
-    the parameters is the same way in all rows."""
+    """The largest relative offset that a minimum can have, given the rounding errors of the model's values.
+
+    `rest` is the length of the residuals and `size` the root mean square of the `terms` of the model's values, both
+    divided by the standard deviations. Rounding errors of the parameters act in the same direction in all rows, so
+    their effect grows with the number of rows.
+    """
     np = arrays.numpy_namespace()
     root = np.sqrt(np.maximum(dof, 1))
     with np.errstate(all="ignore"):
@@ -36,15 +43,18 @@ def largest_offset(size: Any, rest: Any, dof: Any) -> Any:
 
 
 def terms(value: Any, first: Any, point: Any) -> Any:
-    """Of rows the sizes `[…, n]` of which rounding is a part: those of the model's values, and of what each of the
-    parameters `[…, p]` brings to them, by the derivatives `[…, n, p]`, for these are rounded too."""
+    """The magnitudes `[…, n]` of which the rounding error of each row is a fraction.
+
+    That is the sum of the absolute model value and of the absolute products of the parameters `[…, p]` with the
+    derivatives `[…, n, p]`, as parameters are rounded too.
+    """
     np = arrays.numpy_namespace()
     return np.abs(value) + (np.abs(first) @ np.abs(point)[..., None])[..., 0]
 
 
 def of_one_minimum(costs: Any, cost: Any, size: Any) -> Any:
-    """Which costs are those of the same minimum as another, by all that rounding lets tell; `size` is the length of the
-    responses over their standard deviations."""
+    """Which of `costs` belong to the same minimum as `cost`, up to rounding errors; `size` is the length of the
+    responses divided by their standard deviations."""
     np = arrays.numpy_namespace()
     with np.errstate(invalid="ignore"):
         root = np.sqrt(np.abs(cost))
@@ -52,7 +62,7 @@ def of_one_minimum(costs: Any, cost: Any, size: Any) -> Any:
 
 
 def message_of(reason: str | None) -> str:
-    """How a search ended, in words; the reason is why it is not known to be at a minimum."""
+    """The message of how a search ended; `reason` says why it is not known to be at a minimum, None where it is."""
     if reason is not None:
         return f"not converged: {reason}"
     return f"converged: relative offset below {CONVERGED:.0e}, positive-definite Hessian"

@@ -1,9 +1,9 @@
-"""Least costs near many points at once: Levenberg and Marquardt's method, with linear parameters projected out.
+"""Minimises costs from many points at once by the Levenberg-Marquardt method, with linear parameters projected out.
 
 The trust region is that of J. J. Moré ("The Levenberg-Marquardt algorithm: implementation and theory", Lecture Notes in
-Mathematics 630 (1978) 105), scaled by the columns of the Jacobian. Parameters that enter linearly are always the best
-ones for the others: G. H. Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973) 413, with the Jacobian of L. Kaufman,
-BIT 15 (1975) 49, which is what is left of it when the columns of the linear ones are eliminated.
+Mathematics 630 (1978) 105), scaled by the columns of the Jacobian. Parameters that enter linearly always have their
+best values for the others (variable projection: G. H. Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973) 413), with
+the Jacobian of L. Kaufman, BIT 15 (1975) 49: the remainder after the columns of the linear parameters are eliminated.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ from gradcli.models.fitting.information import NOTHING
 from gradcli.models.fitting.linearisations import Linearised, best_step, linear_first
 from gradcli.models.results import Iteration, Watcher
 
-# From points [k, p], and which of the problems they belong to [k], to these linearised.
+# Linearises problems at points [k, p]; the second argument [k] are the indices of the problems.
 Linearise = Callable[[Any, Any], Linearised]
-# From dampings [g] to the steps [p, g], and half of how fast the squares [g] of their lengths fall with more damping.
+# From dampings [g] to the steps [p, g], and half the rate at which the squares [g] of their lengths fall with damping.
 _Damped = Callable[[Any], tuple[Any, Any]]
 
 _EPSILON = 2.0**-52
-# A step is taken where the cost falls by so much of what was predicted.
+# A step is accepted where the cost falls by at least this fraction of the predicted decrease.
 _ENOUGH = 1e-4
 _HEBDEN_STEPS = 12
-# A step that is held back is so many times as long as the radius.
+# Lower and upper limit of the length of a damped step, relative to the radius of the trust region.
 _SHORTER, _LONGER = 0.95, 1.05
-# The product of the lengths of a matrix and its inverse up to which its singular values are not asked for.
+# Limit of the product of the Frobenius norms of a matrix and its inverse up to which undamped steps are computed
+# without singular values.
 _SPREAD = 1e8
-# That up to which the products of its columns tell all but the last digits of a step.
+# The same limit for Cholesky factors of AᵀA, which square the condition number.
 _SQUARED = 1e6
 
 
 class Descended(NamedTuple):
-    """For each of g problems the point `[p]` of the least cost that was found, the cost, how often a step was tried and
-    the problem linearised, and the relative offset there (see `relative_offset`)."""
+    """The results of g problems: the `points` `[g, p]` of the lowest costs found, these costs, the numbers of steps
+    tried and of linearisations, and the relative offsets there (see `relative_offset`), `[g]` each."""
 
     points: Any
     costs: Any
@@ -60,11 +61,12 @@ def descend(
     most: int = 200,
     enough: float = 1e-9,
 ) -> Descended:
-    """Descend from points `[g, p]`, each in a problem with `dof` degrees of freedom, one number or `[g]`.
+    """Minimise the cost from points `[g, p]`, each in a problem with `dof` degrees of freedom, one number or `[g]`.
 
-    `linear` are the parameters to project out, which have no bounds; the first steps are at most `reach` times as long as
-    the point. It ends where the relative offset is at most `enough`, where steps bring nothing more, or after `most`; `watch` is told of each of
-    them, with the lowest cost.
+    `linear` are the indices of the parameters to project out, which must have no bounds. First steps are at most
+    `reach` times as long as the point. A search ends where the relative offset is at most `enough`, where steps no
+    longer lower the cost, or after `most` steps. `watch` is called after each step of the searches with the lowest
+    cost.
     """
     with np.errstate(all="ignore"):
         search = _Search(linearise, points, dof, linear, low, high, reach)
@@ -77,7 +79,8 @@ def descend(
 
 
 class _Search:
-    """Points `[p, g]`, and so on: the problems are the last axis, so that each operation goes over all of them."""
+    """The state of g searches. The problems are the last axis of all arrays, as in points `[p, g]`, so that each
+    operation runs over all of them."""
 
     def __init__(
         self, linearise: Linearise, points: Any, dof: Any, linear: Sequence[int], low: Any, high: Any, reach: float
@@ -103,7 +106,7 @@ class _Search:
         return Descended(self.points.T, self.costs, self.iterations, self.evaluations, self.offsets)
 
     def iteration(self, number: int) -> Iteration:
-        """How far it is, where the cost is lowest."""
+        """The progress of the searches: the lowest cost, and the length of the gradient there."""
         factor = self._factors[:, :, np.argmin(self.costs)]
         gradient = factor[:, :-1].T @ factor[:, -1]
         return Iteration(number, float(self.costs.min()), float(np.sqrt(gradient @ gradient)))
@@ -112,19 +115,19 @@ class _Search:
         return np.clip(points, self._low, self._high) if self._is_bounded else points
 
     def _at(self, points: Any, which: Any) -> tuple[Any, Any]:
-        """The costs, and the factors with the linear parameters first."""
+        """The costs, and the triangular factors with the columns of the linear parameters first."""
         found = self._linearise(points.T, which)
         self.evaluations[which] += 1
         factor = linear_first(found.factor, self.linear.tolist()) if len(self.linear) else found.factor
         return found.cost, small_matrices.aside(factor)
 
     def _keep(self, which: Any, points: Any, costs: Any, factors: Any) -> None:
-        """Go to points, with the best linear parameters there."""
+        """Move to `points`, with the linear parameters at their best values there."""
         if len(self.linear):
             moved = points.copy()
             moved[self.linear] += self._to_best(factors)
             again, factors_again = self._at(moved, which)
-            # Rounding may make it worse by a little, and where the columns depend on each other by much.
+            # The result can be worse: slightly by rounding, and considerably where the columns are nearly dependent.
             better = again <= costs * (1 + 1e-12)
             points = np.where(better, moved, points)
             costs = np.where(better, again, costs)
@@ -132,12 +135,12 @@ class _Search:
         self.points[:, which], self.costs[which], self._factors[:, :, which] = points, costs, factors
 
     def _to_best(self, factors: Any, shift: Any = 0.0) -> Any:
-        """The step of the linear parameters to their least squares, where the residuals change by `shift` `[l, k]`."""
+        """The least-squares step of the linear parameters, where the residuals change by `shift` `[l, k]`."""
         count = len(self.linear)
         return best_step(factors[:count, :count].transpose(2, 0, 1), (factors[:count, -1] + shift).T).T
 
     def step(self, enough: float) -> bool:
-        """Try a step of every problem that is not done; False where all are."""
+        """Try one step of every search that has not ended; False where all have."""
         count = len(self.linear)
         k = np.flatnonzero(self._active)
         if not len(k):
@@ -145,7 +148,7 @@ class _Search:
         factors, point = _taken(self._factors, k), _taken(self.points, k)
         matrix, q, rest = factors[count:-1, count:-1], factors[count:-1, -1], factors[-1, -1]
         lengths = small_matrices.lengths(matrix)
-        # What is left of a column when those of linear parameters are eliminated, on which it depends, is rounding.
+        # A column that depends on those of the linear parameters leaves only rounding errors when these are eliminated.
         held = lengths <= NOTHING * (small_matrices.lengths(factors[:-1, count:-1]) if count else lengths)
         if self._is_bounded:
             gradient = small_matrices.product(matrix.swapaxes(0, 1), q)
@@ -186,7 +189,7 @@ class _Search:
         costs, trial_factors = self._at(trial, k)
         self.iterations[k] += 1
         before = _taken(self.costs, k)
-        # What the cost is with the best linear parameters.
+        # The decrease of the cost with the linear parameters at their best values.
         actual = before - (costs - small_matrices.squares(trial_factors[:count, -1]) / 2)
         ratio = np.where(predicted > 0, actual / predicted, -1)
         ratio[~np.isfinite(ratio)] = -1
@@ -195,7 +198,7 @@ class _Search:
         shorter = np.minimum(radius, length) * np.where(np.isfinite(costs), 0.25, 0.1)
         radius = np.where(ratio < 0.25, shorter, radius)
         self._radius[k] = np.where(ratio > 0.75, np.maximum(radius, 2 * length), radius)
-        # What rounding hides is done.
+        # A search ends where rounding errors hide both the predicted and the actual change of the cost.
         hidden = (predicted <= 4 * _EPSILON * before) & (np.abs(actual) <= 16 * _EPSILON * before)
         taken = np.flatnonzero(ratio >= _ENOUGH)
         if len(taken):
@@ -204,20 +207,23 @@ class _Search:
 
 
 def _taken(of_all: Any, places: Any) -> Any:
-    """What stands at some places, which are in order, of the last axis: no copy where it is all."""
+    """The elements at the sorted indices `places` of the last axis; without a copy where these are all of them."""
     return of_all if len(places) == of_all.shape[-1] else of_all.take(places, axis=-1)
 
 
 def _steps(matrix: Any, q: Any, radius: Any) -> tuple[Any, Any, Any]:
-    """The steps `[p, g]` to the least sum of squares of residuals `q` `[p, g]`, which change by triangular matrices
-    `[p, p, g]`, that are not longer than `radius`; the squares `[g]` of the residuals' parts that such steps change, and
-    of the others."""
+    """The steps `[p, g]` that minimise the sums of squares of residuals `q` `[p, g]`, which change by triangular
+    matrices `[p, p, g]`, with lengths of at most `radius` `[g]`.
+
+    Returned with them are the squared lengths `[g]` of the residuals' components that such steps can change, and of the
+    others.
+    """
     inverse = small_matrices.inverse(matrix)
     steps = -small_matrices.product(inverse, q)
     inside, beyond = small_matrices.squares(q), np.zeros(len(radius))
     spread = small_matrices.squares(matrix).sum(0) * small_matrices.squares(inverse).sum(0)
     is_short = small_matrices.lengths(steps) <= _LONGER * radius
-    # Where the whole step is short enough, and rounding is not enlarged by much, singular values would tell no more.
+    # Singular values would add nothing where the undamped step is within the radius and the matrix is well conditioned.
     if (is_short & (spread < _SPREAD**2)).all():
         return steps, inside, beyond
     is_plain = spread < _SQUARED**2
@@ -240,8 +246,9 @@ def _steps(matrix: Any, q: Any, radius: Any) -> tuple[Any, Any, Any]:
 
 
 def _by_products(matrix: Any, gradient: Any, whole: Any, inverse: Any) -> _Damped:
-    """Of matrices `[p, p, g]` by Cholesky's factors of their products, from the gradients `[p, g]`, and without a damping
-    by the `whole` steps `[p, g]` and the inverses of the matrices."""
+    """Damped steps by Cholesky factors of AᵀA plus the damping, for matrices A `[p, p, g]`, from the gradients
+    `[p, g]`. Without damping they are the `whole` steps `[p, g]`, and their rates follow from the inverses of the
+    matrices."""
     products = np.einsum("nig,njg->ijg", matrix, matrix)
     diagonal = range(len(products))
 
@@ -259,8 +266,8 @@ def _by_products(matrix: Any, gradient: Any, whole: Any, inverse: Any) -> _Dampe
 
 
 def _by_singular_values(s: Any, w: Any) -> _Damped:
-    """In the basis of the right singular vectors, from the singular values `[p, g]`, infinite for those that are rounding,
-    and the residuals in the basis of the left ones, `[p, g]`."""
+    """Damped steps in the basis of the right singular vectors, from the singular values `s` `[p, g]`, infinite for
+    those that are rounding errors, and the residuals `w` `[p, g]` in the basis of the left singular vectors."""
 
     def at(damping: Any) -> tuple[Any, Any]:
         z = w / (s + damping / s)
@@ -270,8 +277,8 @@ def _by_singular_values(s: Any, w: Any) -> _Damped:
 
 
 def _within(at: _Damped, slope: Any, radius: Any) -> Any:
-    """The steps `[p, g]` against which the sum of squares, whose gradient has half the length `slope` `[g]`, becomes least,
-    not longer than `radius`; Hebden's iteration for the damping."""
+    """The negatives `[p, g]` of the steps that minimise the sum of squares within `radius` `[g]`; `slope` `[g]` is half
+    the length of its gradient. Hebden's iteration finds the damping."""
     damping, lower, upper = np.zeros(len(radius)), np.zeros(len(radius)), slope / radius
     for _ in range(_HEBDEN_STEPS):
         z, bent = at(damping)

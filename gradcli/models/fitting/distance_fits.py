@@ -1,5 +1,5 @@
-"""Fits where the predictors have errors too: least squares of the distances in all directions, by odrpack, brought to full
-precision with exact second derivatives."""
+"""Fits with errors in the predictors: orthogonal distance regression by odrpack, refined to full precision with exact
+second derivatives."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from gradcli.models.fitting.convergence import largest_offset, relative_offset, 
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 
-# Of odrpack: iterations, and changes of the sum of squares and of the parameters, as parts of them, that end it.
+# Limits of odrpack: iterations, and the relative changes of the sum of squares and of the parameters at which it ends.
 _MOST, _TOLERANCE = 500, 1e-14
-# Steps of Newton's method, of which odrpack leaves two or three to do.
+# Largest number of Newton steps; odrpack leaves two or three to do.
 _STEPS = 20
 
 
 class DistanceFit(NamedTuple):
-    """Where such a fit ended: the parameters `[p]`, which are not held by a bound, why that is not known to be a minimum,
-    None where it is, and what it took.
+    """The end of an orthogonal distance regression: the parameters `point` `[p]`, which of them are `free`, that is not
+    held by a bound, the `reason` why it is not known to be a minimum, None where it is, and the numbers of iterations
+    and evaluations.
 
-    `value`, `first` and `sigma` are those of an ordinary fit with the same residuals, information and sum of squares: the
-    model's values `[n]` on the tangents at the nearest points, its derivatives `[n, p]` there, and the standard deviations
-    `[n]` of the responses about these tangents.
+    `value`, `first` and `sigma` are those of an ordinary fit with the same residuals, information and sum of squares:
+    the model's values `[n]` on the tangents at the nearest points, its derivatives `[n, p]` there, and the standard
+    deviations `[n]` of the responses about these tangents.
     """
 
     point: Any
@@ -40,7 +41,8 @@ class DistanceFit(NamedTuple):
 
 
 def check_predictors(problem: Problem, x_sigma: Mapping[str, Any]) -> None:
-    """Raise BindingError for what is no predictor of the model, and for standard deviations that are none."""
+    """Raise BindingError for a name that is no predictor of the model, and for standard deviations that are not finite
+    and positive."""
     for name, deviations in x_sigma.items():
         if name not in problem.columns:
             hint = did_you_mean(name, problem.columns, f"it reads {', '.join(problem.columns) or 'no columns'}")
@@ -54,7 +56,7 @@ def check_predictors(problem: Problem, x_sigma: Mapping[str, Any]) -> None:
 
 
 def distance_fit(problem: Problem, x_sigma: Mapping[str, Any], start: Any) -> DistanceFit:
-    """The fit from a `start` `[p]` where predictors have standard deviations, numbers or `[n]` by name.
+    """Fit from a `start` `[p]` where the predictors have standard deviations `x_sigma`, numbers or `[n]`, by name.
 
     Raises BackendError where odrpack is not installed.
     """
@@ -89,7 +91,8 @@ def distance_fit(problem: Problem, x_sigma: Mapping[str, Any], start: Any) -> Di
 
 
 class _At(NamedTuple):
-    """The model at nearest points: values `[n]`, derivatives `[n, p]` and `[n, m]`, and those of order 2."""
+    """The model at the nearest points: its values `[n]`, derivatives by the parameters `[n, p]` and by the predictors
+    `[n, m]`, and second derivatives `[n, p + m, p + m]`, None where these are not computed."""
 
     value: Any
     by_parameters: Any
@@ -98,8 +101,8 @@ class _At(NamedTuple):
 
 
 class _Newton(NamedTuple):
-    """A step of the parameters `[p]` and the errors of the predictors `[n, m]`, which parameters are free, how long the step
-    is by the Hessian, and whether that is positive definite."""
+    """A Newton step: the change of the parameters `[p]` and of the errors of the predictors `[n, m]`, which parameters
+    are free, the length of the step in the metric of the Hessian, and whether the Hessian is positive definite."""
 
     step: Any
     shift: Any
@@ -109,7 +112,7 @@ class _Newton(NamedTuple):
 
 
 class _Distances:
-    """The problem of the parameters and the errors of the predictors."""
+    """The least-squares problem in the parameters and the errors of the predictors."""
 
     def __init__(self, problem: Problem, x_sigma: Mapping[str, Any]) -> None:
         self._problem = problem
@@ -133,7 +136,7 @@ class _Distances:
         return _At(np.asarray(found.value, "float64"), first[:, :p], first[:, p:], second)
 
     def polished(self, point: Any, deltas: Any, iterations: int, evaluations: int) -> DistanceFit:
-        """The minimum near a point, by Newton's method."""
+        """Refine a point to the minimum near it by Newton's method."""
         newton = self._newton(point, deltas)
         for _ in range(_STEPS):
             if newton is None or not newton.is_convex:
@@ -147,8 +150,10 @@ class _Distances:
         return self._ended(point, deltas, newton, iterations, evaluations + 2)
 
     def _newton(self, point: Any, deltas: Any) -> _Newton | None:
-        """The step to the minimum of the quadratic model, from which the errors of each row are eliminated, as they are of
-        no other; None where there is none."""
+        """The Newton step at a point; None where it has no finite solution.
+
+        The errors of each row's predictors enter no other row, so they are eliminated row by row (Schur complement).
+        """
         problem, p, m = self._problem, len(point), len(self._names)
         here = self.at(point, deltas, 2)
         inverse = np.broadcast_to(np.asarray(problem.sigma, "float64"), problem.response.shape) ** -2.0

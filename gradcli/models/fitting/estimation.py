@@ -1,4 +1,5 @@
-"""The search for estimates: from a point that was given, or from several that are found, to a minimum that is one."""
+"""Searches for the estimates of a fit: from the start values given, or from several generated ones, to a verified
+minimum."""
 
 from __future__ import annotations
 
@@ -17,23 +18,26 @@ from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.start_values import start_values
 from gradcli.models.results import Watcher
 
-# So many rows tell from where to go on, where there are far more: for one point, and for each of several.
+# Size of the sample of rows (see `Problem.sampled`) that a search begins with: from one point, and from each of
+# several.
 _ROWS_OF_ONE, _ROWS_OF_MANY = 2**14, 2**11
-# Steps of one search, and of each of many.
+# A search from k points takes at most _MOST_STEPS // k + _LEAST_STEPS steps.
 _MOST_STEPS, _LEAST_STEPS = 400, 100
-# The first steps, beside the points, from points that are found.
+# Length of the first step relative to the point, in searches from generated points.
 REACH = 1.0
-# A minimum from a start that was given, which leaves more than this of the squares about the mean, is left for one that has
-# less than this of its cost.
+# A minimum from a given start that leaves more than this fraction of the squares about the mean is poor. It is replaced
+# by one from generated points that has less than this fraction of its cost.
 MUCH = 0.5
-# A part by which a mean does not change any more at a minimum.
+# Relative distance of a fitted mean from the end of its range by which a further step still changes it where there is
+# no minimum; see `_runs_on`.
 _MOVED = 1e-5
-# Points of which the lowest are brought to full precision, where several are tried.
+# Largest number of end points of a search from several starts that are refined to full precision.
 _POLISHED = 4
 
 
 class SearchOptions(NamedTuple):
-    """How to search: from so many `starts` where parameters have none, chosen by a `seed`; `watch` is told of it."""
+    """Options of a search: the number of `starts` that are generated where parameters have none, the `seed` that they
+    depend on, and a function `watch` to call with each iteration."""
 
     starts: int = 32
     seed: int = 0
@@ -41,13 +45,14 @@ class SearchOptions(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """How to descend: with linear parameters projected out or not, with first steps so long beside the point."""
+    """A variant of the descent: whether linear parameters are projected out, and the length of the first step relative
+    to the point."""
 
     projected: bool
     reach: float
 
 
-# One after the other, until one comes to a minimum.
+# Variants of the descent from one point, tried in this order until one reaches a minimum.
 WAYS = (_Way(False, 1.0), _Way(True, 0.3), _Way(False, 0.3), _Way(False, 100.0), _Way(True, 100.0))
 
 
@@ -63,15 +68,15 @@ class _Found(NamedTuple):
 
 
 def estimated(problem: Problem, start: Any, search: SearchOptions | None = None) -> Ending:
-    """The estimates of the parameters, from a start `[p]`, which is nan for those without one.
+    """Estimate the parameters from a start `[p]`, nan for those without a start value.
 
-    Raises EvaluationError, with the place, where the model has no finite value at a start that was given.
+    Raises EvaluationError, with the row, where the model has no finite value at a given start.
     """
     np = arrays.numpy_namespace()
     search = search or SearchOptions()
     for failed in problem.with_rows(slice(0, 1)).results(np.where(np.isnan(start), 1.0, start)).failures:
         if failed.error.exit_status is ExitStatus.USAGE or isinstance(failed.error, LimitError):
-            # It is the program's, not the numbers', and would be that of every row at every point.
+            # This error comes from the program itself and would occur in every row at every point.
             raise failed.error
     linear = linear_parameters(problem, np.where(np.isnan(start), 1.0, start))
     projected = projected_parameters(problem, linear)
@@ -99,7 +104,7 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
     )
     lower = others.best.cost < found.best.cost
     if others.reason is not None and (not lower or of_one_minimum(others.best.cost, found.best.cost, _size(problem))):
-        # What is lower by rounding alone is no reason to leave the start that was given.
+        # A cost that is lower by rounding alone is no reason to abandon the given start.
         return _ending(both._replace(best=found.best, reason=found.reason, agreed=0), [])
     warning = f"from the start that was given the search did not converge: {found.reason}"
     if found.reason is None:
@@ -111,8 +116,8 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
 
 
 def _is_poor(problem: Problem, point: Any) -> bool:
-    """Whether a minimum leaves so much of the squares that the mean of the responses leaves, that there may be a far
-    better one; other families have one minimum more often."""
+    """Whether a minimum leaves more than `MUCH` of the squares about the mean response, so that a far better one may
+    exist. False for families other than gaussian, which more often have a single minimum."""
     np = arrays.numpy_namespace()
     if problem.known.family != "gaussian":
         return False
@@ -125,7 +130,7 @@ def _is_poor(problem: Problem, point: Any) -> bool:
 
 
 def _doubts(problem: Problem, found: _Found) -> list[str]:
-    """What speaks against a minimum that was found from several points being the lowest."""
+    """Warnings that a minimum found from several points may not be the lowest one."""
     if found.reason is not None or of_one_minimum(0.0, found.best.cost, _size(problem)):
         return []
     doubts = []
@@ -137,7 +142,7 @@ def _doubts(problem: Problem, found: _Found) -> list[str]:
 
 
 def local(problem: Problem, point: Any) -> Ending:
-    """The minimum near a point `[p]`, from there alone."""
+    """The minimum near a point `[p]`, searched from there alone."""
     return _ending(_from_one(problem, point, [], WAYS[:1], SearchOptions()), [])
 
 
@@ -158,7 +163,7 @@ def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
 def _from_one(
     problem: Problem, point: Any, linear: Sequence[int], ways: Sequence[_Way], search: SearchOptions
 ) -> _Found:
-    """From one point, by several ways until one comes to a minimum."""
+    """Search from one point, by the variants `ways` in order until one reaches a minimum."""
     best, iterations, evaluations = None, 0, 0
     for way in ways:
         if way.projected and not linear:
@@ -172,13 +177,13 @@ def _from_one(
         if reason is None:
             break
     if best is None:
-        # No parameter is linear, and there is nothing to vary without a start.
+        # All variants project linear parameters out, and there are none: search without projection.
         return _from_one(problem, point, linear, WAYS[:1], search)
     return _Found(*best, iterations, evaluations, 1, int(best[1] is None))
 
 
 def _settled(problem: Problem, point: Any, linear: Sequence[int], reach: float, search: SearchOptions) -> Polished:
-    """The minimum near a point: where there are very many rows, some of them come near it."""
+    """The minimum near a point; where there are very many rows, a sample of them is searched first to come near it."""
     np = arrays.numpy_namespace()
     iterations = evaluations = 0
     for some in dict.fromkeys((problem.sampled(_ROWS_OF_ONE), problem)):
@@ -206,7 +211,8 @@ def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: floa
 
 
 def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: SearchOptions) -> _Found:
-    """The lowest minimum that is found from several points; where there are many rows, some of them tell which."""
+    """The lowest minimum found from several generated points; where there are many rows, a sample of them selects the
+    candidates."""
     np = arrays.numpy_namespace()
     points = start_values(problem, start, linear, search.starts, search.seed)
     projected = projected_parameters(problem, linear)
@@ -234,7 +240,8 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
 
 
 def _nowhere(problem: Problem, points: Any) -> GradcliError:
-    """The error that the model has no finite value at points `[g, p]`, with the row and the operation where it has none."""
+    """The error that the model has no finite value at any of the points `[g, p]`, with the row and the operation that
+    fails."""
     what = f"the model has no finite value at any of {len(points)} starts that were tried"
     error = problem.failure(points[0], f"{what}; ")
     if error is not None:
@@ -246,7 +253,7 @@ def _nowhere(problem: Problem, points: Any) -> GradcliError:
 
 
 def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> list[int]:
-    """Where searches ended lowest, one for each cost."""
+    """The indices of the searches that ended lowest, one for each distinct cost and at most `_POLISHED`."""
     np = arrays.numpy_namespace()
     found: list[int] = []
     costs = np.where(np.isfinite(descended.costs), descended.costs, np.inf)
@@ -259,16 +266,17 @@ def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> li
 
 
 def plainest(points: Any, linear: Sequence[int]) -> int:
-    """Of points `[k, p]` of one cost, which exchange parameters or turn their signs, that with the fewest below 0, and the
-    first in the order of those that are not `linear`."""
+    """The index of the point to report among points `[k, p]` of one cost, which differ by an exchange of parameters or
+    by signs: that with the fewest negative parameters, and of these the first in lexicographic order of the parameters
+    that are not `linear`."""
     others = [i for i in range(points.shape[1]) if i not in linear]
-    # Rounding must not tell which comes first.
+    # Rounding to four digits keeps rounding errors from deciding the order.
     rounded = [[float(f"{number:.4g}") for number in point] for point in points.tolist()]
     return min(range(len(points)), key=lambda i: (sum(b < 0 for b in rounded[i]), *(rounded[i][k] for k in others)))
 
 
 def _size(problem: Problem) -> float:
-    """The length of the responses over their standard deviations."""
+    """The length of the responses divided by their standard deviations."""
     np = arrays.numpy_namespace()
     return float(np.sqrt(np.sum((problem.response / problem.sigma) ** 2)))
 
@@ -299,8 +307,11 @@ def _reason(problem: Problem, found: Polished) -> str | None:
 
 
 def _runs_on(value: Any, derivatives: Sequence[Any], step: Any, family: str) -> bool:
-    """Whether a further step changes a mean by a part of what it is from the end of its range: so it does where events can
-    be told from others without an error, however often it is taken, while the relative offset goes to 0."""
+    """Whether a further step changes a fitted mean by more than `_MOVED` of its distance from the end of its range.
+
+    This is so where the likelihood has no maximum, as when events are perfectly separable: the means go to 0 or 1 with
+    every step, while the relative offset goes to 0.
+    """
     np = arrays.numpy_namespace()
     room = value if family == "poisson" else np.minimum(value, np.maximum(1 - value, np.finfo(float).eps))
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What is to be said of several fits together."""
+"""A summary of several fits: how many did not converge, and which warnings they have."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any, NamedTuple
 
 from gradcli.models.fitting.fitted import Fit
 
-# A number in a warning, which is no part of a name; groups may differ in it.
+# A number in a warning that is not part of a name. Warnings that differ in such numbers only are summarised as one.
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _PLACE = "{}"
-# So many groups with a warning are named.
+# Largest number of groups named for a warning.
 _NAMED = 3
 
 
 class Unfitted(NamedTuple):
-    """A fit that did not converge: its group, None for that of all rows, and why."""
+    """A fit that did not converge: its group, None where there are no groups, and why."""
 
     group: str | None
     message: str
 
 
 class Warned(NamedTuple):
-    """How many fits have a warning, the groups of the first of them, and the least and the largest of each number that it
-    has, as they are written."""
+    """How many fits have a warning, the first of their groups, and the least and the largest of each number in its
+    text, as they are written."""
 
     times: int
     groups: Sequence[str | None]
@@ -41,8 +41,8 @@ class Warned(NamedTuple):
 
 
 class Account(NamedTuple):
-    """How many fits there are and how many of them are open, as they did not converge, the first of these, and which have
-    each warning: by its text with `{}` for the numbers in it."""
+    """The numbers of `fits` and of those that are `open`, that is did not converge, the `first` of these, and the
+    `warnings` by their text, with `{}` in place of numbers."""
 
     fits: int = 0
     open: int = 0
@@ -50,15 +50,15 @@ class Account(NamedTuple):
     warnings: Mapping[str, Warned] = {}
 
     def plus(self, later: Account) -> Account:
-        """That of both."""
+        """The account of the fits of both."""
         warnings = dict(self.warnings)
         for text, warned in later.warnings.items():
             warnings[text] = warnings[text].plus(warned) if text in warnings else warned
         return Account(self.fits + later.fits, self.open + later.open, self.first or later.first, warnings)
 
     def told(self) -> list[str]:
-        """Each warning once, with the range of a number that fits differ in, and where there are several, with how many
-        of them have it and which are the first."""
+        """The text of each warning once: with the range of a number that differs between fits, and, where there are
+        several fits, with the number of groups that have it and the first of these."""
         found = []
         for text, warned in self.warnings.items():
             first, *rest = text.split(_PLACE)
@@ -75,7 +75,7 @@ class Account(NamedTuple):
         return f" (in {groups} {', '.join(map(repr, warned.groups))}{more})"
 
     def as_json(self) -> dict[str, Any]:
-        """What `of_json` makes an account of."""
+        """The account as JSON data, from which `of_json` restores it."""
         warnings = {text: warned._asdict() for text, warned in self.warnings.items()}
         return self._asdict() | {"first": self.first and self.first._asdict(), "warnings": warnings}
 
@@ -86,7 +86,7 @@ class Account(NamedTuple):
 
 
 def account_of(fits: Sequence[Fit]) -> Account:
-    """What is to be said of these."""
+    """The account of these fits."""
     unfitted = [Unfitted(fit.group, fit.message) for fit in fits if not fit.converged]
     warnings: dict[str, Warned] = {}
     for fit in fits:

@@ -1,4 +1,4 @@
-"""The files of a fit: residuals and predictions as tables, and its picture."""
+"""Writes the files of a fit: tables of residuals and of predictions, and a plot."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gradcli.models.fitting.problems import Problem
 from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline
 from gradcli.rows import new_tables, targets
 
-# Points of the curve in a picture.
+# Number of points of the fitted curve in a plot.
 _CURVE = 400
 
 
 class FitFiles(NamedTuple):
-    """The paths of the files that are asked for, and what writes them."""
+    """The paths of the requested files, None for others, and the function that writes a file."""
 
     residuals: str | None = None
     predict: str | None = None
@@ -31,8 +31,11 @@ class FitFiles(NamedTuple):
     save: new_tables.Save = write_atomically
 
     def check(self, read: Sequence[str]) -> None:
-        """Raise UsageError for a name that does not say what to write, for one that is given twice, and for one of the
-        files that are `read`, and OutputError for one that no file can have."""
+        """Check the paths.
+
+        Raises UsageError for a path whose ending is no known format, for one that is given twice and for one of the
+        files that are `read`, and OutputError for a path that no file can have.
+        """
         written = [path for path in (self.residuals, self.predict, self.plot) if path is not None]
         places = [place_of(path) for path in written]
         if len({*places}) < len(places):
@@ -59,8 +62,8 @@ def write(
     everything: Data,
     data: Data,
 ) -> None:
-    """Write what is asked for of fits, each to the rows `groups` of the `data`; `everything` has the rows without a
-    response too."""
+    """Write the requested files of fits, whose rows in `data` are at the indices `groups`; `everything` also has the
+    rows without a response."""
     if files.residuals is not None:
         tables = [_residuals(each, rows, question, request, data) for each, rows in zip(concluded, groups)]
         new_tables.save(_joined(tables), files.residuals, files.save)
@@ -93,7 +96,8 @@ def _nothing(names: Sequence[str], count: int) -> dict[str, Any]:
 
 
 def _residuals(found: Concluded, rows: Any, question: PosedFit, request: FitRequest, data: Data) -> dict[str, Any]:
-    """The rows of a fit by their numbers in the table, what the model reads of them, and what is said of them."""
+    """The table of residuals of one fit: the numbers of its rows in the user's table, the columns that the model reads,
+    the response, and what `residuals` computes."""
     problem = question.problem.with_rows(rows)
     table = {**_named(request, found.fit.group, len(rows)), **problem.columns, question.response_name: problem.response}
     table = {new_tables.free("row", table): data.rows[rows] + 1, **table}
@@ -107,7 +111,7 @@ def _residuals(found: Concluded, rows: Any, question: PosedFit, request: FitRequ
 def _predicted(
     found: Concluded, rows: Any, question: PosedFit, request: FitRequest, everything: Data
 ) -> dict[str, Any]:
-    """Those of the `rows` of the table that have all predictors, and what the model says of them."""
+    """The table of predictions of one fit for those of its `rows` that have all predictors."""
     columns = {name: everything.columns[name][rows] for name in question.problem.columns}
     sigma: Any = everything.columns[request.sigma] if isinstance(request.sigma, str) else question.problem.sigma
     sigma = sigma[rows] if np.ndim(sigma) else sigma
@@ -120,14 +124,14 @@ def _predicted(
 
 
 def _bands(problem: Problem, solved: Solved, columns: Mapping[str, Any], count: int, sigma: Any) -> dict[str, Any]:
-    """What is predicted for rows with these columns."""
+    """The predictions, with their errors and bands, for `count` rows with these columns."""
     value, first = problem.at(columns, count, solved.ending.point)
     return prediction(value, first[:, solved.ending.free], sigma, solved.statistics, solved.place, problem.known)
 
 
 def _draw(path: str, found: Concluded, question: PosedFit, request: FitRequest, save: Callable[..., None]) -> None:
-    """The data with the curve and its band, over the one predictor; where there are several, what was observed over what
-    the model says."""
+    """Plot the data with the fitted curve and its confidence band over a single predictor; with several predictors,
+    plot the responses over the fitted values."""
     from gradcli.models.plotting.by_matplotlib import save as save_picture
 
     if found.solved is None:
