@@ -1,4 +1,5 @@
-"""From a model, data and what is said of the parameters to a problem, and to where its search begins."""
+"""Builds the problem of a fit, and the point where its search begins, from a model, data and settings of the
+parameters."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from gradcli.rows.titles import check_dots, hint_of_column, nearest_column
 
 
 class Parameters(NamedTuple):
-    """What is said of the parameters, by name: the numbers to `start` from, those `fixed` there, the `bounds`, and the
-    means and standard deviations that are known before."""
+    """Settings of the parameters, by name: the values to `start` from, the names of those `fixed` there, the `bounds`,
+    and the `priors`, each a mean and a standard deviation."""
 
     start: Mapping[str, float]
     fixed: Collection[str] = ()
@@ -30,8 +31,8 @@ class Parameters(NamedTuple):
 
 
 class ModelNames(NamedTuple):
-    """The names of a model: the `predictors`, columns of the data that it reads, `columns`, those that its response reads
-    too, and `parameters`, in the order of the text; `needed` are all columns that must have numbers."""
+    """The names in a model: `predictors`, the columns of the data that the model reads; `columns`, these and those that
+    the response reads; `parameters`, in the order of the text; `needed`, all columns that must have numbers."""
 
     predictors: tuple[str, ...]
     columns: tuple[str, ...]
@@ -40,9 +41,12 @@ class ModelNames(NamedTuple):
 
 
 class PosedFit(NamedTuple):
-    """A problem, the `names` of all parameters, those that are fixed among them, where the search for the others begins
-    `[p]`: nan where nothing is said, what the response is called, and `warnings` of what it is; all in `units`, where
-    there are some."""
+    """A problem, and where the search for its parameters begins.
+
+    `names` are those of all parameters, including fixed ones; `start` `[p]` has the free ones alone, nan where no value
+    is given. `response_name` is the response as it is written, and `warnings` are about its values. All numbers are in
+    `units` where these are not None.
+    """
 
     problem: Problem
     names: Sequence[str]
@@ -53,22 +57,22 @@ class PosedFit(NamedTuple):
 
     @property
     def least_rows(self) -> int:
-        """As many as there are parameters of which nothing is known before."""
+        """The least number of rows that a fit takes: the number of parameters without a prior, and at least 1."""
         return max(1, self.problem.count - self.problem.dof)
 
 
 def names_of(text: ModelText, table: DataTable, given: Parameters, others: Sequence[str] = ()) -> ModelNames:
-    """The names of a model for a table; `others` are columns that are needed too.
+    """Tell the columns and the parameters of a model for a table; `others` are further columns that are needed.
 
-    Raises BindingError for a name in the response that is no column, for what is said of a parameter that the model has
-    not, and for a model without parameters.
+    Raises BindingError for a name in the response that is no column, for settings of a parameter that the model does
+    not have, and for a model without parameters.
     """
     columns, parameters = [], []
     reads = scope.outer_reads(text.model)
     for part in (text.model, text.response):
         check_dots(part, table.columns, part.source)
     scope.check(text.model, [*table.columns, *reads])
-    # A parameter may be called as a function is, `gamma` or `t`, unless functions are given to functions.
+    # A parameter may have the name of a function, such as `gamma`, unless the model passes functions to functions.
     calls = {node.name for node in tree.everything(text.model) if isinstance(node, tree.Call)}
     applied = {name for name in reads if scope.is_function(name, ())} if calls & scope.TRANSFORMS else set()
     for name, read in reads.items():
@@ -129,8 +133,8 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
 
 
 def _check_no_letter(model: tree.Module, parameters: Sequence[str]) -> None:
-    """Raise BindingError where `e`, which is Euler's number, may be meant as the parameter behind `d`: nobody has that
-    number otherwise than as the base of a power."""
+    """Raise BindingError where `e`, which is Euler's number, is probably meant as the parameter that follows `d`. Only
+    as the base of a power is it accepted beside a parameter `d`."""
     nodes = [*tree.everything(model)]
     powers = [node.left for node in nodes if isinstance(node, tree.Binary) and node.operator == "**"]
     powers += [
@@ -174,12 +178,14 @@ def posed(
     limits: tuple[int, int],
     has_distances: bool = False,
 ) -> PosedFit:
-    """The problem for some data, with standard deviations `sigma`, `[n]` or one, and for a binomial family with so many
-    `trials` in each row, `[n]`, or one number, or None where the response says it. `has_distances` says that predictors have
-    errors, beside which those of the response have their size.
+    """Build the problem for some data.
 
-    Raises BindingError for too few data, for standard deviations, trials and responses that are none, and for a start
-    outside its bounds.
+    `sigma` are standard deviations, `[n]` or one number. `trials` are those of each row of a binomial family, `[n]` or
+    one number, None where the response expresses them. `has_distances` says that predictors have errors; the standard
+    deviations of the response then count by their absolute size.
+
+    Raises BindingError for too few data, for invalid standard deviations, trials and responses, and for a start outside
+    its bounds.
     """
     np = arrays.numpy_namespace()
     free = [name for name in names.parameters if name not in given.fixed]
@@ -219,7 +225,7 @@ def posed(
     said = trials is not None
     if known.family == "binomial":
         trials = trials_of(text.response, response, trials, data, limits)
-        # The variance of a share of n trials is that of one over n.
+        # The variance of a share of n trials is that of a single trial divided by n.
         sigma = trials**-0.5
     check_response(known.family, response, text.response_name, data.rows)
     problem = Problem(
@@ -245,7 +251,7 @@ def posed(
 
 
 def _check_shape(problem: Problem, start: Any) -> None:
-    """Raise ShapeError for a model that has no number in a row."""
+    """Raise ShapeError where the model's value in a row is not a single number."""
     np = arrays.numpy_namespace()
     shape = problem.shape(np.where(np.isnan(start), 1.0, start))
     if shape:

@@ -1,4 +1,4 @@
-"""What is asked of a fit, and what comes of it."""
+"""The request of a fit with its checks, and the records of its results."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from gradcli.models.uncertainty.uncertain_values import Uncertain
 
 
 class FitRequest(NamedTuple):
-    """What is asked: a model for the data of a table, with what is known of its parameters and of the rows.
+    """A request to fit a model to the data of a table, with settings of the parameters and assumptions about the rows.
 
-    `sigma` is a column or a number, and so are `trials` and those of `x_sigma`, by predictor; `by` is the column of groups; `offset` is an
-    expression of columns. With
-    `profile` intervals are those of the likelihood's profile. A row may take so many steps and array elements.
+    `sigma`, `trials` and the values of `x_sigma`, which are by predictor, are names of columns or numbers. `by` is the
+    column of groups, `offset` an expression of columns. With `profile` intervals come from the profile likelihood.
+    `limits` are the largest numbers of steps and of array elements for a row.
     """
 
     model: str
@@ -42,7 +42,7 @@ class FitRequest(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Where a search ended, and there the rows and the statistics, which both stand at a `place` among some."""
+    """Where a search ended, and the rows and statistics there, in which this fit is at index `place`."""
 
     ending: Ending
     rows: Rows
@@ -50,12 +50,12 @@ class Solved(NamedTuple):
     place: int = 0
 
     def alone(self) -> Solved:
-        """Without the others."""
+        """The same with the rows and statistics of this fit alone."""
         return Solved(self.ending, self.rows.chosen(self.place), self.statistics.chosen(self.place))
 
 
 class Solutions(NamedTuple):
-    """Where the searches of g fits ended, and there the rows and the statistics."""
+    """Where the searches of g fits ended, and their rows and statistics there."""
 
     endings: Endings
     rows: Rows
@@ -63,7 +63,7 @@ class Solutions(NamedTuple):
 
 
 class Concluded(NamedTuple):
-    """A fit, and its solution, which stands at a `place` among some, None where the rows could not be fitted."""
+    """A fit, and its solution at index `place` of `among`, which is None where the rows could not be fitted."""
 
     fit: Fit
     among: Solutions | None = None
@@ -76,15 +76,18 @@ class Concluded(NamedTuple):
 
 
 class Performed(NamedTuple):
-    """The fits, one where there are no groups, and how many rows were left out, as a number is missing there."""
+    """The fits, a single one where there are no groups, and the number of rows left out because a number is missing."""
 
     fits: list[Fit]
     left_out: int
 
 
 def check(request: FitRequest, search: SearchOptions) -> None:
-    """Raise UsageError for what is asked for and is none, or cannot be asked together, CallError for what is of another
-    type, and BindingError for a column of groups that is not there."""
+    """Check a request.
+
+    Raises UsageError for invalid options and for options that exclude each other, CallError for arguments of a wrong
+    type, and BindingError for a column of groups that the data do not have.
+    """
     known = request.known
     arguments.one_of(known.family, FAMILIES, "family")
     arguments.one_of(known.loss, LOSSES, "loss")
@@ -125,14 +128,14 @@ def check(request: FitRequest, search: SearchOptions) -> None:
 
 
 def check_used(request: FitRequest, needed: Sequence[str]) -> None:
-    """Raise BindingError for a column that was given by its name, and that nothing needs."""
+    """Raise BindingError for a column that was given by its name and that nothing reads."""
     for name in request.table.given:
         if name not in needed and name != request.by:
             raise BindingError(f"'{name}' is given a column, and nothing reads it", hint="leave it out")
 
 
 def prior_of(known: Uncertain, name: str) -> tuple[float, float]:
-    """The mean and the standard deviation of a parameter. Raises BindingError for those of several numbers."""
+    """The mean and the standard deviation of a prior. Raises BindingError where it is an array."""
     if arrays.shape(known.value):
         raise BindingError(f"the prior of '{name}' is of several numbers, and a parameter is one")
     return float(known.value), float(known.u)

@@ -1,4 +1,4 @@
-"""What a fit says of rows: residuals of those that it was found from, and predictions with bands."""
+"""Computes the tables of a fit by row: residuals of the fitted rows, and predictions with bands."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
 
-# Leverages that are nearer to 1 are 1: nothing but rounding is left of the residual.
+# A leverage that is nearer to 1 than this counts as 1: its residual is a rounding error.
 _ALL = 1e-12
 
 
 def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> dict[str, Any]:
-    """Of n rows of one fit the model's `value`, the `residual`, that over its standard error, nan where that is 0, and the
-    leverage: how much of a change of the response its fitted value follows.
+    """Residual statistics of the n rows of one fit, which is at `index` in the statistics.
 
-    The statistics are those of the fit at `index`. Source: R. D. Cook and S. Weisberg, Residuals and Influence in
-    Regression, 1982, 2.2 and 4.
+    They are the model's `value`, the `residual`, the `standardized` residual, that is divided by its standard error and
+    nan where that is 0, and the `leverage`, the derivative of the fitted value by the response of its row. Source: R.
+    D. Cook and S. Weisberg, Residuals and Influence in Regression, 1982, 2.2 and 4.
     """
     value, sigma, first = rows.value[0], rows.sigma[0], rows.first[0]
     residual = rows.off(slice(None))[0]
@@ -34,9 +34,11 @@ def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> 
 
 
 def prediction(value: Any, first: Any, sigma: Any, found: Statistics, index: int, known: Assumptions) -> dict[str, Any]:
-    """Of n rows the model's `value`, its standard `error` by the covariances of the estimates and the exact derivatives
-    `[n, p]`, and its confidence band; for a gaussian family with a known or estimated standard deviation also the band in
-    which a further response lies."""
+    """Predictions for n rows: the model's `value`, its standard `error` from the covariances of the estimates and the
+    derivatives `first` `[n, p]`, and its confidence band `low` to `high`.
+
+    A gaussian family also has the band `low_response` to `high_response`, in which a further response lies.
+    """
     spread = found.covariance[index]
     with np.errstate(all="ignore"):
         variance = np.maximum(((first @ spread) * first).sum(axis=1), 0.0)

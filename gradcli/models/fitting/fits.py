@@ -1,4 +1,4 @@
-"""Fits: the parameters of a model for which it is nearest to data, and what can be said of them."""
+"""`fit`: estimates the parameters of a model from data."""
 
 from __future__ import annotations
 
@@ -53,29 +53,40 @@ def fit(
     watch: Watcher | None = None,
     **named: Any,
 ) -> Any:
-    """Fit a model `y ~ f`, or `f` with the `response` apart, to data: a `Fit`, also where the search does not converge; with
-    `by`, a column, a list of them, one for each group of rows in which that is the same.
+    """Fit a model to data.
 
-    Names that are columns of the data are data, the others parameters. The data are the path of a table, or a list of
-    them, a data frame, an Arrow table, or a mapping of columns to arrays. `values`, or keywords of any name, are where the
-    search for parameters begins; those without one are found, from at most `starts` points, which a `seed` chooses. An
-    array among them is a column.
-    Those of `fix`, a name or a list, stay at their values; `bounds` are pairs, None for no bound, or texts such as
-    "a=0:1,b=0:"; a `prior` is "500±50", or a tuple of a mean and its standard deviation. `sigma` is a column, a number, or
-    an array of a number for each row: standard deviations up to a common factor, or with `absolute_sigma` as they stand. A `loss` is one of `linear soft_l1 huber cauchy`; the residual from
-    which on a robust one is no square follows from the median of the residuals, or is `loss_scale`, in units of `sigma`. A
-    `family` is one of `gaussian poisson binomial`; of a binomial one the response is 0 or 1, or the share of events among
-    `trials`, which are such as `sigma` is, or the response is written as events/trials. An `offset` is a known term of the link's scale, added to a
-    measurement, to the logarithm of a count, or to the log-odds of an event: an expression of columns, a number, or an array. `x_sigma` are such too, the standard deviations of predictors by name, for distances in all directions.
-    `level` is that of the confidence intervals, which with `profile` are those of the likelihood's profile. `watch` is
+    The model is `y ~ f`, or `f` with the `response` given apart. Returns a `Fit`, also where the search does not
+    converge; with `by`, the name of a column, a list of them, one for each group of rows in which that column is the
+    same. Names that are columns of the data are predictors, the others are parameters.
+
+    `data` is the path of a table or a list of them, a data frame, an Arrow table, or a mapping of columns to arrays.
+    `values`, or keywords of any name, are the start values of parameters; an array among them is a column. Without a
+    start value, parameters are searched from at most `starts` points, which the `seed` determines.
+
+    Parameters in `fix`, a name or a list of names, keep their start values. `bounds` are pairs by name, None for no
+    bound, or texts such as "a=0:1,b=0:". A `prior` is "500±50", or a tuple of a mean and its standard deviation, by
+    name.
+
+    `sigma` is a column, a number, or an array with a number for each row: standard deviations of the responses up to a
+    common factor, or with `absolute_sigma` as they stand. `x_sigma` are those of predictors by name, of the same forms,
+    for orthogonal distance regression.
+
+    A `loss` is one of `linear soft_l1 huber cauchy`; `loss_scale` is the residual, in units of `sigma`, from which on a
+    robust one is no longer quadratic; without it, this follows from the median of the residuals. A `family` is one of
+    `gaussian poisson binomial`. The response of a binomial family is 0 or 1, or the share of events among `trials`,
+    which have the forms of `sigma`, or it is written as events/trials. An `offset` is a known term on the scale of the
+    link, added to a measurement, to the logarithm of a count, or to the log-odds of an event: an expression of columns,
+    a number, or an array.
+
+    `level` is that of the confidence intervals, which with `profile` come from the profile likelihood. `watch` is
     called with each iteration.
 
-    `residuals` and `predict` are paths of tables to write, by the ending CSV, JSON lines, Parquet or Arrow: the rows of the
-    fit, and all rows with predictors, also those without a response, with the model's value there, its standard error, its
-    confidence band and the band of a further response. `plot` is that of a picture.
+    `residuals` and `predict` are paths of tables to write, as CSV, JSON lines, Parquet or Arrow by the ending. The one
+    has the fitted rows; the other has all rows with predictors, also those without a response, with the model's value,
+    its standard error, its confidence band and the band of a further response. `plot` is the path of a picture.
 
-    Raises BindingError for names and data that do not fit together, CallError and UsageError for arguments that are none
-    or contradict each other, and EvaluationError where the model has no finite value at the start.
+    Raises BindingError for names and data that do not fit together, CallError and UsageError for invalid or
+    contradicting arguments, and EvaluationError where the model has no finite value at the start.
     """
     expect(model, str, "a model is a text")
     for text, what in ((response, "'response' is a text"), (by, "'by' is the name of a column")):
@@ -84,7 +95,7 @@ def fit(
     given = {**arguments.named(values, "'values'"), **named}
     columns = {name: value for name, value in given.items() if arguments.is_array(value)}
     numbers = {n: arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns}
-    # No name of a model is written as these are.
+    # Columns made from arrays get titles that cannot be names in a model.
     deviations = None if sigma is None else _of_rows(sigma, "sigma=[…]", columns)
     term = None if offset is None else str(_of_rows(offset, "offset_of_rows", columns))
     of_trials = None if trials is None else _of_rows(trials, "trials=[…]", columns)
@@ -120,7 +131,8 @@ def fit(
 
 
 def _of_rows(said: Any, title: str, columns: dict[str, Any]) -> Any:
-    """Standard deviations, or trials, as a request has them: an array is among the columns then, under a title."""
+    """The name, expression or number that a request takes for standard deviations, trials or an offset; an array is
+    added to the `columns` under the `title`."""
     if isinstance(said, str):
         return said
     if not arguments.is_array(said):
@@ -140,7 +152,7 @@ def _priors(given: Any) -> dict[str, tuple[float, float]]:
 
 
 def _loss_scale(given: Any) -> float | None:
-    """None where the scale follows from the median of the residuals."""
+    """The threshold of a robust loss; None where it follows from the median of the residuals."""
     if given is None or (isinstance(given, str) and given == MEDIAN):
         return None
     return arguments.number(given, "'loss_scale'")

@@ -1,4 +1,4 @@
-"""What a fit gives: its estimates with all that is said of them."""
+"""The result of a fit: its estimates, statistics and warnings."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.fitting.units import Units
 from gradcli.models.results import MAY_BE_NULL
 
-# Up to here a linear interval is good: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 7.
+# Curvature up to which linear intervals are good: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 7.
 _BENT = 0.3
-# Standard errors have as many digits as an estimate has that is right.
+# Share of rounding errors in the residuals above which a fit has a warning.
 _FEW_DIGITS = 1e-6
 
 
 class ParameterEstimate(NamedTuple):
-    """Of a parameter: its value, standard error, their ratio, and the confidence interval. What is `fixed` has an error of
-    0, what the data do not determine an infinite one, and what is at a bound has none: that and its interval are nan."""
+    """The estimate of a parameter: its value, standard error, `t`, the ratio of these, and confidence interval.
+
+    The error is 0 for a parameter that is `fixed`, and infinite for one that the data do not determine. The error and
+    the interval of one at a bound are nan.
+    """
 
     value: float
     error: float
@@ -39,7 +42,7 @@ class ParameterEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Starts:
-    """From how many points a search began, and how many of them came to the same minimum."""
+    """From how many points a search began, and how many of these searches came to the same minimum."""
 
     tried: int
     agreed: int
@@ -47,7 +50,8 @@ class Starts:
 
 @dataclass(frozen=True)
 class Curvature:
-    """See `curvatures`: at 1 it is as large as the confidence region."""
+    """Curvatures relative to the confidence region, by which they are 1 where the radius of curvature is that of the
+    region; see `curvatures`."""
 
     intrinsic: float
     parameter: float
@@ -55,11 +59,11 @@ class Curvature:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """A fit to n rows, whose keys in JSON its attributes are. `group` is None for one that is of no group.
+    """A fit to n rows. The names of its attributes are also its keys in JSON.
 
-    `estimates` are by name, and `covariance` and `correlation` are matrices in their order.
-    `loglik`, `aic`, `bic` and `deviance` are nan for a robust loss, `loss_scale` is nan for any other, and `curvature` is
-    None for all but least squares. `left_out` are the rows that lack a number.
+    `group` is None where there are no groups. `estimates` are by name, and `covariance` and `correlation` are matrices
+    in their order. `loglik`, `aic`, `bic` and `deviance` are nan for a robust loss, `loss_scale` is nan for any other,
+    and `curvature` is None for all but least squares. `left_out` is the number of rows that lack a number.
     """
 
     group: Any = None
@@ -90,8 +94,8 @@ class Fit:
 
     @classmethod
     def of(cls, told: _Told, place: int, group: Any) -> Fit:
-        """One of the fits of which all is told. As these may be many, of which little is asked for, it takes what is read
-        from there, and keeps nothing of it."""
+        """The fit at index `place` of `told`. Its attributes are computed when they are read, and not kept, because
+        there may be many fits of which few attributes are used."""
         fit = object.__new__(cls)
         fit.__dict__.update(group=group, _told=told, _place=place)
         return fit
@@ -109,8 +113,8 @@ _MEMBERS = frozenset(Fit.__dataclass_fields__)
 
 
 class Ending(NamedTuple):
-    """How the search for estimates ended: at which `point` of the p parameters that were varied, which of them are `free`,
-    `[p]`, others being at a bound, and what is said of it."""
+    """How a search ended: at which `point` `[p]` of the p parameters that were varied, which of these are `free`,
+    `[p]`, that is not at a bound, and the messages and counts of the search."""
 
     point: Any
     free: Any
@@ -123,8 +127,8 @@ class Ending(NamedTuple):
 
 
 class Endings(NamedTuple):
-    """How g searches ended: as `Ending` has it, with points `[g, p]`, and iterations and evaluations `[g]`; all else they
-    have in common."""
+    """How g searches ended. Members are as those of `Ending`, with points `[g, p]` and iterations and evaluations
+    `[g]`; the others are common to all."""
 
     points: Any
     free: Any
@@ -155,11 +159,11 @@ def fitted(
     groups: Sequence[Any] | None = None,
     units: Units | None = None,
 ) -> list[Fit]:
-    """The g fits that ended so, all with the same parameters free, to which these statistics belong.
+    """The fits of g searches, all with the same free parameters, from their endings and the statistics `found`.
 
-    `names` are those of all P parameters, with the numbers of those that were `fixed`; the others were varied.
-    `intervals` are the ends of the intervals, `[g, P]` each, where they are known better than from the standard errors. The
-    endings and the statistics are in `units`, where there are some.
+    `names` are those of all P parameters, and `fixed` has the numbers of those that were not varied. `intervals` are
+    the lower and upper ends, `[g, P]` each, where they are not those of the standard errors. The endings and the
+    statistics are in `units` where these are not None.
     """
     told = _Told(names, fixed, endings, found, intervals, units)
     return [
@@ -168,7 +172,7 @@ def fitted(
 
 
 class _Told:
-    """What is said of g fits; see `fitted`."""
+    """The data of g fits, from which the attributes of each `Fit` are computed; see `fitted`."""
 
     def __init__(
         self,
@@ -211,7 +215,7 @@ class _Told:
             width = np.where(fixed, 0.0, errors * self._found.quantile[:, None])
             low, high = (points - width, points + width) if self._intervals is None else self._intervals
             numbers = np.stack([points, errors, points / errors, low, high])
-        # There may be many of them.
+        # Without calling the constructor, as there may be many estimates.
         estimate = partial(tuple.__new__, ParameterEstimate)
         columns = [
             map(estimate, zip(*numbers[:, :, place].tolist(), repeat(is_fixed))) for place, is_fixed in enumerate(fixed)
@@ -219,12 +223,12 @@ class _Told:
         return [*map(dict, map(zip, repeat(self._names), zip(*columns)))]
 
     def said(self, name: str, i: int) -> Any:
-        """What is said of one of them under the name that `Fit` has for it."""
+        """The attribute `name` of `Fit` for the fit at index i."""
         own = _SAID.get(name)
         return self.statistics[name][i] if own is None else own(self, i)
 
     def column(self, name: str, places: Sequence[int]) -> list[Any]:
-        """What is said of some of them."""
+        """The attribute `name` of `Fit` for the fits at some indices."""
         own = _SAID.get(name)
         return [*map(self.statistics[name].__getitem__, places)] if own is None else [own(self, i) for i in places]
 
@@ -235,7 +239,7 @@ class _Told:
                 direction / self._scales[free], self.points[i, free], [self._names[place] for place in free.tolist()]
             )
             for direction in self._found.information.null[i]
-            # Of numbers that overflow there is none.
+            # Numbers that overflow give a direction of zeros.
             if direction.any()
         ]
 
@@ -257,7 +261,7 @@ class _Told:
 
     @cached_property
     def _is_warned(self) -> list[bool]:
-        """Of which of them there may be more warnings than of all."""
+        """Which of the fits may have warnings of their own, beside those that all have."""
         found = self._found
         warned = ~found.information.is_determined | (found.dof <= 0) | bool(len(self._held))
         warned |= found.rounding > _FEW_DIGITS
@@ -297,7 +301,7 @@ class _Told:
         return ["the rows are as many as the parameters: nothing is left to tell errors from"]
 
 
-# What is said of each of the fits of which all is told, beside numbers of their statistics.
+# Attributes of `Fit` that are not numbers of its statistics, and how they are computed.
 _SAID: Mapping[str, Callable[[_Told, int], Any]] = {
     "estimates": lambda told, i: told.estimates[i],
     "converged": lambda told, _: told.endings.converged,
@@ -316,7 +320,7 @@ _SAID: Mapping[str, Callable[[_Told, int], Any]] = {
 
 
 def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: str, group: Any = None) -> Fit:
-    """What is left to say of n rows that could not be fitted."""
+    """The fit of n rows that could not be fitted: all of its numbers are nan."""
     nothing, matrix = float("nan"), np.full((len(names), len(names)), np.nan)
     return Fit(
         group=group,
@@ -343,7 +347,8 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
 
 
 class Numbers(NamedTuple):
-    """Of g fits what a table says: the values and errors of the estimates, `[g, P]`, and members of `Fit` by name."""
+    """The numbers of g fits for a table: values and errors of the estimates, `[g, P]` each, and attributes of `Fit` by
+    name."""
 
     values: Any
     errors: Any
@@ -351,7 +356,7 @@ class Numbers(NamedTuple):
 
 
 def numbers_of(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
-    """Those of fits with the same parameters, each told as it is, or many together."""
+    """The numbers of fits with the same parameters; those of fits that share their data are read together."""
     parts: list[tuple[Any, Any]] = []
     found: Mapping[str, list[Any]] = {name: [] for name in members}
     for told, some in groupby(fits, key=lambda fit: fit.__dict__.get("_told")):
@@ -368,12 +373,13 @@ def numbers_of(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
     return Numbers(values, errors, found)
 
 
-# What a fit has of its statistics as it is.
+# Attributes of `Fit` that are numbers of its statistics.
 _NUMBERS = ("rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic", "deviance", "loss_scale")
 
 
 def _without_units(numbers: Mapping[str, Any], units: Units) -> dict[str, Any]:
-    """The statistics of responses in units as those of the responses; infinite where they are out of range."""
+    """The statistics of responses in units, converted to those of the responses themselves; infinite where they are out
+    of range."""
     shift = numbers["n"] * math.log(units.response)
     with np.errstate(all="ignore"):
         found = {name: numbers[name] * units.ratio for name in ("s", "loss_scale")}
@@ -383,7 +389,7 @@ def _without_units(numbers: Mapping[str, Any], units: Units) -> dict[str, Any]:
 
 
 def _hidden(rounding: float) -> list[str]:
-    """What to say where residuals are little beside a rounding error of a response, which is such a part of them."""
+    """The warning where rounding errors are more than `_FEW_DIGITS` of the residuals; `rounding` is their share."""
     if not rounding > _FEW_DIGITS:
         return []
     digits = int(-math.log10(min(rounding, 1.0)))
@@ -393,7 +399,7 @@ def _hidden(rounding: float) -> list[str]:
 
 
 def _bent(curvature: Curvature | None, *, profiled: bool) -> list[str]:
-    """What to say where the linear intervals cannot be trusted."""
+    """Warnings where the curvature is too large for linear intervals."""
     if curvature is None:
         return []
     found = []

@@ -1,4 +1,4 @@
-"""A fit for each group of rows, of many groups at once."""
+"""Fits many groups of rows at once."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from gradcli.models.fitting.stacked_problems import Stacked
 from gradcli.models.fitting.start_values import fewer_rows, hypercube
 from gradcli.models.results import Watcher
 
-# A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision,
-# and that at which they have.
+# The descent of groups ends at the relative offset _NEAR, from which at most _STEPS steps of Newton's method, each of
+# which squares the error, reach _DONE, where they end.
 _NEAR, _STEPS, _DONE = 1e-4, 2, 1e-10
-# What is left of a diagonal and a smaller share of it than this is rounding alone.
+# Share of a diagonal element of the Hessian that remains in its Cholesky factor below which it is a rounding error.
 _SINGULAR = 1e-15
-# Of points in the order of their costs those from which a group is searched: near to each other and far.
+# Ranks, by cost, of the candidate points from which a group is searched: near each other at first, then far apart.
 _RANKS = (0, 1, 2, 4, 8, 16, 32)
-# So many points there are to choose from.
+# Number of candidate points.
 _CANDIDATES = 256
 
 
 class GroupFits(NamedTuple):
-    """Of g groups the points `[g, p]`, whether each is a minimum between its bounds that all searches of the group ended
-    at, how many these were, what they took, the rows there and the statistics."""
+    """The fits of g groups: the `points` `[g, p]`; whether each `converged`, that is whether all searches of the group
+    ended at it and it is a minimum between its bounds; the number of `starts` of each group; iterations and
+    evaluations; and the rows and statistics there."""
 
     points: Any
     converged: Any
@@ -44,8 +45,8 @@ class GroupFits(NamedTuple):
 
 
 class GroupSearch(NamedTuple):
-    """How to search each group: from at most so many of the `candidates` `[k, p]`, with the `linear` parameters projected
-    out, and first steps that are `reach` times as long as the point."""
+    """How each group is searched: from at most `most` of the `candidates` `[k, p]`, with the `linear` parameters
+    projected out, and first steps that are `reach` times as long as the point."""
 
     candidates: Any
     linear: Sequence[int]
@@ -54,8 +55,11 @@ class GroupSearch(NamedTuple):
 
 
 def planned(problem: Problem, start: Any, search: SearchOptions) -> GroupSearch:
-    """The first way in which a group that is alone is searched, from a `start` `[p]` that is nan for parameters without
-    one; where these are not linear, it is from fewer points, which are the same for all groups."""
+    """The search of groups from a `start` `[p]`, nan for parameters without a start value.
+
+    It is the first variant of the search of a single group, except where parameters without a start value are not
+    linear: then fewer points are tried, and the candidates are the same for all groups.
+    """
     unknown = np.isnan(start)
     if not unknown.any():
         return GroupSearch(start[None], (), WAYS[0].reach)
@@ -69,7 +73,7 @@ def planned(problem: Problem, start: Any, search: SearchOptions) -> GroupSearch:
 
 
 def _starts(stacked: Stacked, plan: GroupSearch) -> Any:
-    """Points `[g, m, p]` to search each group from."""
+    """The points `[g, m, p]` from which each group is searched."""
     g, k = len(stacked.real), len(plan.candidates)
     if k == 1:
         return np.tile(plan.candidates, (g, 1, 1))
@@ -80,7 +84,7 @@ def _starts(stacked: Stacked, plan: GroupSearch) -> Any:
 
 
 def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = None) -> GroupFits:
-    """Fit every group; `watch` is told of each iteration."""
+    """Fit every group; `watch` is called with each iteration."""
     p = stacked.low.size
     dof = stacked.real.sum(axis=1) - p + int(np.isfinite(stacked.priors[1]).sum())
     searched = _searched(stacked, plan, dof, watch)
@@ -89,15 +93,15 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     found = statistics(rows, stacked.known)
     minimum = searched.agreed & _is_minimum(stacked, points, here, rows, found) & _newton(here).is_definite
     if searched.starts == 1 and len(plan.linear) < p and stacked.known.family == "gaussian":
-        # A better one is looked for from other starts.
+        # A poor minimum is left for a search of that group alone, which tries other starts.
         minimum &= found.r2 >= 1 - MUCH
     taken = searched.iterations + steps, searched.evaluations + steps + 1
     return GroupFits(points, minimum, searched.starts, *taken, rows._replace(second=None), found)
 
 
 class _Searched(NamedTuple):
-    """Of g groups the points `[g, p]` at which searches from so many starts ended best, whether all these `agreed`, and
-    what they took together."""
+    """The searches of g groups: the best of the end points `[g, p]` of each, whether all searches of the group
+    `agreed`, the number of searches of each group, and their iterations and evaluations in total."""
 
     points: Any
     agreed: Any
@@ -132,8 +136,9 @@ def _searched(stacked: Stacked, plan: GroupSearch, dof: Any, watch: Watcher | No
 
 
 class _Here(NamedTuple):
-    """At a point of each of g groups the values `[g, m]` and derivatives of the rows, `[g, m]` each, first those by the p
-    parameters and then those by pairs of them, the cost `[g]`, its gradient `[p, g]` and its Hessian `[p, p, g]`."""
+    """The rows and costs at one point of each of g groups: the values `[g, m]`; the derivatives, `[g, m]` each, first
+    those by the p parameters and then those by pairs of them; the cost `[g]`, its gradient `pull` `[p, g]` and its
+    `hessian` `[p, p, g]`."""
 
     value: Any
     derivatives: Sequence[Any]
@@ -142,7 +147,7 @@ class _Here(NamedTuple):
     hessian: Any
 
     def put(self, which: Any, others: _Here) -> None:
-        """Put others in the places of some of the groups."""
+        """Replace those of the groups at the indices `which` by others."""
         self.value[which], self.cost[which] = others.value, others.cost
         self.pull[:, which], self.hessian[:, :, which] = others.pull, others.hessian
         for own, other in zip(self.derivatives, others.derivatives):
@@ -150,8 +155,9 @@ class _Here(NamedTuple):
 
 
 class _Newton(NamedTuple):
-    """Steps of Newton's method `[p, g]`, and these `inside` the metric of the Hessian, where it `is_definite` as far as
-    rounding lets tell."""
+    """Steps of Newton's method, `[p, g]`, to be subtracted; the gradients `inside` the metric of the Hessian, whose
+    lengths are those of the steps in it; and whether the Hessian `is_definite`, as far as rounding errors let it be
+    known."""
 
     step: Any
     inside: Any
@@ -159,8 +165,8 @@ class _Newton(NamedTuple):
 
 
 def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _Here]:
-    """The points after steps of Newton's method, where that has a minimum to go to, how many these were of each group, and
-    what is known there."""
+    """The points after steps of Newton's method, taken where the Hessian is positive definite; the number of these
+    steps for each group; and the rows and costs there."""
     g, p = points.shape
     points, steps, left = points.copy(), np.zeros(g, int), np.arange(g)
     here = there = _at(stacked, points)
@@ -221,8 +227,8 @@ def _rows_at(stacked: Stacked, points: Any, here: _Here) -> Rows:
 
 
 def _is_minimum(stacked: Stacked, points: Any, here: _Here, rows: Rows, found: Statistics) -> Any:
-    """At which points `[g]` the offset is that of a minimum, apart from rounding, and all parameters are determined and
-    between their bounds."""
+    """At which points `[g]` the relative offset is that of a minimum, up to rounding errors, and all parameters are
+    determined and within their bounds."""
     p = points.shape[-1]
     inside = np.sqrt(np.einsum("gji,jg->gi", found.information.axes, here.pull) ** 2 @ np.ones(p))
     with np.errstate(all="ignore"):
@@ -240,6 +246,7 @@ def _is_minimum(stacked: Stacked, points: Any, here: _Here, rows: Rows, found: S
 
 
 def _root_mean_squares(values: Any, weight: Any, count: Any) -> Any:
-    """Of the rows `[g, m]` of groups that have so many; rows that are not there have the weight 0."""
+    """The weighted root mean squares `[g]` of `values` `[g, m]` of groups of `count` rows; padding rows have the weight
+    0."""
     weighted = np.where(weight > 0, values * weight, 0.0)
     return np.sqrt(np.vecdot(weighted, weighted) / count)

@@ -1,4 +1,4 @@
-"""The fits of groups as work in parts, and what became of them."""
+"""Divides the fits of groups into parts for workers, and summarises the results of these."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from gradcli.rows import workers
 from gradcli.rows.cluster import Tell
 from gradcli.rows.manifest import Manifest, Part
 
-# Bytes of a number in plain data, and of what is told beside.
+# Estimated bytes of a number in a task, and of the rest of a task.
 _EACH, _LEAST = 11, 2**12
 
 
 class GroupWork:
-    """The fits of a request by groups whose data were read from `paths`, as tables of a format (see `cluster.Work`).
+    """The work of fitting groups whose data were read from `paths`; the tables have a format (see `cluster.Work`).
 
-    The rows of a group travel with the task: they may be anywhere in the data, and only who has read all of these knows
-    which they are.
+    The rows of a group are sent with the task: they may be anywhere in the data, and only the process that has read all
+    of the data knows where.
     """
 
     command = "fit"
@@ -44,7 +44,7 @@ class GroupWork:
         self._groups = [(name, rows, left_out.get(name, 0)) for name, rows in ready.groups.items()]
 
     def described(self, _earlier: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """What was asked for, and by which numbers: a digest of the rows, whatever they were read from."""
+        """The request, and a digest of the rows that does not depend on the files they were read from."""
         request, question = self._request, self._question
         options = {name: getattr(request, name) for name in ("response", "sigma", "x_sigma", "trials", "offset", "by")}
         asked = {name: question[name] for name in ("known", "profile", "starts", "seed", "limits")}
@@ -66,12 +66,12 @@ class GroupWork:
         return found.hexdigest()
 
     def divided(self, _begun: Manifest, _tell: Tell) -> tuple[Sequence[Part], Sequence[str]]:
-        """Portions of whole groups, the same as on one machine: their fits have the same digits then."""
+        """Portions of whole groups, the same as on one machine, so that the fits have the same digits."""
         parts = [Part(None, *bounds) for bounds in portions([len(rows) for _, rows, _ in self._groups])]
         return parts, [self._format]
 
     def task(self, begun: Manifest, part: int) -> dict[str, Any]:
-        """The question, the groups, and their rows, those of each behind each other."""
+        """The task of a part: the question, the groups, and their rows, concatenated in the order of the groups."""
         _, start, end = begun.parts[part]
         groups = self._groups[start:end]
         places = np.concatenate([rows for _, rows, _ in groups])
@@ -85,16 +85,16 @@ class GroupWork:
         }
 
     def size(self, part: Part) -> int:
-        """About that of the rows."""
+        """The approximate size of the task, in bytes."""
         rows = sum(len(rows) for _, rows, _ in self._groups[part.start : part.end])
         return _LEAST + rows * _EACH * (len(self._fitting.question.problem.columns) + 3)
 
     def check(self, _done: Manifest) -> None:
-        """The data were read once, before anything was computed: what they are by now changes nothing."""
+        """Accept changed files: all data were read before anything was computed."""
 
 
 def report(done: Manifest) -> Account:
-    """What is to be said of all fits that were computed."""
+    """The account of all fits that were computed."""
     total = Account()
     for result in done.results:
         if result is not None and "error" not in result:
@@ -103,7 +103,7 @@ def report(done: Manifest) -> Account:
 
 
 def failures(done: Manifest) -> Iterator[tuple[str, GradcliError]]:
-    """The names of the files of parts that are missing, and why."""
+    """The file names of the parts that failed, and their errors."""
     for part, result in enumerate(done.results):
         if result is not None and "error" in result:
             yield done.name(part), workers.error_of(result["error"])

@@ -1,4 +1,4 @@
-"""The fits of groups as a table, with a line for each of them."""
+"""Writes the fits of groups as a table with a line for each."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from gradcli.models.fitting.fitted import Fit, numbers_of
 from gradcli.models.results import as_json
 from gradcli.rows import new_tables
 
-# What the table says of each fit, before its estimates and behind them.
+# Attributes of `Fit` in the table: the first stands before the estimates, the others behind them.
 _MEMBERS = ("n", "rss", "s", "r2", "converged")
 
 
 def columns_of(fits: Sequence[Fit], by: str) -> Mapping[str, list[Any]]:
-    """What a table says of each of one fit and more: its group, the rows, the estimates with their errors, and how good it is."""
+    """The columns of a table of at least one fit: the group, the number of rows, the estimates with their errors, and
+    the goodness of fit."""
     columns: Mapping[str, list[Any]] = {by: [fit.group for fit in fits]}
     numbers = numbers_of(fits, _MEMBERS)
     columns = new_tables.beside(columns, {"n": numbers.members["n"]})
@@ -28,7 +29,7 @@ def columns_of(fits: Sequence[Fit], by: str) -> Mapping[str, list[Any]]:
 
 
 def write(fits: Sequence[Fit], model: str, by: str, format: str, stream: IO[bytes]) -> None:
-    """Write the table as CSV, or, in the format `jsonl`, all that is known of each fit."""
+    """Write the table as CSV, or all attributes of each fit as JSON lines where the format is `jsonl`."""
     if format == "csv":
         new_tables.write(columns_of(fits, by), format, stream)
     else:

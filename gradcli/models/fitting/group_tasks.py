@@ -1,4 +1,4 @@
-"""The task of a worker for the fits of groups: those of a portion of them."""
+"""The task of a worker: fits one portion of groups and writes their table."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from gradcli.models.fitting.plain_fits import fitting_of, plan_of_data
 
 
 def compute(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the fits of the `groups`, whose rows follow each other, to the file `target`, and tell what is to be said of
-    them."""
+    """Write the fits of the `groups`, whose rows follow each other, to the file `target`, and return their account."""
     question, groups, target = task["question"], task["groups"], task["target"]
     fitting = fitting_of(question, task["rows"])
     ends = np.cumsum([group["rows"] for group in groups], dtype=int)
@@ -28,7 +27,7 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
     def write(stream: IO[bytes]) -> None:
         group_tables.write(fits, question["model"], task["by"], task["format"], stream)
 
-    # A manifest may say that it is there.
+    # On disk before the manifest records it.
     output.write_atomically(target, write, on_disk=True)
     rows_in = int(sum(group["rows"] for group in groups))
     return {"rows_in": rows_in, **account_of(fits).as_json(), "bytes": system.status(target).st_size}
