@@ -1,4 +1,4 @@
-"""What a fit says beside its estimates: standard errors, intervals, goodness, and how far all that can be trusted."""
+"""Statistics of a fit at its minimum: standard errors, goodness of fit, and how far linear intervals can be trusted."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gradcli.models.fitting.information import Information, factor_of_matrix, fa
 from gradcli.models.fitting.likelihoods import Likelihood, likelihood, median_deviation
 from gradcli.models.fitting.packed_hessians import unpacked
 
-# The largest rounding error of a float, as a part of it.
+# Unit roundoff of a float: the largest relative rounding error.
 _ROUNDING = 2.0**-53
-# Rows of a block, which stays in the caches.
+# Rows of a block; the arrays of one fit in the cache.
 _BLOCK = 2**15
 
 
 class Assumptions(NamedTuple):
-    """What is known of the rows: how they are distributed, whether `sigma` is their standard deviation as it stands or
-    up to a factor, which is estimated then, and how sure an interval is to be.
+    """Assumptions about the rows: their distribution (`family` and `loss`), whether `sigma` is their standard deviation
+    as it stands (`absolute`) or up to a factor that is estimated, and the `level` of confidence intervals.
 
-    `loss_scale` is the residual, over `sigma`, from which on a robust loss is no square any more; None where it follows
-    from the median of the residuals.
+    `loss_scale` is the residual, divided by `sigma`, from which on a robust loss is no longer quadratic; None where it
+    follows from the median of the residuals.
     """
 
     family: str = "gaussian"
@@ -40,7 +40,7 @@ class Assumptions(NamedTuple):
 
     @property
     def is_scaled(self) -> bool:
-        """Whether the standard deviation is estimated."""
+        """Whether the factor of the standard deviations is estimated."""
         return self.family == "gaussian" and not self.absolute
 
     @property
@@ -52,7 +52,8 @@ class Assumptions(NamedTuple):
         return self.loss != "linear"
 
     def quantile(self, dof: Any) -> Any:
-        """How many standard errors an interval goes to each side, with so many degrees of freedom."""
+        """The half-width of an interval in standard errors, for `dof` degrees of freedom: a quantile of Student's t
+        distribution where the standard deviation is estimated, else of the normal distribution."""
         from scipy.special import ndtri, stdtrit
 
         if not self.is_scaled:
@@ -61,13 +62,17 @@ class Assumptions(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of g fits, up to n in each: arrays `[g, n]` of the model's values, of the responses and their standard
-    deviations, and of which are there at all; the model's derivatives by the p parameters that were estimated,
-    `[g, n, p]`, and those of order 2 by `pairs` of them, `[g, n, k]`, where they are known.
+    """The rows of g fits, up to n in each.
 
-    `priors` are what was known of the parameters before, `[g, p]` for their means' distances and the standard deviations,
-    which are infinite where nothing was. `residuals` `[g, n]` are responses less values where they are known better than
-    these. `loss_scale` is the threshold of a robust loss, over the standard deviations.
+    `value`, `response`, `sigma` and `real` are arrays `[g, n]`: the model's values, the responses, their standard
+    deviations, and whether the row exists or is padding. `first` `[g, n, p]` are the derivatives by the p parameters
+    that were estimated, and `second` `[g, n, k]` those of order 2 in the order of `pairs`, None where they are not
+    known.
+
+    `priors` are the distances of the parameters from the means of their priors and the standard deviations of these,
+    `[g, p]` each; the latter are infinite for parameters without a prior. `residuals` `[g, n]` are responses less
+    values where they are known more accurately than by subtraction. `loss_scale` is the threshold of a robust loss,
+    divided by the standard deviations.
     """
 
     value: Any
@@ -81,13 +86,13 @@ class Rows(NamedTuple):
     loss_scale: float = math.nan
 
     def off(self, place: slice) -> Any:
-        """The responses less the model's values of a block of rows."""
+        """The responses less the model's values in a block of rows."""
         if self.residuals is not None:
             return self.residuals[:, place]
         return self.response[:, place] - self.value[:, place]
 
     def chosen(self, index: int) -> Rows:
-        """Those of one fit alone that are there."""
+        """The rows of one fit, without padding."""
         there = self.real[index]
         value, response, sigma, real, first = (part[index][there][None] for part in self[:5])
         second = None if self.second is None else self.second[index][there][None]
@@ -96,13 +101,13 @@ class Rows(NamedTuple):
         return Rows(value, response, sigma, real, first, second, priors, residuals, self.loss_scale)
 
     def parts(self) -> list[_Part]:
-        """The rows, block by block."""
+        """The rows in blocks."""
         return [_Part(self, slice(start, start + _BLOCK)) for start in range(0, self.real.shape[1], _BLOCK)]
 
 
 class _Part:
-    """A block of rows: which they are, one over their standard deviations, which is 0 for those that are not there, their
-    residuals times that, and the model's derivatives."""
+    """A block of rows: its slice; the weights, which are 1 over the standard deviations and 0 for padding; the weighted
+    residuals; and the derivatives of the model."""
 
     def __init__(self, rows: Rows, place: slice) -> None:
         self.place = place
@@ -113,7 +118,8 @@ class _Part:
 
     @cached_property
     def weighted(self) -> Any:
-        """The first derivatives times the weights, and behind them those of order 2 where these are known."""
+        """The weighted first derivatives, followed by the weighted second ones where these are known: `[g, n, p]` or
+        `[g, n, p + k]`."""
         parts = [self.first] if self.second is None else [self.first, self.second]
         columns = [column for part in parts for column in part.transpose(2, 0, 1)]
         found = np.empty((len(columns), *self.weight.shape))
@@ -123,15 +129,15 @@ class _Part:
 
 
 class Statistics(NamedTuple):
-    """Of g fits; arrays `[g]` where nothing else is said."""
+    """Statistics of g fits: arrays `[g]` where nothing else is said."""
 
     n: Any
     dof: Any
     information: Information
     covariance: Any
-    """`[g, p, p]`, of the estimates."""
+    """The covariances of the estimates, `[g, p, p]`."""
     quantile: Any
-    """How many standard errors an interval has on each side."""
+    """The half-width of confidence intervals, in standard errors."""
     rss: Any
     s: Any
     reduced_chi2: Any
@@ -140,15 +146,16 @@ class Statistics(NamedTuple):
     aic: Any
     bic: Any
     deviance: Any
-    """Twice what the logarithm of the likelihood is below that of a model which gives each response."""
+    """Twice the log-likelihood of a model that gives each response exactly, less that of this model."""
     loss_scale: Any
-    """The threshold of a robust loss, over the standard deviations of the rows."""
+    """The threshold of a robust loss, divided by the standard deviations of the rows."""
     rounding: Any
-    """What part of `s`, of which the errors come, a rounding error of a response is; 0 where that is none in it."""
+    """The rounding error of a response relative to `s`, on which the standard errors depend; 0 where it does not enter
+    `s`."""
     curvature: Curvatures | None
 
     def chosen(self, index: int) -> Statistics:
-        """Those of one fit alone."""
+        """The statistics of one fit."""
         one = slice(index, index + 1)
         curvature = None if self.curvature is None else Curvatures(*(part[one] for part in self.curvature))
         rest = {name: getattr(self, name)[one] for name in self._fields if name not in ("information", "curvature")}
@@ -156,10 +163,10 @@ class Statistics(NamedTuple):
 
 
 def statistics(rows: Rows, known: Assumptions) -> Statistics:
-    """Those of fits that are at their minima.
+    """The statistics of fits at their minima.
 
     Standard errors are from the Jacobian for least squares, from the observed information for other families, and for a
-    robust loss from the Jacobian and the slopes of the loss (see `_robust_variance`).
+    robust loss from the Jacobian and the derivatives of the loss (see `_robust_variance`).
     """
     n = rows.real.sum(axis=1)
     p = rows.first.shape[-1]
@@ -201,11 +208,11 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
 def _covariances(
     rows: Rows, parts: Sequence[_Part], known: Assumptions, variance: Any, beyond: Any, dof: Any
 ) -> tuple[Information, Any]:
-    """What the rows say of the parameters, and the covariances of the estimates; `beyond` are the squares of what was known
-    before."""
+    """The information on the parameters, and the covariances of the estimates; `beyond` are the sums of the squared
+    residuals of the priors, `[g]`."""
     g, n, p = rows.first.shape
     if known.family == "gaussian":
-        # What was known before is as a row for each parameter.
+        # A prior counts as a further row for its parameter.
         before = [] if rows.priors is None else [np.eye(p) / rows.priors[1][:, None, :]]
         found = information(_factor([*(factor_of_rows(part.weighted[..., :p]) for part in parts), *before]), n)
         if known.is_robust:
@@ -228,10 +235,10 @@ def _covariances(
 
 
 def _robust_variance(rows: Rows, parts: Sequence[_Part], known: Assumptions, beyond: Any, dof: Any) -> Any:
-    """What the inverse of JᵀJ is to be multiplied by, `[g]`, for the covariances of a robust fit: K² Σ ψ(u)² / dof / mean(ψ'(u))²,
-    where u are the residuals over their standard deviations, and K = 1 + p var(ψ') / (n mean(ψ')²).
+    """The factors `[g]` of the inverse of JᵀJ in the covariances of a robust fit: K² Σ ψ(u)² / dof / mean(ψ'(u))²,
+    where u are the residuals divided by their standard deviations, and K = 1 + p var(ψ') / (n mean(ψ')²).
 
-    Source: P. J. Huber, Robust Statistics, 1981, (7.6.8), with n - 1 in the variance of ψ', as R's rlm has it.
+    Source: P. J. Huber, Robust Statistics, 1981, (7.6.8), with n - 1 in the variance of ψ', as in R's rlm.
     """
     g, _, p = rows.first.shape
     n = rows.real.sum(axis=1)
@@ -252,18 +259,19 @@ def _robust_variance(rows: Rows, parts: Sequence[_Part], known: Assumptions, bey
 
 
 def _deviation(parts: Sequence[_Part], real: Any) -> Any:
-    """The standard deviations `[g]` of the residuals over `sigma`, by their median."""
+    """The standard deviations `[g]` of the residuals divided by `sigma`, estimated from the median of their absolute
+    values."""
     residuals = np.concatenate([part.residual for part in parts], axis=1)
     return median_deviation(np.where(real, residuals, np.nan))
 
 
 def _factor(factors: Sequence[Any]) -> Any:
-    """That of rows of which some have these."""
+    """The triangular factor of rows whose blocks have these factors."""
     return factors[0] if len(factors) == 1 else factor_of_rows(np.concatenate(factors, axis=1))
 
 
 def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:
-    """That of the region in which the values of the model lie."""
+    """The radius `[g]` of the confidence region in the space of the model's values."""
     from scipy.special import chdtri, fdtri
 
     if known.absolute:
@@ -272,13 +280,15 @@ def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:
 
 
 def _by_dof(quantile: Callable[[Any], Any], dof: Any) -> Any:
-    """A quantile, which takes long to compute, once for each number of degrees of freedom; nan where none is left."""
+    """A quantile for each of `dof`, computed once for each distinct number because that is slow; nan where `dof` is not
+    above 0."""
     numbers, places = np.unique(dof, return_inverse=True)
     return np.where(numbers > 0, quantile(np.maximum(numbers, 1)), np.nan)[places]
 
 
 def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
-    """Minus infinity where a row cannot be, nan for a loss, which is no likelihood."""
+    """The log-likelihoods `[g]`: minus infinity where a response is impossible, nan for a robust loss, which is no
+    likelihood."""
     if known.loss != "linear":
         return np.full(len(n), np.nan)
     if known.family != "gaussian":
@@ -291,8 +301,9 @@ def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
 
 
 def _share(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
-    """What the model leaves of what the mean response leaves: of squares, of deviances for other families; the deviance,
-    nan for a robust loss; and the root mean square of the weighted responses."""
+    """Three goodness measures, `[g]` each: the ratio of squares (of deviances for other families than gaussian) that
+    the model and the mean response leave; the deviance, nan for a robust loss; and the root mean square of the weighted
+    responses."""
     weights = rows.real * np.square(1 / rows.sigma)
     total = weights.sum(axis=1, keepdims=True)
     mean = (weights * rows.response).sum(axis=1, keepdims=True) / total
@@ -308,9 +319,10 @@ def _share(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
 
 
 def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:
-    """Pearson's: squares of residuals over the variances that a family has, by degrees of freedom."""
+    """Pearson's estimate of the dispersion: squared residuals over the variances of the family, summed and divided by
+    the degrees of freedom."""
     variances = rows.value if known.family == "poisson" else rows.value * (1 - rows.value)
     squared = ((rows.response - rows.value) / rows.sigma) ** 2
-    # A count of 0 where the mean is 0 is as it is expected.
+    # A row without a residual contributes 0, also where its variance is 0.
     off = rows.real & (squared > 0)
     return np.where(off, squared / np.where(off, variances, 1.0), 0.0).sum(axis=1) / dof

@@ -1,6 +1,6 @@
 """What data say about parameters: their covariances, and the combinations of them that the data do not determine.
 
-Arrays here have a leading axis of fits, so that many small ones take as few calls as one.
+Arrays have a leading axis of fits, so that many small fits take as few calls as one.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ import numpy as np
 
 from gradcli.models.fitting import small_matrices
 
-# Directions in which scaled columns are shorter than this, beside the longest, are rounding alone.
+# Singular values of the scaled Jacobian below this, relative to the largest, are rounding errors.
 NOTHING = 1e-13
-# An inverse of a matrix with columns of length 1 that is shorter than this is as exact as one from singular values.
+# Frobenius norm of the inverse of a matrix with columns of length 1 below which that is as exact as one from singular
+# values.
 _LONG = 1e8
 
 
 class Information:
-    """Of g fits with p parameters each, whose scaled Jacobians have the triangular factors `scaled` `[g, p, p]`.
+    """The information on the p parameters of g fits, whose scaled Jacobians have the triangular factors `scaled`
+    `[g, p, p]`.
 
-    `axes` `[g, p, p]` are the parameters' changes, as columns, that change the rows by orthogonal vectors of length 1:
-    those that are not determined have length 0. `covariance` `[g, p, p]` is the inverse of the information: infinite on the
-    diagonal for parameters that are not determined, and nan between these and others. `null[i]` are the combinations of
-    parameters that fit i leaves open, `[k, p]`, k of 0 and more, and `is_determined` `[g]` says where there is none.
+    The columns of `axes` `[g, p, p]` are changes of the parameters that change the rows by orthonormal vectors; those
+    that are not determined are 0. `covariance` `[g, p, p]` is the inverse of the information: infinite on the diagonal
+    for parameters that are not determined, and nan between these and others. `null[i]` `[k, p]`, with k from 0 on, are
+    the combinations of parameters that fit i does not determine, and `is_determined` `[g]` says where there is none.
     """
 
     def __init__(self, scaled: Any, axes: Any, covariance: Any, null: Sequence[Any], is_determined: Any) -> None:
@@ -34,7 +36,8 @@ class Information:
 
     @cached_property
     def condition(self) -> Any:
-        """That `[g]` of the matrix whose columns have length 1; nan of one without columns."""
+        """The condition numbers `[g]` of the Jacobians with columns scaled to length 1; nan where there are no
+        columns."""
         if not self._scaled.shape[-1]:
             return np.full(len(self._scaled), np.nan)
         lengths = np.linalg.svd(self._scaled, compute_uv=False)
@@ -42,13 +45,14 @@ class Information:
             return lengths[:, 0] / np.where(self.is_determined, lengths[:, -1], 0.0)
 
     def chosen(self, fits: slice) -> Information:
-        """That of some of the fits."""
+        """The information of some of the fits."""
         parts = self._scaled, self.axes, self.covariance, self.null, self.is_determined
         return Information(*(part[fits] for part in parts))
 
 
 def factor_of_rows(jacobian: Any) -> Any:
-    """R of the QR factors of `[g, n, p]`, as `[g, p, p]`; with fewer rows than columns the last rows are 0."""
+    """The factors R `[g, p, p]` of the QR decompositions of `[g, n, p]`; with fewer rows than columns the last rows are
+    0."""
     g, n, p = jacobian.shape
     if n < p:
         jacobian = np.concatenate([jacobian, np.zeros((g, p - n, p))], axis=1)
@@ -56,8 +60,7 @@ def factor_of_rows(jacobian: Any) -> Any:
 
 
 def factor_of_matrix(information: Any) -> Any:
-    """The triangular factor R for each of `[g, p, p]`, positive semidefinite, so that this is Rᵀ R; parts where it is not
-    are 0."""
+    """Upper triangular factors R with RᵀR equal to the matrices `[g, p, p]`, whose negative eigenvalues count as 0."""
     scales = _scales(np.sqrt(np.maximum(np.einsum("gii->gi", information), 0.0)))
     values, vectors = np.linalg.eigh(information / (scales[:, :, None] * scales[:, None, :]))
     roots = np.sqrt(np.maximum(values, 0.0))
@@ -65,8 +68,8 @@ def factor_of_matrix(information: Any) -> Any:
 
 
 def information(factor: Any, rows: int) -> Information:
-    """That of fits with the information Rᵀ R, for upper triangular R as `[g, p, p]`, found from so many rows; rows with
-    numbers that are not finite determine nothing."""
+    """The information RᵀR of fits, from upper triangular factors R `[g, p, p]` of so many `rows`. A factor that is not
+    finite determines nothing."""
     factor = np.where(np.isfinite(factor).all(axis=(1, 2))[:, None, None], factor, 0.0)
     scales = _scales(np.linalg.norm(factor, axis=1))
     scaled = factor / scales[:, None, :]
@@ -74,7 +77,7 @@ def information(factor: Any, rows: int) -> Information:
     axes = np.ascontiguousarray(found.transpose(2, 0, 1)) / scales[:, :, None]
     null = [np.zeros((0, factor.shape[-1]))] * len(factor)
     is_determined = np.ones(len(factor), "bool")
-    # Columns have length 1: an inverse of such a length leaves no doubt that all is determined.
+    # Columns have length 1: with an inverse this short all parameters are determined.
     with np.errstate(all="ignore"):
         left = np.flatnonzero(~(small_matrices.squares(found).sum(0) < _LONG**2))
     if not len(left):
@@ -89,7 +92,7 @@ def information(factor: Any, rows: int) -> Information:
 
 
 def _axes_and_null(scaled: Any, scales: Any, rows: int) -> tuple[Any, list[Any]]:
-    """The axes, and the combinations that are left open, by singular values."""
+    """The axes, and the combinations of parameters that are not determined, by singular value decomposition."""
     _, lengths, directions = np.linalg.svd(scaled)
     nothing = lengths <= max(NOTHING, rows**0.5 * np.finfo(float).eps) * lengths[:, :1]
     weighted = directions / np.where(nothing, np.inf, lengths)[:, :, None] / scales[:, None, :]
@@ -100,9 +103,9 @@ def _axes_and_null(scaled: Any, scales: Any, rows: int) -> tuple[Any, list[Any]]
     return weighted.mT, open_ones
 
 
-# A parameter with less than this of a direction does not take part in it.
+# A parameter whose component of a direction is below this does not take part in it.
 _SHARE = 1e-6
-# Coefficients that differ by more than this are of parameters in units that are far apart.
+# Ratio of the smallest to the largest coefficient below which a combination is written in units of the estimates.
 _ALIKE = 1e-3
 
 
@@ -117,7 +120,7 @@ def _scales(lengths: Any) -> Any:
 
 
 def correlation(covariance: Any) -> Any:
-    """That of `[…, p, p]`, nan where a variance is 0 or infinite, but 1 on the diagonal."""
+    """The correlations of covariances `[…, p, p]`: nan where a variance is 0 or infinite, but 1 on the diagonal."""
     errors = np.sqrt(np.einsum("...ii->...i", covariance))
     with np.errstate(all="ignore"):
         found = covariance / errors[..., :, None] / errors[..., None, :]
@@ -126,8 +129,8 @@ def correlation(covariance: Any) -> Any:
 
 
 def combination_text(direction: Any, estimates: Any, labels: Sequence[str]) -> str:
-    """A combination of parameters as a formula, its largest coefficient 1: `a - 0.5*b`; where their estimates are too far
-    from each other for that, of what they are in units of these: `a/1e-09 - b/3e+08`."""
+    """A combination of parameters as a formula whose largest coefficient is 1: `a - 0.5*b`. Where the coefficients
+    differ too much, parameters are divided by the sizes of their estimates: `a/1e-09 - b/3e+08`."""
     taking = np.flatnonzero(direction)
     coefficients = direction[taking]
     in_units = np.abs(coefficients).max() * _ALIKE > np.abs(coefficients).min()

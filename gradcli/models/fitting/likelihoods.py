@@ -1,4 +1,4 @@
-"""What a row costs as a function of the value that the model gives it: minus the logarithm of its likelihood."""
+"""The cost of a row as a function of the model's value: the negative logarithm of its likelihood."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ import numpy as np
 from gradcli.errors import UsageError
 
 LOSSES = ("linear", "soft_l1", "huber", "cauchy")
-# The threshold of a robust loss, in standard deviations of the residuals, at which its estimates have 95 % of the
-# efficiency of least squares where the residuals are normal: (E psi')^2 / E psi^2 = 0.95. That of huber is the one of R's
-# rlm and of statsmodels.
+# Thresholds of robust losses, in standard deviations of the residuals, at which the estimates have 95 % of the
+# efficiency of least squares for normal residuals: (E psi')^2 / E psi^2 = 0.95. That of huber is the one of R's rlm and
+# of statsmodels.
 TUNING = {"soft_l1": 1.287, "huber": 1.345, "cauchy": 2.385}
-# What says that the threshold follows from the median of the residuals.
+# The argument that chooses the threshold from the median of the residuals.
 MEDIAN = "mad"
-# The standard deviation of a normal distribution over the median of its absolute values.
+# Ratio of the standard deviation of a normal distribution to the median of its absolute values.
 _MAD = 1.482602218505602
 FAMILIES = ("gaussian", "poisson", "binomial")
 
 
 class Cost(NamedTuple):
-    """Of each row, and its first and second derivative by the model's value, all arrays `[n]` for values `[n]`."""
+    """The cost of each row, and its first and second derivatives by the model's value: arrays of the shape of the
+    values."""
 
     value: Any
     first: Any
     second: Any
 
 
-# From the model's values, the responses and their standard deviations to what the rows cost.
+# Computes the costs of rows from the model's values, the responses and their standard deviations.
 Likelihood = Callable[[Any, Any, Any], Cost]
 
 
 def likelihood(family: str = "gaussian", loss: str = "linear") -> Likelihood:
-    """Of a family, which for `gaussian` may have the tails of a loss.
+    """The cost function of a family; a gaussian one can have a robust loss.
 
     Constants are left out for `gaussian`. A cost is infinite where the model's value is outside the family's domain.
-    Raises UsageError for a family or a loss that there is not, and for a loss with another family.
+    Raises UsageError for an unknown family or loss, and for a loss with another family.
     """
     if family not in FAMILIES:
         raise UsageError(f"there is no family {family!r}", hint=f"it is one of {', '.join(FAMILIES)}")
@@ -51,7 +52,8 @@ def likelihood(family: str = "gaussian", loss: str = "linear") -> Likelihood:
 
 
 def median_deviation(residuals: Any) -> Any:
-    """The standard deviations of residuals `[…, n]` by the median of their absolute values, about 0; nan is none of them."""
+    """The standard deviations of residuals `[…, n]` about 0, estimated from the median of their absolute values; nan is
+    ignored."""
     return _MAD * np.nanmedian(np.abs(residuals), axis=-1)
 
 
@@ -65,7 +67,7 @@ def _linear(u: Any) -> Cost:
 
 
 def _soft_l1(u: Any) -> Cost:
-    """sqrt(1 + u²) - 1, written so that nothing cancels."""
+    """sqrt(1 + u²) - 1, without cancellation."""
     root = np.hypot(1.0, u)
     return Cost(u * (u / (root + 1)), u / root, root**-3)
 
@@ -80,12 +82,12 @@ def _cauchy(u: Any) -> Cost:
     return Cost(np.log1p(square) / 2, u / (1 + square), (1 - square) / (1 + square) ** 2)
 
 
-# By the residual in units of its standard deviation: half of what SciPy calls rho of its square.
+# Costs of the residual divided by its standard deviation: half of SciPy's rho of the square of that.
 _SHAPES = {"linear": _linear, "soft_l1": _soft_l1, "huber": _huber, "cauchy": _cauchy}
 
 
 def _poisson(value: Any, response: Any, sigma: Any) -> Cost:
-    """Of counts whose mean is the model's value."""
+    """The costs of counts whose mean is the model's value."""
     from scipy.special import gammaln
 
     first, second = _by_share(response, value)
@@ -95,7 +97,7 @@ def _poisson(value: Any, response: Any, sigma: Any) -> Cost:
 
 
 def _binomial(value: Any, response: Any, sigma: Any) -> Cost:
-    """Of events whose probability is the model's value, as the share of them among 1/sigma² trials."""
+    """The costs of shares of events among 1/sigma² trials, each of which is an event with the probability `value`."""
     from scipy.special import gammaln
 
     trials, rest, failures = 1 / np.square(sigma), 1 - value, 1 - response
@@ -103,19 +105,19 @@ def _binomial(value: Any, response: Any, sigma: Any) -> Cost:
     first_of_rest, second_of_rest = _by_share(failures, rest)
     with np.errstate(all="ignore"):
         cost = trials * (-_times_log(response, value) - _times_log(failures, rest))
-        # In how many ways so many of the trials are events.
+        # The logarithm of the binomial coefficient.
         cost += gammaln(trials * response + 1) + gammaln(trials * failures + 1) - gammaln(trials + 1)
     inside = (value >= 0) & (rest >= 0)
     return Cost(np.where(inside, cost, np.inf), trials * (first - first_of_rest), trials * (second + second_of_rest))
 
 
 def _times_log(weight: Any, value: Any) -> Any:
-    """weight*log(value), 0 where the weight is."""
+    """weight*log(value), 0 where the weight is 0."""
     return np.where(weight == 0, 0.0, weight * np.log(np.where(weight == 0, 1.0, value)))
 
 
 def _by_share(weight: Any, value: Any) -> tuple[Any, Any]:
-    """The derivatives of -weight*log(value) by the value."""
+    """The first and second derivatives of -weight*log(value) by the value."""
     safe = np.where(weight == 0, 1.0, value)
     with np.errstate(all="ignore"):
         return -weight / safe, weight / safe**2

@@ -1,4 +1,4 @@
-"""Which parameters enter a model linearly, as its program says: the derivative by one of them does not depend on it."""
+"""Tells which parameters enter a model linearly: those by which its derivative does not depend on them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gradcli.run.trace import row_derivatives
 
 
 def linear_parameters(problem: Problem, point: Any) -> list[int]:
-    """The places of parameters without bounds by all of which together the model is linear, as many as there are; none
-    where the course of the program depends on one of them.
+    """The indices of a largest set, found greedily, of parameters without bounds in which together the model is linear.
+    Parameters on which the execution path of the program depends are not linear.
 
-    `point` is one at which the program is recorded.
+    `point` is a point at which the program is recorded.
     """
     names = problem.parameters
     row = {name: column[0] for name, column in problem.columns.items()}
@@ -41,18 +41,19 @@ def linear_parameters(problem: Problem, point: Any) -> list[int]:
 
 
 def projected_parameters(problem: Problem, linear: Sequence[int]) -> Sequence[int]:
-    """Those of the linear parameters that are always the best ones for the others: none but for least squares."""
+    """The linear parameters that can be projected out, as their best values follow from the others: all for least
+    squares, else none."""
     return linear if problem.known.is_least_squares else ()
 
 
 def _reached(program: Program, outputs: Sequence[object]) -> set[str]:
-    """The names of the inputs that outputs depend on."""
+    """The names of the inputs on which the outputs depend."""
     needed = needed_variables(program.equations, outputs)
     return {v.name for v in needed | {o for o in outputs if isinstance(o, Variable)} if v.name is not None}
 
 
 def _largest(candidates: Sequence[int], conflicts: Sequence[set[int]]) -> list[int]:
-    """Candidates that have no conflict with each other: those with the fewest first."""
+    """Candidates without conflicts among them, chosen greedily from those with the fewest conflicts on."""
     chosen: list[int] = []
     for i in sorted(candidates, key=lambda i: (len(conflicts[i]), i)):
         if not conflicts[i] & set(chosen):

@@ -1,4 +1,5 @@
-"""A problem near points, as triangular factors of its derivatives: all that a step to lower costs needs."""
+"""Linearises a problem at points: the cost, and the triangular factor of the weighted Jacobian and residuals, from
+which a descent computes its steps."""
 
 from __future__ import annotations
 
@@ -13,35 +14,39 @@ from gradcli.models.fitting import small_matrices
 from gradcli.models.fitting.likelihoods import Cost
 from gradcli.models.fitting.problems import Problem
 
-# So many numbers of derivatives are in memory at a time where there are several points.
+# Largest number of derivatives in memory at once, where there are several points.
 _MOST = 2**22
-# Rows that are weighted together, and that are factorised together, while they are in the caches.
+# Rows of the blocks that are weighted, and of those that are factorised, so that they stay in the caches.
 _WEIGHTED, _FACTORISED = 2**15, 2**12
-# Numbers whose squares are finite.
+# Bound of numbers whose squares are finite.
 _LARGEST = 1e150
-# From so many rows on scalar products of the columns are enough, which take a fifth of the time, unless these are nearly
-# dependent: the least eigenvalue of the products of columns of length 1 is the square of what rounding is enlarged by.
+# From _MANY rows on the factor is computed from the scalar products of the columns, in a fifth of the time of a QR
+# decomposition, unless the columns are nearly dependent: the least eigenvalue of the products of columns of length 1,
+# which is the inverse square of the factor that enlarges rounding errors, must be above _APART.
 _MANY, _APART = 2**17, 1e-5
-# Of several problems at once, which need not be at their minima to the last digit, so small a determinant of the products
-# of columns of length 1 is enough: their least eigenvalue is a third of it and more.
+# The same for several problems at once, which need not reach the last digit of their minima: a limit of the determinant
+# of the products of columns of length 1, the least eigenvalue of which is at least a third of it.
 _DETERMINED = 1e-8
 
 
 class Linearised(NamedTuple):
-    """At each of g points: the cost, and the upper triangular factor `[p + 1, p + 1]` of the derivatives with the
-    residuals as their last column, both weighted so that the gradient of the cost is `RᵀRe`: the first p columns of the
-    factor, transposed, times the last. Where there is no finite value, or none that can be
-    squared, the cost is infinite and the factor 0."""
+    """The linearisation at g points: the costs, and the upper triangular factors `[g, p + 1, p + 1]` of the derivatives
+    with the residuals as last column.
+
+    Rows are weighted so that the gradient of the cost is `RᵀRe`: the transpose of the first p columns of the factor,
+    times its last column. Where a value is not finite, or too large to be squared, the cost is infinite and the factor
+    0.
+    """
 
     cost: Any
     factor: Any
 
 
 def linearised(problem: Problem, points: Any) -> Linearised:
-    """At points `[g, p]`.
+    """Linearise a problem at points `[g, p]`.
 
-    The weights are those of iteratively reweighted least squares, the slope of a row's cost over the residual: for a
-    Poisson or binomial family they give the expected information (P. J. Green, J. R. Stat. Soc. B 46 (1984) 149).
+    The weights are those of iteratively reweighted least squares, the derivative of a row's cost over its residual: for
+    a Poisson or binomial family they give the expected information (P. J. Green, J. R. Stat. Soc. B 46 (1984) 149).
     """
     g, p = points.shape
     at_once = max(1, _MOST // (problem.count * (p + 1) or 1))
@@ -50,14 +55,14 @@ def linearised(problem: Problem, points: Any) -> Linearised:
 
 
 def linear_first(factor: Any, linear: Sequence[int]) -> Any:
-    """Triangular factors `[g, p + 1, p + 1]` with the columns of the `linear` parameters before those of the others."""
+    """Triangular factors `[g, p + 1, p + 1]` with the columns of the `linear` parameters moved to the front."""
     others = [i for i in range(factor.shape[-1]) if i not in linear]
     return np.linalg.qr(factor[:, :, [*linear, *others]], mode="r")
 
 
 def best_step(matrix: Any, rest: Any) -> Any:
-    """The steps `[g, k]` to the least squares of residuals `rest` `[g, k]` that change by `matrix` `[g, k, k]`; none along
-    what rounding alone determines."""
+    """The steps `[g, k]` that minimise the sums of squares of residuals `rest` `[g, k]`, which change by `matrix`
+    `[g, k, k]`; 0 along directions that rounding errors alone determine."""
     lengths = np.sqrt((matrix * matrix).sum(-2))
     norms = np.where(lengths > 0, lengths, 1)
     u, s, vt = np.linalg.svd(matrix / norms[:, None, :])
@@ -68,7 +73,7 @@ def best_step(matrix: Any, rest: Any) -> Any:
 
 
 def linearised_at_once(problem: Problem, points: Any) -> Linearised:
-    """As `linearised`, whatever memory it takes."""
+    """As `linearised`, without a limit of memory."""
     with np.errstate(all="ignore"):
         value, derivatives = problem.columns_of(points)
         prior = problem.prior_residuals(points)
@@ -86,8 +91,8 @@ def linearised_at_once(problem: Problem, points: Any) -> Linearised:
 
 
 def projected_costs(problem: Problem, points: Any, linear: Sequence[int]) -> Any:
-    """The costs `[g]` at points `[g, p]`, with the best `linear` parameters there, which may have no bounds; as exact as it
-    takes to tell which are low."""
+    """The costs `[g]` at points `[g, p]` with the `linear` parameters at their best values, which must have no bounds;
+    accurate enough to rank points."""
     with np.errstate(all="ignore"):
         value, derivatives = problem.columns_of(points)
         prior = problem.prior_residuals(points)
@@ -98,14 +103,15 @@ def projected_costs(problem: Problem, points: Any, linear: Sequence[int]) -> Any
         products = _products(columns, _known(problem, prior)[:, [*linear, -1]])
         whole = np.einsum("iig->ig", products).copy()
         for i in range(len(linear)):
-            # What is left of a column that depends on those before it is rounding.
+            # What is left of a column that depends on earlier ones is a rounding error.
             share = np.where(products[i, i] > _DETERMINED * whole[i], products[i] / products[i, i], 0)
             products = products - products[:, i, None] * share
         return np.where(np.isfinite(cost), cost - (whole[-1] - np.maximum(products[-1, -1], 0)) / 2, np.inf)
 
 
 def _of_blocks(weighted: Callable[[slice], tuple[Any, list[Any]]], known: Any, count: int) -> tuple[Any, Any]:
-    """The sum of the costs of all rows, and their factor; `weighted` gives both for some rows, and `known` are more."""
+    """The cost of all rows and their triangular factor. `weighted` computes the costs and columns of a slice of rows;
+    `known` are further rows, those of the priors."""
     if count <= _WEIGHTED:
         cost, columns = weighted(slice(0, count))
         return cost, _factorised(columns, known) if len(known) == 1 else _of_products(columns, known)
@@ -118,7 +124,7 @@ def _of_blocks(weighted: Callable[[slice], tuple[Any, list[Any]]], known: Any, c
             return True
 
         over_blocks(compute, count, _WEIGHTED, cores())
-        # Always summed in the same order.
+        # The order of the blocks is fixed, so that sums have the same digits whichever thread computes them.
         return [found[start] for start in sorted(found)]
 
     if count >= _MANY:
@@ -145,16 +151,17 @@ def _cholesky(products: Any) -> Any:
 
 
 def _factorised(columns: Sequence[Any], known: Any) -> Any:
-    """The triangular factors `[g, k, k]` of matrices with k columns, `[g, n]` each, and of more rows `[g, k, m]`."""
+    """The triangular factors `[g, k, k]` of matrices that have the k `columns`, `[g, n]` each, and the further rows
+    `known` `[g, k, m]`."""
     block = np.stack(columns, axis=-2)
     return triangular(np.concatenate([block, known], axis=-1) if known.shape[-1] else block)
 
 
 def _of_products(columns: Sequence[Any], known: Any) -> Any:
-    """As `_factorised`, of many matrices, from the scalar products of the columns where these are good for that."""
+    """As `_factorised`, for many matrices: from the scalar products of the columns where these are well conditioned."""
     products = _products(columns, known)
     found = small_matrices.cholesky(products)
-    # The residuals may be nothing but what the derivatives explain.
+    # The residuals may lie in the span of the derivatives, up to rounding errors.
     found[-1, -1] = np.where(np.isnan(found[-1, -1]) & np.isfinite(found[0, -1]), 0, found[-1, -1])
     shares = np.einsum("iig->ig", found)[:-1] ** 2 / np.einsum("iig->ig", products)[:-1]
     is_good = shares.prod(0) > _DETERMINED
@@ -165,7 +172,7 @@ def _of_products(columns: Sequence[Any], known: Any) -> Any:
 
 
 def _products(columns: Sequence[Any], known: Any) -> Any:
-    """The scalar products `[k, k, g]` of the columns of many matrices, as `_factorised` has them."""
+    """The scalar products `[k, k, g]` of the columns of many matrices, which are given as in `_factorised`."""
     found = np.empty((len(columns), len(columns), len(known)))
     for i, column in enumerate(columns):
         for j in range(i + 1):
@@ -174,7 +181,7 @@ def _products(columns: Sequence[Any], known: Any) -> Any:
 
 
 def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """The cost of some rows `[g]`, and the columns of their derivatives and residuals, weighted, `[g, n]` each."""
+    """The costs `[g]` of some rows, and the weighted columns of their derivatives and residuals, `[g, n]` each."""
     some = problem if value.shape[1] == problem.count else problem.with_rows(rows)
     off = value - some.response
     if problem.known.is_least_squares:
@@ -196,7 +203,7 @@ def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[A
 
 
 def _known(problem: Problem, prior: Any) -> Any:
-    """The rows of what is known before, `[g, p + 1, k]`, k of them."""
+    """The rows of the k priors, `[g, p + 1, k]`."""
     told = np.isfinite(problem.priors[1])
     if not told.any():
         return np.empty((len(prior), len(told) + 1, 0))
@@ -205,14 +212,14 @@ def _known(problem: Problem, prior: Any) -> Any:
 
 
 def weights(problem: Problem, value: Any, cost: Cost) -> Any:
-    """The weights of the squares of rows, `[…, n]` as the model's values."""
+    """The weights of the squared residuals, `[…, n]` as the model's values."""
     off = value - problem.response
     return np.maximum(np.where(off == 0, cost.second, cost.first / np.where(off == 0, 1, off)), 0)
 
 
 def triangular(columns: Any) -> Any:
-    """The upper triangular factors `[…, k, k]` of matrices that have k columns, `[…, k, n]`, block by block where these
-    are long."""
+    """The upper triangular factors `[…, k, k]` of matrices with k columns, given as `[…, k, n]`; long columns are
+    factorised block by block."""
     k, n = columns.shape[-2:]
     while n >= 2 * _FACTORISED > 4 * k:
         whole = n // _FACTORISED * _FACTORISED

@@ -1,8 +1,8 @@
-"""How large the parameters of a model are likely to be, as its program and the data suggest.
+"""Estimates how large the parameters of a model are likely to be, from its program and the data.
 
-A product is as large as its factors together, terms of a sum are about as large as it is, and what `exp`, `sin` and their
-like are applied to is about 1: these are linear equations between logarithms of magnitudes, solved by least squares. What
-`sin` and `cos` are applied to may also go through as many periods as the rows can tell apart.
+A product is as large as its factors together, terms of a sum are about as large as the sum, and arguments of `exp`,
+`sin` and the like are about 1: these are linear equations in the logarithms of magnitudes, solved by least squares.
+Arguments of `sin` and `cos` may also go through as many periods as the rows can resolve.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gradcli.program.ir import Equation, Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.run.trace import row_derivatives
 
-# How much each kind of equation counts.
+# Weights of the equations.
 _EXACT, _ABOUT, _HARDLY = 3.0, 1.0, 0.1
-# A frequency changes by more than this power of the angle.
+# A parameter is a frequency where it changes by more than this power of the angle.
 _CHANGES = 0.2
-# Functions that keep the order of magnitude of what they are applied to.
+# Functions whose value has the order of magnitude of their arguments.
 _KEEPING = frozenset({"negative", "abs", "where", "maximum", "minimum"})
 _PRODUCTS = {"multiply": 1.0, "divide": -1.0}
 _SUMS = frozenset({"add", "subtract"})
@@ -30,9 +30,12 @@ _POWERS = {"sqrt": 0.5, "square": 2.0, "cbrt": 1 / 3, "reciprocal": -1.0}
 
 
 class Magnitudes(NamedTuple):
-    """Of each parameter the decimal logarithm of its size `[p]`, and by its place the range of data that it is added to or
-    subtracted from, for it may be a place among them, and, where it is a frequency or a period, its size for an angle of 1
-    in the middle of the data, the power of the angle by which it changes, and the largest angle."""
+    """The decimal logarithms `[p]` of the likely sizes of the parameters.
+
+    `places` has, by index, those that are added to or subtracted from a column, with the range of that column, as such
+    a parameter may be a place among the data. `frequencies` has, by index, frequencies and periods: the size for an
+    angle of 1 in the middle of the data, the power of the angle by which they change, and the largest angle.
+    """
 
     logarithms: Any
     places: Mapping[int, tuple[float, float]]
@@ -40,7 +43,7 @@ class Magnitudes(NamedTuple):
 
 
 def magnitudes(problem: Problem, point: Sequence[float]) -> Magnitudes:
-    """Those of the parameters; `point` is one at which the program can be recorded."""
+    """The likely sizes of the parameters; `point` is one at which the program can be recorded."""
     np = arrays.numpy_namespace()
     names = problem.parameters
     row = {name: column[0] for name, column in problem.columns.items()}
@@ -57,7 +60,7 @@ def magnitudes(problem: Problem, point: Sequence[float]) -> Magnitudes:
 
 
 def _solved(program: Program, problem: Problem, columns: Mapping[str, float], rules: Sequence[_Rule]) -> Any:
-    """The logarithms of the parameters `[p]`, where those of the columns are known."""
+    """The logarithms `[p]` of the sizes of the parameters, from those of the columns and the rules."""
     np = arrays.numpy_namespace()
     known = {**columns, **{name: _logarithm(np.asarray(value)) for name, value in problem.fixed.items()}}
     variables = [*program.inputs, *(e.output for e in program.equations)]
@@ -80,14 +83,14 @@ def _solved(program: Program, problem: Problem, columns: Mapping[str, float], ru
 
 
 def _logarithm(values: Any) -> float:
-    """Of the size that is in the middle."""
+    """The decimal logarithm of the median size of the values that are not 0; 0 where all are."""
     np = arrays.numpy_namespace()
     sizes = np.abs(values[values != 0]) if np.ndim(values) else np.abs(np.atleast_1d(values))
     size = float(np.median(sizes)) if sizes.size else 0.0
     return float(np.log10(size)) if size > 0 else 0.0
 
 
-# The coefficients of logarithms, what their sum is, and how much it counts.
+# The coefficients of the logarithms, their weighted sum, and the weight of the equation.
 _Rule = tuple[dict[Variable, float], float, float]
 
 
@@ -98,8 +101,8 @@ def _rules(program: Program, problem: Problem) -> Iterator[_Rule]:
         if place is None or equation.primitive.name != "subtract":
             yield from _rules_of(equation)
         else:
-            # How far data are from a place among them has nothing to do with how far they are from 0. What happens there
-            # is a part of what the data show.
+            # The distance of data from a place among them is unrelated to their distance from 0; a feature there is a
+            # fraction of the range of the data.
             own, column = place
             yield {own: 1.0}, _logarithm(problem.columns[column]), _ABOUT
             yield {equation.output: 1.0}, _logarithm(np.ptp(problem.columns[column]) / 8), _ABOUT
@@ -122,7 +125,7 @@ def _rules_of(equation: Equation) -> Iterator[_Rule]:
         else:
             yield _sum([(output, 1.0), (operands[0], -float(exponent))], _EXACT)
     else:
-        # What is applied to numbers of about 1, and gives such.
+        # Other functions have arguments and values of about 1.
         for operand in operands:
             if isinstance(operand, Variable):
                 yield {operand: 1.0}, 0.0, _ABOUT
@@ -130,7 +133,7 @@ def _rules_of(equation: Equation) -> Iterator[_Rule]:
 
 
 def _sum(terms: Sequence[tuple[Any, float]], weight: float) -> _Rule:
-    """The rule that a sum of logarithms is 0, of those of constants too."""
+    """The rule that a linear combination of logarithms, also those of constants, is 0."""
     np = arrays.numpy_namespace()
     found: dict[Variable, float] = {}
     right = 0.0
@@ -143,7 +146,8 @@ def _sum(terms: Sequence[tuple[Any, float]], weight: float) -> _Rule:
 
 
 def _places(program: Program, problem: Problem) -> Iterator[tuple[int, tuple[float, float]]]:
-    """Parameters that are added to a column or subtracted from it, by their places, with the range that they may be in."""
+    """The indices of parameters that are added to a column or subtracted from it, with the range that they may be
+    in."""
     for equation in program.equations:
         place = _place(equation, problem)
         if place is not None:
@@ -154,7 +158,8 @@ def _places(program: Program, problem: Problem) -> Iterator[tuple[int, tuple[flo
 
 
 def _place(equation: Equation, problem: Problem) -> tuple[Variable, str] | None:
-    """The parameter and the name of the column of which this is the sum or the difference, if it is one."""
+    """The parameter and the name of the column whose sum or difference this equation computes; None where it does
+    not."""
     if equation.primitive.name in _SUMS:
         for own, other in (equation.inputs, equation.inputs[::-1]):
             if not isinstance(own, Variable) or not isinstance(other, Variable):
@@ -165,7 +170,7 @@ def _place(equation: Equation, problem: Problem) -> tuple[Variable, str] | None:
 
 
 def _frequencies(program: Program, problem: Problem) -> Iterator[tuple[int, tuple[float, float, float]]]:
-    """Parameters on which it depends how many periods of a sine or cosine there are among the data."""
+    """The parameters on which the number of periods of a sine or cosine among the data depends."""
     np = arrays.numpy_namespace()
     makers = {e.output: e for e in program.equations}
     between: set[Variable] = set()
@@ -178,7 +183,7 @@ def _frequencies(program: Program, problem: Problem) -> Iterator[tuple[int, tupl
     varying = _varying(program, problem)
     if not varying.intersection(terms):
         return
-    # An angle changes by π from a row to the next at most.
+    # The angle changes by at most π from one row to the next.
     largest = max(float(np.pi * problem.count / 2), 10.0)
     rest = [
         rule
@@ -202,7 +207,7 @@ def _frequencies(program: Program, problem: Problem) -> Iterator[tuple[int, tupl
 
 
 def _terms(atom: object, makers: Mapping[Variable, Equation], between: set[Variable]) -> list[Variable]:
-    """The terms of a sum, and the sums that they are part of, added to `between`."""
+    """The terms of a sum; the sums that contain them, at all levels, are added to `between`."""
     found: list[Variable] = []
     left = [atom]
     while left:
@@ -219,7 +224,7 @@ def _terms(atom: object, makers: Mapping[Variable, Equation], between: set[Varia
 
 
 def _varying(program: Program, problem: Problem) -> set[Variable]:
-    """What depends on a column."""
+    """The variables that depend on a column."""
     found = {v for v in program.inputs if v.name in problem.columns}
     for equation in program.equations:
         if found.intersection(atom for atom in equation.inputs if isinstance(atom, Variable)):

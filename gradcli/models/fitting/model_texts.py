@@ -1,4 +1,4 @@
-"""What a model says: `y ~ f`, the response and the formula that is to give it."""
+"""Reads the text of a model, `y ~ f`, into the programs of its response and its formula."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gradcli.errors import GradcliError, ProgramSyntaxError, Span, UsageError
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 
-# A '~' between two operands; before one alone it negates truth values.
+# A '~' between two operands; before a single operand it negates truth values.
 _TILDE = re.compile(r"(?<=[\w)\]])[ \t]*~")
 _STATEMENTS = re.compile(r"[;\n]")
 
 
 class ModelText(NamedTuple):
-    """The programs of the model's value and of the response, both in one row of the data; places in them are places in
-    the text."""
+    """The programs of the model's value and of the response, both for one row of the data. Spans in them refer to the
+    text."""
 
     source: str
     model: tree.Module
@@ -30,11 +30,10 @@ class ModelText(NamedTuple):
 
 
 def read_model(source: str, response: str | None = None, columns: Sequence[str] = ()) -> ModelText:
-    """The model of a text `y ~ f`, or of a text `f` for a `response` that is given apart; `columns` are those of the
-    data.
+    """Read a text `y ~ f`, or a text `f` with the `response` given apart; `columns` are those of the data.
 
-    Raises UsageError where the response is missing or there are two, and ProgramSyntaxError for what is no program, and
-    for what follows the model.
+    Raises UsageError where the response is missing or given twice, and ProgramSyntaxError for invalid programs and for
+    statements after the model.
     """
     found = _TILDE.search(source)
     if found is None:
@@ -49,7 +48,7 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
     start = max(starts, default=0)
     if not source[found.end() :].strip():
         raise ProgramSyntaxError("there is no model behind '~'", source=source, span=Span(found.end() - 1, found.end()))
-    # As many characters as the text, so that places stay; blanks at the beginning of a line would be an indentation.
+    # Padding to the length of the text keeps the spans; blanks at the beginning of a line would be an indentation.
     behind = len(source) - len(source[found.end() :].lstrip(" \t"))
     first = start - source[:start].endswith("\n")
     padded = source[:first] + " " * (behind - start) + source[first:start] + source[behind:]
@@ -71,8 +70,8 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
 
 
 def _with_response(formula: str, columns: Sequence[str]) -> str:
-    """What to write for a formula alone: its response is the name that it is assigned to, or the one column that it does
-    not read."""
+    """A hint for a formula without a response, which is probably the name that it is assigned to, or the only column
+    that it does not read."""
     assigned = re.fullmatch(r"\s*([^\W\d]\w*)\s*={1,2}(?!=)\s*(\S.*)", formula)
     if assigned is not None and (not columns or assigned[1] in columns):
         return f"write it as '{assigned[1]} ~ {assigned[2]}', or add --response {assigned[1]}"
@@ -84,10 +83,10 @@ def _with_response(formula: str, columns: Sequence[str]) -> str:
 
 
 def rewritten(model: tree.Module, ends: Sequence[str], begins: Sequence[str] = ()) -> tree.Module:
-    """A model with other statements at its end, in which `{value}` is the expression that it ends with, and more at its
-    beginning.
+    """A model with the statements `begins` added in front and the statements `ends` in place of its last expression,
+    where `{value}` stands for that expression.
 
-    Raises UsageError for a model that ends with no expression.
+    Raises UsageError for a model that does not end with an expression.
     """
     *before, last = model.body
     if not isinstance(last, tree.Evaluate):

@@ -1,5 +1,5 @@
-"""A known term of what a model says on the scale of its family's link: the logarithm of a count, the log-odds of an event, and
-a measurement itself."""
+"""Adds an offset to a model: a known term on the scale of the link of its family, that is of the logarithm of a count,
+the log-odds of an event, or a measurement itself."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.model_texts import ModelText, rewritten
 
-# What the value of a model is called beside its offset.
+# Name of the model's value without its offset.
 _VALUE = "value_before_offset"
-# The values of models by family, with `{value}` and the offset `{term}`.
+# Formulas of the model's value by family, from the `{value}` without offset and the offset `{term}`.
 _TEXTS = {
     "gaussian": "{value} + ({term})",
     "poisson": "{value}*exp({term})",
@@ -22,9 +22,9 @@ _TEXTS = {
 
 
 def with_offset(text: ModelText, offset: str, family: str, columns: Collection[str]) -> ModelText:
-    """A model with an offset, an expression of `columns`.
+    """The model with an offset, an expression of `columns`.
 
-    Raises BindingError for another name in it, and ProgramSyntaxError and UsageError for what is no expression.
+    Raises BindingError for another name in it, and ProgramSyntaxError and UsageError for what is not one expression.
     """
     program = read(offset)
     if len(program.body) != 1 or not isinstance(program.body[0], tree.Evaluate):

@@ -1,4 +1,5 @@
-"""Second derivatives by pairs of parameters once, k = p(p + 1)/2 of them, and the symmetric matrices that they are of."""
+"""Packed second derivatives: each of the k = p(p + 1)/2 pairs of parameters once, and the symmetric matrices of
+these."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ import numpy as np
 
 
 def pairs(p: int) -> tuple[Any, Any]:
-    """The indices of the elements on and above the diagonal of a matrix of p rows, as `numpy.triu_indices` has them."""
+    """The indices of the elements on and above the diagonal of a matrix of p rows, in the order of
+    `numpy.triu_indices`."""
     return np.triu_indices(p)
 
 
 def unpacked(packed: Any, p: int) -> Any:
-    """The symmetric matrices `[…, p, p]` with these elements `[…, k]` on and above the diagonal."""
+    """The symmetric matrices `[…, p, p]` with the elements `packed` `[…, k]` on and above the diagonal."""
     i, j = pairs(p)
     matrix = np.empty((*packed.shape[:-1], p, p))
     matrix[..., i, j] = packed

@@ -1,4 +1,4 @@
-"""A question about groups of rows in plain data, which can be sent, and the question that such data say."""
+"""Converts a question about groups of rows to plain data that can be sent to workers, and back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradcli.models.fitting.problems import Problem
 
 
 def question_data(request: FitRequest, fitting: Fitting, plan: GroupSearch | None) -> dict[str, Any]:
-    """All of a question but the rows. Raises UsageError for numbers that are too large or small to be sent as they are."""
+    """All of a question except its rows. Raises UsageError for numbers so large or small that they have units."""
     question, problem = fitting.question, fitting.question.problem
     if question.units is not None:
         raise UsageError("numbers as large or small as these are for one machine", hint="give the data in other units")
@@ -61,7 +61,7 @@ def row_data(fitting: Fitting) -> dict[str, Any]:
 
 
 def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> Fitting:
-    """What `question_data` and `row_data` were made of."""
+    """The question from which `question_data` and `row_data` were made."""
     with limits.within(*question["limits"]):
         text = read_model(question["model"], question["response"])
         if question["offset"] is not None:
@@ -89,13 +89,13 @@ def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> Fitting:
 
 
 def plan_of_data(question: Mapping[str, Any]) -> GroupSearch | None:
-    """The plan of a question."""
+    """The plan in the data of a question."""
     told = question["plan"]
     return told and GroupSearch(**{**told, "candidates": _array_of(told["candidates"])})
 
 
 def array_data(array: Any) -> Any:
-    """An array of numbers as its type, its shape and its bytes; one number as it is."""
+    """An array of numbers as its type, its shape and its little-endian bytes in base64; a single number as a float."""
     if not np.ndim(array):
         return float(array)
     array = np.ascontiguousarray(array)

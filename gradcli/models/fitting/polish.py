@@ -1,5 +1,5 @@
-"""A least cost to full precision: Newton's method with the exact Hessian, in coordinates in which the Gauss-Newton matrix
-is the unit matrix, so that only the square root of its condition is lost."""
+"""Refines a minimum to full precision by Newton's method with the exact Hessian, in coordinates in which the
+Gauss-Newton matrix is the unit matrix, so that only the square root of its condition number is lost."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from gradcli.models.fitting.linearisations import Linearised, linearised, weight
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 
-# Rises of the cost, as parts of it, that rounding may make.
+# Relative rise of the cost that may be a rounding error.
 _HIDDEN = 1e-9
-# A point is polished where the relative offset is below this: then the error by it is so much of a standard error.
+# Relative offset at which Newton's method ends: the distance from the minimum in standard errors.
 _DONE = 1e-10
-# So many rows have their second derivatives in memory at a time.
+# Rows whose second derivatives are in memory at once.
 _ROWS = 2**16
-# Halvings of a step that does not bring the cost down.
+# Largest number of halvings of a step that does not lower the cost.
 _HALVINGS = 30
 
 
 class Polished(NamedTuple):
-    """A point `[p]`, its cost and relative offset, which parameters `[p]` are free, that is not held by a bound, the `step`
-    `[p]` of Newton's method that is left, the smallest eigenvalue of the Hessian of these over that of Gauss and Newton, whether the Jacobian is of full rank, and
-    how many iterations and evaluations it took."""
+    """A point `[p]` near a minimum with its cost and relative `offset`; which parameters `[p]` are `free`, that is not
+    held by a bound; the Newton `step` `[p]` that remains; the `least_eigenvalue` of the Hessian of the free parameters
+    relative to the Gauss-Newton matrix; whether that has full rank (`determined`); and the numbers of iterations and
+    evaluations."""
 
     point: Any
     cost: float
@@ -39,7 +40,7 @@ class Polished(NamedTuple):
 
 
 class _Newton(NamedTuple):
-    """A step to the minimum of the quadratic model, and what else is known there."""
+    """The Newton step at a point, and the other quantities of `Polished` there."""
 
     step: Any
     offset: float
@@ -49,7 +50,7 @@ class _Newton(NamedTuple):
 
 
 def polished(problem: Problem, point: Any, dof: int, most: int = 50) -> Polished:
-    """The least cost near a point `[p]`, at which the cost is finite."""
+    """The minimum near a point `[p]` at which the cost is finite."""
     here = linearised(problem, point[None])
     newton = _newton(problem, point, here, dof)
     iterations, evaluations = 0, 2
@@ -61,7 +62,7 @@ def polished(problem: Problem, point: Any, dof: int, most: int = 50) -> Polished
             break
         further = _newton(problem, moved, there, dof)
         evaluations += 1
-        # Where rounding hides whether the cost falls, the offset still tells.
+        # Where rounding errors hide whether the cost falls, the offset shows the progress.
         if there.cost[0] >= here.cost[0] and further.offset >= newton.offset / 2:
             break
         point, here, newton = moved, there, further
@@ -83,7 +84,8 @@ def _is_done(newton: _Newton) -> bool:
 
 
 def _lower(problem: Problem, point: Any, here: Linearised, step: Any) -> tuple[Any, Linearised | None, int]:
-    """A point along a step, all of it or a part, at which the cost is not higher."""
+    """A point along a step, or a fraction of it, at which the cost is not higher; with the linearisation there, None
+    where there is no such point, and the number of evaluations."""
     np = arrays.numpy_namespace()
     for halved in range(_HALVINGS):
         moved = np.clip(point + step * 0.5**halved, problem.low, problem.high)
@@ -96,7 +98,8 @@ def _lower(problem: Problem, point: Any, here: Linearised, step: Any) -> tuple[A
 
 
 def _newton(problem: Problem, point: Any, here: Linearised, dof: int) -> _Newton:
-    """The Newton step; where the Hessian is not positive definite, away from the saddle."""
+    """The Newton step; where the Hessian is not positive definite, eigenvalues count by their absolute values, so that
+    the step leads away from a saddle point."""
     np = arrays.numpy_namespace()
     factor, q, rest = here.factor[0, :-1, :-1], here.factor[0, :-1, -1], here.factor[0, -1, -1]
     gradient = factor.T @ q
@@ -109,7 +112,7 @@ def _newton(problem: Problem, point: Any, here: Linearised, dof: int) -> _Newton
     inside = u[:, kept].T @ q
     outside = q - u[:, kept] @ inside
     offset = relative_offset(np.sqrt(inside @ inside), np.hypot(rest, np.sqrt(outside @ outside)), int(kept.sum()), dof)
-    # Columns are directions of the parameters along which Gauss and Newton's matrix is the unit matrix.
+    # The columns are directions of the parameters along which the Gauss-Newton matrix is the unit matrix.
     basis = (vt[kept] / s[kept, None]).T / scales[:, None]
     with np.errstate(all="ignore"):
         hessian = np.eye(int(kept.sum())) + basis.T @ _beyond(problem, point)[np.ix_(free, free)] @ basis
@@ -123,7 +126,7 @@ def _newton(problem: Problem, point: Any, here: Linearised, dof: int) -> _Newton
 
 
 def _beyond(problem: Problem, point: Any) -> Any:
-    """The Hessian of the cost `[p, p]` less that of Gauss and Newton."""
+    """The Hessian of the cost `[p, p]` less the Gauss-Newton matrix."""
     np = arrays.numpy_namespace()
     p = len(point)
     total, packed = np.zeros((p, p)), np.zeros(p * (p + 1) // 2)
