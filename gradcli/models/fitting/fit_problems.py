@@ -62,7 +62,7 @@ class PosedFit(NamedTuple):
 
 
 def names_of(text: ModelText, table: DataTable, given: Parameters, others: Sequence[str] = ()) -> ModelNames:
-    """Tell the columns and the parameters of a model for a table; `others` are further columns that are needed.
+    """Classify the names in a model as columns of a table and parameters; `others` are further columns that are needed.
 
     Raises BindingError for a name in the response that is no column, for settings of a parameter that the model does
     not have, and for a model without parameters.

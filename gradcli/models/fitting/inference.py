@@ -16,7 +16,7 @@ from gradcli.models.fitting.packed_hessians import unpacked
 
 # Unit roundoff of a float: the largest relative rounding error.
 _ROUNDING = 2.0**-53
-# Rows of a block; the arrays of one fit in the cache.
+# Rows of a block, few enough for the caches.
 _BLOCK = 2**15
 
 

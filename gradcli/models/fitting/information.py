@@ -68,8 +68,8 @@ def factor_of_matrix(information: Any) -> Any:
 
 
 def information(factor: Any, rows: int) -> Information:
-    """The information RᵀR of fits, from upper triangular factors R `[g, p, p]` of so many `rows`. A factor that is not
-    finite determines nothing."""
+    """The information RᵀR of fits, from upper triangular factors R `[g, p, p]`; `rows` is the number of rows that these
+    come from. A factor that is not finite determines nothing."""
     factor = np.where(np.isfinite(factor).all(axis=(1, 2))[:, None, None], factor, 0.0)
     scales = _scales(np.linalg.norm(factor, axis=1))
     scaled = factor / scales[:, None, :]

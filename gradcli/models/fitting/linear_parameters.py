@@ -1,4 +1,5 @@
-"""Tells which parameters enter a model linearly: those by which its derivative does not depend on them."""
+"""Finds the parameters that enter a model linearly: in its program, the derivative by such a parameter does not depend
+on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be fitted: a model's values and their exact derivatives at the rows of some data, and what these cost."""
+"""The problem of a fit: the values of a model and their exact derivatives at rows of data, and the costs of these."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from gradcli.run.single_rows import evaluated
 
 
 class Problem:
-    """A model with p free `parameters`, and n rows of data: `columns` of shape `[n]` by name, the `response` `[n]`, its
-    standard deviations `sigma`, numbers `[n]` or one, and `fixed` numbers by name. `known` says how the rows are
-    distributed, `priors` are the means and standard deviations `[p]` of what is known of the parameters before, infinite
-    ones where nothing is; `low` and `high` `[p]` their bounds. `places` `[n]` are those of the rows in the table of the
-    user, from 0 on, as errors name them. The response `is_typed` where it is a column as it stands, and none that is
-    computed. `sigma` and the deviations of the priors are in units of `loss_scale`, the threshold of a robust loss.
+    """A model with p free `parameters`, and n rows of data.
+
+    `columns` are arrays `[n]` by name, `response` is `[n]`, its standard deviations `sigma` are `[n]` or one number,
+    and `fixed` are numbers by name. `known` are the assumptions about the rows. `priors` are means and standard
+    deviations, `[p]` each, the latter infinite for parameters without a prior; `low` and `high` `[p]` are the bounds.
+    `places` `[n]` are the indices of the rows in the user's table, which errors name. `is_typed` says that the response
+    is a column itself, not an expression. `sigma` and the standard deviations of the priors are in units of
+    `loss_scale`, the threshold of a robust loss.
     """
 
     loss_scale = 1.0
@@ -64,7 +66,7 @@ class Problem:
         self._second = self.program(self.parameters, 2)
 
     def program(self, wrt: Sequence[str], order: int) -> RowProgram:
-        """The model with its derivatives by `wrt`, parameters and columns."""
+        """The program of the model with its derivatives up to an order by `wrt`, parameters and columns."""
         return row_program(self.model, wrt, order, *self.limits)
 
     @property
@@ -74,11 +76,11 @@ class Problem:
 
     @property
     def dof(self) -> int:
-        """Degrees of freedom; what was known before counts as a row each."""
+        """The degrees of freedom; each prior counts as a row."""
         return self.count + int(arrays.numpy_namespace().isfinite(self.priors[1]).sum()) - len(self.parameters)
 
     def with_rows(self, rows: Any) -> Problem:
-        """The same with some of the rows."""
+        """The same problem with some of the rows."""
         np = arrays.numpy_namespace()
         found: Problem = object.__new__(Problem)
         found.__dict__.update(self.__dict__)
@@ -88,23 +90,23 @@ class Problem:
         return found
 
     def with_scaled_priors(self, scale: float) -> Problem:
-        """The same, where the standard deviations of the rows are `scale` times `sigma`: what is known of parameters
-        counts for as much more or less."""
+        """The same problem where the standard deviations of the rows are `scale` times `sigma`; those of the priors are
+        divided by it, which weights them alike."""
         found: Problem = object.__new__(Problem)
         found.__dict__.update(self.__dict__)
         found.priors = self.priors[0], self.priors[1] / scale
         return found
 
     def with_loss_scale(self, loss_scale: float, deviation: float) -> Problem:
-        """The same with the threshold of the robust loss at so many `sigma`, where the standard deviations of the rows are
-        `deviation` times `sigma`: what is known of parameters is weighed against these."""
+        """The same problem with the threshold of the robust loss at `loss_scale` times `sigma`. The standard deviations
+        of the rows, against which priors are weighted, are `deviation` times `sigma`."""
         found = self.with_scaled_priors(deviation / loss_scale)
         found.sigma = self.sigma * loss_scale
         found.loss_scale = loss_scale
         return found
 
     def of_least_squares(self) -> Problem:
-        """The same with rows that have a normal distribution."""
+        """The same problem with a gaussian family and no robust loss."""
         found: Problem = object.__new__(Problem)
         found.__dict__.update(self.__dict__)
         found.known = self.known._replace(family="gaussian", loss="linear")
@@ -112,7 +114,8 @@ class Problem:
         return found
 
     def sampled(self, most: int) -> Problem:
-        """The same with `most` of the rows, one of each stretch of them, where there are far more; else itself."""
+        """The same problem with `most` of the rows, one at a random place in each of as many equal stretches; the
+        problem itself where it has at most 8 times as many."""
         np = arrays.numpy_namespace()
         if self.count <= 8 * most:
             return self
@@ -120,7 +123,7 @@ class Problem:
         return self.with_rows(chosen.astype(int))
 
     def shape(self, point: Any) -> tuple[int, ...]:
-        """That of the model's value in the first row; of a number where it has none there."""
+        """The shape of the model's value in the first row; that of a number where it fails there."""
         row = {name: float(column[0]) for name, column in self.columns.items()}
         try:
             return arrays.shape(evaluated(self.model, self._shared(point) | row, (), 0, self.limits).value)
@@ -128,7 +131,7 @@ class Problem:
             return ()
 
     def _shared(self, point: Any) -> dict[str, float]:
-        """What is the same in all rows at a point `[p]`."""
+        """The inputs that are the same in all rows at a point `[p]`."""
         return {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
 
     def results(self, point: Any) -> RowResults:
@@ -136,18 +139,18 @@ class Problem:
         return self._first.run(self.columns, self._shared(point), rows=self.count)
 
     def rows(self, point: Any) -> tuple[Any, Any]:
-        """The model's values `[n]` at a point `[p]`, and their derivatives by the parameters `[n, p]`; nan where it has no
-        value."""
+        """The model's values `[n]` at a point `[p]`, and their derivatives by the parameters `[n, p]`; nan where a row
+        fails."""
         found = self.results(point)
         return self._values(found), self.stacked(found, self.parameters, self.count)
 
     def at(self, columns: Mapping[str, Any], count: int, point: Any) -> tuple[Any, Any]:
-        """As `rows`, at other rows, `count` of them, with these columns."""
+        """As `rows`, for `count` other rows with these columns."""
         found = self._first.run(columns, self._shared(point), rows=count)
         return self._values(found), self.stacked(found, self.parameters, count)
 
     def columns_of(self, points: Any) -> tuple[Any, list[Any]]:
-        """The values `[g, n]` at several points `[g, p]`, and the derivatives by each parameter, `[g, n]` too."""
+        """The values `[g, n]` at several points `[g, p]`, and the derivatives by each parameter, `[g, n]` each."""
         np = arrays.numpy_namespace()
         g, n = len(points), self.count
         if g == 1:
@@ -159,16 +162,16 @@ class Problem:
         return self._by_row(found, (g, n), self.parameters)
 
     def second(self, point: Any) -> tuple[Any, Any, Any]:
-        """As `rows`, and the second derivatives `[n, k]`, by each pair of parameters once, as `numpy.triu_indices` has
-        them."""
+        """As `rows`, followed by the second derivatives `[n, k]` by each pair of parameters once, in the order of
+        `numpy.triu_indices`."""
         found = self._second.run(self.columns, self._shared(point), rows=self.count)
         keys = [key for key in self._second.keys if "," in key]
         first = self.stacked(found, self.parameters, self.count)
         return self._values(found), first, self.stacked(found, keys, self.count)
 
     def failure(self, point: Any, when: str = "at the start, ") -> GradcliError | None:
-        """The error, with the place, that the model has no finite value in some row at a point, or none that can be
-        differentiated; None where it has one in all. `when` is the beginning of what it says."""
+        """The error, with its row, that the model or a derivative has no finite value at a point; None where all rows
+        have one. `when` is the beginning of its message."""
         error, row = self._failure(point)
         if error is None:
             return None
@@ -177,8 +180,8 @@ class Problem:
         return in_row(when, self.places[row], error)
 
     def _fails_elsewhere(self, point: Any, error: GradcliError, row: int) -> bool:
-        """Whether a row has no value at other points either, near ones by the same operation: it does not depend on the
-        parameters then."""
+        """Whether a row fails at other points too, and at near ones in the same operation, so that the failure does not
+        depend on the parameters."""
         beside = abs(point) + 1
         near = [self._failure(other) for other in (beside, -beside)]
         far = [self._failure(other) for other in (1e3 * beside, -1e3 * beside)]
@@ -187,7 +190,8 @@ class Problem:
         )
 
     def _failure(self, point: Any) -> tuple[GradcliError | None, int]:
-        """The error of the first row that has no finite value at a point, and its place among these."""
+        """The error of the first row that has no finite value at a point, and the index of that row; None and -1 where
+        all rows have one."""
         np = arrays.numpy_namespace()
         found = self.results(point)
         for failed in found.failures:
@@ -205,12 +209,12 @@ class Problem:
         return error, row
 
     def cost(self, value: Any) -> Cost:
-        """What the rows cost where the model has these values `[…, n]`."""
+        """The costs of the rows for the model's values `[…, n]`."""
         with arrays.numpy_namespace().errstate(all="ignore"):
             return self.likelihood(value, self.response, self.sigma)
 
     def prior_residuals(self, points: Any) -> Any:
-        """How far points `[…, p]` are from what is known before, in standard deviations."""
+        """The distances of points `[…, p]` from the means of the priors, in standard deviations."""
         mean, u = self.priors
         return (points - mean) / u
 
@@ -225,7 +229,7 @@ class Problem:
         return np.asarray(found.value, "float64")
 
     def stacked(self, found: RowResults, keys: Sequence[str], rows: int) -> Any:
-        """The derivatives of `rows` by what they are called, `[rows, k]`; those of each are in one piece."""
+        """The derivatives of `rows` by their keys, `[rows, k]`; each column is contiguous in memory."""
         np = arrays.numpy_namespace()
         stacked = np.zeros((len(keys), rows))
         for i, key in enumerate(keys):
@@ -236,8 +240,7 @@ class Problem:
 
 
 def _derivative(found: RowResults, key: str) -> Any:
-    """The derivative `[n]` that a key has, 0 in rows that do not depend on the parameter while others do; None where no
-    row does."""
+    """The derivative `[n]` of a key, 0 in rows that do not depend on the parameter; None where no row does."""
     derivative = found.derivatives[key]
     if derivative is not None and key in found.absent:
         return arrays.numpy_namespace().where(found.absent[key], 0.0, derivative)
@@ -245,7 +248,8 @@ def _derivative(found: RowResults, key: str) -> Any:
 
 
 def in_row(when: str, place: int, error: GradcliError) -> GradcliError:
-    """An error that says when it was met, and in which row, which stands at a place of the table."""
+    """The same error with a message that begins with `when` and the number of its row; `place` is the index of the row
+    in the table."""
     error.message = f"{when}in row {place + 1} of the data: {error.message}"
     error.args = (error.message,)
     return error

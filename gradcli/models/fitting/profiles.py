@@ -1,5 +1,5 @@
-"""Confidence intervals by the profile of the likelihood: as far as a parameter can go, the others following, until the fit is
-too bad."""
+"""Confidence intervals by the profile likelihood: how far a parameter can go, with the others refitted, until the fit
+is too bad."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gradcli.models.fitting.linearisations import Linearised, linearised
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.results import Watcher
 
-# So near an end is to be found, in units of the signed root of the likelihood ratio.
+# Relative precision of an end, in the signed root of the likelihood ratio.
 _NEAR = 1e-9
 _STEPS = 60
-# A parameter that has gone so many times its linear interval, and the fit is still good, has no end there.
+# A parameter has no end where the fit is still good at so many times its linear interval.
 _FAR = 1e4
 
 
 class Profile(NamedTuple):
-    """The ends of the intervals of p parameters, `[p]` each, infinite where there is none, and whether a lower minimum was
-    met on the way."""
+    """The ends of the intervals of p parameters, `[p]` each, infinite where there is none, and whether a lower minimum
+    was met on the way."""
 
     low: Any
     high: Any
@@ -31,16 +31,16 @@ class Profile(NamedTuple):
 def profile(
     problem: Problem, point: Any, errors: Any, scale: float, quantile: float, watch: Watcher | None = None
 ) -> Profile:
-    """The intervals around the minimum `point` `[p]` whose parameters have these standard errors, nan for what is at a
-    bound, at which its interval ends on one side; `watch` is told of each iteration.
+    """The profile likelihood intervals around the minimum `point` `[p]`.
 
-    An end is where the root of twice the rise of the cost, over `scale`, is the `quantile`. Source: D. M. Bates and
-    D. G. Watts, Nonlinear Regression Analysis, 1988, 6.1.2. Newton's method finds it: the slope of the least cost by the
-    parameter is that of the cost.
+    `errors` `[p]` are the standard errors of the parameters, nan for one at a bound, whose interval is one-sided.
+    `watch` is called with each iteration. An end is where the square root of twice the rise of the cost, divided by
+    `scale`, is the `quantile`. Source: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 6.1.2. It is
+    found by Newton's method, as the derivative of the least cost by the parameter is the derivative of the cost there.
     """
     p = len(point)
     ends = _Ends(problem, point, errors, scale, quantile, watch)
-    # Exact data have the scale 0.
+    # The scale is 0 for exact data.
     with np.errstate(all="ignore"):
         for _ in range(_STEPS):
             if not ends.step():
@@ -49,7 +49,7 @@ def profile(
 
 
 class _Ends:
-    """2p searches at once: the first half goes down, the other up."""
+    """The state of 2p simultaneous searches for ends: first the p lower ones, then the upper ones."""
 
     def __init__(
         self, problem: Problem, point: Any, errors: Any, scale: float, quantile: float, watch: Watcher | None
@@ -65,7 +65,7 @@ class _Ends:
         self._least = here.cost[0]
         self._width = np.tile(np.where(np.isnan(errors), self._beside(here.factor[0]), errors), 2)
         self._points = np.tile(point, (2 * p, 1))
-        # How far each has gone, between where the fit is good and where it is too bad.
+        # Distances that bracket each end: the fit is good at the first and too bad at the second.
         self._near, self._beyond = np.zeros(2 * p), np.full(2 * p, np.inf)
         self._next = np.where(np.isfinite(self._width), quantile * self._width, np.nan)
         self.found = np.full(2 * p, np.nan)
@@ -74,14 +74,15 @@ class _Ends:
         self.lower_found = False
 
     def _beside(self, factor: Any) -> Any:
-        """About how far each parameter alone goes from a bound, over the quantile: there the cost rises from the start."""
+        """The approximate distance that each parameter alone can go from a bound, where the cost has a slope, divided
+        by the quantile."""
         columns, residuals = factor[:, :-1], factor[:, -1]
         slope, rise = np.abs(columns.T @ residuals), self._quantile * self._scale
         with np.errstate(all="ignore"):
             return self._quantile * self._scale**2 / (slope + np.sqrt(slope**2 + (columns**2).sum(axis=0) * rise**2))
 
     def step(self) -> bool:
-        """Take every search that is not done to the next place of its parameter; False where all are."""
+        """Move each search that has not ended to its next parameter value; False where all have ended."""
         k = np.flatnonzero(np.isnan(self.found))
         if not len(k):
             return False
@@ -99,7 +100,7 @@ class _Ends:
         done = np.abs(root - self._quantile) <= _NEAR * self._quantile
         done |= np.isfinite(self._beyond[k]) & (self._beyond[k] - self._near[k] <= 1e-12 * self._beyond[k])
         done |= beyond & good
-        # Where the model has no value further out, the last place at which it has one.
+        # Where the model fails further out, the end is the last value at which it does not.
         last = np.where(np.isfinite(newton), at, self._center[k] + self._sign[k] * self._near[k])
         self.found[k[done]] = np.where(beyond & good, self._limit[k], last)[done]
         endless = ~done & (distance > _FAR * self._quantile * self._width[k]) & good
@@ -112,8 +113,8 @@ class _Ends:
         return True
 
     def _profiled(self, k: Any, at: Any) -> tuple[Any, Any, Any]:
-        """The least points of some searches with their parameter at `at`, and the root of the likelihood ratio there with
-        its slope."""
+        """The points of least cost of the searches `k` with their parameters held at `at`; and the root of the
+        likelihood ratio there, with its derivative by the distance."""
         held = self._which[k]
         start = self._points[k].copy()
         start[np.arange(len(k)), held] = at

@@ -1,4 +1,5 @@
-"""Residuals that rounding errors would hide: in ball arithmetic, of data that are the decimals which are written for them."""
+"""Residuals that rounding errors would hide in floats, computed in ball arithmetic from the decimals that the data are
+written as."""
 
 from __future__ import annotations
 
@@ -18,14 +19,15 @@ from gradcli.language.interpreter import evaluate
 from gradcli.models.fitting.problems import Problem
 from gradcli.primitives.bind import concrete
 
-# Bits of the computation, and what they do not tell from 0, as a part of the responses.
+# Precision of the balls in bits, and the radius up to which a residual may be uncertain, relative to the largest
+# response.
 _BITS, _NOTHING = 192, 2.0**-128
-# Steps to the minimum, which is near.
+# Largest number of Gauss-Newton steps; the minimum is near.
 _MOST_STEPS = 6
 
 
 class ProvedResiduals(NamedTuple):
-    """The floats `point` `[p]` next to where the squares are least, and the `residuals` `[n]` there: the responses less
+    """The floats `point` `[p]` next to the minimum of the squares, and the `residuals` `[n]` there: the responses less
     the model's values."""
 
     point: Any
@@ -33,10 +35,10 @@ class ProvedResiduals(NamedTuple):
 
 
 def proved_residuals(problem: Problem, point: Any, free: Any, first: Any) -> ProvedResiduals:
-    """Those at the minimum next to a point `[p]` where the model has the derivatives `first` `[n, p]`, within
-    `gradcli.run.digits.computing`: steps of Gauss and Newton by the `free` parameters, `[p]`, lead there.
+    """The residuals at the minimum next to a point `[p]`, to which Gauss-Newton steps of the `free` parameters `[p]`
+    lead; `first` `[n, p]` are the derivatives of the model there. To be called within `gradcli.run.digits.computing`.
 
-    Raises EvaluationError where the balls are too wide to tell, and what the model raises in balls.
+    Raises EvaluationError where the balls are too wide to tell, and what the model raises in ball arithmetic.
     """
     with precise(_BITS):
         rows = _Rows(problem)
@@ -58,7 +60,7 @@ def proved_residuals(problem: Problem, point: Any, free: Any, first: Any) -> Pro
 
 
 class _Rows:
-    """The rows of a problem, their numbers as they are written."""
+    """The rows of a problem as exact decimals: those that their numbers are written as."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -69,7 +71,7 @@ class _Rows:
         self.sigma = np.broadcast_to(np.asarray(problem.sigma, "float64"), problem.response.shape)
 
     def residuals(self, point: Sequence[Number]) -> Any:
-        """The residuals `[n]` at a point as floats, 0 where they are not told from that."""
+        """The residuals `[n]` at a point as floats, 0 where these are below the uncertainty that is allowed."""
         problem, nesting = self._problem, batch.new_nesting()
         shared = {**self._fixed, **dict(zip(problem.parameters, map(Balls, point)))}
         with limits.within(*problem.limits), batch.row_by_row(nesting):
@@ -79,7 +81,7 @@ class _Rows:
         return np.array([self._residual(y - value) for y, value in zip(self._response, values)])
 
     def _residual(self, off: Number) -> float:
-        # A fraction is exact.
+        # Numbers that are not balls are exact fractions.
         if isinstance(off, arb) and not float(off.rad()) <= self.nothing:
             raise EvaluationError("the residuals are not told from rounding errors")
         found = to_float(off)
@@ -87,7 +89,7 @@ class _Rows:
 
 
 def _written(number: float) -> Number:
-    """The decimal that is written for a float: the shortest one."""
+    """The shortest decimal that is read as a float, as a number of ball arithmetic."""
     return from_text(repr(number))
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a fit, from a request to the question that it poses, and to what comes of it."""
+"""Carries out a request to fit: reads the data, poses the question, and fits it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gradcli.models.fitting.offsets import with_offset
 
 
 class Prepared(NamedTuple):
-    """The question of a request, `everything` that was read for it, the rows that have all numbers, and the places of the
-    rows of each group; None is that of all of them where there are no groups."""
+    """The question of a request: with `everything` that was read for it, the `data` of the rows that have all numbers,
+    and the indices of the rows of each group, by name; the name is None where there are no groups."""
 
     fitting: Fitting
     everything: Data
@@ -32,15 +32,14 @@ class Prepared(NamedTuple):
     groups: Mapping[str | None, Any]
 
     def left_out(self, by: str | None) -> Mapping[Any, int]:
-        """How many rows of each group lack a number."""
+        """The number of rows of each group that lack a number."""
         return {None: self.data.left_out} if by is None else Counter(self.data.other_texts.get(by, ()))
 
 
 def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False) -> Prepared:
-    """Read the data, and pose the question; where what the model `predicts` is asked for, so is that of rows that have no
-    response.
+    """Read the data, and pose the question; where the model `predicts`, rows without a response are read too.
 
-    Raises BindingError for names and data that do not fit together, and UsageError for what cannot be asked together.
+    Raises BindingError for names and data that do not fit together, and UsageError for options that exclude each other.
     """
     check(request, search)
     with limits.within(*request.limits):
@@ -51,7 +50,7 @@ def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False)
         columns = [column for column in said if isinstance(column, str)]
         names = names_of(text, request.table, request.parameters, columns)
         check_used(request, names.needed)
-    # A row without a response is no data, but the model has a value there.
+    # A row without a response cannot be fitted, but the model has a value there.
     optional = [n for n in names.needed if n not in names.predictors] if predicts else []
     everything = request.table.taken(names.needed, [request.by] if request.by else [], optional)
     data = everything.complete()
@@ -68,9 +67,9 @@ def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False)
 
 
 def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Performed:
-    """Fit as asked, and write the files that are asked for.
+    """Fit as requested, and write the requested files.
 
-    Raises BindingError for names and data that do not fit together, UsageError for what cannot be asked together, and
+    Raises BindingError for names and data that do not fit together, UsageError for options that exclude each other, and
     EvaluationError where the model has no finite value at the start.
     """
     files.check(request.table.sources)
@@ -92,5 +91,5 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
 
 
 def _numbers(said: str | float, data: Data) -> Any:
-    """Those of a column, or the one that all rows have."""
+    """The numbers of a column, or the one number of all rows."""
     return data.columns[said] if isinstance(said, str) else float(said)

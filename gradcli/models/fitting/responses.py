@@ -1,4 +1,4 @@
-"""The responses of rows, and of how many trials they are the shares of events."""
+"""Computes and checks the responses of rows, and the trials of which binomial responses are shares."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from gradcli.models.fitting.problems import in_row
 from gradcli.models.nonfinite_values import nonfinite
 from gradcli.run.row_programs import RowProgram
 
-# How far a share times its trials may be from a whole number, as R's glm has it, and a quotient of whole numbers from one.
+# Distance of a share times its trials from a whole number up to which it is a count, as in R's glm; and the relative
+# distance for a quotient of whole numbers.
 _WHOLE, _ROUNDING = 1e-3, 1e-9
 
 
 def response_of(response: tree.Module, data: Data, limits: tuple[int, int]) -> Any:
-    """The response of each row. Raises EvaluationError, with the operation, where it is not finite, and the error of the
-    first row that has one."""
+    """The response of each row.
+
+    Raises UsageError where it reads no column, EvaluationError, with the operation, where it is not finite, and the
+    error of the first row that fails.
+    """
     np = arrays.numpy_namespace()
     if not any(name in data.columns for name in scope.outer_reads(response)):
         raise UsageError(
@@ -37,7 +41,7 @@ def response_of(response: tree.Module, data: Data, limits: tuple[int, int]) -> A
 
 
 def _evaluated(program: tree.Module, data: Data, limits: tuple[int, int]) -> Any:
-    """A program of columns in each row."""
+    """The value of a program of columns in each row."""
     np = arrays.numpy_namespace()
     reads = {name: data.columns[name] for name in scope.outer_reads(program) if name in data.columns}
     name = program.source.strip()
@@ -53,16 +57,16 @@ def _evaluated(program: tree.Module, data: Data, limits: tuple[int, int]) -> Any
 
 
 def check_response(family: str, response: Any, name: str, places: Any) -> None:
-    """Raise BindingError where no response of a family is such a number."""
+    """Raise BindingError where a family cannot have such a response."""
     if family == "poisson" and not (response >= 0).all():
         raise BindingError(f"'{name}' has values below 0, which are no counts", hint="--family poisson is for counts")
 
 
 def trials_of(response: tree.Module, shares: Any, said: Any, data: Data, limits: tuple[int, int]) -> Any:
-    """The trials `[n]` of a binomial response: those that are `said`, the divisor of a quotient of whole numbers, or one in
-    each row.
+    """The trials `[n]` of a binomial response: those that are `said`, the divisor of a quotient of whole numbers, or 1
+    in each row.
 
-    Raises BindingError for a response that is no share of them.
+    Raises BindingError for responses that are not shares of them, and for trials that are not positive whole numbers.
     """
     np = arrays.numpy_namespace()
     name = response.source.strip()
@@ -94,7 +98,7 @@ def trials_of(response: tree.Module, shares: Any, said: Any, data: Data, limits:
 
 
 def _divisor(response: tree.Module, shares: Any, data: Data, limits: tuple[int, int]) -> Any:
-    """What a quotient of whole numbers is divided by; None for another response."""
+    """The divisor of a response that is a quotient of whole numbers; None for others."""
     np = arrays.numpy_namespace()
     last = response.body[-1]
     if not (isinstance(last, tree.Evaluate) and isinstance(last.value, tree.Binary) and last.value.operator == "/"):
@@ -108,7 +112,7 @@ def _divisor(response: tree.Module, shares: Any, data: Data, limits: tuple[int, 
 
 
 def doubts(family: str, response: Any, trials: Any, name: str, said: bool) -> list[str]:
-    """What speaks against a response being what its family takes it for; `trials` are given apart where that is `said`."""
+    """Warnings that a response may not be what its family takes it for; `said` tells that `trials` are given apart."""
     np = arrays.numpy_namespace()
     if family == "poisson" and (response != np.floor(response)).any():
         return [f"'{name}' has values that are no whole numbers: the standard errors are those of counts"]

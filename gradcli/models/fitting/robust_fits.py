@@ -1,4 +1,4 @@
-"""Fits with a robust loss, whose threshold follows from the residuals that it leaves."""
+"""Fits with a robust loss, whose threshold follows from the scale of the residuals."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gradcli.models.fitting.fitted import Ending
 from gradcli.models.fitting.likelihoods import TUNING, median_deviation
 from gradcli.models.fitting.problems import Problem
 
-# How often a fit is repeated with the scale of its residuals, the relative change at which that is settled, and the one
-# at which a search that goes on after so many rounds is no fit.
+# Largest number of refits with the scale of the residuals, the relative change of that scale at which they stop, and
+# the one above which the fit has not converged after all of them.
 _ROUNDS, _SETTLED, _UNSETTLED = 200, 1e-12, 1e-6
-# From a slope of the scale of the residuals by that of the loss on, it is not extrapolated.
+# Slope, of the scale of the residuals by that of the loss, from which on the iteration is not extrapolated.
 _STEEP = 0.9
-# Residuals below this part of the responses are rounding errors.
+# Residuals smaller than this, relative to the responses, are rounding errors.
 _ROUNDING = 64 * 2.0**-52
 
 
@@ -30,9 +30,11 @@ class RobustFit(NamedTuple):
 
 
 def robust_fit(problem: Problem, start: Any, search: SearchOptions) -> RobustFit:
-    """Fit with the loss, from a start `[p]`, in turn with its threshold, from the residuals of least squares on, until both
-    stay (P. J. Huber, Robust Statistics, 1981, 7.8). The threshold is `TUNING` standard deviations of the residuals by
-    the median of their absolute values, or the one that is known.
+    """Fit with the robust loss from a start `[p]`.
+
+    Starting from the residuals of least squares, threshold and estimates are computed in turn until both are constant
+    (P. J. Huber, Robust Statistics, 1981, 7.8). The threshold is `TUNING` times the standard deviation of the
+    residuals, estimated from the median of their absolute values, or the one that is given.
 
     Raises EvaluationError where the model has no finite value at the start.
     """
@@ -43,7 +45,7 @@ def robust_fit(problem: Problem, start: Any, search: SearchOptions) -> RobustFit
     first = estimated(problem.of_least_squares(), start, search)
     deviation = _deviation(problem, first.point)
     scaled = _scaled(problem, deviation)
-    # Parameters that all enter linearly are found from anywhere.
+    # The estimates of least squares serve as the start where a single search, of linear parameters, found them.
     is_found = first.starts.tried == 1 and np.isnan(start).any()
     ending = estimated(scaled, first.point if is_found else start, search)
     change, slope, before = math.inf, math.nan, (math.nan, math.nan)
@@ -55,7 +57,7 @@ def robust_fit(problem: Problem, start: Any, search: SearchOptions) -> RobustFit
         if deviation != before[0]:
             slope = (own - before[1]) / (deviation - before[0])
         before = deviation, own
-        # To where the differences lead, as they become less by the same part each time (A. C. Aitken, 1926).
+        # Extrapolated to the limit of a sequence whose differences decrease by a constant factor (A. C. Aitken, 1926).
         further = deviation + (own - deviation) / (1 - slope) if abs(slope) < _STEEP else own
         deviation = max(further, _least(problem))
         scaled = _scaled(problem, deviation)
@@ -79,22 +81,23 @@ def _has_priors(problem: Problem) -> bool:
 
 
 def _scaled(problem: Problem, deviation: float) -> Problem:
-    """The problem with the threshold for residuals whose standard deviations are `deviation` times `sigma`."""
+    """The problem with the threshold of the loss for residuals whose standard deviations are `deviation` times
+    `sigma`."""
     known = problem.known
     threshold = TUNING[known.loss] * deviation if known.loss_scale is None else known.loss_scale
     return problem.with_loss_scale(threshold, 1.0 if known.absolute else deviation)
 
 
 def _deviation(problem: Problem, point: Any) -> float:
-    """The factor of `sigma` by the residuals at a point."""
+    """The standard deviation of the residuals at a point, in units of `sigma`."""
     value, _ = problem.rows(point)
     with np.errstate(all="ignore"):
         found = float(median_deviation((value - problem.response) / problem.sigma))
-    # Where a search ended nowhere, residuals are as large as the responses.
+    # Where the residuals are not finite, the size of the responses is used.
     return max(found, _least(problem)) if math.isfinite(found) else _least(problem) / _ROUNDING
 
 
 def _least(problem: Problem) -> float:
-    """What the deviation is of residuals that are rounding errors."""
+    """The standard deviation of residuals that are rounding errors, in units of `sigma`."""
     size = float(np.sqrt(np.mean(np.square(problem.response / problem.sigma))))
     return _ROUNDING * size or 1.0

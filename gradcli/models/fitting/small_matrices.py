@@ -1,5 +1,5 @@
-"""Many small matrices at once: the axis of the matrices is the last one, so that each operation goes over all of them, side
-by side in memory."""
+"""Linear algebra of many small matrices at once. The axis of the matrices is the last one, so that each operation runs
+over all of them, contiguous in memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 
 def aside(matrices: Any) -> Any:
-    """Matrices `[g, m, n]` as `[m, n, g]`, side by side."""
+    """Matrices `[g, m, n]` transposed to `[m, n, g]`."""
     return np.ascontiguousarray(matrices.transpose(1, 2, 0))
 
 
 def cholesky(matrices: Any) -> Any:
-    """The upper triangles R `[k, k, g]` with RᵀR the symmetric matrices `[k, k, g]`; with 0 or nan on the diagonal, in the
-    last row at the latest, where a matrix is not positive definite."""
+    """The upper triangular factors R `[k, k, g]`, with RᵀR the symmetric matrices `[k, k, g]`. A matrix that is not
+    positive definite gives 0 or nan on the diagonal, in the last row at the latest."""
     found = np.zeros_like(matrices)
     with np.errstate(all="ignore"):
         for i in range(len(matrices)):
@@ -26,7 +26,7 @@ def cholesky(matrices: Any) -> Any:
 
 
 def inverse(triangles: Any) -> Any:
-    """The inverses of upper triangular matrices `[k, k, g]`; not finite where there is none."""
+    """The inverses of upper triangular matrices `[k, k, g]`; not finite where a matrix is singular."""
     found = np.zeros(triangles.shape)
     with np.errstate(all="ignore"):
         for i in reversed(range(len(triangles))):
@@ -38,15 +38,15 @@ def inverse(triangles: Any) -> Any:
 
 
 def product(matrices: Any, vectors: Any) -> Any:
-    """Of matrices `[m, n, g]` and vectors `[n, g]`."""
+    """The products `[m, g]` of matrices `[m, n, g]` and vectors `[n, g]`."""
     return np.einsum("mng,ng->mg", matrices, vectors)
 
 
 def lengths(vectors: Any) -> Any:
-    """The lengths of vectors `[n, g]`, and of the columns of matrices `[n, m, g]`."""
+    """The lengths of vectors `[n, g]`, or of the columns of matrices `[n, m, g]`."""
     return np.sqrt(squares(vectors))
 
 
 def squares(vectors: Any) -> Any:
-    """Those of the lengths."""
+    """The squared lengths of vectors `[n, g]`, or of the columns of matrices `[n, m, g]`."""
     return np.einsum("n...,n...->...", vectors, vectors)

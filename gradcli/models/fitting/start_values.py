@@ -1,4 +1,4 @@
-"""Points from which to search, for parameters that have no start."""
+"""Generates the points from which to search for parameters that have no start value."""
 
 from __future__ import annotations
 
@@ -10,26 +10,31 @@ from gradcli.models.fitting.linearisations import Linearised, best_step, linear_
 from gradcli.models.fitting.magnitudes import magnitudes
 from gradcli.models.fitting.problems import Problem
 
-# So many points are looked at for each that is chosen, with so many rows at most, and numbers of derivatives in all.
+# Number of points generated for each that is chosen; largest number of rows on which they are ranked, without and with
+# sines in the model; and largest number of derivatives computed for that.
 _LOOKED_AT = 64
 _ROWS, _ROWS_OF_SINES = 200, 1000
 _WORK = 2**24
-# What a search from one of them takes for each parameter, and further for each of those rows, in array elements.
+# Estimated work of a search from one point, in array elements for each parameter: a constant, and the part for each
+# row.
 _SEARCH, _OF_ROW = 700, 20
-# The largest decimal logarithm of a size.
+# Largest decimal logarithm of a parameter's size.
 _LARGEST = 30
-# Decades to each side of the size that is likely.
+# Width of the distribution of sizes: decades on each side of the likely size.
 _DECADES = 1.5
-# The shares of points with a sign other than +, and of places that are among the data.
+# Shares of points in which a parameter is negative, and in which a place is among the data.
 _NEGATIVE = 0.25
 _AMONG = 0.75
 
 
 def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int, seed: int) -> Any:
-    """At most `count` points `[g, p]`: of a Latin hypercube over the likely sizes those with the lowest costs, where the
-    `linear` parameters are the best ones; for a likelihood that is not that of least squares these are near the best in
-    half of them. Parameters that have a number in `start` `[p]` have it in all of them. Raises
-    LimitError for more than can be searched from."""
+    """At most `count` points `[g, p]`: those with the lowest costs of a Latin hypercube over the likely sizes of the
+    parameters.
+
+    The `linear` parameters have their best values for least squares; for other likelihoods half of the points have
+    these values, which are near the best ones. Parameters with a number in `start` `[p]` keep it. Raises LimitError
+    where the searches from all points would exceed the limits of the problem.
+    """
     np = arrays.numpy_namespace()
     few = fewer_rows(problem, start)
     p = len(start)
@@ -49,8 +54,8 @@ def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int
 
 
 def fewer_rows(problem: Problem, start: Any) -> Problem:
-    """The problem of so many rows, evenly among all, as tell about points: more where these have to tell the periods of
-    sines apart."""
+    """The problem with a sample of evenly spaced rows that is enough to rank points: a larger one where sines have to
+    be resolved."""
     np = arrays.numpy_namespace()
     if problem.count <= _ROWS:
         return problem
@@ -60,7 +65,7 @@ def fewer_rows(problem: Problem, start: Any) -> Problem:
 
 
 def without_linear(found: Linearised, linear: Sequence[int]) -> Any:
-    """The costs with the best `linear` parameters."""
+    """The costs with the `linear` parameters at their best values."""
     if not len(linear):
         return found.cost
     inside = linear_first(found.factor, linear)[:, : len(linear), -1]
@@ -68,7 +73,7 @@ def without_linear(found: Linearised, linear: Sequence[int]) -> Any:
 
 
 def _with_least_squares(problem: Problem, points: Any, linear: Sequence[int]) -> Any:
-    """The points with the `linear` parameters of the least squares."""
+    """The points with the `linear` parameters replaced by those of least squares."""
     np = arrays.numpy_namespace()
     if not linear:
         return points
@@ -81,7 +86,8 @@ def _with_least_squares(problem: Problem, points: Any, linear: Sequence[int]) ->
 
 
 def hypercube(problem: Problem, start: Any, count: int, seed: int) -> Any:
-    """Points of a Latin hypercube: of each parameter one in each of `count` parts of its distribution."""
+    """Points `[count, p]` of a Latin hypercube: each parameter has one value in each of `count` equal parts of its
+    distribution."""
     np = arrays.numpy_namespace()
     rng = np.random.default_rng(seed)
     p = len(start)
@@ -94,7 +100,8 @@ def hypercube(problem: Problem, start: Any, count: int, seed: int) -> Any:
     for i, (low, high) in likely.places.items():
         points[:, i] = np.where(among[:, i], low + shares[:, i] * (high - low), points[:, i])
     if likely.frequencies:
-        # Sines have a minimum for each period more or less among the data: half of the points go through all of them.
+        # The cost has a minimum for each number of periods of a sine among the data: half of the points cover all of
+        # these.
         fast = rng.permutation(count) < count // 2
         for i, (size, power, largest) in likely.frequencies.items():
             angles = (rng.permutation(count) + rng.random(count)) / count
@@ -102,7 +109,7 @@ def hypercube(problem: Problem, start: Any, count: int, seed: int) -> Any:
     both = np.isfinite(problem.low) & np.isfinite(problem.high)
     with np.errstate(invalid="ignore"):
         points = np.where(both, problem.low + shares * (problem.high - problem.low), points)
-    # On the other side of 0 there may be none.
+    # Bounds may exclude one sign.
     outside = (points < problem.low) | (points > problem.high)
     points = np.clip(np.where(outside, -points, points), problem.low, problem.high)
     return np.where(np.isnan(start), points, start)

@@ -1,4 +1,5 @@
-"""Units in which the numbers of a fit are of moderate size, so that their squares are within the range of floats."""
+"""Scales a fit to units in which its numbers are of moderate size, so that squares of them do not overflow or
+underflow."""
 
 from __future__ import annotations
 
@@ -11,14 +12,15 @@ from gradcli.models.fitting.magnitudes import magnitudes
 from gradcli.models.fitting.model_texts import rewritten
 from gradcli.models.fitting.problems import Problem
 
-# Powers of ten that a sum of squares can have: the squares of so large numbers, and of their products, are floats.
+# Largest decimal exponent of numbers that need no units: squares of them, and of their products, are within the range
+# of floats.
 _MODERATE = 60
-# The largest powers of two that are taken.
+# Largest binary exponent of a unit.
 _LARGEST = 1000
 
 
 class Units(NamedTuple):
-    """Powers of two: what the responses, their `sigma` and the p free parameters are divided by."""
+    """Powers of two by which the responses, their `sigma` and the p free parameters are divided."""
 
     response: float
     sigma: float
@@ -26,13 +28,16 @@ class Units(NamedTuple):
 
     @property
     def ratio(self) -> Any:
-        """What a residual over its `sigma` is to be multiplied by."""
+        """The factor of a residual over its `sigma`, from that in units to that without."""
         return np.float64(self.response) / self.sigma
 
 
 def units_of(problem: Problem, start: Any, known_deviations: bool) -> Units | None:
-    """Those that a problem takes, as its data suggest, whose program can be recorded at `start` `[p]`, nan where there is
-    none; None where they are of moderate size. With `known_deviations` residuals keep their size over `sigma`."""
+    """The units for a problem, as its data suggest; None where its numbers are of moderate size.
+
+    `start` `[p]`, nan where no value is given, is where the program can be recorded. With `known_deviations` residuals
+    keep their size relative to `sigma`.
+    """
     data = [_logarithm(numbers) for numbers in (problem.response, problem.sigma, *problem.columns.values())]
     if max(map(abs, data)) <= _MODERATE or not isinstance(problem.model.body[-1], tree.Evaluate):
         return None
@@ -44,18 +49,18 @@ def units_of(problem: Problem, start: Any, known_deviations: bool) -> Units | No
 
 
 def _logarithm(numbers: Any) -> float:
-    """The decimal logarithm of the largest of some numbers, 0 where all are 0."""
+    """The decimal logarithm of the largest absolute value, 0 where all numbers are 0."""
     largest = float(np.abs(numbers).max())
     return float(np.log10(largest)) if 0 < largest < np.inf else 0.0
 
 
 def _power(logarithm: float) -> float:
-    """The power of two next to a size that has a decimal logarithm."""
+    """The power of two nearest to 10**logarithm."""
     return float(2.0 ** np.clip(np.round(logarithm / np.log10(2)), -_LARGEST, _LARGEST))
 
 
 def in_units(problem: Problem, units: Units) -> Problem:
-    """The same problem for parameters, responses and standard deviations in units."""
+    """The same problem with its parameters, responses and standard deviations in these units."""
     known = problem.known
     if known.loss_scale is not None:
         known = known._replace(loss_scale=float(known.loss_scale / units.ratio))
@@ -71,12 +76,12 @@ def in_units(problem: Problem, units: Units) -> Problem:
         bounds=(problem.low / units.parameters, problem.high / units.parameters),
         limits=problem.limits,
         places=problem.places,
-        # The decimals that were typed are not these.
+        # Scaled responses are not the decimals that the user wrote.
         is_typed=False,
     )
 
 
 def _model_in_units(problem: Problem, units: Units) -> tree.Module:
-    """The program of a model, of the parameters in their units, divided by that of the responses."""
+    """The program of the model for parameters in their units, with the value divided by the unit of the responses."""
     own = [f"{name} = {name}*{unit!r}" for name, unit in zip(problem.parameters, units.parameters.tolist())]
     return rewritten(problem.model, [f"{{value}}/{units.response!r}"], own)
