@@ -90,7 +90,7 @@ def _logarithm(values: Any) -> float:
     return float(np.log10(size)) if size > 0 else 0.0
 
 
-# The coefficients of the logarithms, their weighted sum, and the weight of the equation.
+# The coefficients of the logarithms, the value of their linear combination, and the weight of the equation.
 _Rule = tuple[dict[Variable, float], float, float]
 
 

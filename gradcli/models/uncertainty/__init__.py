@@ -1,1 +1,1 @@
-"""Uncertain inputs through a program: the combined uncertainty and its budget."""
+"""Propagation of input uncertainties through a program: the combined standard uncertainty and its budget."""

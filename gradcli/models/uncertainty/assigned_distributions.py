@@ -1,6 +1,6 @@
-"""Distributions that say what is known of a quantity: `uniform(4.9, 5.1)`, `triangular(0, 1)`, `lognormal(0, 0.1)`.
+"""Distributions assigned to input quantities: `uniform(4.9, 5.1)`, `triangular(0, 1)`, `lognormal(0, 0.1)`.
 
-Those of JCGM 101:2008, table 1, and the lognormal one; each with its mean, its variance, and how it is drawn from.
+They are those of JCGM 101:2008, table 1, and the lognormal one, each with its moments and its random draws.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _CALL = re.compile(r"\s*~\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 
 
 class Family(NamedTuple):
-    """The distributions of a name: `shown` are its parameters in words, of which the last `optional` may be left out.
+    """A family of distributions. `shown` are its parameters in words, the last `optional` of which may be left out.
 
-    The functions take the parameters one by one: whether they are some, the mean and the variance, also of exact fractions,
-    the skewness and the excess kurtosis, numbers drawn, which has a generator of NumPy and how many before them, and the
-    range in which about 95 % of them lie, or all.
+    All functions take the parameters as separate arguments. `valid` tells whether they are allowed; `mean` and
+    `variance` also accept exact fractions; `shape` is the skewness and the excess kurtosis; `draw` takes a NumPy
+    generator and a number of draws in front; `reach` is the range of about 95 % of the draws, or of all.
     """
 
     shown: str
@@ -37,7 +37,7 @@ class Family(NamedTuple):
 
 
 class Distribution(NamedTuple):
-    """One of a family, by the name of that."""
+    """A distribution of a family, given by its name."""
 
     name: str
     parameters: tuple[float, ...]
@@ -53,28 +53,28 @@ class Distribution(NamedTuple):
 
     @property
     def shape(self) -> tuple[float, float]:
-        """The skewness and the excess kurtosis, both 0 for what is normal."""
+        """The skewness and the excess kurtosis, both 0 for a normal distribution."""
         return FAMILIES[self.name].shape(*self.parameters)
 
     @property
     def reach(self) -> tuple[float, float]:
-        """The range in which about 95 % of its numbers lie, or all."""
+        """The range of about 95 % of the draws, or of all."""
         return FAMILIES[self.name].reach(*self.parameters)
 
     def draw(self, generator: Any, size: int) -> Any:
-        """So many numbers of it, by a generator of NumPy."""
+        """Draw `size` numbers by a generator of NumPy."""
         return FAMILIES[self.name].draw(generator, size, *self.parameters)
 
 
 def is_distribution(text: str) -> bool:
-    """Whether the text of a value says a distribution."""
+    """Whether the text of a value is a distribution."""
     return text.lstrip().startswith("~")
 
 
 def distribution(text: str, offset: int, whole: str, read: Read) -> Distribution:
-    """The distribution that a text says which starts at `offset` of `whole`, its parameters as `read` has them.
+    """The distribution of a text that starts at `offset` of `whole`; `read` reads its parameters.
 
-    Raises BindingError, with the place, for a name of none, and for parameters that it does not have.
+    Raises BindingError, with the place, for an unknown name, and for parameters that the family does not have.
     """
     call = _CALL.fullmatch(text)
     if call is None:
@@ -128,19 +128,19 @@ def _triangular_variance(low: float, high: float, mode: float | None = None) -> 
 
 
 def _triangular_shape(low: float, high: float, mode: float | None = None) -> tuple[float, float]:
-    # With the limits at -1 and 1, which changes neither.
+    # Scaled to the limits -1 and 1, which does not change the shape.
     top = (_mode(low, high, mode) - _middle(low, high)) / ((high - low) / 2)
     return math.sqrt(2) * 2 * top * (top**2 - 9) / (5 * (3 + top**2) ** 1.5), -0.6
 
 
 def _trapezoidal_shape(low: float, high: float, beta: float) -> tuple[float, float]:
-    # The sum of two uniform quantities, whose fourth cumulants are -1.2 times the squares of their variances.
+    # A sum of two uniform quantities, whose fourth cumulants are -1.2 times the squares of their variances.
     first, second = (1 + beta) ** 2, (1 - beta) ** 2
     return 0.0, -1.2 * (first**2 + second**2) / (first + second) ** 2
 
 
 def _curvilinear_shape(low: float, high: float, inexact: float) -> tuple[float, float]:
-    # A uniform quantity of half the width w (1 - d v), where v is uniform from -1 to 1.
+    # A uniform quantity with half-width w (1 - d v), where v is uniform from -1 to 1.
     d = inexact / ((high - low) / 2)
     square, fourth = 1 + d**2 / 3, 1 + 2 * d**2 + d**4 / 5
     return 0.0, 1.8 * fourth / square**2 - 3
@@ -174,7 +174,7 @@ def _expm1(x: Any) -> Any:
 
 
 def _ball(fraction: Any) -> Any:
-    # Who asks for no digits does without FLINT.
+    # Imported here, so that FLINT is needed only where proved digits are requested.
     from flint import arb
 
     return arb(fraction)
@@ -214,7 +214,7 @@ FAMILIES = {
         _limits,
         optional=1,
     ),
-    # JCGM 101, 6.4.4: beta is the width of the top as a part of that of the base.
+    # JCGM 101, 6.4.4: beta is the ratio of the widths of the top and of the base.
     "trapezoidal": Family(
         "low, high, beta",
         lambda low, high, beta: low < high and 0 <= beta <= 1,
@@ -224,7 +224,7 @@ FAMILIES = {
         _trapezoidal,
         _limits,
     ),
-    # JCGM 101, 6.4.3: limits that are known to within d.
+    # JCGM 101, 6.4.3: limits known with the uncertainty ±d.
     "curvilinear": Family(
         "low, high, d",
         lambda low, high, d: 0 < 2 * d < high - low,
@@ -234,7 +234,7 @@ FAMILIES = {
         _curvilinear,
         _limits,
     ),
-    # JCGM 101, 6.4.6: what swings between limits as a sine.
+    # JCGM 101, 6.4.6: a quantity that oscillates between limits as a sine.
     "arcsine": Family(
         "low, high",
         _ordered,

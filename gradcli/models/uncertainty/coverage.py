@@ -7,26 +7,29 @@ from typing import Any
 
 from gradcli.models.uncertainty.input_quantities import Quantities
 
-# What the formula of Welch and Satterthwaite may lose in rounding is no whole degree of freedom.
+# Relative rounding error of the Welch-Satterthwaite formula that must not cost a whole degree of freedom.
 _ROUNDING = 1e-9
 
 
 def effective_dofs(quantities: Quantities, scaled: Any) -> list[float]:
-    """Those of each result, by the formula of Welch and Satterthwaite (GUM, G.4.1), for their sensitivities `[m, n]` by
-    independent quantities of variance 1. Numbers that are correlated with one another are one term of it, with the least
-    degrees of freedom among them; infinite where no term has finite ones."""
+    """The effective degrees of freedom of each result by the Welch-Satterthwaite formula (GUM, G.4.1), from the
+    sensitivities `[m, n]` by independent quantities of variance 1.
+
+    Inputs that are correlated with one another are one term of the formula, with the least degrees of freedom among
+    them. The result is infinite where no term has finite ones.
+    """
     return [_effective_dof(quantities, (row / size_of(row)) ** 2) for row in scaled]
 
 
 def size_of(numbers: Any) -> float:
-    """The magnitude of the largest of some numbers, by which their squares are kept from going out of range; 1 where it is
-    none to divide by."""
+    """The largest absolute value, as a scale that keeps squares in the range of floats; 1 where it is 0 or not
+    finite."""
     largest = float(abs(numbers).max(initial=0.0))
     return largest if 0 < largest < math.inf else 1.0
 
 
 def norm(numbers: Any) -> float:
-    """The square root of the sum of squares, within the range of floats."""
+    """The square root of the sum of squares, without overflow or underflow."""
     size = size_of(numbers)
     return size * math.sqrt(((numbers / size) ** 2).sum())
 
@@ -45,8 +48,8 @@ def _effective_dof(quantities: Quantities, squares: Any) -> float:
 
 
 def coverage_factor(level: float, dof: float) -> float:
-    """The quantile of Student's distribution for an interval on both sides, of the normal one where `dof` is infinite; nan
-    where it is."""
+    """The two-sided quantile of Student's t distribution at a level, of the normal distribution where `dof` is
+    infinite; nan where `dof` is."""
     from scipy import special
 
     if math.isnan(dof):
@@ -57,5 +60,5 @@ def coverage_factor(level: float, dof: float) -> float:
 
 
 def whole_dof(dof: float) -> float:
-    """Finite degrees of freedom, cut to a whole number where they are at least 1 (GUM, G.4.1)."""
+    """Finite degrees of freedom, rounded down to a whole number where they are at least 1 (GUM, G.4.1)."""
     return math.floor(dof * (1 + _ROUNDING)) or dof

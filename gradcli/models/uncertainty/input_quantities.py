@@ -1,4 +1,4 @@
-"""The input quantities of a measurement: estimates, standard uncertainties, degrees of freedom, and their covariance."""
+"""The input quantities of a measurement: estimates, standard uncertainties, degrees of freedom, and correlations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gradcli.models.uncertainty.assigned_distributions import Distribution, dist
 from gradcli.models.uncertainty.uncertain_values import HINT, given, in_floats, is_uncertain, uncertain
 from gradcli.run.nested_texts import Read
 
-# An eigenvalue of a correlation matrix may be less than 0 by as much, times its size, for rounding.
+# Rounding error of the eigenvalues of a correlation matrix, relative to its size: they may be less than 0 by so much.
 _ROUNDING = 1e-12
 
 
 class Quantity(NamedTuple):
-    """What is known of one input: its estimate and the standard uncertainty of each element, of the same shape.
+    """An uncertain input: its estimate and the standard uncertainty of each element, of the same shape.
 
-    `correlation` is that of its elements, one after the other, None where they are independent, and `distribution` what
-    it is drawn from, None for the normal one, or Student's where the degrees of freedom are finite.
+    `correlation` is the matrix of the flattened elements, None where they are independent. `distribution` is the one
+    that is assigned; where it is None, the input is normal, or has Student's distribution where `dof` is finite.
     """
 
     value: Any
@@ -32,7 +32,7 @@ class Quantity(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Numbers that are correlated with one another: their places, and a factor L of their correlation matrix L Lᵀ."""
+    """Numbers that are correlated with one another: their indices, and a factor L of their correlation matrix L Lᵀ."""
 
     places: Any
     factor: Any
@@ -41,8 +41,8 @@ class Block(NamedTuple):
 class Quantities(NamedTuple):
     """The uncertain inputs as one vector of n numbers, in the order of `packing`, and the exact ones by name.
 
-    `blocks` are the numbers that are correlated with others, and `correlations` those of each with the others, by their
-    places; all vectors have shape [n].
+    All vectors have the shape `[n]`. `distributions` are by index; `blocks` are groups of correlated numbers; and
+    `correlations` are those of each number with others, by their indices.
     """
 
     packing: Packing
@@ -55,8 +55,8 @@ class Quantities(NamedTuple):
     correlations: Mapping[int, Mapping[int, float]]
 
     def scaled(self, sensitivities: Any) -> Any:
-        """Sensitivities `[…, n]` by the inputs as those by independent quantities of variance 1, of which the inputs are
-        made; the sum of their squares is the variance."""
+        """Convert sensitivities `[…, n]` by the inputs to those by the independent quantities of variance 1 that the
+        inputs are linear combinations of. The sum of their squares is the variance."""
         found = sensitivities * self.u
         for block in self.blocks:
             found[..., block.places] = found[..., block.places] @ block.factor
@@ -70,21 +70,21 @@ class Quantities(NamedTuple):
         return {name: value for name, value in self.packing.named(self.mean).items() if not np.any(uncertainties[name])}
 
     def contributing(self, sensitivities: Any, value: Any) -> Any:
-        """Sensitivities `[…, n]` of results `[…]`, with 0 by an input that is known exactly: its contribution is 0, also
-        where the derivative by it is none."""
+        """Sensitivities `[…, n]` of results `[…]`, set to 0 for inputs that are known exactly, which contribute nothing
+        even where the derivative does not exist."""
         np = arrays.numpy_namespace()
         return np.where((self.u == 0) & np.isfinite(value)[..., None], 0.0, sensitivities)
 
     def deviations(self, independent: Any) -> Any:
-        """The deviations `[…, n]` of the inputs that independent quantities of variance 1 make."""
+        """The deviations `[…, n]` of the inputs for values of the independent quantities of variance 1."""
         found = independent * self.u
         for block in self.blocks:
             found[..., block.places] = (independent[..., block.places] @ block.factor.T) * self.u[block.places]
         return found
 
     def moments(self) -> tuple[Any, Any]:
-        """The skewness and the excess kurtosis `[n]` of the independent quantities of which the inputs are made: those of
-        the assigned distributions, and 0, as of what is normal, where none is or where an input is correlated."""
+        """The skewness and the excess kurtosis, `[n]` each, of the independent quantities: those of assigned
+        distributions, and 0, as for a normal distribution, for other inputs and for correlated ones."""
         np = arrays.numpy_namespace()
         found = np.zeros((2, self.packing.size))
         for place, assigned in self.distributions.items():
@@ -95,8 +95,8 @@ class Quantities(NamedTuple):
 
 
 def quantity(text: str, offset: int, whole: str, read: Read) -> Quantity:
-    """What a text says of an input, which starts at `offset` of `whole`. Raises BindingError, with the place, where it
-    says nothing that can be read."""
+    """The quantity of a text that starts at `offset` of `whole`. Raises BindingError, with the place, where it cannot
+    be read."""
     if is_distribution(text):
         assigned = distribution(text, offset, whole, read)
         return Quantity(assigned.mean, assigned.u, distribution=assigned)
@@ -104,9 +104,10 @@ def quantity(text: str, offset: int, whole: str, read: Read) -> Quantity:
 
 
 def observed(observations: Any, name: str) -> tuple[Quantity, int]:
-    """The mean of n observations and its standard uncertainty, with n - 1 degrees of freedom (GUM, 4.2); of a table
-    `[n, k]` the means of its columns, with their covariance (GUM, 5.2.3). Rows in which a number is missing are left out,
-    and how many are is the second of what comes back.
+    """A quantity from observations, and the number of rows left out because a number is missing.
+
+    From n observations it is their mean and its standard uncertainty, with n - 1 degrees of freedom (GUM, 4.2); from a
+    table `[n, k]` the means of its columns, with their correlations (GUM, 5.2.3).
 
     Raises BindingError where there are fewer than 2 rows, and for an infinite number.
     """
@@ -139,16 +140,16 @@ def observed(observations: Any, name: str) -> tuple[Quantity, int]:
 
 
 def of_text(text: str, offset: int, whole: str) -> Any:
-    """An input that is written, from `offset` of `whole` on: a Quantity where it says an uncertainty, else an array.
-    Raises what `quantity` does, and for an expression what that raises."""
+    """The input of a text that starts at `offset` of `whole`: a Quantity where it has an uncertainty, else an array.
+    Raises what `quantity` raises, and for an expression what its evaluation raises."""
     read = in_floats(whole)
     said = is_distribution(text) or is_uncertain(text)
     return quantity(text, offset, whole, read) if said else read(text, offset)
 
 
 def of_python(value: Any, name: str) -> Any:
-    """An input of Python: a Quantity for a text, or a tuple of value and uncertainty, that says an uncertainty, or an array.
-    Raises BindingError for what is neither."""
+    """The input of a Python value: a Quantity for a text, or a tuple of value and uncertainty, else an array. Raises
+    BindingError for other values."""
     if isinstance(value, Quantity):
         return value
     if isinstance(value, str):
@@ -165,10 +166,11 @@ def of_python(value: Any, name: str) -> Any:
 def quantities(
     values: Mapping[str, Any], correlation: Mapping[tuple[str, str], float], dof: Mapping[str, float]
 ) -> Quantities:
-    """The inputs with what is said of pairs and of names; a pair is of labels as `packing` has them, spaces apart.
+    """The inputs of a propagation, with the correlations of pairs and the degrees of freedom of names. A pair has
+    labels as those of `packing`, in which spaces do not count.
 
-    Raises BindingError for names that have no uncertainty, for what is no correlation and for correlations that
-    contradict each other, and for degrees of freedom that are not positive.
+    Raises BindingError for names that have no uncertainty, for invalid correlations and for those that contradict each
+    other, and for degrees of freedom that are not positive.
     """
     np = arrays.numpy_namespace()
     uncertain = {name: value for name, value in values.items() if isinstance(value, Quantity)}
@@ -207,7 +209,7 @@ def _freedom(number: float, name: str) -> float:
 
 
 class _Correlations:
-    """The correlations of numbers that have some."""
+    """Collects the correlations of pairs of numbers."""
 
     def __init__(self, packing: Packing) -> None:
         self._labels = {label.replace(" ", ""): place for place, label in enumerate(packing.labels())}
@@ -236,7 +238,8 @@ class _Correlations:
         self.of.setdefault(second, {})[first] = number
 
     def blocks(self) -> list[Block]:
-        """Raises BindingError where a block has no factor."""
+        """The connected groups of correlated numbers. Raises BindingError where a correlation matrix is not positive
+        semidefinite."""
         blocks, left = [], dict.fromkeys(sorted(self.of))
         while left:
             found = [next(iter(left))]
@@ -262,8 +265,8 @@ class _Correlations:
 
 
 def _factor(matrix: Any) -> Any:
-    """A lower triangle L with L Lᵀ the matrix, whose eigenvalues are not negative; columns are 0 where it is singular, so
-    that what is fully correlated cancels without rounding."""
+    """A lower triangular L with L Lᵀ the positive semidefinite matrix. Columns are 0 where it is singular, so that
+    fully correlated quantities cancel without rounding errors."""
     np = arrays.numpy_namespace()
     factor = np.zeros_like(matrix)
     for j in range(len(matrix)):

@@ -1,4 +1,4 @@
-"""Propagation of distributions by Monte Carlo (JCGM 101:2008, the GUM's supplement 1)."""
+"""Propagation of distributions by the Monte Carlo method (JCGM 101:2008, supplement 1 to the GUM)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gradcli.models.results import Sampling
 from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.run.row_programs import RowProgram
 
-# So many numbers are drawn at a time.
+# Largest number of input values drawn at once.
 _AT_ONCE = 2**20
-# What it takes to put values in order and to sum them, in array elements each.
+# Estimated work to sort and sum values, in array elements each.
 _SUMMARY = 3
 
 
@@ -32,8 +32,8 @@ class MonteCarlo:
 
 
 class Drawn(NamedTuple):
-    """The values `[N, m]` of the program for draws of its inputs; how many of them are no finite numbers, which are left
-    out, and the error of the first that failed."""
+    """The finite values `[N, m]` of the program for draws of its inputs, the number of draws left out because a value
+    is not finite, and the first error of a draw."""
 
     values: Any
     left_out: int
@@ -41,7 +41,7 @@ class Drawn(NamedTuple):
 
 
 def check_distributions(quantities: Quantities) -> None:
-    """Raise BindingError where there is no joint distribution to draw correlated inputs from."""
+    """Raise BindingError for correlated inputs whose assigned distributions have no joint distribution to draw from."""
     labels = quantities.packing.labels()
     for block in quantities.blocks:
         for place in block.places.tolist():
@@ -62,13 +62,13 @@ def drawn(
     most: tuple[int, int],
     watch: Callable[[Sampling], object],
 ) -> Drawn:
-    """Draw the inputs so many times, and evaluate the program for each draw within `most` steps and elements; `watch` is
-    told how many are drawn.
+    """Draw the inputs `samples` times, and evaluate the program for each draw; `most` are the limits of steps and
+    elements, and `watch` is called with the number of draws so far.
 
-    Correlated inputs are drawn from a normal distribution with their covariance, or where all of them have the same finite
-    degrees of freedom from Student's; others from Student's where they have finite ones (JCGM 101, 6.4.9), unless a
-    distribution is assigned to them. Raises the error of the first draw where all of them fail, and ShapeError where the
-    values have different shapes.
+    Correlated inputs are drawn from a normal distribution with their covariance, or from Student's where all of them
+    have the same finite degrees of freedom. Other inputs are drawn from the distribution assigned to them, else from
+    Student's where their degrees of freedom are finite (JCGM 101, 6.4.9), else from a normal one. Raises the error of
+    the first draw where all of them fail, and ShapeError where the values have different shapes.
     """
     np = arrays.numpy_namespace()
     limits.charge(samples * (quantities.packing.size + 1))
@@ -106,7 +106,7 @@ def _flat(values: Any) -> Any:
 
 
 def columns_of(quantities: Quantities, numbers: Any) -> dict[str, Any]:
-    """The columns `[rows, …]` of each input."""
+    """The values of each input by name, `[rows, …]`, from numbers `[rows, n]`."""
     shapes = quantities.packing.shapes
     return {
         name: numbers[:, place].reshape(len(numbers), *shapes[name])
@@ -115,7 +115,8 @@ def columns_of(quantities: Quantities, numbers: Any) -> dict[str, Any]:
 
 
 def dofs_drawn(quantities: Quantities) -> Any:
-    """The degrees of freedom `[n]` of Student's distributions that the inputs are drawn from, infinite for others."""
+    """The degrees of freedom `[n]` of the Student's distributions from which the inputs are drawn, infinite for other
+    distributions."""
     found = quantities.dof.copy()
     found[[*quantities.distributions]] = math.inf
     for block in quantities.blocks:
@@ -148,8 +149,9 @@ def _deviations(quantities: Quantities, generator: Any, rows: int) -> Any:
 def summary(
     values: Any, level: float, shortest: bool, samples: int, seed: int
 ) -> tuple[MonteCarlo, tuple[float, float]]:
-    """What the values `[N]` of a result say, and the standard errors of the ends of the interval: the shortest one, or the
-    one with as much on either side (JCGM 101, 7.5 to 7.7)."""
+    """The mean, standard deviation and coverage interval of the values `[N]` of a result, and the standard errors of
+    the ends of the interval. That is the shortest one, or the one with equal probabilities on both sides (JCGM 101, 7.5
+    to 7.7)."""
     np = arrays.numpy_namespace()
     limits.charge(_SUMMARY * len(values))
     ordered = np.sort(values)
@@ -171,7 +173,7 @@ def summary(
 
 
 def _error_of_end(ordered: Any, at: int) -> float:
-    """The standard error of the number at a place of those that are drawn and put in order."""
+    """The standard error of the order statistic at an index of sorted draws."""
     count = len(ordered)
     spread = max(1, round(math.sqrt(count * (at + 0.5) / count * (1 - (at + 0.5) / count))))
     return float(ordered[min(count - 1, at + spread)] - ordered[max(0, at - spread)]) / 2

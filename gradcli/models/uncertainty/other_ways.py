@@ -1,7 +1,8 @@
-"""Whether a program goes another way within the uncertainties of its inputs than at their estimates.
+"""Detects whether a program takes another execution path within the uncertainties of its inputs than at their
+estimates.
 
-Its derivatives are those of the way at the estimates: of a comparison that turns out differently nearby, or of a kink or a
-jump there, they know nothing.
+Derivatives belong to the path at the estimates: they do not show a comparison that turns out differently nearby, or a
+kink or jump there.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.comparisons import equal
 from gradcli.primitives.series import locally_constant
 
-# How far from its estimate an input is looked at, in standard uncertainties: about 95 % of what is normal is nearer; a
-# uniform distribution ends at the other.
+# Distance from its estimate at which an input is probed, in standard uncertainties: within the first are about 95 % of
+# a normal distribution; the second is the end of a uniform one.
 _NORMAL, _ASSIGNED = 2.0, 3.0**0.5
-# Of more inputs none is looked at: each takes two runs.
+# With more inputs than this none is probed, as each takes two runs.
 _MOST_INPUTS = 50
 
 _COMPARISONS = frozenset(operation.name for operation in COMPARE.values())
 
-# By the places of comparisons, kinks and jumps what these chose, in their order.
+# The outcomes of comparisons, kinks and jumps in their order, by span.
 Ways = dict[Span, list[Any]]
 
 
 def other_ways(module: Module, inputs: Quantities, usual: Ways) -> dict[Span, str]:
-    """Where the program goes another way than the `usual` one, and the inputs, one for each place, with whose uncertainty
-    it does."""
+    """The spans at which the program takes another path than the `usual` one, with the label of an input whose
+    uncertainty reaches that."""
     places = arrays.numpy_namespace().flatnonzero(inputs.u).tolist()
     found: dict[Span, str] = {}
     if usual and len(places) <= _MOST_INPUTS:
-        # What they cost is not to keep the program from a result.
+        # Exceeding the limits here must not keep the program from a result.
         with suppress(LimitError), limits.attempt():
             for place in places:
                 for span in _differing(module, inputs, place, usual):
@@ -56,14 +57,14 @@ def _differing(module: Module, inputs: Quantities, place: int, usual: Ways) -> I
     for sign in (-1.0, 1.0):
         point = inputs.mean.copy()
         point[place] += sign * reach
-        # There may be no value there, which is said of samples.
+        # The program may fail there, which other warnings report.
         with suppress(EvaluationError):
             ways = ways_at(module, inputs, point)[1]
             yield from (span for span in usual if ways.get(span) != usual[span])
 
 
 def ways_at(module: Module, inputs: Quantities, point: Any) -> tuple[list[Node], Ways]:
-    """The operations by which the value depends on the inputs at a point [n], and the way that the program goes there."""
+    """The operations by which the value depends on the inputs at a point [n], and the execution path there."""
     found: Ways = {}
 
     def see(span: Span, name: str, _operands: Sequence[Any], result: Any) -> None:
@@ -86,7 +87,7 @@ def _has_kinks(node: PrimitiveNode) -> bool:
 
 
 def _chosen(node: PrimitiveNode) -> Iterator[Any]:
-    """Which of its operands the result is equal to, as that of `abs` is to what is above 0."""
+    """Which operands the result is equal to, as for `abs` the operand where that is positive."""
     operands = [constant(operand) for operand in node.operands]
     result = bind(node.primitive, operands, node.params)
     for operand in operands:

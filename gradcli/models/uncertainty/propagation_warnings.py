@@ -1,4 +1,4 @@
-"""Where the numbers of a propagation cannot be trusted, in words."""
+"""Warnings where the results of a linear propagation cannot be trusted."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from gradcli.models.uncertainty.singularities import Singularity
 from gradcli.primitives.series import locally_constant
 from gradcli.run.diagnose import Warning
 
-# Of a value, that says nothing of a formula.
+# Relative difference of a value that may be a rounding error, and not an effect of the formula.
 _ROUNDING = 1e-12
-# A rounding error of a float, as a part of it.
+# Unit roundoff of a float.
 _EPSILON = 2.0**-53
-# Student's distribution of no more degrees of freedom has no standard deviation.
+# Degrees of freedom up to which Student's distribution has no standard deviation.
 _NO_DEVIATION = 2.0
 
-# A warning: its code, what result it is of, and what it says.
+# Warnings, each as its code, the label of the result, and the text.
 Messages = list[tuple[str, str, str]]
 
 
 def nonlinear(labels: Sequence[str], numbers: Sequence[tuple[float, float]], second: Sequence[SecondOrder]) -> Messages:
-    """Of the results that have other digits to second order."""
+    """Warnings of the results whose stated digits differ to second order."""
     found = []
     for label, (value, u), other in zip(labels, numbers, second):
         enough = max(tolerance(u), _ROUNDING * abs(value))
@@ -51,7 +51,7 @@ def nonlinear(labels: Sequence[str], numbers: Sequence[tuple[float, float]], sec
 def rounded(
     labels: Sequence[str], numbers: Sequence[tuple[float, float]], module: Module, inputs: Quantities
 ) -> Messages:
-    """Of the results whose stated digits are not all right in floats."""
+    """Warnings of the results whose stated digits are not all right in floats."""
     few = [u > 0 and tolerance(u) < _EPSILON * abs(value) for value, u in numbers]
     if not any(few):
         return []
@@ -61,7 +61,7 @@ def rounded(
 
 
 def _rounding_errors(module: Module, inputs: Quantities) -> list[float]:
-    """How far the results are from those with other roundings; nothing where that is not known."""
+    """Differences between the results and the same with other rounding errors; empty where these are not known."""
     roundings = Roundings()
     estimates = inputs.packing.named(inputs.mean)
     given = {name: Jet([value], 0).watched(roundings) for name, value in estimates.items()}
@@ -75,8 +75,8 @@ def _rounding_errors(module: Module, inputs: Quantities) -> list[float]:
 
 
 def steps(module: Module, inputs: Quantities) -> list[Warning]:
-    """Of functions of the inputs that are constant between their jumps, whose derivative is 0 whatever an uncertainty
-    reaches, and of what turns out differently within the uncertainties."""
+    """Warnings of piecewise constant functions of the inputs, whose derivative is 0 although the uncertainties may
+    reach a jump, and of comparisons, kinks and jumps that turn out differently within the uncertainties."""
     found: dict[Span, Warning] = {}
     nodes, usual = ways_at(module, inputs, inputs.mean)
     for node in nodes:
@@ -96,7 +96,7 @@ def steps(module: Module, inputs: Quantities) -> list[Warning]:
     return [*found.values()]
 
 
-# What is said of a place within the uncertainties, by what is there.
+# Texts of the warnings by kind of singularity.
 _SINGULAR = {
     "no value": "there is no value at {near}, where {message}: the result has no mean and no standard deviation",
     "pole": "the value goes to infinity, near {near}: it has neither a mean nor a standard deviation",
@@ -105,7 +105,8 @@ _SINGULAR = {
 
 
 def singular(found: Sequence[Singularity], label: str, span: Span, sampled: bool) -> list[Warning]:
-    """Of what is met within the uncertainties; `sampled` says that there are draws, which tell of themselves at a jump."""
+    """Warnings of the singularities found; `sampled` says that there are Monte Carlo draws, which show a jump
+    themselves."""
     warnings = []
     for each in found:
         if each.kind == "jump" and sampled:
@@ -118,7 +119,7 @@ def singular(found: Sequence[Singularity], label: str, span: Span, sampled: bool
 
 
 def left_out(draws: Drawn, samples: int) -> Messages:
-    """Of draws that have no finite value."""
+    """The warning of draws that have no finite value."""
     if not draws.left_out:
         return []
     reason = f": {draws.error.message}" if draws.error is not None else ""
@@ -132,7 +133,8 @@ def not_validated(
     intervals: Sequence[tuple[float, float]],
     sampled: Sequence[tuple[MonteCarlo, tuple[float, float]]],
 ) -> Messages:
-    """Of the results whose interval by Monte Carlo has other digits (JCGM 101, 8.1), beyond what the draws leave open."""
+    """Warnings of the results whose Monte Carlo interval differs in the stated digits (JCGM 101, 8.1), by more than the
+    statistical errors of its ends."""
     found = []
     for label, (_, u), interval, (monte_carlo, errors) in zip(labels, numbers, intervals, sampled):
         apart = [abs(a - b) - 2 * error for a, b, error in zip(interval, monte_carlo.interval, errors)]
@@ -147,8 +149,8 @@ def not_validated(
 
 
 def without_deviation(quantities: Quantities) -> Messages:
-    """Of inputs whose distribution has no standard deviation (JCGM 101, 6.4.9.4): that of the draws is another one for
-    each number of them, unless the program is bounded."""
+    """The warning of inputs whose distribution has no standard deviation (JCGM 101, 6.4.9.4): that of the draws depends
+    on their number, unless the program is bounded."""
     few = (dofs_drawn(quantities) <= _NO_DEVIATION) & (quantities.u > 0)
     labels = [label for label, is_few in zip(quantities.packing.labels(), few.tolist()) if is_few]
     if not labels:

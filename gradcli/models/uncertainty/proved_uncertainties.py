@@ -1,4 +1,4 @@
-"""Uncertainties through a formula in digits that are proved: the law of propagation in ball arithmetic."""
+"""The law of propagation of uncertainty in ball arithmetic, whose digits are proved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradcli.models.uncertainty.input_quantities import Quantities, Quantity, of
 from gradcli.run import digits as proved_digits
 from gradcli.run import session
 
-# From the 16 digits of a float to more than there may be.
+# Newton steps, each of which doubles the digits: from the 16 of a float to more than are ever requested.
 _STEPS = 10
 
 
@@ -32,13 +32,14 @@ def in_digits(
     digits: int,
     max_precision: int,
 ) -> tuple[Any, bool]:
-    """What was `found` in floats, each number as a text of so many digits, and whether all have them, within
-    `gradcli.run.digits.computing`.
+    """The propagation `found` in floats with each number as a text of `digits` proved digits, and whether all numbers
+    have so many; to be called within `gradcli.run.digits.computing`.
 
-    The decimals in `values` are exact, and so are correlations, degrees of freedom and the level as they were typed;
-    `labels` are those of several results, None of one. What is of the next order, or drawn, is not among them.
+    The decimals in `values` are exact, as are correlations, degrees of freedom and the level as they are written.
+    `labels` are those of several results, None for a single one. Results of second order and of Monte Carlo are left
+    out.
 
-    Raises what `gradcli.run.digits.run` does.
+    Raises what `gradcli.run.digits.run` raises.
     """
 
     names = [*inputs.packing.shapes]
@@ -60,7 +61,7 @@ def in_digits(
 
 
 def _with_texts(found: Any, labels: Sequence[str] | None, texts: Mapping[str, Any]) -> Any:
-    """What was found, with `texts` in the place of its numbers, by the names that `_numbers` gives them."""
+    """The propagation `found` with its numbers replaced by `texts`, whose keys are those of `_numbers`."""
 
     def of(row: int, what: str) -> Any:
         return texts[f"{row} {what}"]
@@ -90,12 +91,12 @@ def _with_texts(found: Any, labels: Sequence[str] | None, texts: Mapping[str, An
 def _numbers(
     result: session.Result, quantities: Sequence[Quantity], inputs: Quantities, level: float
 ) -> Iterator[tuple[str, Number]]:
-    """Every number of the results, at the precision that holds, by what it is called."""
+    """Every number of the results at the current precision, with its key."""
     mean = [number for each in quantities for number in _elements(_estimate(each))]
     u = [number for each in quantities for number in _elements(_uncertainty(each))]
     dof = [math.inf if math.isinf(number) else _typed(number) for number in inputs.dof.tolist()]
     results = list(_elements(result.value))
-    # The formula of a derivative may have a number where the value has none, as that of log(-1) has.
+    # A derivative may exist by its formula where the value does not, as for log(-1).
     sensitivities = [
         [value] * len(row) if is_nan(value) else row for value, row in zip(results, _rows(result, inputs, len(results)))
     ]
@@ -128,7 +129,7 @@ def _numbers(
 
 
 def _contribution(sensitivity: Number, u: Number, value: Number) -> Number:
-    """A sensitivity times an uncertainty; 0 for what is known exactly, whatever the sensitivity is."""
+    """A sensitivity times an uncertainty; 0 for an input that is known exactly, whatever the sensitivity is."""
     return fmpq(0) if is_exact(u) and u == 0 and not is_nan(value) else sensitivity * u
 
 
@@ -145,7 +146,7 @@ def _uncertainty(each: Quantity) -> Any:
 
 
 def _typed(number: float) -> Number:
-    """A float as the decimal that was typed for it: the shortest one."""
+    """The shortest decimal that is read as a float, which is what the user wrote."""
     return from_text(repr(float(number)))
 
 
@@ -162,7 +163,7 @@ def _elements(value: Any) -> Iterator[Number]:
 
 
 def _rows(result: session.Result, inputs: Quantities, count: int) -> list[list[Number]]:
-    """The sensitivities of each result."""
+    """The sensitivities of each result by all inputs."""
     rows: list[list[Number]] = [[] for _ in range(count)]
     for shape, jacobian in zip(inputs.packing.shapes.values(), (result.jacobian or {}).values()):
         size = math.prod(shape)
@@ -173,7 +174,7 @@ def _rows(result: session.Result, inputs: Quantities, count: int) -> list[list[N
 
 
 def _with_correlations(scaled: Sequence[Number], place: int, inputs: Quantities) -> Number:
-    """The sum of what is scaled by its uncertainty, times the correlation with what stands at a place."""
+    """The sum, over all inputs, of the scaled sensitivity times the correlation with the input at index `place`."""
     others = inputs.correlations.get(place, {})
     return _sum([scaled[place], *(scaled[other] * _typed(r) for other, r in others.items())])
 
@@ -181,7 +182,7 @@ def _with_correlations(scaled: Sequence[Number], place: int, inputs: Quantities)
 def _terms(
     own: Sequence[Number], mixed: Sequence[Number], variance: Number, dof: Sequence[Number], inputs: Quantities
 ) -> Iterator[Number]:
-    """Those of the formula of Welch and Satterthwaite."""
+    """The terms of the Welch-Satterthwaite formula."""
     blocks = [block.places.tolist() for block in inputs.blocks]
     alone = set(range(len(own))).difference(*blocks)
     for places in (*blocks, *([place] for place in sorted(alone))):
@@ -192,7 +193,7 @@ def _terms(
 
 
 def _factor(level: float, freedom: Number) -> Number:
-    """The coverage factor of a level, as `coverage_factor` has it."""
+    """The coverage factor of a level, as `coverage_factor` computes it."""
     if is_nan(freedom):
         return freedom
     if type(freedom) is not fmpq and not freedom.is_finite():
@@ -202,8 +203,11 @@ def _factor(level: float, freedom: Number) -> Number:
 
 
 def _student(near: Any, dof: Any, level: Number) -> Any:
-    """The k near a number for which so much of Student's distribution lies within ±k: Newton's steps double the digits, and
-    the last one, of a ball around what they found, proves that it is there. A ball without bounds where it does not."""
+    """The k near `near` for which Student's distribution has the probability `level` within ±k.
+
+    Newton's steps double the digits; a last one, of a ball around their result, proves that the ball contains k
+    (interval Newton method). The ball is infinite where it does not.
+    """
     k = near
     for _ in range(_STEPS):
         k = arb((k - _excess(k, dof, level) / _density(k, dof)).mid())
@@ -213,13 +217,13 @@ def _student(near: Any, dof: Any, level: Number) -> Any:
 
 
 def _excess(k: Any, dof: Any, level: Number) -> Any:
-    """How much of Student's distribution lies within ±k beyond the level."""
+    """The probability of Student's distribution within ±k, less the level."""
     square = k * k
     return (square / (dof + square)).beta_lower(arb(1) / 2, dof / 2, True) - arb(level)
 
 
 def _density(k: Any, dof: Any) -> Any:
-    """The derivative of that by k: twice the density."""
+    """The derivative of that probability by k: twice the density."""
     beta = (arb(1) / 2).gamma() * (dof / 2).gamma() / ((dof + 1) / 2).gamma()
     return 2 * (1 + k * k / dof) ** (-(dof + 1) / 2) / (dof.sqrt() * beta)
 
@@ -232,7 +236,7 @@ def _sum(numbers: Any) -> Number:
 
 
 def _root(number: Number) -> Number:
-    """The square root of a variance, which is not negative where its ball does not tell it from 0."""
+    """The square root of a variance, which is a ball from 0 on where that of the variance contains 0."""
     if is_nan(number) or (is_exact(number) and number == 0):
         return number
     ball = arb(number)

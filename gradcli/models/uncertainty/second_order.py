@@ -1,4 +1,4 @@
-"""What a linear propagation leaves out: the mean and the variance to the next order (GUM, 5.1.2, note)."""
+"""What a linear propagation neglects: the mean and the variance to the next order (GUM, 5.1.2, note)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from gradcli.primitives.conversions import reshape
 
 @dataclass(frozen=True)
 class SecondOrder:
-    """The mean, and the standard uncertainty to order 4 in those of the inputs."""
+    """The mean to second order, and the standard uncertainty to fourth order in those of the inputs."""
 
     mean: float
     u: float
 
 
 def second_order(program: Module, quantities: Quantities, value: Any, scaled: Any) -> list[SecondOrder] | None:
-    """For each result, `value` `[m]`, whose sensitivities by independent quantities of variance 1 are `scaled` `[m, n]`;
-    None where something in the program has no series, or it would take more than the limits of the run.
+    """The next order of each result `value` `[m]`; None where a derivative cannot be computed, or would take more than
+    the limits of the run. `scaled` `[m, n]` are the sensitivities g by independent quantities z of variance 1.
 
-    With H the Hessian and T the third derivative by those quantities z, the mean is f + tr H / 2, and the variance
-    |g|² + tr H² / 2 + sum over i, k of g_i T_ikk, the GUM's terms for what is normal, for correlated inputs too, and, with
-    the skewness s_i and the excess kurtosis e_i of z_i, the sum over i of s_i g_i H_ii + e_i (H_ii² / 4 + g_i T_iii / 3).
+    With H the Hessian and T the third derivatives by z, the mean is f + tr H / 2. The variance is |g|² + tr H² / 2 +
+    sum over i, k of g_i T_ikk, which are the GUM's terms for normal inputs, extended to correlated ones; to these is
+    added, with the skewness s_i and the excess kurtosis e_i of z_i, the sum over i of s_i g_i H_ii + e_i (H_ii² / 4 +
+    g_i T_iii / 3).
     """
     np = arrays.numpy_namespace()
 
@@ -57,7 +58,7 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
         return None
     skewness, excess = (numbers[with_numbers] for numbers in quantities.moments())
     found = []
-    # Derivatives by what is known exactly take no part.
+    # Derivatives by exact inputs do not contribute.
     is_exact = quantities.u == 0
     parts = (np.where(is_exact, 0.0, derivatives) for derivatives in (along.second, along.third))
     for f, g, second, third in zip(value.tolist(), scaled[:, with_numbers], *parts):
@@ -68,14 +69,15 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
         own, own_third = np.diagonal(hessian), (third / size * directions[with_numbers]).sum(1)
         variance = (g**2).sum() + 0.5 * (hessian**2).sum() + (third @ step).sum() / size
         variance += (skewness * g * own + excess * (own**2 / 4 + g * own_third / 3)).sum()
-        # Where the third derivative takes more away than there is, the expansion says nothing.
+        # The expansion is useless where its third-order terms make the variance negative.
         u = size * math.sqrt(variance) if variance >= 0 else math.nan
         found.append(SecondOrder(f + 0.5 * size * float(np.trace(hessian)), u))
     return found
 
 
 def _where_smooth(function: Callable[[Any], Any], point: Any, directions: Any, size: int) -> Along:
-    """As `gradients_along`, at a point where the function goes one of several ways: nan where it has no such derivatives."""
+    """As `gradients_along`, at a point where the function has several branches: nan where its derivatives do not
+    exist."""
     np = arrays.numpy_namespace()
     second, third = np.full((2, size, *directions.shape), np.nan)
     for row in range(size):
@@ -92,6 +94,6 @@ def _where_smooth(function: Callable[[Any], Any], point: Any, directions: Any, s
 
 
 def _parts(quantities: Quantities, point: Any) -> Mapping[str, Any]:
-    """The inputs in a vector of them."""
+    """The inputs by name, from a vector of all."""
     shapes = quantities.packing.shapes
     return {name: reshape(point[place], shapes[name]) for name, place in quantities.packing.places().items()}

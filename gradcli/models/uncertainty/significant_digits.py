@@ -1,5 +1,5 @@
-"""How many digits a value with an uncertainty has: two of the uncertainty, and the value to the same place (GUM, 7.2.6;
-JCGM 101:2008, 7.9.2)."""
+"""How many digits a value with an uncertainty has: two of the uncertainty, and the value to the same decimal place
+(GUM, 7.2.6; JCGM 101:2008, 7.9.2)."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import math
 from decimal import Context, Decimal
 
 _DIGITS = 2
-# From the first digit of the largest float to the last place of the smallest.
+# Enough digits from the first of the largest float to the last of the smallest.
 _EVERY = Context(prec=700)
-# Beyond these powers of ten a number is written with its exponent.
+# Powers of ten that are written without an exponent.
 _PLAIN = range(-5, 10)
 
 
 def last_place(u: float) -> int:
-    """The power of ten of the second digit of an uncertainty, which is more than 0."""
+    """The power of ten of the second digit of an uncertainty, which must be positive."""
     return Decimal(f"{u:.{_DIGITS - 1}e}").adjusted() - _DIGITS + 1
 
 
 def tolerance(u: float) -> float:
-    """Half a unit of the last digit of an uncertainty: what is less makes no difference; 0 where there is none."""
+    """Half a unit of the last stated digit of an uncertainty: smaller differences do not matter. 0 where the
+    uncertainty is not finite and positive."""
     return 0.5 * 10.0 ** last_place(u) if math.isfinite(u) and u > 0 else 0.0
 
 
 def stated(value: float, u: float) -> str:
-    """Value and uncertainty as they are stated: `8.95 ± 0.22`, `(1.2345 ± 0.0067)e-09`."""
+    """Value and uncertainty as text: `8.95 ± 0.22`, `(1.2345 ± 0.0067)e-09`."""
     if not (math.isfinite(value) and math.isfinite(u) and u > 0):
         return f"{value} ± {'0' if u == 0 else u}"
     place = last_place(u)
@@ -35,5 +36,5 @@ def stated(value: float, u: float) -> str:
 
 
 def _rounded(number: float, place: int) -> Decimal:
-    # What is rounded to 0 has no sign.
+    # Negative zero becomes 0.
     return Decimal(repr(float(number))).quantize(Decimal(1).scaleb(place), context=_EVERY) or Decimal(0).scaleb(place)

@@ -1,8 +1,9 @@
-"""Whether a result has no value, a pole or a jump within the uncertainties of its inputs, where it has no moments or other
-ones than its derivatives say.
+"""Detects whether a result has no value, a pole or a jump within the uncertainties of its inputs, so that its moments
+do not exist or are not those that the derivatives imply.
 
-Each input is taken through its range, and all together along the steepest way; where neighbouring values are far apart, points
-are put between them until the difference vanishes, as it does where the result is continuous, or stays.
+Each input is varied through its range, and all together along the direction of steepest change. Where neighbouring
+values are far apart, the interval is refined until the difference vanishes, as it does where the result is continuous,
+or persists.
 """
 
 from __future__ import annotations
@@ -21,26 +22,27 @@ from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.models.uncertainty.monte_carlo import columns_of
 from gradcli.run.row_programs import RowProgram
 
-# How far the inputs are taken from their estimates, in standard uncertainties.
+# Range of an input on each side of its estimate, in standard uncertainties.
 _NORMAL = 2.0
-# Points of a range, and how often three of the intervals between them are divided again, each time into as many.
+# Points of a range; and number of refinements, each of which divides the three intervals around the largest difference
+# into as many points.
 _POINTS, _DIVISIONS = 33, 6
-# Values are far apart where one interval has more than this part of the way of the result through all of them.
+# A difference is large where one interval has more than this fraction of the total variation along the range.
 _FAR = 0.2
-# From half of the divisions to the last the largest difference becomes so many times less or larger: less than the first
-# where it is continuous, more than the second at a pole, and what is between at a jump.
+# Limits of the ratio of the largest differences after all refinements and after half of them: the result is continuous
+# below the first, has a pole above the second, and a jump in between.
 _STAYS, _GROWS = 0.25, 10.0
-# Beside a point without a value, as a part of the range: there may be a limit.
+# Distance, relative to the range, at which a point without a value is evaluated beside it, where there may be a limit.
 _BESIDE = 1e-9
-# Places are told to this part of the range.
+# Precision of the places in warnings, relative to the range.
 _TOLD = 1e-4
-# Of more inputs none is looked at.
+# With more inputs than this none is varied.
 _MOST_INPUTS = 50
 
 
 class Singularity(NamedTuple):
-    """What is met at a point `near` the estimates: `kind` is one of `no value`, `pole` and `jump`; `inputs` are what is varied,
-    in words."""
+    """A singularity at a point `near` the estimates: its `kind`, one of `no value`, `pole` and `jump`; the `inputs`
+    that are varied, in words; the span of the operation, and the message of an error."""
 
     kind: str
     inputs: str
@@ -50,10 +52,13 @@ class Singularity(NamedTuple):
 
 
 def singularities(module: Module, inputs: Quantities, scaled: Any, most: tuple[int, int]) -> list[Singularity]:
-    """The first of each kind that is met; `scaled` `[m, n]` are the sensitivities of the results by independent quantities of
-    variance 1, and `most` the steps and elements of a run."""
+    """The first singularity of each kind that is found.
+
+    `scaled` `[m, n]` are the sensitivities of the results by independent quantities of variance 1, and `most` the
+    largest numbers of steps and elements of a run.
+    """
     found: dict[str, Singularity] = {}
-    # What it costs is not to keep the program from a result.
+    # Exceeding the limits here must not keep the program from a result.
     with suppress(LimitError, EvaluationError), limits.attempt():
         scan = _Scan(module, inputs, most)
         for label, ends in _ways(inputs, scaled):
@@ -63,7 +68,7 @@ def singularities(module: Module, inputs: Quantities, scaled: Any, most: tuple[i
 
 
 def _ways(inputs: Quantities, scaled: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """What is varied, in words, and the points `[n]` from which and to which that goes."""
+    """The lines to scan: what is varied, in words, and the first and the last point, `[n]` each."""
     places = np.flatnonzero(inputs.u).tolist()
     if len(places) > _MOST_INPUTS:
         return
@@ -84,14 +89,14 @@ def _ways(inputs: Quantities, scaled: Any) -> Iterator[tuple[str, tuple[Any, Any
 
 
 class _Scan:
-    """The results of a program at many points."""
+    """Evaluates the program along lines, and finds singularities there."""
 
     def __init__(self, module: Module, inputs: Quantities, most: tuple[int, int]) -> None:
         self._module, self._inputs = module, inputs
         self._program = RowProgram(module, (), 0, max_steps=most[0], max_elements=most[1])
 
     def along(self, label: str, low: Any, high: Any) -> Iterator[Singularity]:
-        """What is met on the way from one point `[n]` to another."""
+        """The singularities on the line from one point `[n]` to another."""
         shares = np.linspace(0.0, 1.0, _POINTS)
         values, lost = self._values(label, low, high, shares)
         if lost is not None:
@@ -103,7 +108,8 @@ class _Scan:
                 yield found
 
     def _of_one(self, label: str, low: Any, high: Any, values: Any, place: int) -> Singularity | None:
-        """What is met by the result at a place, which has these values along the way."""
+        """The singularity of the result at index `place`, with these `values` along the line; None where there is
+        none."""
         steps = np.abs(np.diff(values))
         if not steps.max() > _FAR * steps.sum():
             return None
@@ -128,7 +134,8 @@ class _Scan:
         return low + shares[:, None] * (high - low)
 
     def _values(self, label: str, low: Any, high: Any, shares: Any) -> tuple[Any, Singularity | None]:
-        """The results `[k, m]` at points of a way, and where one of them has no value; beside such a point there may be one."""
+        """The results `[k, m]` at points of a line, and the singularity at the first point that has no value, not even
+        right beside it; None where all have one."""
         values, failures = self._run(low, high, shares)
         bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
         beside = _BESIDE * (shares[-1] - shares[0])
@@ -141,7 +148,7 @@ class _Scan:
         return values, self._without_value(label, low, high, shares[bad[0]], failures.get(int(bad[0])))
 
     def _run(self, low: Any, high: Any, shares: Any) -> tuple[Any, dict[int, GradcliError]]:
-        """The results `[k, m]` at points of a way, nan where there are none, and the errors of those that failed."""
+        """The results `[k, m]` at points of a line, nan where the program fails, and the errors there by index."""
         found = self._program.run(
             columns_of(self._inputs, self._points(low, high, shares)), self._inputs.exact, rows=len(shares)
         )
@@ -158,7 +165,7 @@ class _Scan:
         return Singularity("no value", label, self._said(low, high, at), error.span, error.message)
 
     def _said(self, low: Any, high: Any, at: float) -> str:
-        """A place of the way by the numbers that are varied."""
+        """A point of a line in words: the values of up to three inputs that are varied."""
         labels, varied = self._inputs.packing.labels(), np.flatnonzero(low != high).tolist()
         units = _TOLD * np.abs(high - low)
         near = self._points(low, high, np.array([at]))[0]

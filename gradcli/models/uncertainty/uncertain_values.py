@@ -1,4 +1,5 @@
-"""Values with standard uncertainties as people write them: `5.0±0.1`, `5.0+-0.1`, `5.0(1)`, `5.0±2%`, lists of them."""
+"""Reads values with standard uncertainties as people write them: `5.0±0.1`, `5.0+-0.1`, `5.0(1)`, `5.0±2%`, lists of
+them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from gradcli.run.constant_expressions import constant
 from gradcli.run.nested_texts import Read, nested, unreadable
 
 _MARK = re.compile(r"±|\+-|\+/-")
-# The digits in parentheses are in the last places of those before them; with a point they are the number itself
+# The digits in parentheses stand for the last places of the value; with a decimal point they are the uncertainty itself
 # (GUM, 7.2.2).
 _CONCISE = re.compile(r"\s*([-+]?)(?=\.?\d)(\d*)(?:\.(\d*))?\((\d+|\d+\.\d*|\d*\.\d+)\)([eE][-+]?\d+)?\s*")
 HINT = "write x=5.0±0.1, x=5.0+-0.1, x=5.0(1) or x=5.0±2%, or a list of them"
@@ -29,22 +30,22 @@ class Uncertain(NamedTuple):
 
 
 def in_floats(whole: str) -> Read:
-    """What reads the expressions in the text `whole` as float64."""
+    """A reader of expressions in the text `whole` as float64."""
     return lambda text, offset: constant(text, "float64", whole, offset)
 
 
 def is_uncertain(text: str) -> bool:
-    """Whether the text of a value says an uncertainty."""
+    """Whether the text of a value has an uncertainty."""
     return _MARK.search(text) is not None or any(
         _CONCISE.fullmatch(part) for part in re.split(r"[\[\],]", text) if part.strip()
     )
 
 
 def uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
-    """The value and uncertainties that a text says which starts at `offset` of `whole`, the numbers in it as `read`
-    has them; the uncertainty of what has none is 0.
+    """The value and uncertainties of a text that starts at `offset` of `whole`; `read` reads the numbers in it. A
+    number without an uncertainty has the uncertainty 0.
 
-    Raises BindingError, with the place, for an uncertainty that is negative or no finite number, and for what says none.
+    Raises BindingError, with the place, for an uncertainty that is negative or not finite, and for a text without one.
     """
     if not is_uncertain(text):
         value = read(text, offset)
@@ -73,7 +74,7 @@ def uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
 
 
 def _mark(text: str) -> re.Match[str] | None:
-    """The first mark that is in no brackets."""
+    """The first ± sign outside brackets."""
     for mark in _MARK.finditer(text):
         before = text[: mark.start()]
         if sum(map(before.count, "([")) == sum(map(before.count, ")]")):
@@ -82,7 +83,7 @@ def _mark(text: str) -> re.Match[str] | None:
 
 
 def _in_last_places(concise: re.Match[str]) -> tuple[str, str]:
-    """The texts of value and uncertainty."""
+    """The texts of value and uncertainty in concise notation."""
     sign, whole, fraction, digits, exponent = (part or "" for part in concise.groups())
     value = f"{sign}{whole or 0}.{fraction}" if fraction else f"{sign}{whole or 0}"
     if "." not in digits:
@@ -96,7 +97,7 @@ def _tensor(numbers: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _checked(value: Any, u: Any, text: str, offset: int, whole: str) -> Uncertain:
-    """Value and uncertainty in one shape."""
+    """Value and uncertainty, broadcast to one shape and checked."""
     try:
         u = u + value * 0.0
     except (ValueError, TypeError):
@@ -112,16 +113,16 @@ def _checked(value: Any, u: Any, text: str, offset: int, whole: str) -> Uncertai
 
 
 def floats(value: Any) -> Any:
-    """The numbers of a value, one after the other, as floats of NumPy; of balls those next to them."""
+    """The flattened numbers of a value as floats of NumPy; balls are rounded to the nearest ones."""
     np = arrays.numpy_namespace()
     numbers = getattr(value, "numbers", value)
     return np.asarray([float(number) for number in np.ravel(np.asarray(numbers, "object"))])
 
 
 def given(value: Any, name: str) -> Uncertain | None:
-    """An input of Python that has an uncertainty: a text, or a tuple of value and uncertainty; None for numbers.
+    """The value and uncertainty of a Python input: a text, or a tuple of both; None for numbers.
 
-    Raises BindingError for a text that says none, and for a negative uncertainty.
+    Raises BindingError for a text without an uncertainty, and for a negative uncertainty.
     """
     if isinstance(value, str):
         return uncertain(value, 0, value, in_floats(value))

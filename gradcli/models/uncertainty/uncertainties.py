@@ -1,4 +1,5 @@
-"""Uncertainties through a formula: the law of propagation of the GUM (JCGM 100:2008), beside it Monte Carlo (JCGM 101:2008).
+"""Propagates uncertainties through a program: the law of propagation of the GUM (JCGM 100:2008), and Monte Carlo (JCGM
+101:2008).
 
 The sensitivity coefficients are exact derivatives.
 """
@@ -39,16 +40,17 @@ from gradcli.run import session
 from gradcli.run.diagnose import Warning
 from gradcli.run.nested_texts import items
 
-# A coverage interval of fewer draws says nothing.
+# A coverage interval of fewer draws is meaningless.
 FEWEST_SAMPLES = 100
-# In elements: to make one entry of a budget.
+# Estimated work of an entry of a budget, in array elements.
 _ENTRY = 32
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """What an input contributes to a result: its estimate, standard uncertainty and degrees of freedom; the derivative of
-    the result by it; the uncertainty that it makes, and what part of the variance that is, covariances counted half."""
+    """The contribution of an input to a result: its estimate `value`, standard uncertainty and degrees of freedom; the
+    `sensitivity`, which is the derivative of the result; the `contribution` to the uncertainty; and its `share` of the
+    variance, with covariances divided equally between both inputs."""
 
     name: str
     value: float
@@ -61,11 +63,11 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Propagation:
-    """A result and its combined standard uncertainty; for several results a mapping of each of these by name.
+    """A result and its combined standard uncertainty; with several results each attribute is a mapping by name.
 
-    `dof` are the effective degrees of freedom, `interval` the value ± k times its uncertainty, `second_order` and
-    `monte_carlo` the same by the next order and by sampling, and `covariance` that of several results `[m, m]`, in their
-    order. `warnings` say where the linear propagation cannot be trusted.
+    `dof` are the effective degrees of freedom, and `interval` is the value ± k times its uncertainty. `second_order`
+    and `monte_carlo` are the results to the next order and by sampling. `covariance` `[m, m]` is that of several
+    results, in their order. `warnings` say where the linear propagation cannot be trusted.
     """
 
     value: Any
@@ -99,17 +101,18 @@ def propagate(
     max_elements: int = MAX_ELEMENTS,
     **named: Any,
 ) -> Propagation:
-    """The value of a program of uncertain inputs, with its combined standard uncertainty: see `Propagation`.
+    """The value of a program of uncertain inputs, with its combined standard uncertainty, as a `Propagation`.
 
-    An input is a text as the command has it, "5.0±0.1", "5.0(1)", "~uniform(4.9, 5.1)", a tuple of value and standard
-    uncertainty, which may be arrays, or without uncertainty a number or an array. `correlation` is of pairs, `{"a,b": 0.3}`
-    or `{("a", "b[0]"): 0.3}`, `dof` the degrees of freedom by name. With `samples` the distributions are propagated too,
-    by so many draws from the generator of `seed`; `shortest` asks for the shortest interval of them.
+    An input is a text as in the command, "5.0±0.1", "5.0(1)" or "~uniform(4.9, 5.1)", a tuple of value and standard
+    uncertainty, which may be arrays, or a number or an array without uncertainty. `correlation` has pairs as keys,
+    `{"a,b": 0.3}` or `{("a", "b[0]"): 0.3}`; `dof` are the degrees of freedom by name. `level` is that of the coverage
+    intervals. With `samples` the distributions are also propagated, by so many draws from the generator of `seed`;
+    `shortest` requests the shortest interval of these.
 
-    With `digits` numbers are texts of so many digits that are proved, and texts of inputs are the decimals that they say;
-    there is then no second order.
+    With `digits` numbers are texts of so many proved digits, and the decimals in texts of inputs are exact; then there
+    is no second order.
 
-    Raises BindingError for inputs that cannot be read, and where none is uncertain; UsageError for a level that is none;
+    Raises BindingError for inputs that cannot be read, and where none is uncertain; UsageError for invalid options;
     BackendError for digits without python-flint; and what evaluating the program raises.
     """
     expect(program, str, "a program is a text")
@@ -135,7 +138,7 @@ def propagate(
 
 
 class PropagateRequest(NamedTuple):
-    """What `propagate` is asked for beside a program and its inputs; `watch` is told how many samples are drawn."""
+    """The options of `propagate`; `watch` is called with the number of samples drawn so far."""
 
     correlation: Mapping[str | tuple[str, str], float]
     dof: Mapping[str, float]
@@ -149,7 +152,7 @@ class PropagateRequest(NamedTuple):
 
 
 class PropagationAnswer(NamedTuple):
-    """A propagation, and whether each number of it has the digits that were asked for."""
+    """A propagation, and whether each of its numbers has the requested digits."""
 
     propagation: Propagation
     complete: bool
@@ -158,7 +161,7 @@ class PropagationAnswer(NamedTuple):
 def propagated(
     program: str, values: Mapping[str, Any], asked: PropagateRequest, most: tuple[int, int]
 ) -> PropagationAnswer:
-    """What `propagate` gives; `most` are the limits of steps and elements."""
+    """Propagate as `propagate` does; `most` are the limits of steps and elements."""
     _check(asked)
     limits.check(max_steps=most[0], max_elements=most[1])
     with limits.within(*most), arrays.using_dtype("float64"):
@@ -173,7 +176,7 @@ def propagated(
             return PropagationAnswer(found, True)
         labels = linear.labels if linear.several else None
         with proved_digits.computing():
-            # Who asks for none does without FLINT.
+            # Imported here, so that FLINT is needed only where proved digits are requested.
             from gradcli.models.uncertainty.proved_uncertainties import in_digits
 
             return PropagationAnswer(
@@ -182,7 +185,7 @@ def propagated(
 
 
 def _check(asked: PropagateRequest) -> None:
-    """Raise UsageError for a level, samples, a seed or digits that are none."""
+    """Raise UsageError for an invalid level, number of samples, seed or number of digits."""
     if type(asked.seed) is not int or asked.seed < 0:
         raise UsageError("'seed' is a whole number from 0 on")
     limits.check(max_precision=asked.max_precision)
@@ -202,14 +205,14 @@ def _in_floats(
     module: tree.Module, inputs: Quantities, linear: _Linear, asked: PropagateRequest, most: tuple[int, int]
 ) -> Propagation:
     met = singularities(module, inputs, linear.scaled, most) if linear.is_finite else []
-    # Where there are no moments, there are none to the next order.
+    # Moments that do not exist have no expansion.
     is_expandable = linear.is_expandable and all(each.kind == "jump" for each in met)
     second = second_order(module, inputs, linear.value, linear.scaled) if is_expandable else None
     factors = [(found, coverage_factor(asked.level, found)) for found in effective_dofs(inputs, linear.scaled)]
     numbers = [*zip(linear.value.tolist(), linear.u.tolist())]
     intervals = [(value - k * u, value + k * u) for (value, u), (_, k) in zip(numbers, factors)]
     messages = nonlinear(linear.labels, numbers, second or ())
-    # Proved digits are those of the value, whatever its uncertainty is.
+    # Proved digits are right however small the uncertainty is.
     messages += [] if asked.digits is not None else rounded(linear.labels, numbers, module, inputs)
     sampled = None
     if asked.samples is not None:
@@ -221,11 +224,11 @@ def _in_floats(
     limits.charge(_ENTRY * linear.scaled.size)
     budgets = [_budget(inputs, *each) for each in zip(linear.value, linear.sensitivities, linear.scaled)]
     span = module.body[-1].span
-    # Draws tell of themselves, and what is at its jump has a warning.
+    # Draws show steps themselves, and an estimate at a jump already has a warning.
     known = {warning.span for warning in linear.warnings}
     unseen = [] if asked.samples is not None else [w for w in steps(module, inputs) if w.span not in known]
     if unseen or any(warning.code == "nonsmooth" for warning in linear.warnings):
-        # Those have said so.
+        # These warnings already report jumps.
         met = [each for each in met if each.kind != "jump"]
     warnings = [
         *linear.warnings,
@@ -254,7 +257,7 @@ def _in_floats(
 
 
 def whole_samples(samples: float) -> int:
-    """A number of draws. Raises UsageError for one that is none, or too small for an interval."""
+    """The number of draws as an int. Raises UsageError where it is not a whole number, or too small for an interval."""
     if isinstance(samples, bool) or samples != samples or math.isinf(samples) or samples != int(samples):
         raise UsageError(f"{samples!r} is no number of samples", hint="write 1e6")
     if samples < FEWEST_SAMPLES:
@@ -279,7 +282,7 @@ def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequ
 
 
 def _pair(key: str | tuple[str, str]) -> tuple[str, str]:
-    """The two that a correlation is of."""
+    """The two labels of a correlation."""
     parts: Any = [part.strip() for _, part in items(key)] if isinstance(key, str) else key
     if type(parts) not in (list, tuple) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
         raise UsageError(f"{key!r} is no pair of inputs", hint="a correlation is of two, as in a,b=0.3")
@@ -287,8 +290,8 @@ def _pair(key: str | tuple[str, str]) -> tuple[str, str]:
 
 
 class _Linear(NamedTuple):
-    """The results by first derivatives: m values with what they are called, their sensitivities by the n inputs `[m, n]`,
-    and those by independent quantities of variance 1, whose norms are the uncertainties."""
+    """The results of a linear propagation: labels and values of m results, their sensitivities `[m, n]` by the n
+    inputs, and `scaled` `[m, n]`, those by independent quantities of variance 1, whose norms are the uncertainties."""
 
     labels: Sequence[str]
     several: bool
@@ -314,13 +317,13 @@ class _Linear(NamedTuple):
             for shape, jacobian in zip(inputs.packing.shapes.values(), (found.jacobian or {}).values())
         ]
         sensitivities = np.concatenate(columns, 1)
-        # The formula of a derivative may have a number where the value has none, as that of log(-1) has.
+        # A derivative may exist by its formula where the value does not, as for log(-1).
         sensitivities[np.isnan(value.ravel())] = np.nan
         scaled = inputs.scaled(inputs.contributing(sensitivities, value.ravel()))
         warnings = found.warnings
         uncertain = [name for name in names if name not in inputs.named_exactly]
         if len(uncertain) < len(names):
-            # A derivative by what is known exactly says nothing of the uncertainty.
+            # Warnings of derivatives by exact inputs do not concern the uncertainty.
             warnings = session.run(session.EvaluationRequest(module, bindings, uncertain, jacobian=True)).warnings
         if np.isfinite(scaled).all() and np.isfinite(value).all():
             warnings = [warning for warning in warnings if (warning.code, warning.phase) != ("nonfinite", "backward")]
@@ -339,12 +342,12 @@ class _Linear(NamedTuple):
 
     @property
     def is_expandable(self) -> bool:
-        """Whether there may be a next order: the numbers are finite, and the estimates at no kink or jump."""
+        """Whether the next order may exist: all numbers are finite, and the estimates are at no kink or jump."""
         return self.is_finite and all(warning.code != "nonsmooth" for warning in self.warnings)
 
 
 def _labels(module: tree.Module, shape: tuple[int, ...]) -> list[str]:
-    """What the results are called: as in a list of names at the end of the program, or by their places."""
+    """The labels of the results: the names in a list at the end of the program, or the indices."""
     last = module.body[-1]
     if isinstance(last, tree.Evaluate) and isinstance(last.value, tree.List):
         names = [item.id for item in last.value.items if isinstance(item, tree.Name)]
