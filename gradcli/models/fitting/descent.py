@@ -27,6 +27,7 @@ _Damped = Callable[[Any], tuple[Any, Any]]
 _EPSILON = 2.0**-52
 # A step is accepted where the cost falls by at least this fraction of the predicted decrease.
 _ENOUGH = 1e-4
+# Largest number of Hebden's iterations for a damping.
 _HEBDEN_STEPS = 12
 # Lower and upper limit of the length of a damped step, relative to the radius of the trust region.
 _SHORTER, _LONGER = 0.95, 1.05

@@ -21,9 +21,9 @@ _STEPS = 20
 
 
 class DistanceFit(NamedTuple):
-    """The end of an orthogonal distance regression: the parameters `point` `[p]`, which of them are `free`, that is not
-    held by a bound, the `reason` why it is not known to be a minimum, None where it is, and the numbers of iterations
-    and evaluations.
+    """The end of an orthogonal distance regression: the parameters `point` `[p]`, which of them are `free` (not held by
+    a bound), the `reason` why it is not known to be a minimum, None where it is, and the numbers of iterations and
+    evaluations.
 
     `value`, `first` and `sigma` are those of an ordinary fit with the same residuals, information and sum of squares:
     the model's values `[n]` on the tangents at the nearest points, its derivatives `[n, p]` there, and the standard

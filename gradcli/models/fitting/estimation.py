@@ -28,8 +28,8 @@ REACH = 1.0
 # A minimum from a given start that leaves more than this fraction of the squares about the mean is poor. It is replaced
 # by one from generated points that has less than this fraction of its cost.
 MUCH = 0.5
-# Relative distance of a fitted mean from the end of its range by which a further step still changes it where there is
-# no minimum; see `_runs_on`.
+# Limit of the change of a fitted mean by a further step, relative to its distance from the end of its range: a larger
+# change shows that there is no minimum; see `_runs_on`.
 _MOVED = 1e-5
 # Largest number of end points of a search from several starts that are refined to full precision.
 _POLISHED = 4

@@ -41,7 +41,7 @@ class Warned(NamedTuple):
 
 
 class Account(NamedTuple):
-    """The numbers of `fits` and of those that are `open`, that is did not converge, the `first` of these, and the
+    """The number of `fits`, the number of those that are `open` (did not converge), the `first` of these, and the
     `warnings` by their text, with `{}` in place of numbers."""
 
     fits: int = 0
@@ -50,7 +50,7 @@ class Account(NamedTuple):
     warnings: Mapping[str, Warned] = {}
 
     def plus(self, later: Account) -> Account:
-        """The account of the fits of both."""
+        """The account of the fits of this account and a later one."""
         warnings = dict(self.warnings)
         for text, warned in later.warnings.items():
             warnings[text] = warnings[text].plus(warned) if text in warnings else warned

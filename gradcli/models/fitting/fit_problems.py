@@ -41,7 +41,7 @@ class ModelNames(NamedTuple):
 
 
 class PosedFit(NamedTuple):
-    """A problem, and where the search for its parameters begins.
+    """A problem, and the start values of its parameters.
 
     `names` are those of all parameters, including fixed ones; `start` `[p]` has the free ones alone, nan where no value
     is given. `response_name` is the response as it is written, and `warnings` are about its values. All numbers are in
@@ -133,8 +133,8 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
 
 
 def _check_no_letter(model: tree.Module, parameters: Sequence[str]) -> None:
-    """Raise BindingError where `e`, which is Euler's number, is probably meant as the parameter that follows `d`. Only
-    as the base of a power is it accepted beside a parameter `d`."""
+    """Raise BindingError where `e`, which is Euler's number, is probably meant as the parameter that follows `d`.
+    Beside a parameter `d`, `e` is accepted only as the base of a power."""
     nodes = [*tree.everything(model)]
     powers = [node.left for node in nodes if isinstance(node, tree.Binary) and node.operator == "**"]
     powers += [

@@ -95,7 +95,8 @@ def fit(
     given = {**arguments.named(values, "'values'"), **named}
     columns = {name: value for name, value in given.items() if arguments.is_array(value)}
     numbers = {n: arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns}
-    # Columns made from arrays get titles that cannot be names in a model.
+    # A column made from an array gets a title that is no name, except for an offset, whose title is read as an
+    # expression.
     deviations = None if sigma is None else _of_rows(sigma, "sigma=[…]", columns)
     term = None if offset is None else str(_of_rows(offset, "offset_of_rows", columns))
     of_trials = None if trials is None else _of_rows(trials, "trials=[…]", columns)

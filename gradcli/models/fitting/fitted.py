@@ -23,7 +23,7 @@ _FEW_DIGITS = 1e-6
 
 
 class ParameterEstimate(NamedTuple):
-    """The estimate of a parameter: its value, standard error, `t`, the ratio of these, and confidence interval.
+    """The estimate of a parameter: its value, standard error, `t` (the ratio of the two), and confidence interval.
 
     The error is 0 for a parameter that is `fixed`, and infinite for one that the data do not determine. The error and
     the interval of one at a bound are nan.
@@ -50,8 +50,8 @@ class Starts:
 
 @dataclass(frozen=True)
 class Curvature:
-    """Curvatures relative to the confidence region, by which they are 1 where the radius of curvature is that of the
-    region; see `curvatures`."""
+    """Curvatures relative to the confidence region: 1 where the radius of curvature is that of the region; see
+    `curvatures`."""
 
     intrinsic: float
     parameter: float
@@ -113,8 +113,9 @@ _MEMBERS = frozenset(Fit.__dataclass_fields__)
 
 
 class Ending(NamedTuple):
-    """How a search ended: at which `point` `[p]` of the p parameters that were varied, which of these are `free`,
-    `[p]`, that is not at a bound, and the messages and counts of the search."""
+    """How a search ended: the `point` `[p]` of the p parameters that were varied, which of these are `free` `[p]` (not
+    at a bound), whether it converged with a message about that, and the iterations, evaluations, starts and warnings of
+    the search."""
 
     point: Any
     free: Any

@@ -31,8 +31,8 @@ _CANDIDATES = 256
 
 
 class GroupFits(NamedTuple):
-    """The fits of g groups: the `points` `[g, p]`; whether each `converged`, that is whether all searches of the group
-    ended at it and it is a minimum between its bounds; the number of `starts` of each group; iterations and
+    """The fits of g groups: the `points` `[g, p]`; whether each `converged`, which requires that all searches of the
+    group ended at it and that it is a minimum between its bounds; the number of `starts` of each group; iterations and
     evaluations; and the rows and statistics there."""
 
     points: Any

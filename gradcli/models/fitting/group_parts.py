@@ -20,12 +20,13 @@ from gradcli.rows import workers
 from gradcli.rows.cluster import Tell
 from gradcli.rows.manifest import Manifest, Part
 
-# Estimated bytes of a number in a task, and of the rest of a task.
+# Estimated bytes of a number in a task, in base64, and of the rest of a task.
 _EACH, _LEAST = 11, 2**12
 
 
 class GroupWork:
-    """The work of fitting groups whose data were read from `paths`; the tables have a format (see `cluster.Work`).
+    """The work of fitting the groups of a request whose data were read from `paths` (see `cluster.Work`); `format` is
+    that of the tables to write.
 
     The rows of a group are sent with the task: they may be anywhere in the data, and only the process that has read all
     of the data knows where.
@@ -71,7 +72,7 @@ class GroupWork:
         return parts, [self._format]
 
     def task(self, begun: Manifest, part: int) -> dict[str, Any]:
-        """The task of a part: the question, the groups, and their rows, concatenated in the order of the groups."""
+        """The task of a part: the posed fit, the groups, and their rows, concatenated in the order of the groups."""
         _, start, end = begun.parts[part]
         groups = self._groups[start:end]
         places = np.concatenate([rows for _, rows, _ in groups])

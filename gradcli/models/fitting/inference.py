@@ -146,7 +146,7 @@ class Statistics(NamedTuple):
     aic: Any
     bic: Any
     deviance: Any
-    """Twice the log-likelihood of a model that gives each response exactly, less that of this model."""
+    """Twice the difference of the log-likelihoods of a model that gives each response exactly and of this model."""
     loss_scale: Any
     """The threshold of a robust loss, divided by the standard deviations of the rows."""
     rounding: Any

@@ -105,7 +105,7 @@ def _binomial(value: Any, response: Any, sigma: Any) -> Cost:
     first_of_rest, second_of_rest = _by_share(failures, rest)
     with np.errstate(all="ignore"):
         cost = trials * (-_times_log(response, value) - _times_log(failures, rest))
-        # The logarithm of the binomial coefficient.
+        # Minus the logarithm of the binomial coefficient.
         cost += gammaln(trials * response + 1) + gammaln(trials * failures + 1) - gammaln(trials + 1)
     inside = (value >= 0) & (rest >= 0)
     return Cost(np.where(inside, cost, np.inf), trials * (first - first_of_rest), trials * (second + second_of_rest))

@@ -1,4 +1,4 @@
-"""Adds an offset to a model: a known term on the scale of the link of its family, that is of the logarithm of a count,
+"""Adds an offset to a model: a known term on the scale of the link of its family, which is the logarithm of a count,
 the log-odds of an event, or a measurement itself."""
 
 from __future__ import annotations

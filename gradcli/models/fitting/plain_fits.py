@@ -1,4 +1,4 @@
-"""Converts a question about groups of rows to plain data that can be sent to workers, and back."""
+"""Converts a posed fit of groups of rows to plain data that can be sent to workers, and back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradcli.models.fitting.problems import Problem
 
 
 def question_data(request: FitRequest, fitting: Fitting, plan: GroupSearch | None) -> dict[str, Any]:
-    """All of a question except its rows. Raises UsageError for numbers so large or small that they have units."""
+    """All of a posed fit except its rows. Raises UsageError for numbers so large or small that they have units."""
     question, problem = fitting.question, fitting.question.problem
     if question.units is not None:
         raise UsageError("numbers as large or small as these are for one machine", hint="give the data in other units")
@@ -49,7 +49,7 @@ def question_data(request: FitRequest, fitting: Fitting, plan: GroupSearch | Non
 
 
 def row_data(fitting: Fitting) -> dict[str, Any]:
-    """The rows of a question."""
+    """The rows of a posed fit."""
     problem = fitting.question.problem
     return {
         "columns": {name: array_data(column) for name, column in problem.columns.items()},
@@ -61,7 +61,7 @@ def row_data(fitting: Fitting) -> dict[str, Any]:
 
 
 def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> Fitting:
-    """The question from which `question_data` and `row_data` were made."""
+    """The posed fit from which `question_data` and `row_data` were made."""
     with limits.within(*question["limits"]):
         text = read_model(question["model"], question["response"])
         if question["offset"] is not None:
@@ -89,7 +89,7 @@ def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> Fitting:
 
 
 def plan_of_data(question: Mapping[str, Any]) -> GroupSearch | None:
-    """The plan in the data of a question."""
+    """The search plan of groups from `question_data`; None where each group is searched alone."""
     told = question["plan"]
     return told and GroupSearch(**{**told, "candidates": _array_of(told["candidates"])})
 

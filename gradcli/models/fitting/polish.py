@@ -23,8 +23,8 @@ _HALVINGS = 30
 
 
 class Polished(NamedTuple):
-    """A point `[p]` near a minimum with its cost and relative `offset`; which parameters `[p]` are `free`, that is not
-    held by a bound; the Newton `step` `[p]` that remains; the `least_eigenvalue` of the Hessian of the free parameters
+    """A point `[p]` near a minimum with its cost and relative `offset`; which parameters `[p]` are `free` (not held by
+    a bound); the Newton `step` `[p]` that remains; the `least_eigenvalue` of the Hessian of the free parameters
     relative to the Gauss-Newton matrix; whether that has full rank (`determined`); and the numbers of iterations and
     evaluations."""
 

@@ -25,8 +25,8 @@ class Problem:
     and `fixed` are numbers by name. `known` are the assumptions about the rows. `priors` are means and standard
     deviations, `[p]` each, the latter infinite for parameters without a prior; `low` and `high` `[p]` are the bounds.
     `places` `[n]` are the indices of the rows in the user's table, which errors name. `is_typed` says that the response
-    is a column itself, not an expression. `sigma` and the standard deviations of the priors are in units of
-    `loss_scale`, the threshold of a robust loss.
+    is a column itself, not an expression. `loss_scale` is the threshold of a robust loss, a factor that `sigma` and the
+    standard deviations of the priors include.
     """
 
     loss_scale = 1.0
@@ -90,8 +90,8 @@ class Problem:
         return found
 
     def with_scaled_priors(self, scale: float) -> Problem:
-        """The same problem where the standard deviations of the rows are `scale` times `sigma`; those of the priors are
-        divided by it, which weights them alike."""
+        """The same problem where the standard deviations of the rows are `scale` times `sigma`: those of the priors are
+        divided by `scale` to keep the weights of rows and priors in proportion."""
         found: Problem = object.__new__(Problem)
         found.__dict__.update(self.__dict__)
         found.priors = self.priors[0], self.priors[1] / scale

@@ -14,6 +14,7 @@ from gradcli.models.results import Watcher
 
 # Relative precision of an end, in the signed root of the likelihood ratio.
 _NEAR = 1e-9
+# Largest number of steps to find the ends.
 _STEPS = 60
 # A parameter has no end where the fit is still good at so many times its linear interval.
 _FAR = 1e4

@@ -1,4 +1,4 @@
-"""Carries out a request to fit: reads the data, poses the question, and fits it."""
+"""Carries out a request to fit: reads the data, builds the problem, fits, and writes the requested files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gradcli.models.fitting.offsets import with_offset
 
 
 class Prepared(NamedTuple):
-    """The question of a request: with `everything` that was read for it, the `data` of the rows that have all numbers,
-    and the indices of the rows of each group, by name; the name is None where there are no groups."""
+    """The posed fit of a request, `everything` that was read for it, the `data` of the rows that have all numbers, and
+    the indices of the rows of each group, by name; the name is None where there are no groups."""
 
     fitting: Fitting
     everything: Data
@@ -37,7 +37,7 @@ class Prepared(NamedTuple):
 
 
 def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False) -> Prepared:
-    """Read the data, and pose the question; where the model `predicts`, rows without a response are read too.
+    """Read the data, and build the problem; where the model `predicts`, rows without a response are read too.
 
     Raises BindingError for names and data that do not fit together, and UsageError for options that exclude each other.
     """

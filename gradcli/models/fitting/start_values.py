@@ -31,9 +31,10 @@ def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int
     """At most `count` points `[g, p]`: those with the lowest costs of a Latin hypercube over the likely sizes of the
     parameters.
 
-    The `linear` parameters have their best values for least squares; for other likelihoods half of the points have
-    these values, which are near the best ones. Parameters with a number in `start` `[p]` keep it. Raises LimitError
-    where the searches from all points would exceed the limits of the problem.
+    For least squares the costs are those with the `linear` parameters at their best values, and these parameters are 0
+    in the points. For other likelihoods half of the points have the linear parameters of least squares, which are near
+    the best ones. Parameters with a number in `start` `[p]` keep it. Raises LimitError where the searches from all
+    points would exceed the limits of the problem.
     """
     np = arrays.numpy_namespace()
     few = fewer_rows(problem, start)

@@ -76,7 +76,7 @@ def _rounding_errors(module: Module, inputs: Quantities) -> list[float]:
 
 def steps(module: Module, inputs: Quantities) -> list[Warning]:
     """Warnings of piecewise constant functions of the inputs, whose derivative is 0 although the uncertainties may
-    reach a jump, and of comparisons, kinks and jumps that turn out differently within the uncertainties."""
+    reach a jump, and of comparisons and kinks that turn out differently within the uncertainties."""
     found: dict[Span, Warning] = {}
     nodes, usual = ways_at(module, inputs, inputs.mean)
     for node in nodes:

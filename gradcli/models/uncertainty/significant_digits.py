@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal
 
+# Stated digits of an uncertainty.
 _DIGITS = 2
 # Enough digits from the first of the largest float to the last of the smallest.
 _EVERY = Context(prec=700)
