@@ -166,8 +166,8 @@ def of_python(value: Any, name: str) -> Any:
 def quantities(
     values: Mapping[str, Any], correlation: Mapping[tuple[str, str], float], dof: Mapping[str, float]
 ) -> Quantities:
-    """The inputs of a propagation, with the correlations of pairs and the degrees of freedom of names. A pair has
-    labels as those of `packing`, in which spaces do not count.
+    """The inputs of a propagation, with the correlations of pairs and the degrees of freedom of names. The labels of a
+    pair are those of `packing`; spaces in them are ignored.
 
     Raises BindingError for names that have no uncertainty, for invalid correlations and for those that contradict each
     other, and for degrees of freedom that are not positive.

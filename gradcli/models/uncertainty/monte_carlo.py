@@ -150,8 +150,8 @@ def summary(
     values: Any, level: float, shortest: bool, samples: int, seed: int
 ) -> tuple[MonteCarlo, tuple[float, float]]:
     """The mean, standard deviation and coverage interval of the values `[N]` of a result, and the standard errors of
-    the ends of the interval. That is the shortest one, or the one with equal probabilities on both sides (JCGM 101, 7.5
-    to 7.7)."""
+    the ends of the interval. With `shortest` that is the shortest one, else the one with equal probabilities on both
+    sides (JCGM 101, 7.5 to 7.7)."""
     np = arrays.numpy_namespace()
     limits.charge(_SUMMARY * len(values))
     ordered = np.sort(values)

@@ -45,7 +45,8 @@ def uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
     """The value and uncertainties of a text that starts at `offset` of `whole`; `read` reads the numbers in it. A
     number without an uncertainty has the uncertainty 0.
 
-    Raises BindingError, with the place, for an uncertainty that is negative or not finite, and for a text without one.
+    Raises BindingError, with the place, for an uncertainty that is negative or not finite, and for a text of another
+    form.
     """
     if not is_uncertain(text):
         value = read(text, offset)
@@ -122,7 +123,7 @@ def floats(value: Any) -> Any:
 def given(value: Any, name: str) -> Uncertain | None:
     """The value and uncertainty of a Python input: a text, or a tuple of both; None for numbers.
 
-    Raises BindingError for a text without an uncertainty, and for a negative uncertainty.
+    Raises BindingError for a text or a tuple of another form, and for a negative uncertainty.
     """
     if isinstance(value, str):
         return uncertain(value, 0, value, in_floats(value))
