@@ -1,4 +1,4 @@
-"""Activations of neural networks that few programs use, element by element."""
+"""Elementwise activation functions of neural networks that are rarely used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradcli.primitives.special import elu
 from gradcli.primitives.trigonometric import tanh
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
-# PyTorch's, to its last digit: https://arxiv.org/abs/1706.02515
+# Constants of SELU to the digits that PyTorch uses: https://arxiv.org/abs/1706.02515
 _selu_alpha, _selu_scale = decimal("1.6732632423543772848170429916717"), decimal("1.0507009873554804934193349852946")
 
 
@@ -38,7 +38,7 @@ softsign = elementwise(
 
 
 def _held(x: Any, low: Any, high: Any) -> Any:
-    """x held between bounds, on which it is flat already."""
+    """`x` clipped to [low, high], with the derivative 0 at the bounds themselves."""
     return where(less_equal(x, low), low, where(greater_equal(x, high), high, x))
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic and rounding, element by element."""
+"""Elementwise arithmetic and rounding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.primitives.series import Coefficients, linear, locally_constant, pr
 from gradcli.primitives.strides import always
 from gradcli.primitives.surcharges import of_quotients
 
-# Beyond it a power of ten is no float.
+# The largest number of decimals that is accepted: 10**309 overflows a double.
 _MOST_DECIMALS = 300
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
@@ -38,7 +38,7 @@ add = elementwise(
 
 
 def minus(a: Any, b: Any) -> Any:
-    """a - b, where None is zero."""
+    """a - b, where None stands for 0."""
     if b is None:
         return a
     return negative(b) if a is None else subtract(a, b)
@@ -61,12 +61,13 @@ subtract: Primitive = elementwise(
 
 
 def _times(a: Any, b: Any) -> Any:
-    """a * b, of floats without the time that `bind` takes."""
+    """a * b; two floats are multiplied directly, which saves the overhead of `bind`."""
     return a * b if type(a) is float and type(b) is float else multiply(a, b)
 
 
 def _products() -> Any:
-    """What multiplies the coefficients of a series: of floats that may not round `multiply`."""
+    """The function that multiplies coefficients of a series: `multiply` where numbers are exact, as float products
+    round."""
     return multiply if constants.is_exact() else _times
 
 
@@ -88,7 +89,7 @@ multiply: Primitive = elementwise(
 
 
 def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
-    """From y*b = a; the last term of that product has the coefficient that is sought."""
+    """Coefficients of y = a/b from y*b = a: term k of the product contains the unknown y[k] times b[0]."""
     times = _products()
     for k in itertools.count(1):
         rest = minus(a.coefficient(k), y.total(products(times, b, y, k, first=1)))
@@ -217,7 +218,7 @@ def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = 
         vjp=(lambda _g, _y, x: zeros_like(x),),
         jet=locally_constant,
         derivative="0",
-        # What is infinite or nan below a jump is not reached: 0 of it is 0.
+        # Selecting, so that 0 times an infinite or nan derivative of the operand counts as 0.
         selects=True,
         smooth=lambda x: nowhere(jumps(x)),
         edges=("the derivative is 0 at the jumps too", *edges),

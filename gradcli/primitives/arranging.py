@@ -1,4 +1,4 @@
-"""NumPy's own ways to split and join tensors, to give them axes and to turn them, and the slopes between samples."""
+"""NumPy's functions that split, join, add axes to and rotate tensors, and `numpy.gradient`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradcli.primitives.rearranging import split
 from gradcli.primitives.scans import sort
 from gradcli.primitives.shape import concat, flip, moveaxis, ravel, sequence
 
-# Sections beyond the elements of an axis are empty.
+# The largest number of sections of an axis: sections beyond its size are only empty arrays.
 _MOST_SECTIONS = 100_000
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
@@ -36,7 +36,7 @@ def _array_split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, 
     if count > max(size, _MOST_SECTIONS):
         raise ShapeError(f"an axis of size {size} is split into no more than {_MOST_SECTIONS:,} sections")
     limits.charge_steps(count)
-    # The first parts have one element more, where they are not all of one size.
+    # As in NumPy, the first `size % count` sections have one more element than the others.
     places = [i * (size // count) + min(i, size % count) for i in range(1, count)]
     return tuple(split(x, arrays.asarray(places, "int64"), axis))
 
@@ -54,7 +54,7 @@ array_split = Composite(
 def _split_along(name: str, word: str, axis: int, least: int) -> Composite:
     def definition(x: Any, indices_or_sections: Any) -> tuple[Any, ...]:
         rank = len(arrays.shape(x))
-        # Vectors are split along the one axis that they have.
+        # A vector has one axis, so `hsplit` splits it along axis 0.
         number = min(axis, rank - 1)
         if rank < least:
             raise ShapeError(f"'{name}' needs at least {least} dimensions, and the tensor has {rank}")
@@ -119,7 +119,7 @@ def _at_least(rank: int, in_front: Callable[[int], int]) -> Composite:
 
 atleast_1d = _at_least(1, lambda missing: missing)
 atleast_2d = _at_least(2, lambda missing: missing)
-# One in front of a vector, and one behind it and behind a matrix.
+# A vector gets one axis in front and one at the end, a matrix one at the end.
 atleast_3d = _at_least(3, lambda missing: missing - 1)
 
 
@@ -203,7 +203,7 @@ def _slope(x: Any, spacing: Any, axis: int, order: int) -> Any:
     inside = divide(add(multiply(before, right), multiply(behind, left)), add(before, behind))
     ends = [index(slopes, along(axis, part)) for part in (slice(0, 1), slice(-1, None))]
     if order == 2:
-        # The slope of the parabola through the three elements at the end.
+        # Derivative of the parabola through the three elements at the end.
         bent = divide(subtract(left, right), add(before, behind))
         ends[0] = add(ends[0], multiply(*(index(part, along(axis, slice(0, 1))) for part in (before, bent))))
         ends[1] = subtract(ends[1], multiply(*(index(part, along(axis, slice(-1, None))) for part in (behind, bent))))
@@ -215,7 +215,7 @@ def _rises(x: Any, axis: int) -> Any:
     return subtract(*parts)
 
 
-# The function `gradient` of NumPy; what is meant by the word alone is a derivative.
+# `numpy.gradient`. In the language itself the name `gradient` means a derivative.
 slopes = Composite(
     "slopes", "x, *spacing, axis=None, edge_order=1",
     "the slope at each element between its neighbours along an axis, or along each", _slopes,

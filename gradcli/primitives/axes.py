@@ -1,4 +1,4 @@
-"""Reading the whole numbers that are not operands: axes, shapes, counts, indices."""
+"""Validation of arguments that are not differentiated: axes, shapes, counts, indices, options."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.bind import Kind, concrete
 
-# As many as NumPy has; no array library has more.
+# NumPy's limit on the number of dimensions.
 MOST_AXES = 64
 
 
 def one_number(value: Any, what: str) -> Any:
-    """`value` as a number of Python, or the ball that it is where no float is just that. Raises EvaluationError where it
-    is not one number."""
+    """`value` as a Python number, or as a ball where no float equals it.
+
+    Raises EvaluationError if it is not a single number."""
     number = _plain(value)
     if number is None:
         number = concrete(value)
@@ -26,13 +27,13 @@ def one_number(value: Any, what: str) -> Any:
 
 
 def one_varying(value: Any, what: str) -> Any:
-    """`value` as `one_number` has it, but one that may be differentiated by as it is."""
+    """Like `one_number`, but a tensor or another `Kind` is returned unchanged, so that it can be differentiated by."""
     number = one_number(value, what)
     return value if isinstance(value, Kind) else number
 
 
 def one_float(value: Any, what: str) -> float:
-    """`value` as a float. Raises EvaluationError where it is not one number, and for a ball that no float is."""
+    """`value` as a float. Raises EvaluationError if it is not a single number, or a ball that no float equals."""
     number = one_number(value, what)
     if type(number) not in arrays.PLAIN:
         raise EvaluationError(f"{what} must be a number that a float is, as 0.5 is and 1/3 is not")
@@ -43,12 +44,13 @@ def one_float(value: Any, what: str) -> float:
 
 
 def truth(value: Any, what: str) -> bool:
-    """`value` as True or False. Raises EvaluationError where it is not one number."""
+    """`value` as a bool. Raises EvaluationError if it is not a single number."""
     return value if type(value) is bool else bool(one_number(value, what))
 
 
 def chosen(value: Any, choices: Collection[str], what: str) -> str:
-    """`value`, which must be one of some texts. Raises EvaluationError where it is not."""
+    """`value`, which must be one of the strings in `choices`. Raises EvaluationError otherwise; `what` names the
+    option."""
     if not isinstance(value, str) or value not in choices:
         given = repr(value) if isinstance(value, str) else "what is no text"
         raise EvaluationError(f"there is no {what} {given:.40}", hint=f"it is {', '.join(map(repr, choices))}")
@@ -56,7 +58,7 @@ def chosen(value: Any, choices: Collection[str], what: str) -> str:
 
 
 def whole(value: Any, what: str) -> int:
-    """`value` as an int. Raises EvaluationError where it is not one whole number."""
+    """`value` as an int. Raises EvaluationError if it is not a single integer."""
     number = _plain(value)
     if number is None:
         raise EvaluationError(f"{what} must be a whole number")
@@ -66,7 +68,7 @@ def whole(value: Any, what: str) -> int:
 
 
 def _plain(value: Any) -> float | int | None:
-    """A number of Python, or the one in an array of zero dimensions; None for anything else."""
+    """`value` as a Python number if it is one or a 0-dimensional array, else None."""
     number: Any = concrete(value)
     if type(number) not in arrays.PLAIN and getattr(number, "ndim", 1) == 0:
         number = arrays.to_numpy(number).item()
@@ -74,8 +76,9 @@ def _plain(value: Any) -> float | int | None:
 
 
 def whole_numbers(value: Any, what: str) -> Shape:
-    """`value`, one number or a sequence of one number for each axis, as a tuple of ints. Raises EvaluationError for what
-    is no whole number, and for truth values, which stand for other things in some libraries."""
+    """`value`, an integer or a sequence of integers, as a tuple of ints.
+
+    Raises EvaluationError for other numbers and for bools, whose meaning differs between libraries."""
     if type(value) is int:
         return (value,)
     if type(value) is tuple and len(value) <= MOST_AXES and all(type(item) is int for item in value):
@@ -94,7 +97,7 @@ def whole_numbers(value: Any, what: str) -> Shape:
 
 
 def _no_truth(value: Any, what: str) -> int:
-    # As nearly all are.
+    # Fast path: nearly all values are ints.
     if type(value) is int:
         return value
     number = _plain(value)
@@ -104,14 +107,14 @@ def _no_truth(value: Any, what: str) -> int:
 
 
 def gathered(numbers: tuple[Any, ...], what: str) -> Shape:
-    """Whole numbers given one by one or as one sequence."""
+    """Integers given as separate arguments or as one sequence, as a tuple of ints."""
     return whole_numbers(numbers[0] if len(numbers) == 1 else numbers, what)
 
 
 def whole_array(value: Any, what: str) -> Any:
-    """An array of integers with the numbers of `value`. Raises EvaluationError where they are not whole."""
+    """`value` as an int64 array. Raises EvaluationError if its numbers are not integers."""
     array = arrays.to_numpy(value)
-    # Beyond those that an int64 holds nothing is counted, and the library would warn.
+    # Numbers outside int64 are rejected beforehand, as `astype` would warn about them.
     known = array.dtype.kind in "iuf" and (abs(array) < 2.0**63).all()
     integers = array.astype("int64") if known else None
     if integers is None or (integers != array).any():
@@ -120,7 +123,7 @@ def whole_array(value: Any, what: str) -> Any:
 
 
 def diagonal_number(k: Any, rows: int, columns: int) -> int:
-    """The number of a diagonal; those beyond the corners of the matrix are all alike."""
+    """The offset of a diagonal of a `rows` by `columns` matrix, clamped to the offsets just outside its corners."""
     return max(-rows, min(whole(k, "a diagonal"), columns))
 
 
@@ -132,14 +135,14 @@ def normalize_axis(axis: Any, ndim: int) -> int:
 
 
 def normalize_axes(axis: Any, ndim: int) -> Shape:
-    """The axes as sorted non-negative numbers; None means all of them."""
+    """The axes as sorted non-negative numbers without repetition; None means all axes."""
     if axis is None:
         return tuple(range(ndim))
     if type(axis) is int and ndim:
         return (normalize_axis(axis, ndim),)
     numbers = whole_numbers(axis, "an axis")
     if not ndim:
-        # NumPy and PyTorch let a number have the axes of a vector, along which there is nothing to take away.
+        # NumPy and PyTorch accept the axes of a vector (0 and -1) for a scalar; there is nothing to reduce.
         for number in numbers:
             normalize_axis(number, 1)
         return ()

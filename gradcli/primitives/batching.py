@@ -1,8 +1,8 @@
-"""Rules for one more leading axis, by family.
+"""Batching rules of primitives, by family.
 
-A rule is called as rule(primitive, operands, batched, params). Where `batched` says so, an operand
-has the batch axis in front of its own axes; at least one does. The result has it in front too (each
-result, where there are several). A rule binds the primitive again, so the operands may be of any kind.
+A rule is called as rule(primitive, operands, batched, params). Operands whose flag in `batched` is set, at least one,
+have the batch axis as their first axis; so has the result (each result, where there are several). A rule binds the
+primitive again, so that the operands may be of any kind.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ def _permute(x: Any, axes: Sequence[int]) -> Any:
 
 
 def exchange(x: Any, first: int, second: int) -> Any:
-    """`x` with two axes, which count from the front or the back, exchanged."""
+    """`x` with two axes exchanged; negative axes count from the end."""
     axes = list(range(len(arrays.shape(x))))
     axes[first], axes[second] = axes[second], axes[first]
     return _permute(x, axes)
 
 
 def _ranks(operands: Operands, batched: Flags) -> list[int]:
-    """How many axes of its own each operand has."""
+    """The rank of each operand without its batch axis."""
     return [len(arrays.shape(o)) - b for o, b in zip(operands, batched)]
 
 
 def _size(operands: Operands, batched: Flags) -> int:
-    """How many rows the batch has."""
+    """The number of rows of the batch."""
     return int(next(arrays.shape(o)[0] for o, b in zip(operands, batched) if b))
 
 
 def _aligned(operands: Operands, ranks: Sequence[int], batched: Flags) -> list[Any]:
-    """The operands so that the batch axes meet when they are broadcast together."""
+    """The operands, with axes of size 1 inserted after the batch axis so that the batch axes align in broadcasting."""
     rank = max(ranks)
     return [with_rank(o, rank) if b and r < rank else o for o, r, b in zip(operands, ranks, batched)]
 
 
 def _all_batched(operands: Operands, batched: Flags) -> list[Any]:
-    """The operands, those without a batch axis repeated along a new one."""
+    """The operands, those without a batch axis broadcast along a new one."""
     rows = _size(operands, batched)
     return [
         o if b else bind(broadcast_to, (o,), {"shape": (rows, *arrays.shape(o))}) for o, b in zip(operands, batched)
@@ -71,7 +71,10 @@ def elementwise(primitive: Primitive, operands: Operands, batched: Flags, params
 
 
 def _in_one_dtype(operands: Operands, ranks: Sequence[int], batched: Flags) -> Operands:
-    """Numbers in float64 have no say in the dtype of a result; nor must a column of such numbers."""
+    """Cast batches of scalars to float32 where the other operands are float32.
+
+    A float64 scalar does not promote a float32 array; the column of scalars that it becomes in a batch must not
+    either."""
     dtypes = [arrays.dtype_name(o) for o in operands]
     numbers = [rank == 0 and dtype == "float64" for rank, dtype in zip(ranks, dtypes)]
     others = {dtype for dtype, number in zip(dtypes, numbers) if not number}
@@ -84,19 +87,19 @@ def _in_one_dtype(operands: Operands, ranks: Sequence[int], batched: Flags) -> O
 
 
 def trailing(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
-    """For a function of the last axes of one operand, whatever stands before them."""
+    """Rule of a function of the last axes of one operand, which treats the axes before them as a batch already."""
     return bind(primitive, operands, params)
 
 
 def along_axis(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    """For a function along the axis, or the tuple of axes, that the parameter `axis` numbers."""
+    """Rule of a function along the axis or axes in the parameter `axis`."""
     axis = params["axis"]
     moved = tuple(a + 1 for a in axis) if isinstance(axis, tuple) else axis + 1
     return bind(primitive, _all_batched(operands, batched), {**params, "axis": moved})
 
 
 def position(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    """For a position along an axis, or, where `axis` is None, among all elements."""
+    """Rule of argmax and argmin: the position along `axis`, or among all elements where `axis` is None."""
     if params["axis"] is not None:
         return along_axis(primitive, operands, batched, params)
     rows, *sizes = arrays.shape(operands[0])
@@ -139,7 +142,8 @@ def scatter(primitive: Primitive, operands: Operands, batched: Flags, params: Pa
 
 
 def _axes_in_front(key: Sequence[Any]) -> int:
-    """How many axes an index puts before all others: those of its arrays, where something stands between them."""
+    """The number of axes that the index arrays of `key` put first: those of the arrays if a slice stands between
+    them."""
     arrays_there = [item.ndim for item in key if hasattr(item, "ndim")]
     places = [i for i, item in enumerate(key) if hasattr(item, "ndim") or isinstance(item, int)]
     if not arrays_there or places[-1] - places[0] == len(places) - 1:
@@ -151,7 +155,7 @@ def _axes_in_front(key: Sequence[Any]) -> int:
 
 
 def matmul(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    """A batch beside one matrix is one product with more rows; two batches meet row by row."""
+    """A batch times a single matrix is one product with more rows; two batches are multiplied row by row."""
     a, b = operands
     left, right = _ranks(operands, batched)
     if not batched[1] and right <= 2:
@@ -176,7 +180,7 @@ def _as_column(x: Any) -> Any:
 
 
 def _rows_times(matmul: Primitive, rows: Any, b: Any) -> Any:
-    """The product of every vector along the last axis of `rows` with one vector or matrix."""
+    """The product of each vector along the last axis of `rows` with the vector or matrix `b`."""
     *sizes, n = arrays.shape(rows)
     product = bind(matmul, (reshaped(rows, (math.prod(sizes), n)), b), _NO_PARAMS)
     return reshaped(product, (*sizes, *arrays.shape(product)[1:]))
@@ -190,7 +194,8 @@ def contract(primitive: Primitive, operands: Operands, batched: Flags, params: P
 
 
 def solve(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    """One matrix has all right sides as its columns; else there is an equation for each row."""
+    """With a single matrix, all right-hand sides are solved as its columns; otherwise each row is a system of its
+    own."""
     a, b = operands
     left, right = _ranks(operands, batched)
     b = _as_column(b) if right == 1 else b
@@ -202,7 +207,7 @@ def solve(primitive: Primitive, operands: Operands, batched: Flags, params: Para
 
 
 def _solve_columns(solve: Primitive, a: Any, b: Any) -> Any:
-    """The solutions for a stack of right sides, all beside each other in one matrix."""
+    """Solve with one matrix `a` and a batch of right-hand sides `b`, placed side by side as columns of one matrix."""
     first = exchange(b, 0, -2)
     sizes = arrays.shape(first)
     columns = reshaped(first, (sizes[0], math.prod(sizes[1:])))

@@ -1,4 +1,4 @@
-"""Bessel functions of the second kind, modified ones, scaled ones, and those of any order, element by element."""
+"""Elementwise Bessel functions: of the second kind, modified, scaled, and of real order."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ k1e = elementwise(
 
 
 def _of_number(name: str, doc: str, by_x: Vjp, formula: str, by_order: Vjp = None, **fields: Any) -> Primitive:
-    """A Bessel function of any order, the derivative by which is computed by itself where no rule is given."""
+    """A Bessel function of real order v; without a rule `by_order`, its derivative by v is a numerical partial
+    derivative."""
     return elementwise(
         name, "v, x", doc,
         time=170, surcharge=of_bessel_of_number,
@@ -144,8 +145,8 @@ def _of_number(name: str, doc: str, by_x: Vjp, formula: str, by_order: Vjp = Non
 def _slope(function: Primitive, y: Any, v: Any, x: Any) -> Any:
     """The derivative by x of a Bessel function of order v, DLMF 10.6.1 and 10.6.2.
 
-    Of an order below 1 by that above, which is no farther from 0: an order that is rounded is felt near the zeros of the
-    cosine of pi times it, and near -1 the function below cancels.
+    For v < 1 only order v + 1 is used, which is no farther from 0 than v - 1: near the zeros of cos(pi*v) the result is
+    sensitive to the rounding of the order, and near -1 the function of order v - 1 cancels.
     """
     if _has_low_order(v, x):
         return _difference(divide(v * y, x), function(v + 1.0, x), -1.0)
@@ -157,7 +158,7 @@ def _has_low_order(v: Any, x: Any) -> bool:
 
 
 def _difference(before: Any, after: Any, v: Any) -> Any:
-    """before - after. Of two that are infinite near 0 the first is the larger one where v < 0, else the second."""
+    """before - after. Where both are infinite near 0, the dominant one is `before` if v < 0, else `after`."""
     finite = [isfinite(constant(value)) for value in (before, after)]
     if assume(logical_or(*finite)):
         return before - after
@@ -203,7 +204,7 @@ ive_slope: Primitive = _of_number(
     "the derivative of ive(v, x) by x",
     lambda g, y, v, x: g * (0.5 * (ive_slope(v - 1.0, x) + ive_slope(v + 1.0, x)) - sign(x) * y),
     "g*((ive_slope(v - 1, x) + ive_slope(v + 1, x))/2 - sign(x)*ive_slope(v, x))",
-    # At 0 it is 0 for all orders above 1.
+    # At x = 0 the derivative by v is 0 for every v > 1.
     by_order=lambda g, _y, v, x: where(
         logical_and(equal(x, 0), greater(v, 1)), 0.0, g * partial_of_two(v, x, "ive", (1, 1))
     ),
@@ -219,7 +220,7 @@ def _jv(v: Any, x: Any) -> Any:
     return jv_of_number(v, x)
 
 
-# Orders up to here have a rule of their own, which holds for x <= 0 too.
+# The highest integer order for which the primitive of integer order is used, which is valid for x <= 0 too.
 _HIGHEST = 1000
 jv = Composite(
     "jv", "v, x", "Bessel function of the first kind and order v", _jv,

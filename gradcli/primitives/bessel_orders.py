@@ -1,4 +1,4 @@
-"""Bessel functions and their like of any order, spherical ones, those of Struve and of Airy, element by element."""
+"""Elementwise functions related to Bessel's: spherical Bessel, Struve and Airy functions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ modstruve = _struve("modstruve", "modified Struve function of order v")
 
 
 def _spherical(name: str, doc: str, by_x: Callable[..., Any], formula: str, **fields: Any) -> Primitive:
-    """A spherical Bessel function of whole order, written in those of the orders beside it."""
+    """A spherical Bessel function of integer order n, with a derivative in terms of orders n - 1 and n + 1."""
 
     def call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
         order = whole(n, f"the order of '{name}'")
@@ -86,7 +86,7 @@ def _spherical(name: str, doc: str, by_x: Callable[..., Any], formula: str, **fi
 
 
 def _between(of: Callable[[], Primitive], below: float, above: float) -> Callable[..., Any]:
-    """The rule g*(below*n*f(n - 1) + above*(n + 1)*f(n + 1))/(2*n + 1), DLMF 10.51."""
+    """The vjp rule g*(below*n*f(n - 1) + above*(n + 1)*f(n + 1))/(2*n + 1), DLMF 10.51."""
 
     def by_x(g: Any, _y: Any, x: Any, *, n: int) -> Any:
         following = bind(of(), (x,), {"n": n + 1})

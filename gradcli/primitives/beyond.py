@@ -1,4 +1,4 @@
-"""What NumPy, SciPy and PyTorch compute and gradcli does not, by names that people look for."""
+"""Reasons why well-known functions of NumPy, SciPy and PyTorch are not supported, by name."""
 
 _REASONS = {
     "Fourier transforms need complex numbers, and all numbers here are real": (

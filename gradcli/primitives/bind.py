@@ -1,4 +1,4 @@
-"""`bind`: the one place where a primitive meets its operands, and the operands' kind decides."""
+"""`bind` applies a primitive to operands: the outermost kind among the operands decides how."""
 
 from __future__ import annotations
 
@@ -18,33 +18,42 @@ if TYPE_CHECKING:
 
 Params = Mapping[str, Any]
 
-# In eighths of steps: an operation on numbers, a call of an array library, and each operand of it.
+# Costs charged to the budget, in eighths of a step (see `gradcli.limits`): an operation on numbers, a call of an array
+# library, and each operand of that call.
 _ON_NUMBERS = 2
 _CALL = 28
 _OPERAND = 3
 
-# What an operand is by its type, from the inside out: a number, a truth value, an array, or a kind with its level.
+# The rank of an operand by its type: numbers, truth values and arrays, followed by the kinds in the order of their
+# levels. The operand of the highest rank interprets the operation.
 _NUMBER, _TRUTH, _ARRAY = range(3)
-# With what reads an operation in which it is outermost.
+# For each type of operand its rank, and the function that interprets an operation in which it ranks highest.
 readings: dict[type, tuple[int, Any]] = {
     float: (_NUMBER, None),
     int: (_NUMBER, None),
     bool: (_TRUTH, None),
 }
 _OF_ARRAYS = _ARRAY, None
-# The rank of what may have operands of any kind inside.
+# The rank of containers, such as lists, whose items may be operands of any kind: above all kinds.
 OUTSIDE = 100
 
 
 class Kind:
-    """An operand that reads a primitive in a way of its own.
+    """An operand type that interprets primitives in its own way, such as a traced, batched or differentiated value.
 
-    Kinds nest: the operand with the highest `level` (all are in `gradcli.kinds.order`) is outermost.
-    Its `read` unwraps its own kind, binds the primitive to what was inside, and wraps the result
-    again. `inner` is the value without this kind, and `differential` says that what the kind adds to it
-    are derivatives; `parts` are the value and those derivatives that are there already. A kind is `one_sided` where
-    its comparisons are those near a point, on one side of it: what is equal there differs by no rounding.
-    `by_row` says that there are many values of one shape, row by row.
+    Kinds nest: the operand with the highest `level` (see `gradcli.kinds.order`) is outermost. Its `read` unwraps its
+    own
+    kind, binds the primitive to the values inside and wraps the result again. `inner` is the value without this kind.
+
+    differential
+        whether this kind adds derivatives to the value
+    parts
+        the value and the derivatives that have been computed already
+    one_sided
+        whether comparisons hold near a point, on one side of it: operands that are equal there do not differ by
+        rounding
+    by_row
+        whether this is a batch: many values of one shape, one per row
     """
 
     __slots__ = ()
@@ -79,25 +88,28 @@ class Kind:
         return decide(self.inner, of_loop=of_loop)
 
     def made_as_view(self, operand: Any, primitive: Primitive, params: Params) -> None:
-        """Take note that this, which a primitive made, is a view of the operand, though it could be a copy."""
+        """Record that this result of a primitive is a view of `operand`, although it could be a copy."""
 
     def in_memory(self) -> Any:
-        """The places of the elements in the memory that they may share with others; None where they lie row by row."""
+        """The positions of the elements in memory shared with other tensors; None if they are contiguous in row-major
+        order."""
 
     def take_result(self, name: str, operands: Sequence[Any], compute: Callable[[], Any]) -> Any:
-        """Become what a function computes of its operands, which is asked for with `out=`."""
+        """Become the result of `compute`: the implementation of the keyword `out=`."""
         raise CallError(f"{name}() gives its result, and puts it into nothing else")
 
     def made_together(self, number: int, node_name: str) -> None:
-        """Take note that this is one of several results of a function, which are changed in place together."""
+        """Record that this is result `number` of several results of one function, which share one node."""
 
     def made_by(self, node_name: str, gradient_name: str | None, operand: Any) -> None:
-        """Take note that this was made of an operand by a function that is one in PyTorch: its node in the graph is
-        called after that, and where it has a `gradient_name`, its gradient stays in the graph of the operand."""
+        """Record that this result was made from `operand` by a composite that is a single function in PyTorch.
+
+        Its node in the graph is named `node_name`; with a `gradient_name`, its gradient stays in the graph of the
+        operand."""
 
     @staticmethod
     def stacked(items: Sequence[Any]) -> Any:
-        """A list in which this is, or is inside an item, as one tensor."""
+        """Stack a list of which this is an item, or is nested in one, into one tensor."""
         raise NotImplementedError
 
     @staticmethod
@@ -106,7 +118,7 @@ class Kind:
 
 
 def together(parts: Iterable[Any], node_name: str) -> tuple[Any, ...]:
-    """The views that one function makes of its operand: its node in the graph has a name of its own."""
+    """Mark `parts` as the views that one function makes of its operand; their common node is named `node_name`."""
     made = tuple(parts)
     for number, part in enumerate(made):
         if isinstance(part, Kind):
@@ -115,21 +127,21 @@ def together(parts: Iterable[Any], node_name: str) -> tuple[Any, ...]:
 
 
 def concrete(value: Any) -> Any:
-    """The array inside `value`, whatever kinds it is wrapped in."""
+    """The array inside `value`, with all kinds removed."""
     while isinstance(value, Kind):
         value = value.inner
     return value
 
 
 def constant(value: Any) -> Any:
-    """`value` without its derivatives: for what a rule chooses by, or scales with."""
+    """`value` without derivatives: for conditions and scale factors in a rule."""
     while isinstance(value, Kind) and value.differential:
         value = value.inner
     return value
 
 
 def deciding(value: Any) -> Any:
-    """`value` without its derivatives, for what a rule chooses by: a one-sided series stays, as it decides near its
+    """`value` without derivatives, for conditions in a rule; a one-sided series is kept, as its comparisons hold near a
     point."""
     while isinstance(value, Kind) and value.differential and not value.one_sided:
         value = value.inner
@@ -137,23 +149,23 @@ def deciding(value: Any) -> Any:
 
 
 def components(value: Any) -> list[Any]:
-    """`value` without its derivatives, and those that it carries along."""
+    """The primal of `value`, followed by all derivatives that it carries."""
     if isinstance(value, Kind) and value.differential:
         return [component for part in value.parts for component in components(part)]
     return [value]
 
 
 def carried(value: Any) -> Any:
-    """`value` without its place in a graph, but with the derivatives that it carries along."""
+    """`value` detached from the graph, but with the tangents or Taylor coefficients that it carries."""
     while isinstance(value, Kind) and value.differential and len(value.parts) == 1:
         value = value.inner
     return value
 
 
 def assume(condition: Any) -> bool:
-    """Whether a truth value, or every one of a tensor of them, holds, so that a shortcut may be taken.
+    """Whether a condition, or every element of it, is true, so that a shortcut may be taken.
 
-    A recorded program notes the condition: it is good only for numbers that meet it.
+    A recorded program keeps the condition as a guard: it is valid only for inputs that satisfy it.
     """
     if isinstance(condition, Kind):
         return condition.assume()
@@ -161,15 +173,15 @@ def assume(condition: Any) -> bool:
 
 
 def decide(condition: Any, *, of_loop: bool = False) -> Any:
-    """The array inside a condition that the course of a program depends on, `of_loop` whether a loop goes on.
+    """The array inside a condition that selects the execution path; `of_loop` if it decides whether a loop goes on.
 
-    Where courses are recorded, the truth value of the one that is at hand.
+    While execution paths are recorded, the truth value on the current path.
     """
     return condition.decide(of_loop=of_loop) if isinstance(condition, Kind) else condition
 
 
 def _with_whole_numbers(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
-    """The reading of an operation on the `size` of a tensor."""
+    """Interpret an operation on the `size` of a tensor, as a plain int."""
     return bind(primitive, [int(o) if type(o) is arrays.ElementCount else o for o in operands], params)
 
 
@@ -196,8 +208,7 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
 
 
 def on_floats(primitive: Primitive, operands: Sequence[Any], params: Params, further: int = 0) -> Any:
-    """The reading of an elementwise primitive for numbers alone, with so many `further` eighths of steps for what is
-    done with its result."""
+    """Apply an elementwise primitive to numbers; `further` eighths of a step are charged for work on its result."""
     budget = budget_now()
     if budget is not None:
         budget.charge_steps(_ON_NUMBERS * primitive.time + further)
@@ -214,11 +225,11 @@ def on_floats(primitive: Primitive, operands: Sequence[Any], params: Params, fur
 
 
 def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
-    """The reading for arrays of a library: run `forward` in its namespace, in the default one where
-    there are only numbers and arrays of NumPy.
+    """Apply a primitive to arrays: run `forward` in their namespace, or in the default one if all are numbers and NumPy
+    arrays.
 
-    Raises ShapeError where the shapes do not fit, LimitError where memory or the run's limit on
-    elements is exhausted, EvaluationError for anything else that the array library refuses.
+    Raises ShapeError if the shapes do not fit, LimitError if memory or the run's limit on elements is exhausted,
+    EvaluationError for any other error of the array library.
     """
     budget, chosen, xp = budget_now(), chosen_namespace(), arrays.numpy_namespace()
     try:
@@ -241,7 +252,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
         raise xp.explained(error) or _refused(primitive, operands, error) from None
     except AttributeError:
         for operand in operands:
-            # Raises for what is no array.
+            # Raises for an operand that is not an array.
             arrays.shape(operand)
         raise
     except ArithmeticError as error:
@@ -250,7 +261,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
 
 
 def _charge(budget: Budget, primitive: Primitive, operands: Sequence[Any], params: Params, xp: Any) -> None:
-    """Count what an operation on arrays is about to take."""
+    """Charge the expected cost of an operation on arrays to the budget."""
     budget.charge_steps(_CALL + _OPERAND * len(operands))
     if primitive.view is None or not _is_view(primitive.view, xp, operands[0], params):
         elements = primitive.elements([arrays.shape(o) for o in operands], params)
@@ -261,8 +272,11 @@ def _charge(budget: Budget, primitive: Primitive, operands: Sequence[Any], param
 
 
 def forward_in(xp: Any, primitive: Primitive) -> Callable[..., Any]:
-    """The `forward` of a primitive in a namespace whose numbers are exact. One that is written in other functions, which
-    may be right to the rounding of floats alone, is there by the name of the entry."""
+    """The implementation of a primitive in a namespace with exact numbers.
+
+    A `forward` written in other functions may be accurate to float rounding only, so the namespace's own function of
+    that
+    name is used if there is one."""
     if primitive.elementwise and primitive.function is None and xp.has(primitive.name):
         found: Callable[..., Any] = getattr(xp, primitive.name)
         return found

@@ -1,4 +1,4 @@
-"""Comparisons, truth values, and what is chosen by them, element by element."""
+"""Elementwise comparisons, logical functions and selection by conditions."""
 
 from __future__ import annotations
 
@@ -60,24 +60,24 @@ logical_or: Primitive = predicate(
 
 
 def usable_divisor(x: Any) -> Any:
-    """Where x is finite and not 0."""
+    """Whether x is finite and not 0."""
     return logical_and(isfinite(x), not_equal(x, 0))
 
 
 def has_all_digits(x: Any) -> Any:
-    """Where x is finite, and no smaller than a float can be without a loss of digits, as 0 is."""
+    """Whether x is finite and not subnormal or 0, so that it has full precision."""
     smallest = smallest_normal(x)
     return logical_and(isfinite(x), logical_or(greater_equal(x, smallest), less_equal(x, -smallest)))
 
 
 def smallest_normal(x: Any) -> float:
-    """The smallest number of the dtype of x that has all its digits."""
+    """The smallest normal number of the dtype of x; of float64 if x is not floating."""
     dtype = arrays.dtype_name(x) if arrays.is_floating(x) else "float64"
     return float(arrays.numpy_namespace().finfo(dtype).smallest_normal)
 
 
 def nowhere(condition: Any) -> bool:
-    """Whether a condition holds for no element. A recorded program notes it, as `assume` does."""
+    """Whether a condition holds for no element. A recorded program keeps it as a guard, as in `assume`."""
     return assume(logical_not(condition))
 
 
@@ -102,7 +102,7 @@ def _share(g: Any, wins: Any, ties: Any) -> Any:
 
 
 def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
-    # A nan operand compares false with everything: it neither loses nor ties, and keeps its cotangent.
+    # A comparison with nan is false, so a nan operand neither loses nor ties, and keeps its cotangent.
     return elementwise(
         name, "x, y", doc,
         rounds_alike=True, keeps_integers=True,

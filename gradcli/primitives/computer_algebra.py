@@ -1,4 +1,4 @@
-"""What SymPy and Julia call functions that have no name of their own here."""
+"""Functions of SymPy and Julia that the language has under no name of its own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The functions in which the rules of all families are written: another dtype, another shape, another order of axes.
+"""Primitives that rules of all families need: cast, reshape, broadcast_to, permute.
 
-They stand below the families, so each states for itself what the others have from theirs.
+This module is imported by the modules of families, so its primitives spell out the fields that a family would set.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _new_shape(old: Shape, asked: Shape) -> Shape:
 
 
 def _keeps_its_place(x: Any, *, shape: Shape) -> bool:
-    """Whether the elements lie one after another, or axes of size 1 alone come and go."""
+    """Whether NumPy reshapes `x` without a copy: it is contiguous, or only axes of size 1 are added or removed."""
     return bool(x.flags.c_contiguous) or [s for s in x.shape if s != 1] == [s for s in shape if s != 1]
 
 
@@ -85,23 +85,23 @@ reshape: Primitive = Primitive(
 
 
 def reshaped(x: Any, shape: Sequence[int]) -> Any:
-    """`x` in a shape, `x` itself where it has that."""
+    """`x` reshaped to `shape`; `x` itself if it has that shape."""
     return x if arrays.shape(x) == tuple(shape) else bind(reshape, (x,), {"shape": tuple(shape)})
 
 
 def expanded(x: Any, shape: Shape) -> Any:
-    """`x` repeated up to a shape, `x` itself where it has that."""
+    """`x` broadcast to `shape`; `x` itself if it has that shape."""
     return x if arrays.shape(x) == shape else bind(broadcast_to, (x,), {"shape": shape})
 
 
 def with_rank(x: Any, rank: int) -> Any:
-    """A batched operand with axes of size 1 behind the batch axis, up to `rank` axes of its own."""
+    """A batched operand with axes of size 1 inserted after the batch axis, up to rank `rank` without the batch axis."""
     rows, *sizes = arrays.shape(x)
     return reshaped(x, (rows, *(1,) * (rank - len(sizes)), *sizes))
 
 
 def permutation(ndim: int, axes: tuple[Any, ...]) -> Shape:
-    """An order of all axes, in numbers from 0 on. Raises ShapeError where it is none."""
+    """A permutation of all axes as non-negative numbers. Raises ShapeError if `axes` is not a permutation."""
     numbers = tuple(normalize_axis(a, ndim) for a in gathered(axes, "an axis"))
     if sorted(numbers) != list(range(ndim)):
         raise ShapeError(f"{list(numbers)} is no order of the {ndim} axes of the tensor")
@@ -134,7 +134,7 @@ permute: Primitive = Primitive(
 
 
 def permuted(x: Any, axes: Shape) -> Any:
-    """`x` with its axes in an order that is one: the numbers from 0 on."""
+    """`x` with its axes permuted; `axes` must be a permutation of non-negative numbers."""
     return bind(permute, (x,), {"axes": axes})
 
 

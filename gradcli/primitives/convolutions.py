@@ -1,4 +1,4 @@
-"""Windows that move over the last axes of a tensor: convolutions as layers of networks have them, and pooling."""
+"""Sliding windows over the last axes of a tensor: convolution layers and pooling."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TAPS, _SQUARES = [[[0.5, -1.0]], [[2.0, 0.25]]], [[[[1.0, -0.5], [0.25, 2.0]]]]
 
 
 def _of_each(value: Any, axes: int, what: str) -> Shape:
-    """A whole number for each axis, of one for each or one for all."""
+    """`value`, one integer for all axes or one for each, as a tuple with an integer for each axis."""
     numbers = whole_numbers(value, what)
     if len(numbers) not in (1, axes):
         raise ShapeError(f"{what} is one number or {axes}, not {len(numbers)}")
@@ -34,13 +34,15 @@ def _of_each(value: Any, axes: int, what: str) -> Shape:
 
 
 def _places(last: int, size: int, step: int, distance: int) -> Any:
-    """Where the elements of each window are along an axis, a row for a window."""
+    """Positions of the elements of each window along an axis, `[windows, size]`."""
     return arrays.guard_memory(lambda xp: xp.arange(0, last, step)[:, None] + distance * xp.arange(size))
 
 
 def _windows(x: Any, sizes: Shape, steps: Shape, distances: Shape) -> Any:
-    """The windows over the last axes of `x`, in their order: each axis is that of the windows, and then, behind all of
-    them, that of the elements in each. Those are `distances` apart and the windows `steps`."""
+    """The sliding windows over the last axes of `x`: the axes of the windows, followed by those of the elements in
+    each.
+
+    `steps` is the stride between windows, `distances` the dilation between elements."""
     axes, lead = len(sizes), len(arrays.shape(x)) - len(sizes)
     if min(*sizes, *steps, *distances) < 1:
         raise ShapeError("sizes, strides and dilations of windows are 1 or more")
@@ -64,7 +66,7 @@ def _surrounded(x: Any, widths: Sequence[Sequence[int]], value: float) -> Any:
 
 
 def _widths(padding: Any, spans: Shape, steps: Shape) -> list[tuple[int, int]]:
-    """How much stands before and behind each axis, for windows of these spans."""
+    """The padding before and after each axis, for windows of these extents."""
     if isinstance(padding, str) and chosen(padding, ("same", "valid"), "padding") == "same":
         if max(steps) > 1:
             raise ShapeError("padding='same' is for strides of 1")
@@ -97,7 +99,7 @@ def _convolution(name: str, axes: int) -> Callable[..., Any]:
         spans = tuple(distance * (size - 1) + 1 for distance, size in zip(distances, sizes))
         windows = _windows(_surrounded(input, _widths(padding, spans, steps), 0.0), sizes, steps, distances)
         lead, places = given[: -axes - 1], arrays.shape(windows)[len(given) - axes : len(given)]
-        # As products of matrices: a row for each place, in it the elements of its window in all the channels of a group.
+        # For the matrix products: a row for each window, with its elements in all channels of a group.
         behind = len(lead) + 2
         windows = reshape(windows, (*lead, count, channels // count, *places, *sizes))
         windows = permute(
@@ -140,7 +142,8 @@ conv3d = _convolving("conv3d", 3, (([_IMAGE], [_SQUARES]),))
 
 
 def _transposed(name: str, axes: int) -> Callable[..., Any]:
-    """The convolution whose derivative by its input `_convolution` is: of the input with zeros between its elements."""
+    """The transposed convolution, the derivative of `_convolution` by its input: a convolution of the input with zeros
+    inserted."""
     convolve = _convolution(name, axes)
 
     def definition(
@@ -197,7 +200,7 @@ def _with_zeros_between(x: Any, axis: int, step: int) -> Any:
 
 
 def _cut(x: Any, pairs: Sequence[Sequence[int]]) -> Any:
-    """`x` without what negative widths take off its last axes."""
+    """`x` cropped by the negative widths in `pairs`."""
     key = tuple(slice(max(-before, 0), min(behind, 0) or None) for before, behind in pairs)
     return index(x, (Ellipsis, *key)) if min(map(min, pairs)) < 0 else x
 
@@ -224,8 +227,8 @@ conv_transpose3d = _convolving_back("conv_transpose3d", 3, (([_IMAGE], [_SQUARES
 
 
 class Places(NamedTuple):
-    """Windows that move over the last axes: their sizes, steps, and how far apart their elements are; the padding around
-    the tensor, and behind that what the last window of each axis needs more."""
+    """Sliding windows over the last axes: sizes, strides, dilations and the padding on both sides; `further` is
+    additional padding at the end, which completes the last window of each axis."""
 
     sizes: Shape
     steps: Shape
@@ -244,7 +247,7 @@ def _pooled_places(
     shape, sizes = arrays.shape(input), _of_each(kernel_size, axes, "'kernel_size'")
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(f"'{name}' takes a tensor of {axes + 1} or {axes + 2} dimensions, not of {len(shape)}")
-    # Where there is no stride, an empty list of them may say so.
+    # PyTorch accepts an empty list for the default stride.
     steps = () if stride is None else whole_numbers(stride, "'stride'")
     steps = _of_each(steps, axes, "'stride'") if steps else sizes
     widths, distances = _of_each(padding, axes, "'padding'"), _of_each(dilation, axes, "'dilation'")
@@ -256,7 +259,7 @@ def _pooled_places(
             step, span = max(steps[axis], 1), distances[axis] * (sizes[axis] - 1) + 1
             left_over = length + 2 * widths[axis] - span
             last = -(-left_over // step) * step
-            # A window that begins behind the tensor is none.
+            # A window that starts in the padding at the end is left out, as in PyTorch's ceil_mode.
             last -= step * (last >= length + widths[axis])
             further[axis] = max(last - left_over, 0)
     return Places(sizes, steps, distances, widths, tuple(further))
@@ -299,7 +302,7 @@ def _average(name: str, axes: int, samples: Sequence[Any]) -> Composite:
 
 
 class Largest(NamedTuple):
-    """The largest element of each window, and where it stands among all over the axes of the windows."""
+    """The largest element of each window, and its flat index over the axes of the windows."""
 
     values: Any
     indices: Any

@@ -1,4 +1,4 @@
-"""What pasted code says of tensors that changes no number: copies, conversions to what is there anyway, sizes."""
+"""Functions of pasted code that change no number: copies, conversions to the current dtype or device, sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLOATS = {"float64": ("float64", "float", "double", "d"), "float32": ("float32"
 
 
 def check_is_there(dtype: Any = None, device: Any = None, requires_grad: Any = False) -> None:
-    """Raise CallError where code asks for another dtype or device than the run has, or for a gradient of its own."""
+    """Raise CallError for a dtype or device other than that of the run, and for requires_grad=True."""
     used = arrays.default_dtype()
     name = dtype.__name__ if isinstance(dtype, type) else dtype
     if name is not None and str(name).rpartition(".")[2] not in _FLOATS[used]:
@@ -104,7 +104,7 @@ size = Composite(
 
 
 def one_element(x: Any) -> Any:
-    """The one element of a tensor as a number, with its gradient."""
+    """The single element of a tensor as a scalar, differentiable. Raises ShapeError for other sizes."""
     if math.prod(arrays.shape(x)) != 1:
         raise ShapeError(f"'item' needs one element, and the tensor has shape {list(arrays.shape(x))}")
     return reshape(x, ())

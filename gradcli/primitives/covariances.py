@@ -1,4 +1,4 @@
-"""Covariances and correlations of variables that are observed together."""
+"""Covariance and correlation matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROWS = [[1.0, 2.0, 4.0, 3.0], [0.5, -1.0, 2.0, 1.5]]
 
 
 def _variables(x: Any, rowvar: Any) -> Any:
-    """A row for each variable."""
+    """`x` as a matrix with a row for each variable."""
     shape = arrays.shape(x)
     if len(shape) > 2:
         raise ShapeError(f"covariances are those of the rows of a matrix, not of a tensor of {list(shape)}")
@@ -52,7 +52,7 @@ def _cov(
     weighted = rows if weights is None else multiply(rows, weights)
     deviation = subtract(rows, divide(sum_(weighted, 1, True), total))
     weighted = deviation if weights is None else multiply(deviation, weights)
-    # As in NumPy and PyTorch, each unit of reliability counts by its mean.
+    # As in NumPy and PyTorch, `correction` is scaled by the weighted mean of `aweights`.
     unit = 1.0 if aweights is None else divide(sum_(multiply(weights, aweights)), total)
     freedom = subtract(total, multiply(correction, unit))
     freedom = maximum(freedom, 0.0) if isinstance(freedom, Kind) else max(float(freedom), 0.0)
@@ -78,7 +78,7 @@ def _corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
     found = divide(divide(covariances, reshape(deviations, (-1, 1))), deviations)
     if is_exact():
         return found
-    # Beyond 1 is rounding alone.
+    # Values outside [-1, 1] are due to rounding.
     beyond = greater(multiply(constant(found), constant(found)), 1.0)
     return where(beyond, clip(constant(found), -1.0, 1.0), found)
 

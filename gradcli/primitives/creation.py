@@ -1,4 +1,4 @@
-"""Functions that make tensors from numbers."""
+"""Functions that create tensors from numbers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import power
 
-# In eighths of steps: a call of an array library, and a generator of random numbers.
+# Costs in eighths of a step (see `gradcli.limits`): a call of an array library, and a random generator (`_GENERATOR`).
 _CALL = 16
 _INT64 = range(-(2**63), 2**63)
 _GENERATOR = 40
 
 
 def sizes_of(shape: tuple[Any, ...]) -> Shape:
-    """A shape given as `2, 3` or `[2, 3]`, or () where nothing is given."""
+    """A shape given as `2, 3` or `[2, 3]`; () if nothing is given. Charges the elements to the budget."""
     sizes = whole_numbers(shape[0] if len(shape) == 1 else shape, "a size") if shape else ()
     if any(s < 0 for s in sizes):
         raise ShapeError(f"a size must not be negative: {list(sizes)}")
@@ -51,7 +51,7 @@ ones = Composite(
 
 
 def _for_array(value: Any) -> Any:
-    """`value`, and as a float where it is a whole number that is too large for an array."""
+    """`value`; an int outside int64 becomes a float64 array."""
     return value if type(value) is not int or value in _INT64 else arrays.asarray(value, "float64")
 
 
@@ -80,7 +80,7 @@ eye = Composite(
 
 
 def one_host_number(value: Any, name: str) -> Any:
-    """A number of Python, or a ball."""
+    """`value`, a scalar, as a Python number or a ball. Raises ShapeError if it is not a scalar."""
     if arrays.shape(value):
         raise ShapeError(f"'{name}' needs numbers")
     return arrays.on_host(concrete(value))

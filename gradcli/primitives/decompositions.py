@@ -1,11 +1,10 @@
-"""Decompositions of matrices and functions that rest on them, over the last two axes.
+"""Decompositions of matrices and functions based on them, over the last two axes.
 
-What gives several tensors is written in primitives that give one each. The rules: M. Giles, "An
-extended collection of matrix derivative results for forward and reverse mode algorithmic
-differentiation" (2008) for eigenvalues and singular values, I. Murray, "Differentiation of the
-Cholesky decomposition" (2016), S. Walter and L. Lehmann, "Algorithmic differentiation of linear
-algebra functions" (2010) for QR, and G. Golub and V. Pereyra, "The differentiation of pseudo-inverses"
-(1973).
+A decomposition with several results is composed of primitives with one result each. The rules: M. Giles, "An extended
+collection of matrix derivative results for forward and reverse mode algorithmic differentiation" (2008) for
+eigenvalues and singular values, I. Murray, "Differentiation of the Cholesky decomposition" (2016), S. Walter and
+L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010) for QR, and G. Golub and V. Pereyra, "The
+differentiation of pseudo-inverses" (1973).
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ _SYMMETRIC_BATCH = [_SYMMETRIC, [[1.0, 0.2], [0.2, -2.0]]]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 _TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
 
-# How far eigenvalues, or singular values, may be apart that count as equal, in units of rounding of the largest, for each
-# row: LAPACK is right to a few such units.
+# Eigenvalues or singular values count as equal up to this many units of rounding of the largest one, times the number
+# of rows: the error of LAPACK is a few such units.
 ROUNDINGS = 8.0
 _WIDE = [[1.0, 0.5, 3.0], [2.0, -1.0, 0.25]]
 
@@ -63,7 +62,7 @@ def _identity(x: Any) -> Any:
 
 
 def equal_within(values: Any) -> Any:
-    """How far apart eigenvalues along the last axis may be that count as equal, `[…, 1]`."""
+    """The distance up to which eigenvalues along the last axis count as equal, `[…, 1]`; 0 where numbers are exact."""
     values = deciding(values)
     if is_exact() or (isinstance(values, Kind) and values.one_sided) or not arrays.size(values):
         return zeros_like(index(values, (Ellipsis, slice(1))))
@@ -72,13 +71,13 @@ def equal_within(values: Any) -> Any:
 
 
 def distinct(values: Any) -> bool:
-    """Whether no two of the eigenvalues that are next to each other along the last axis count as equal."""
+    """Whether no two neighbouring eigenvalues along the last axis count as equal."""
     above, below = (index(values, (Ellipsis, part)) for part in (slice(1, None), slice(-1)))
     return nowhere(less_equal(absolute(subtract(above, below)), equal_within(values)))
 
 
 def _as_row(x: Any) -> Any:
-    """A vector (or a batch of them) as a matrix of one row."""
+    """A vector (or a batch of vectors) as a matrix with one row."""
     return reshape(x, (*arrays.shape(x)[:-1], 1, arrays.shape(x)[-1]))
 
 
@@ -88,8 +87,10 @@ def _half_triangle(x: Any) -> Any:
 
 
 def _solve_lower(a: Any, b: Any) -> Any:
-    """`solve` of a lower triangular matrix, from its last row to its first: what is eliminated then is 0 already, while
-    an exchange of rows for the sake of small numbers may lose one on the diagonal below all floats."""
+    """Solve a lower triangular system from the last row to the first.
+
+    All eliminated entries are 0 then, so that no rows are exchanged; pivoting could underflow a small diagonal
+    entry."""
     return flip(solve(flip(a, (-2, -1)), flip(b, -2)), -2)
 
 
@@ -103,7 +104,7 @@ def _times_transposed(a: Any, b: Any) -> Any:
 
 
 def _cholesky_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """From y@y.T = x: two terms of that product have the coefficient that is sought."""
+    """Coefficients of y from y@y.T = x: the two terms with y[k] in coefficient k are solved for it."""
     for k in itertools.count(1):
         part = x.coefficient(k)
         symmetric = None if part is None else multiply(0.5, add(part, matrix_transpose(part)))
@@ -147,7 +148,7 @@ _EIGENVALUE_EDGES = (
 
 
 def _turned(vectors: Any, x: Any) -> Any:
-    """The symmetric part of `x` in the coordinates of the columns of `vectors`."""
+    """The symmetric part of `x` in the basis of the columns of `vectors`."""
     return matmul(matmul(matrix_transpose(vectors), _symmetric_part(x)), vectors)
 
 
@@ -183,8 +184,9 @@ eigvalsh: Primitive = Primitive(
 
 
 def _over_gaps(m: Any, eigenvalues: Any) -> Any:
-    """m[i, j]/(w[j] - w[i]); 0 on the diagonal, and where eigenvalues are equal 0 if m is, as nothing depends on it, else
-    nan."""
+    """m[i, j]/(w[j] - w[i]), 0 on the diagonal.
+
+    Where eigenvalues are equal it is 0 if m[i, j] is 0, as the result does not depend on that pair, else nan."""
     gaps = _as_row(eigenvalues) - matrix_transpose(_as_row(eigenvalues))
     same = less_equal(absolute(deciding(gaps)), expand_dims(equal_within(eigenvalues), -1))
     nothing = logical_or(_identity(m) != 0, logical_and(same, equal(m, 0)))
@@ -197,7 +199,7 @@ def _eigenvector_rule(g: Any, y: Any, x: Any) -> Any:
 
 
 def _eigenvector_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """V' = V@K, K being V.T@x'@V over the gaps between the eigenvalues."""
+    """V' = V@K, where K is V.T@x'@V divided by the gaps between the eigenvalues."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     yield from integrated(y, matmul(y, _over_gaps(_turned(y, x.derivative()), eigvalsh(inner))))
 
@@ -243,7 +245,7 @@ def _orthonormal_rule(g: Any, y: Any, x: Any) -> Any:
 
 
 def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """With B = x'@inv(R), the part of y' within the columns of y is skew and has the lower triangle of y.T@B."""
+    """With B = x'@inv(R), the component of y' in the column space of y is skew with the lower triangle of y.T@B."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     r = triu(matmul(matrix_transpose(y), inner))
     b = matrix_transpose(_solve_lower(matrix_transpose(r), matrix_transpose(x.derivative())))
@@ -269,7 +271,7 @@ orthonormal = Primitive(
 
 def _qr(x: Any) -> tuple[Any, Any]:
     _matrix("qr")(x)
-    # The columns beyond the first square have no influence on Q.
+    # Q depends on the first square block of columns only.
     q = orthonormal(index(x, (Ellipsis, slice(0, arrays.shape(x)[-2]))))
     return q, triu(matmul(matrix_transpose(q), x))
 
@@ -284,7 +286,7 @@ qr = Composite(
 
 
 def _augmented(x: Any) -> Any:
-    """The symmetric [[0, A], [A.T, 0]]: its eigenvalues are the singular values, and their negatives."""
+    """The symmetric matrix [[0, A], [A.T, 0]]: its eigenvalues are the singular values of A and their negatives."""
     *batch, m, n = arrays.shape(x)
     xp, dtype = arrays.numpy_namespace(), arrays.dtype_name(x)
     above = concat([xp.zeros((*batch, m, m), dtype), x], -1)
@@ -293,7 +295,7 @@ def _augmented(x: Any) -> Any:
 
 
 def _singular_vectors(x: Any) -> tuple[Any, Any]:
-    """The left and the right ones as columns, each of the length sqrt(1/2)."""
+    """The left and right singular vectors as columns, each of length sqrt(1/2)."""
     rows, columns = arrays.shape(x)[-2:]
     vectors = flip(index(eigenvectors(_augmented(x)), (Ellipsis, slice(max(rows, columns), None))), -1)
     return (
@@ -317,7 +319,7 @@ def _singular_value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients
 
 
 def distinct_and_not_0(values: Any) -> bool:
-    """Whether no singular value counts as 0, and no two of them as equal."""
+    """Whether no singular value counts as 0, and no two count as equal."""
     return nowhere(less_equal(values, equal_within(values))) and distinct(values)
 
 
@@ -344,7 +346,8 @@ svdvals: Primitive = Primitive(
 
 
 def _rest(g: Any, projected: Any, rank: Any, full: int) -> Any:
-    """What a projection of this rank leaves of `g`: nothing where that is full, as rounding alone would be left."""
+    """g minus its projection onto a space of dimension `rank`; 0 at full rank, where only rounding errors would
+    remain."""
     return where(greater(rank, full - 0.5), 0.0, g - projected)
 
 
@@ -360,12 +363,12 @@ def _pseudo_inverse(xp: Any, x: Any) -> Any:
     x = x if arrays.is_floating(x) else xp.astype(x, arrays.default_dtype())
     if is_exact():
         return xp.linalg.pinv(x)
-    # What is below this, relative to the largest singular value, counts as 0: as PyTorch has it.
+    # Singular values below rtol times the largest count as 0; the default of torch.linalg.pinv.
     return xp.linalg.pinv(x, rtol=max(x.shape[-2:], default=1) * xp.finfo(x.dtype).eps)
 
 
 def _pseudo_inverse_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """What the vjp rule makes of cotangents at x, the derivative at x.T makes of tangents."""
+    """The pseudo-inverse rule applied to a tangent: the vjp rule at x equals the jvp at x.T."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     slope = _pseudo_inverse_rule(x.derivative(), matrix_transpose(y), matrix_transpose(inner))
     yield from integrated(y, slope)

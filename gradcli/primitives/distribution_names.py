@@ -1,5 +1,4 @@
-"""The distributions that libraries have as modules or classes, and the names of their functions; see
-`gradcli.primitives.probability`."""
+"""The names of the distributions in SciPy, JAX and PyTorch; the functions are in `gradcli.primitives.probability`."""
 
 _OF_SCIPY = "norm t chi2 f gamma beta expon weibull_min lognorm uniform poisson binom"
 _OF_TORCH = "Normal StudentT Chi2 FisherSnedecor Gamma Beta Exponential Weibull LogNormal Uniform Poisson Binomial"
@@ -12,12 +11,13 @@ METHODS = frozenset(_METHODS.split())
 
 
 def is_within_distributions(module: str) -> bool:
-    """Whether a module would be a distribution, were it there, as `scipy.stats.norm` is."""
+    """Whether `module` is inside a package of distributions, so that it can only be a distribution, as
+    `scipy.stats.norm`."""
     return module.removeprefix("jax.").rpartition(".")[0] in DISTRIBUTIONS
 
 
 def is_distribution(module: str) -> bool:
-    """Whether a module is a distribution, as `scipy.stats.norm` is, `jax.scipy.stats.norm` and
+    """Whether `module` is a supported distribution: `scipy.stats.norm`, `jax.scipy.stats.norm` or
     `torch.distributions.Normal`."""
     library, _, name = module.removeprefix("jax.").rpartition(".")
     return name in DISTRIBUTIONS.get(library, ())

@@ -1,4 +1,4 @@
-"""Counts of choices, entropies and distributions, element by element."""
+"""Elementwise combinatorial functions, entropies and normal distribution functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ factorial = Composite(
 
 
 def _reciprocal_gamma_rule(g: Any, y: Any, x: Any) -> Any:
-    # On the left that of the mirror image, DLMF 5.5.3, which has the zeros and their slopes.
+    # For x < 1/2 the reflection formula DLMF 5.5.3 is used, which is exact at the zeros of 1/gamma.
     left = less(x, 0.5)
     mirrored, right = where(left, x, 0.0), where(left, 1.0, x)
     rest = subtract(1.0, mirrored)
@@ -63,7 +63,7 @@ def _sign_of_gamma(x: Any) -> Any:
     right = greater_equal(x, 0)
     left = where(right, -0.5, x)
     below = floor(left)
-    # By what is smooth at a whole number, as its remainder is not.
+    # The parity of `below` without a remainder, which has a kink at integers: (below + 0.5)/2 is never an integer.
     odd = subtract(below, multiply(2.0, floor(divide(add(below, 0.5), 2.0))))
     sign = where(equal(below, left), math.nan, subtract(1.0, multiply(2.0, odd)))
     return where(right, 1.0, sign)
@@ -82,7 +82,7 @@ def _beta(a: Any, b: Any) -> Any:
     if assume(logical_and(greater(constant(a), 0), greater(constant(b), 0))):
         return size
     sign = multiply(multiply(gammasgn(a), gammasgn(b)), gammasgn(add(a, b)))
-    # At a pole of the denominator alone it is 0, and has no sign.
+    # At a pole of gamma(a + b) alone the value is 0, for which gammasgn is nan.
     return where(equal(size, 0), size, multiply(sign, size))
 
 
@@ -95,7 +95,7 @@ beta = Composite(
 
 
 def _inside(n: Any, k: Any) -> tuple[Any, Any]:
-    """Operands at which the derivatives are finite, where there are no choices."""
+    """The operands, replaced by (1, 0) outside the domain 0 <= k <= n, so that the derivatives are finite."""
     there = logical_and(greater_equal(k, 0), greater_equal(n, k))
     return where(there, n, 1.0), where(there, k, 0.0)
 
@@ -154,7 +154,7 @@ erfcx: Primitive = elementwise(
     time=3,
     forward=lambda xp, x, *, n: definitions.scaled_erfc(xp, x, n) if n else xp.erfcx(x),
     fallback=definitions.erfcx,
-    # The nth derivative is a multiple of the nth repeated integral, and loses no digit so.
+    # The nth derivative is a multiple of the nth repeated integral of erfc, so that nothing cancels.
     vjp=(lambda g, _y, x, *, n: g * (-2.0 * (n + 1) * bind(erfcx, (x,), {"n": n + 1})),),
     prepare=lambda x: ((x,), {"n": 0}),
     spelling=spelled("scipy"),
@@ -172,7 +172,7 @@ erfcinv = Composite(
 
 
 def _over_ndtr(x: Any) -> Any:
-    """The standard normal density over ndtr; beyond 38.6 it is 0, and erfcx there infinite."""
+    """The standard normal density divided by ndtr; for x > 38.6 the density underflows to 0 and erfcx overflows."""
     if constants.is_exact():
         return divide(_sqrt_2_over_pi(), erfcx(x * _minus_sqrt_half()))
     far = greater(x, 38.6)

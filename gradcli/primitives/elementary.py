@@ -1,4 +1,4 @@
-"""Elementary functions that few programs use, element by element."""
+"""Elementwise elementary functions that are rarely used."""
 
 from __future__ import annotations
 
@@ -134,18 +134,21 @@ cospi: Primitive = elementwise(
 
 
 _HALF_TURN, _TURN = 180.0, 360.0
-# What a degree is in radians.
+# One degree in radians.
 _DEGREE = "pi/180"
 
 
 def _within_quarters(x: Any) -> tuple[Any, Any, Any, Any]:
-    """An angle in degrees without half turns, which are taken away without rounding: what is left, between -90 and 90,
-    that to the quarter turn, whether it is nearer to 0, and the sign that sine and cosine have by the half turns."""
+    """Reduce an angle x in degrees by multiples of 180 without rounding.
+
+    Returns the remainder in [-90, 90], 90 minus its magnitude, whether its magnitude is at most 45, and whether the
+    number
+    of half turns is odd, so that sine and cosine change sign."""
     angle = constant(x)
     within = fmod(angle, _TURN)
     half_turns = round_to_even(divide(within, _HALF_TURN))
     known = subtract(within, multiply(_HALF_TURN, half_turns))
-    # It changes as x does.
+    # Add x - constant(x), so that the remainder has the derivative of x.
     left = add(subtract(x, angle), known)
     to_quarter = subtract(90.0, where(less(known, 0.0), negative(left), left))
     return left, to_quarter, less_equal(absolute(known), 45.0), equal(absolute(half_turns), 1.0)
@@ -157,7 +160,7 @@ def _sine_of_degrees(x: Any) -> Any:
     left, to_quarter, is_low, turned = _within_quarters(x)
     high = cospi(divide(to_quarter, _HALF_TURN))
     sine = where(is_low, sinpi(divide(left, _HALF_TURN)), where(less(constant(left), 0.0), negative(high), high))
-    # 30/180 is rounded, and its sine is a half.
+    # 30/180 is rounded in binary; the sine of 30 degrees is corrected to exactly 1/2.
     off = subtract(divide(constant(left), 60.0), constant(sine))
     sine = add(sine, where(equal(absolute(constant(left)), 30.0), off, 0.0))
     return where(turned, negative(sine), sine)

@@ -1,4 +1,4 @@
-"""How many elements an operation computes, or the work that takes as long."""
+"""The cost of an operation as a number of array elements, the unit of `limits.charge`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradcli.errors import ShapeError
 
 
 def broadcast_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
-    """The size of the result of broadcasting; 0 where the shapes do not fit, as the function will say."""
+    """The size of the broadcast result; 0 if the shapes do not broadcast, which the operation itself reports."""
     if len(shapes) == 1:
         return math.prod(shapes[0])
     try:
@@ -21,7 +21,8 @@ def broadcast_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> i
 
 
 def work(multiplications: int) -> int:
-    """How many elements take the time of this many multiplications in a product of matrices."""
+    """The number of elements that take as long as `multiplications` multiplications of a matrix product, 64 of which
+    cost as much as one element."""
     return multiplications // 64
 
 
@@ -30,8 +31,8 @@ def largest_operand(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
 
 
 def sorting(times: int = 1) -> Callable[[Sequence[Shape], Mapping[str, Any]], int]:
-    """The work of sorting along an axis, the last one where there is no other, `times` as much where positions are
-    found, or used."""
+    """The cost of sorting along `axis` (default: the last); `times` is 2 or more where positions are computed or
+    used."""
 
     def elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
         size: int = shapes[0][params.get("axis", -1)]

@@ -1,4 +1,4 @@
-"""Elliptic integrals: incomplete ones, those of Carlson, and by the names of SymPy, element by element."""
+"""Elementwise elliptic integrals: incomplete, Carlson's symmetric forms, and SymPy's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equations and layers: determinants by sign and size, triangular and overdetermined systems, norms, distances."""
+"""Linear algebra written in other functions: slogdet, triangular, banded and least-squares solvers, norms, cdist."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Any:
     return norm(subtract(expand_dims(x1, -2), expand_dims(x2, -3)), p, -1)
 
 
-# Of PyTorch; all of them are the same numbers, and here there is one way.
+# PyTorch's options for how cdist computes; they give the same numbers, so that they are accepted and ignored.
 _WAYS_OF_CDIST = (
     "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
 )  # fmt: skip
@@ -130,7 +130,8 @@ slogdet = Composite(
 
 
 def _solve_triangle(a: Any, b: Any, lower: bool) -> Any:
-    """`solve` from the end at which a triangular matrix has one number in a row: what is eliminated is 0 already."""
+    """Solve a triangular system, a lower one with rows and columns reversed, so that eliminated entries are 0
+    already."""
     if not lower:
         return solve(a, b)
     rows = -1 if len(arrays.shape(b)) == 1 else -2
@@ -199,7 +200,7 @@ def _solve_sylvester(A: Any, B: Any, Q: Any) -> Any:  # noqa: N803
     if arrays.shape(Q)[-2:] != (rows, columns):
         raise ShapeError(f"'solve_sylvester' needs a right side of {rows} by {columns}, not {list(arrays.shape(Q))}")
     xp, dtype = arrays.numpy_namespace(), arrays.dtype_name(Q)
-    # One equation for each element: A@X takes those of its column, X@B those of its row.
+    # One equation per element of X: A@X couples the elements of a column, X@B those of a row.
     left = multiply(expand_dims(A, (-3, -1)), reshape(xp.eye(columns, dtype=dtype), (1, columns, 1, columns)))
     right = multiply(expand_dims(matrix_transpose(B), (-4, -2)), reshape(xp.eye(rows, dtype=dtype), (rows, 1, rows, 1)))
     both = add(left, right)
@@ -256,7 +257,7 @@ def _lstsq(A: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:  # noqa: N803
     columns = reshape(rest, (-1, 1)) if len(right) == 1 else rest
     residuals = sum_(square(columns), 0) if sizes[0] > sizes[1] else index(reshape(columns, -1), slice(0, 0))
     if is_exact():
-        # Of another rank there was no solution.
+        # With exact numbers pinv raises for a rank-deficient A, so that the rank is full.
         return found, residuals, float(min(sizes)), None
     values = svdvals(A)
     smallest = max_(values) * (max(sizes) * arrays.epsilon(arrays.dtype_name(values)))

@@ -1,4 +1,4 @@
-"""Exponentials and logarithms, element by element."""
+"""Elementwise exponentials and logarithms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated
 
-# Not x*log(10), which can overflow where its inverse does not.
+# Factors of the derivatives of log2 and log10. g/x*factor is used, as x*log(10) can overflow where its inverse does
+# not.
 _over_log_2, _over_log_10 = by_formula(lambda m: 1.0 / m.log(2)), by_formula(lambda m: 1.0 / m.log(10))
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
@@ -39,7 +40,7 @@ exp2 = elementwise(
 
 expm1 = elementwise(
     "expm1", "x", "exp(x) - 1, accurate near 0",
-    # Not y + 1, which has lost its digits for x far below 0.
+    # exp(x) rather than y + 1, which cancels for large negative x.
     vjp=(lambda g, _y, x: g * exp(x),),
     spelling=spelled("c"),
     derivative="g*exp(x)",
@@ -89,9 +90,10 @@ log1p = elementwise(
 
 
 def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    # y' = x'*(1 - t**2)/4, where t is 2*y - 1, made so that it keeps its digits near 0, and 1 - t**2 so that it does far off.
+    # y' = x'*(1 - t**2)/4 with t = 2*y - 1 = tanh(x/2), computed such that neither t near 0 nor 1 - t**2 for large x
+    # cancels.
     if is_exact():
-        # Nor are there kinks in a ball around 0.
+        # The absolute value has a kink, which a ball around 0 would contain.
         first = subtract(multiply(2.0, y.inner), 1.0)
     else:
         size = absolute(x.inner)
@@ -108,7 +110,7 @@ def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
 sigmoid: Primitive = elementwise(
     "sigmoid", "x", "1/(1 + exp(-x))",
     subject="special",
-    # Not 1 - y, which has lost its digits for x far above 0.
+    # sigmoid(-x) rather than 1 - y, which cancels for large x.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
     jet=_sigmoid_series, spelling=spelled(scipy="expit", latex="sigma"), fallback=definitions.sigmoid,
     gradient_name="SigmoidBackwardBackward0",
@@ -143,7 +145,7 @@ softplus = elementwise(
 
 
 def share(g: Any, a: Any, b: Any, scale: Any = None) -> Any:
-    """g*exp(a)/(exp(a) + exp(b)), and half of g where both are the same infinity; of powers of exp(scale), where there is one."""
+    """g*exp(a)/(exp(a) + exp(b)), g/2 where both are the same infinity; with `scale`, exp(scale*a) and exp(scale*b)."""
     difference = a - b
     if not assume(isfinite(constant(difference))):
         both = logical_and(equal(a, b), logical_not(isfinite(a)))
@@ -174,7 +176,7 @@ logit = Composite(
 
 
 def share_of_zero(a: Any, b: Any) -> Any:
-    """a/b, and 0 where both are 0: there what it is the derivative of is 0 for all b."""
+    """a/b, and 0 where both are 0: the derivative by b of a*log(a/b), which is 0 for all b where a is 0."""
     if assume(not_equal(constant(b), 0)):
         return divide(a, b)
     nothing = logical_and(equal(a, 0), equal(b, 0))

@@ -1,4 +1,4 @@
-"""What primitives of one family have in common, so that an entry states only what is its own."""
+"""Constructors of primitives of a family, which set the fields that its members have in common."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from gradcli.primitives.series import from_derivative, linear
 
 
 def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
-    """A function of each element by itself, on broadcast operands."""
+    """A primitive that acts on each element of broadcast operands independently."""
     fields.setdefault("jet", from_derivative)
     return Primitive(name, signature, doc, elementwise=True, batch=batching.elementwise, **fields)
 
 
 def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
-    """An elementwise function with truth values, which has no derivative."""
+    """An elementwise primitive with boolean results and no derivative."""
     return elementwise(
         name, signature, doc, keeps_integers=True, truths=True, rounds_alike=True, vjp=None, derivative="none", **fields
     )
 
 
 def moving(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
-    """A function that moves elements, whatever they are, to places that its parameters say."""
+    """A primitive that moves elements to positions determined by its parameters alone."""
     return Primitive(name, signature, doc, moves=True, truths=True, jet=linear, **fields)
 
 
 def in_precision(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a namespace, in single precision where its arrays are: libraries make it double, and
-    so do numbers beside them."""
+    """`function` with float32 results for float32 arrays; libraries return double precision there, also if numbers are
+    passed beside arrays."""
 
     def forward(xp: Any, *operands: Any, **params: Any) -> Any:
         value = function(xp, *operands, **params)

@@ -1,4 +1,4 @@
-"""Hypergeometric functions, element by element."""
+"""Elementwise hypergeometric functions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.partials import derivative
 from gradcli.primitives.primitive import Primitive, spelled
 
-# What FLINT takes for a value, in the time of an element.
+# The time of one value in FLINT, in elements (the time of one element of a sum).
 _TIME = 5_000
 
 
 def _in_balls(name: str) -> Any:
-    """SciPy's have no digits for many parameters."""
+    """Evaluate in ball arithmetic, as SciPy's functions are inaccurate for many parameters."""
     return in_precision(lambda xp, *operands: by_balls(xp, name, *operands))
 
 

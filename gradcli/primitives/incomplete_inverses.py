@@ -1,4 +1,5 @@
-"""Inverses of the incomplete gamma and beta functions, element by element, and the complement of the latter."""
+"""Elementwise inverses of the incomplete gamma and beta functions, and the complement of the incomplete beta
+function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking elements by position, and its transpose, putting them back."""
+"""Indexing, and its transpose, scattering."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ Key = tuple[Any, ...]
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
-# Of a square matrix whose bytes can be counted.
+# The largest side of a square matrix whose size in bytes fits 64 bits.
 _LARGEST_SIDE = 2**29
-# In eighths of steps.
+# The cost of reading an index array, in eighths of a step (see `gradcli.limits`).
 _INDEX_ARRAY = 16
 
 
 def normalize_key(key: Any, x: Any = None) -> Key:
-    """An index as a tuple of ints, slices of ints, None, Ellipsis and integer arrays; of `x`, where that is given.
+    """An index as a tuple of ints, slices of ints, None, Ellipsis and integer arrays.
 
-    A boolean mask becomes the positions at which it is true, and a list with what only a tuple may have is one. Raises
-    ShapeError for a mask that has not the shape of the axes of `x` that it is for, and for one truth value: that is a
-    position for some, and an axis more for others.
+    A boolean mask becomes the positions of its true elements; a list with an item that only a tuple may have is taken
+    as a
+    tuple. If `x` is given, masks are checked against its shape. Raises ShapeError for a mask that does not fit the axes
+    of
+    `x`, and for a single bool, which is a position in some libraries and a new axis in others.
     """
     items = key if isinstance(key, tuple) else (key,)
     if isinstance(key, list) and any(item is None or item is Ellipsis or isinstance(item, slice) for item in key):
@@ -47,7 +49,7 @@ def normalize_key(key: Any, x: Any = None) -> Key:
 
 
 class _Mask(tuple[Any, ...]):
-    """The positions, for each of its axes, at which an array of a `shape` is true."""
+    """The positions at which a boolean array of shape `shape` is true, one array per axis."""
 
     shape: Shape
 
@@ -75,12 +77,13 @@ def _normalize_item(item: Any) -> tuple[Any, ...]:
 
 
 def along(axis: int, part: Any) -> Key:
-    """The key of a part of one axis, a slice or positions, with all of the others."""
+    """The key that applies `part`, a slice or positions, to one axis and takes all of the others."""
     return (*(slice(None),) * axis, part)
 
 
 def at_places(shape: Shape, axis: int, places: Any) -> Key:
-    """The key of an element for each index of `shape`: there along the other axes, at `places` along this one."""
+    """The key of one element for each index of `shape`: at `places` along `axis`, at the same index along the
+    others."""
     grid = arrays.numpy_namespace().ogrid[tuple(map(slice, shape))]
     return tuple(places if number == axis else others for number, others in enumerate(grid))
 
@@ -107,7 +110,7 @@ def _index_array(item: Any) -> tuple[Any, ...]:
 
 
 def has_arrays(key: Key) -> bool:
-    """Whether an index takes elements by arrays of positions, so that they are copies."""
+    """Whether an index contains arrays of positions, so that the result is a copy."""
     return any(hasattr(item, "dtype") for item in key)
 
 
@@ -175,7 +178,8 @@ def _diag(x: Any, k: Any = 0) -> Any:
 
 
 def side_with_diagonal(size: int, offset: int) -> int:
-    """How many rows the square matrix has in which a diagonal has so many elements."""
+    """The number of rows of the square matrix in which diagonal `offset` has `size` elements. Raises LimitError if too
+    large."""
     side = size + abs(offset)
     if side > _LARGEST_SIDE:
         raise LimitError(f"a matrix of {side:,} rows does not fit into memory")
@@ -183,7 +187,7 @@ def side_with_diagonal(size: int, offset: int) -> int:
 
 
 def take_diagonal(x: Any, k: Any = 0, view: bool = False) -> Any:
-    """Diagonal k of the first two axes, as the first axis of the result, which may be a view of `x`."""
+    """Diagonal k of the first two axes, as the first axis of the result; with `view`, recorded as a view of `x`."""
     sizes = arrays.shape(x)
     if len(sizes) < 2:
         raise ShapeError(f"a diagonal needs at least 2 dimensions, and the tensor has {len(sizes)}")

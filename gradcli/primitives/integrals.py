@@ -1,4 +1,5 @@
-"""Integrals that have a name, incomplete gamma and beta functions, zeta and Lambert's function, element by element."""
+"""Elementwise special functions defined by integrals or sums: exponential integrals, incomplete gamma and beta, zeta,
+Lambert W."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def _value(*operands: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 
 
 def _exp_over(x: Any) -> Any:
-    """exp(x)/x, where exp(x) overflows too."""
+    """exp(x)/x, finite also where exp(x) alone overflows."""
     half = exp(x * 0.5)
     return divide(half, x) * half
 
@@ -129,7 +130,7 @@ ellipe = _complete(
 
 
 def _slope_of_power(x: Any, p: Any) -> Any:
-    """p*x**(p - 1), also where x and p are 0."""
+    """p*x**(p - 1), 0 where p is 0, also at x = 0."""
     return p * power(x, where(equal(p, 0), 1.0, p - 1.0))
 
 
@@ -238,18 +239,19 @@ hurwitz_zeta: Primitive = elementwise(
 
 
 def _zeta_by_q(x: Any, q: Any, n: int) -> Any:
-    """The derivative by q of the sum of log(k + q)**n*(k + q)**-x."""
+    """The derivative by q of the sum over k of log(k + q)**n*(k + q)**-x."""
     if n or assume(not_equal(constant(x), 0)):
         slope = -1.0 * x * bind(hurwitz_zeta, (x + 1.0, q), {"n": n})
     else:
-        # The sum is 1/x there, but for what x takes to 0.
+        # Near x = 0 the sum with exponent x + 1 is 1/x to leading order, so that -x times it tends to -1.
         pole = equal(x, 0)
         slope = where(pole, -1.0, -1.0 * x * bind(hurwitz_zeta, (where(pole, 1.0, x) + 1.0, q), {"n": n}))
     return slope + float(n) * bind(hurwitz_zeta, (x + 1.0, q), {"n": n - 1}) if n else slope
 
 
 def _mirrored_slope(x: Any) -> Any:
-    """The derivative of zeta at x < 0, from zeta(x) = 2*(2*pi)**-t*cos(pi*t/2)*gamma(t)*zeta(t), t = 1 - x: DLMF 25.4.1."""
+    """The derivative of zeta at x < 0, from zeta(x) = 2*(2*pi)**-t*cos(pi*t/2)*gamma(t)*zeta(t), t = 1 - x: DLMF
+    25.4.1."""
     t = 1.0 - x
     scale = 2.0 * exp(lgamma(t) - t * _log_2_pi())
     value, slope = riemann_zeta(t), -bind(hurwitz_zeta, (t, 1.0), {"n": 1})

@@ -31,7 +31,7 @@ _SQUARE = [[1.0, 2.0], [3.0, -4.0]]
 
 
 def _as_matrices(a: Any, b: Any) -> tuple[Any, Any]:
-    """A vector on the left as a row, one on the right as a column."""
+    """A vector on the left as a matrix with one row, one on the right as a matrix with one column."""
     shape_a, shape_b = arrays.shape(a), arrays.shape(b)
     return (
         reshaped(a, (1, *shape_a)) if len(shape_a) == 1 else a,
@@ -40,7 +40,7 @@ def _as_matrices(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _matrix_cotangent(g: Any, shape_a: Shape, shape_b: Shape) -> Any:
-    """`g` with the axes back that a vector operand took away."""
+    """The cotangent `g` of a matmul with the axes restored that were dropped for vector operands."""
     rows = (1,) if len(shape_a) == 1 else shape_a[-2:-1]
     columns = (1,) if len(shape_b) == 1 else shape_b[-1:]
     batch = arrays.shape(g)[: max(len(shape_a), len(shape_b), 2) - 2]
@@ -85,7 +85,7 @@ def _matmul_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     return (a, b), {}
 
 
-# So many elements are read in the time of one.
+# The number of elements that are read from memory in the time in which one is computed.
 _READ = 16
 
 
@@ -132,7 +132,7 @@ outer = Composite(
 
 
 def _in_front(x: Any, axis1: Any, axis2: Any) -> Any:
-    """`x` with the axes of its matrices before all others."""
+    """`x` with the two axes of its matrices moved to the front."""
     rank = len(arrays.shape(x))
     if rank < 2:
         return x
@@ -160,8 +160,8 @@ diagonal = Composite(
 
 
 def _with_letters(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """The subscripts and the tensors of a call in which the axes of each tensor follow it, as numbers for letters:
-    `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
+    """The subscripts and tensors of an einsum call in which each tensor is followed by its axes as numbers: `einsum(a,
+    [0, 1], b, [1, 2], [0, 2])`."""
     pairs, result = given[: len(given) // 2 * 2], given[len(given) // 2 * 2 :]
     terms = [_letters(axes) for axes in pairs[1::2]]
     return ",".join(terms) + "".join(f"->{_letters(axes)}" for axes in result), pairs[::2]
@@ -173,7 +173,7 @@ def _letters(axes: Any) -> str:
     numbers = whole_numbers(axes, "an axis of 'einsum'")
     if any(not 0 <= number < len(_ALPHABET) for number in numbers):
         raise EvaluationError(f"the axes of 'einsum' are numbers from 0 to {len(_ALPHABET) - 1}, or a text for all")
-    # The letters of a result that is not said are sorted: the capital ones come first.
+    # An implicit result has its letters sorted, upper case first; swapping the case keeps the order of the numbers.
     return "".join(_ALPHABET.swapcase()[number] for number in numbers)
 
 
@@ -181,7 +181,7 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _parse_subscripts(subscripts: Any, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """The letters of each operand and of the result; dots become letters, one for each axis."""
+    """The letters of each operand and of the result; an ellipsis becomes one unused letter for each of its axes."""
     if not isinstance(subscripts, str):
         raise EvaluationError("the first argument of 'einsum' must be a string such as 'ij,jk->ik'")
     left, arrow, right = subscripts.replace(" ", "").partition("->")
@@ -215,7 +215,7 @@ def _check_subscripts(subscripts: str, terms: list[str], result: str, ranks: Seq
 
 
 def _take_diagonals(x: Any, term: str) -> tuple[Any, str]:
-    """`x` with each repeated letter taken along its diagonal."""
+    """`x` with the diagonal taken along each repeated letter of its term, and the reduced term."""
     for letter in dict.fromkeys(term):
         while term.count(letter) > 1:
             first, second = [i for i, c in enumerate(term) if c == letter][:2]
@@ -229,7 +229,7 @@ def _take_diagonals(x: Any, term: str) -> tuple[Any, str]:
 
 
 def _sum_lone(x: Any, term: str, used: Mapping[str, int]) -> tuple[Any, str]:
-    """`x` summed over the letters that are used nowhere else."""
+    """`x` summed over the letters that occur in no other term and not in the result, and the reduced term."""
     lone = tuple(i for i, c in enumerate(term) if used[c] == 1)
     kept = "".join(c for c in term if used[c] > 1)
     return (sum_(x, axis=lone) if lone else x), kept
@@ -239,7 +239,7 @@ def _einsum(subscripts: Any, *tensors: Any) -> Any:
     if not isinstance(subscripts, str) and tensors:
         subscripts, tensors = _with_letters((subscripts, *tensors))
     terms, result = _parse_subscripts(subscripts, [len(arrays.shape(t)) for t in tensors])
-    # In how many tensors each letter stands, and in the result.
+    # The number of terms, the result included, in which each letter occurs.
     used = Counter(c for term in (*terms, result) for c in set(term))
     operands = []
     for i, (tensor, term) in enumerate(zip(tensors, terms)):
@@ -253,14 +253,15 @@ def _einsum(subscripts: Any, *tensors: Any) -> Any:
     return contract(*operands, terms=tuple(terms), result=result)
 
 
-# The best order among so many is found at once; each takes part in the derivative by all others.
+# The largest number of tensors contracted by one primitive: the best order for that many is found quickly, and the
+# derivative by each involves all others.
 _MOST_AT_ONCE = 16
-# To look at a tensor when one is chosen, in eighths of steps.
+# The cost of considering one tensor for the next pair, in eighths of a step.
 _CHOICE = 3
 
 
 def _contract_pair(operands: list[Any], terms: list[str], used: Counter[str]) -> None:
-    """Put in place of the last tensor, and of the one with which it makes the smallest, their product."""
+    """Contract the last tensor with the one that gives the smallest product, and put the product last."""
     tensor, term = operands.pop(), terms.pop()
     limits.charge_steps(_CHOICE * len(operands))
     shapes = [arrays.shape(o) for o in operands]
@@ -294,7 +295,7 @@ def _sizes_by_letter(terms: Sequence[str], shapes: Sequence[Shape]) -> dict[str,
     return sizes
 
 
-# To plan a product of tensors takes as long for each of them as so many elements.
+# The cost of planning a contraction, for each tensor, in elements.
 _CALL = 2000
 
 
@@ -309,7 +310,7 @@ def _contract_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> in
 
 
 def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> int:
-    """How many multiplications the contraction takes, in the order that the array library chooses."""
+    """The number of multiplications of a contraction in the order that the array library chooses."""
     left = list(terms)
     total = 0
     for step in arrays.numpy_namespace().contraction_steps(shapes, subscripts=latin(terms, result)):
@@ -321,7 +322,8 @@ def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str,
 
 
 def latin(terms: Sequence[str], result: str) -> str:
-    """The subscripts in the letters that array libraries know."""
+    """The subscripts with ASCII letters, which array libraries accept. Raises EvaluationError for more than 52
+    letters."""
     letters = dict.fromkeys("".join(terms))
     if len(letters) > len(_ALPHABET):
         raise EvaluationError(f"'einsum' has more than {len(_ALPHABET)} different letters at once")
@@ -330,7 +332,8 @@ def latin(terms: Sequence[str], result: str) -> str:
 
 
 def matmul_letters(shapes: Sequence[Shape]) -> tuple[Sequence[Sequence[Any]], Sequence[Any]]:
-    """A product of two matrices as a sum over letters: of the axes of its operands, and of the result."""
+    """A matmul of operands of these shapes as a contraction: the labels of the axes of both operands, and of the
+    result."""
     left, right = map(len, shapes)
     before = [*range(max(left, right) - 2)]
     first = [*before[len(before) - max(left - 2, 0) :], *("row" for _ in range(left > 1)), "sum"]
@@ -338,7 +341,7 @@ def matmul_letters(shapes: Sequence[Shape]) -> tuple[Sequence[Sequence[Any]], Se
     return (first, second), [*before, *(a for a in (*first, *second) if a in ("row", "column"))]
 
 
-# Every letter of a term stands once in it, and again in another term or in the result.
+# Every letter of a term occurs in it once, and in another term or in the result.
 contract = Primitive(
     "contract", "*tensors", "sum of products over the letters that are not in the result",
     internal="einsum",
