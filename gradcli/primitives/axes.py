@@ -17,7 +17,8 @@ MOST_AXES = 64
 def one_number(value: Any, what: str) -> Any:
     """`value` as a Python number, or as a ball where no float equals it.
 
-    Raises EvaluationError if it is not a single number."""
+    Raises EvaluationError if it is not a single number.
+    """
     number = _plain(value)
     if number is None:
         number = concrete(value)
@@ -78,7 +79,8 @@ def _plain(value: Any) -> float | int | None:
 def whole_numbers(value: Any, what: str) -> Shape:
     """`value`, an integer or a sequence of integers, as a tuple of ints.
 
-    Raises EvaluationError for other numbers and for bools, whose meaning differs between libraries."""
+    Raises EvaluationError for other numbers and for bools, whose meaning differs between libraries.
+    """
     if type(value) is int:
         return (value,)
     if type(value) is tuple and len(value) <= MOST_AXES and all(type(item) is int for item in value):

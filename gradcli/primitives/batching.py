@@ -74,7 +74,8 @@ def _in_one_dtype(operands: Operands, ranks: Sequence[int], batched: Flags) -> O
     """Cast batches of scalars to float32 where the other operands are float32.
 
     A float64 scalar does not promote a float32 array; the column of scalars that it becomes in a batch must not
-    either."""
+    either.
+    """
     dtypes = [arrays.dtype_name(o) for o in operands]
     numbers = [rank == 0 and dtype == "float64" for rank, dtype in zip(ranks, dtypes)]
     others = {dtype for dtype, number in zip(dtypes, numbers) if not number}

@@ -42,8 +42,8 @@ class Kind:
     """An operand type that interprets primitives in its own way, such as a traced, batched or differentiated value.
 
     Kinds nest: the operand with the highest `level` (see `gradcli.kinds.order`) is outermost. Its `read` unwraps its
-    own
-    kind, binds the primitive to the values inside and wraps the result again. `inner` is the value without this kind.
+    own kind, binds the primitive to the values inside and wraps the result again. `inner` is the value without this
+    kind.
 
     differential
         whether this kind adds derivatives to the value
@@ -105,7 +105,8 @@ class Kind:
         """Record that this result was made from `operand` by a composite that is a single function in PyTorch.
 
         Its node in the graph is named `node_name`; with a `gradient_name`, its gradient stays in the graph of the
-        operand."""
+        operand.
+        """
 
     @staticmethod
     def stacked(items: Sequence[Any]) -> Any:
@@ -275,8 +276,8 @@ def forward_in(xp: Any, primitive: Primitive) -> Callable[..., Any]:
     """The implementation of a primitive in a namespace with exact numbers.
 
     A `forward` written in other functions may be accurate to float rounding only, so the namespace's own function of
-    that
-    name is used if there is one."""
+    that name is used if there is one.
+    """
     if primitive.elementwise and primitive.function is None and xp.has(primitive.name):
         found: Callable[..., Any] = getattr(xp, primitive.name)
         return found

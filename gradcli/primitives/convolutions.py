@@ -42,7 +42,8 @@ def _windows(x: Any, sizes: Shape, steps: Shape, distances: Shape) -> Any:
     """The sliding windows over the last axes of `x`: the axes of the windows, followed by those of the elements in
     each.
 
-    `steps` is the stride between windows, `distances` the dilation between elements."""
+    `steps` is the stride between windows, `distances` the dilation between elements.
+    """
     axes, lead = len(sizes), len(arrays.shape(x)) - len(sizes)
     if min(*sizes, *steps, *distances) < 1:
         raise ShapeError("sizes, strides and dilations of windows are 1 or more")
@@ -302,7 +303,7 @@ def _average(name: str, axes: int, samples: Sequence[Any]) -> Composite:
 
 
 class Largest(NamedTuple):
-    """The largest element of each window, and its flat index over the axes of the windows."""
+    """The largest element of each window, and its flat index over the axes that the windows move along."""
 
     values: Any
     indices: Any

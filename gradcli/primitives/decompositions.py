@@ -90,7 +90,8 @@ def _solve_lower(a: Any, b: Any) -> Any:
     """Solve a lower triangular system from the last row to the first.
 
     All eliminated entries are 0 then, so that no rows are exchanged; pivoting could underflow a small diagonal
-    entry."""
+    entry.
+    """
     return flip(solve(flip(a, (-2, -1)), flip(b, -2)), -2)
 
 
@@ -186,7 +187,8 @@ eigvalsh: Primitive = Primitive(
 def _over_gaps(m: Any, eigenvalues: Any) -> Any:
     """m[i, j]/(w[j] - w[i]), 0 on the diagonal.
 
-    Where eigenvalues are equal it is 0 if m[i, j] is 0, as the result does not depend on that pair, else nan."""
+    Where eigenvalues are equal it is 0 if m[i, j] is 0, as the result does not depend on that pair, else nan.
+    """
     gaps = _as_row(eigenvalues) - matrix_transpose(_as_row(eigenvalues))
     same = less_equal(absolute(deciding(gaps)), expand_dims(equal_within(eigenvalues), -1))
     nothing = logical_or(_identity(m) != 0, logical_and(same, equal(m, 0)))

@@ -11,8 +11,8 @@ METHODS = frozenset(_METHODS.split())
 
 
 def is_within_distributions(module: str) -> bool:
-    """Whether `module` is inside a package of distributions, so that it can only be a distribution, as
-    `scipy.stats.norm`."""
+    """Whether the parent of `module` is a package of distributions, as that of `scipy.stats.norm` is, supported or
+    not."""
     return module.removeprefix("jax.").rpartition(".")[0] in DISTRIBUTIONS
 
 

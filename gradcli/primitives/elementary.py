@@ -142,8 +142,8 @@ def _within_quarters(x: Any) -> tuple[Any, Any, Any, Any]:
     """Reduce an angle x in degrees by multiples of 180 without rounding.
 
     Returns the remainder in [-90, 90], 90 minus its magnitude, whether its magnitude is at most 45, and whether the
-    number
-    of half turns is odd, so that sine and cosine change sign."""
+    number of half turns is odd, so that sine and cosine change sign.
+    """
     angle = constant(x)
     within = fmod(angle, _TURN)
     half_turns = round_to_even(divide(within, _HALF_TURN))

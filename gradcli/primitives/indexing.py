@@ -34,10 +34,8 @@ def normalize_key(key: Any, x: Any = None) -> Key:
     """An index as a tuple of ints, slices of ints, None, Ellipsis and integer arrays.
 
     A boolean mask becomes the positions of its true elements; a list with an item that only a tuple may have is taken
-    as a
-    tuple. If `x` is given, masks are checked against its shape. Raises ShapeError for a mask that does not fit the axes
-    of
-    `x`, and for a single bool, which is a position in some libraries and a new axis in others.
+    as a tuple. If `x` is given, masks are checked against its shape. Raises ShapeError for a mask that does not fit the
+    axes of `x`, and for a single bool, which is a position in some libraries and a new axis in others.
     """
     items = key if isinstance(key, tuple) else (key,)
     if isinstance(key, list) and any(item is None or item is Ellipsis or isinstance(item, slice) for item in key):
