@@ -1,4 +1,4 @@
-"""What limits are made of: powers times powers of a logarithm, and what is known up to an order alone."""
+"""Terms of asymptotic series: powers times powers of a logarithm, and remainders of known order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradcli.primitives.primitive import Primitive
 
 
 def _sign_at_0(q: float, factors: Sequence[float]) -> float:
-    """The limit at 0 from the right of x**q*(the sum of factors[k]*log(x)**k)."""
+    """The limit of x**q*(sum over k of factors[k]*log(x)**k) as x tends to 0 from the right."""
     k = max((k for k, f in enumerate(factors) if f), default=0)
     if q > 0.0 or not any(factors):
         return 0.0
@@ -29,7 +29,7 @@ def _power_times_logs(xp: Any, x: Any, *, q: float, factors: Sequence[float]) ->
 
 
 def _slope(q: float, factors: Sequence[float]) -> tuple[float, ...]:
-    """The factors of the derivative, of x**(q - 1)."""
+    """The factors of the derivative, whose power is x**(q - 1)."""
     return tuple(q * f + (k + 1.0) * g for k, (f, g) in enumerate(zip(factors, (*factors[1:], 0.0))))
 
 

@@ -1,4 +1,4 @@
-"""Losses, with PyTorch's meanings: of predictions and targets, averaged, summed, or one for each element."""
+"""Loss functions with PyTorch's semantics: of predictions and targets, with reduction to a mean, a sum or none."""
 
 from __future__ import annotations
 
@@ -147,7 +147,8 @@ def _class_axis(input: Any, name: str) -> int:
 
 
 def _picked(logs: Any, target: Any, weight: Any, ignored: Any, name: str) -> tuple[Any, Any]:
-    """For each label the logarithm of its class and its weight; 0 where a label is to be ignored. Classes come last."""
+    """For each label the log-probability of its class and its weight, both 0 for ignored labels. The classes are the
+    last axis of `logs`."""
     *sizes, classes = arrays.shape(logs)
     if differ_by_row(target):
         return _picked_by_row(logs, target, weight, ignored)
@@ -167,7 +168,7 @@ def _picked(logs: Any, target: Any, weight: Any, ignored: Any, name: str) -> tup
 
 
 def _picked_by_row(logs: Any, target: Any, weight: Any, ignored: Any) -> tuple[Any, Any]:
-    """As `_picked`, of labels that are others in each row of a batch."""
+    """Like `_picked`, for labels that differ between the rows of a batch."""
     kept = not_equal(target, whole(ignored, "'ignore_index'"))
     labels = expand_dims(where(kept, target, 0), -1)
     found = squeeze(taken_along(logs, labels, len(arrays.shape(logs)) - 1), -1)

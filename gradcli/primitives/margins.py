@@ -1,4 +1,4 @@
-"""Losses of margins and of pairs, with PyTorch's meanings: averaged, summed, or one for each element."""
+"""Margin and pairwise losses with PyTorch's semantics, with reduction to a mean, a sum or none."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ cosine_embedding_loss = Composite(
 
 
 def _labelled(input: Any, target: Any, name: str) -> tuple[Any, Any]:
-    """Rows of scores, and the class of each."""
+    """Scores as a matrix `[rows, classes]`, and the class of each row as a column. Raises ShapeError if they do not
+    fit."""
     classes = whole_array(concrete(target), "a class")
     rows = input if len(arrays.shape(input)) > 1 else reshape(input, (1, -1))
     count = arrays.shape(rows)[-1]

@@ -1,7 +1,7 @@
 """Functions of square matrices, over the last two axes; the axes before them are a batch.
 
-The rules are those of M. Giles, "An extended collection of matrix derivative results for forward
-and reverse mode algorithmic differentiation" (2008). The decompositions are in `gradcli.primitives.decompositions`.
+The rules are those of M. Giles, "An extended collection of matrix derivative results for forward and reverse mode
+algorithmic differentiation" (2008). Decompositions are in `gradcli.primitives.decompositions`.
 """
 
 from __future__ import annotations
@@ -62,8 +62,10 @@ def square_matrix(name: str) -> Any:
 def cubic(
     *, call: int = 1000, matrix: int = 10, row: int = 0, element: int = 1, cube: int = 1
 ) -> Callable[[Sequence[Shape], Mapping[str, Any]], int]:
-    """The work on matrices, and on as many columns beside them, in the time of elements: for a call, for each matrix,
-    row and element, and for each multiplication of a product of such matrices."""
+    """The cost function of an operation on matrices, and on as many columns beside them, in elements.
+
+    The parameters are the costs of a call, of each matrix, row and element, and of a matrix product of that size.
+    """
 
     def elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
         size, side = largest_operand(shapes, {}), min(shapes[0][-2:])
@@ -74,12 +76,12 @@ def cubic(
 
 
 def _per_matrix(g: Any) -> Any:
-    """One number a matrix, ready to multiply the matrices."""
+    """One number for each matrix, with two axes of size 1 so that it broadcasts against the matrices."""
     return reshape(g, (*arrays.shape(g), 1, 1))
 
 
 def _inv_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    # From x@y = 1, whose further coefficients are 0.
+    # From x@y = 1: all coefficients of the product above the first are 0.
     for k in itertools.count(1):
         known = y.total(products(matmul, x, y, k, first=1))
         yield None if known is None else negative(matmul(y.inner, known))
@@ -104,7 +106,7 @@ inv: Primitive = Primitive(
 
 
 def _minors(x: Any) -> Any:
-    """The matrices without row i and column j, at [..., i, j, :, :]."""
+    """The submatrices without row i and column j, at [..., i, j, :, :]."""
     xp = arrays.numpy_namespace()
     n = arrays.shape(x)[-1]
     others = xp.asarray([[k for k in range(n) if k != i] for i in range(n)], dtype="int64").reshape(n, n - 1)
@@ -112,9 +114,11 @@ def _minors(x: Any) -> Any:
 
 
 def _is_regular(x: Any, determinant: Any) -> bool:
-    """Whether the inverse has the digits that the cofactors have, and the derivatives of these need: not where the
-    determinant is far below the product of the largest numbers of the rows. Of many rows there are too many cofactors
-    to be computed one by one, but where there is no inverse at all."""
+    """Whether cofactors and their derivatives may be computed as det(x)*inv(x).T without loss of precision.
+
+    They may not where the determinant is far below the bound given by the product of the rows' maxima. With more rows
+    than `_FEW_ROWS` there are too many minors, so only a determinant without full precision is rejected.
+    """
     x, determinant = constant(x), constant(determinant)
     regular = has_all_digits(determinant)
     if arrays.shape(x)[-1] <= _FEW_ROWS:
@@ -132,8 +136,7 @@ def _cofactors(x: Any, determinant: Any) -> Any:
 
 
 def log_determinant_rule(g: Any, y: Any, x: Any) -> Any:
-    """The cotangent of a matrix from that of the logarithm of the magnitude of its determinant: where that is -inf, the
-    cofactors over 0."""
+    """The cotangent of a matrix from that of log(abs(det)); where that is -inf, the cofactors divided by 0."""
     singular = equal(constant(y), -math.inf)
     if nowhere(singular):
         return _per_matrix(g) * matrix_transpose(inv(x))
@@ -144,7 +147,8 @@ def log_determinant_rule(g: Any, y: Any, x: Any) -> Any:
 
 
 def from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """One number a matrix: its derivative is the product with the gradient, which the vjp rule makes of ones."""
+    """Jet rule of a function with one number for each matrix: its derivative is the product with the gradient, the vjp
+    of ones."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     gradient = primitive.rule(0)(ones_like(y.inner), y, inner)
     yield from integrated(y, sum_(gradient * x.derivative(), (-2, -1)))
@@ -194,7 +198,7 @@ def _solve_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 
 
 def _column(x: Any) -> Any:
-    """A vector (or a batch of them) as a matrix of one column."""
+    """A vector (or a batch of vectors) as a matrix with one column."""
     return reshape(x, (*arrays.shape(x), 1))
 
 
@@ -210,7 +214,7 @@ def _solve_rule_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
 
 
 def _solve_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
-    """From a@y = b; the last term of that product has the coefficient that is sought."""
+    """Coefficients of y from a@y = b: term k of the product contains the unknown y[k] times a[0]."""
     vectors = b.ndim == 1
     columns = y.growing(*_as_columns(y)) if vectors else y
     for k in itertools.count(1):
@@ -305,7 +309,7 @@ cross = Composite(
 
 
 def _contracted_axes(axes: Any, ranks: tuple[int, int]) -> tuple[Shape, Shape]:
-    """The axes of both tensors that `axes`, a count or a pair of lists, means."""
+    """The axes of both tensors that `axes` selects, which is a number of axes or a pair of lists."""
     value = concrete(axes)
     if type(value) in arrays.PLAIN:
         count = whole(value, "the number of axes")

@@ -26,8 +26,8 @@ _SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
 
 
 def _matrix_exp_rule(g: Any, _y: Any, x: Any) -> Any:
-    # The exponential of a block triangular matrix has the derivative of exp(A.T) towards g in its
-    # corner. It is linear in g, which is brought to the size of a unit matrix.
+    # The corner of the exponential of the block triangular matrix [[A.T, g], [0, A.T]] is the derivative of exp at A.T
+    # in the direction g. It is linear in g, which is scaled to magnitude 1.
     n = arrays.shape(x)[-1]
     rank = len(arrays.shape(g))
     scale = finite_scale(g, (rank - 2, rank - 1))
@@ -37,8 +37,11 @@ def _matrix_exp_rule(g: Any, _y: Any, x: Any) -> Any:
 
 
 def _matrix_exp_series(_primitive: Primitive, _y: Any, x: Any) -> Coefficients:
-    """Block triangular matrices with the coefficients of a series on their diagonals multiply as the series do: the
-    corner of the exponential of one is the last coefficient of the exponential."""
+    """Coefficients of exp(x) from exponentials of block triangular Toeplitz matrices.
+
+    These multiply as truncated power series do, so that the corner of the exponential of the matrix with coefficients 0
+    to k is coefficient k of exp(x).
+    """
     rank, parts = len(arrays.shape(x)), [x.inner]
     nothing: Any = zeros_like(x.inner)
     scale: Any = 1.0
@@ -47,7 +50,8 @@ def _matrix_exp_series(_primitive: Primitive, _y: Any, x: Any) -> Coefficients:
         parts.append(nothing if part is None else part)
         if part is not None:
             scale = maximum(scale, finite_scale(part, (rank - 2, rank - 1)))
-        # What is scaled by a power for each diagonal stays such a series, and none of it is much larger than 1.
+        # Dividing the coefficient on diagonal k by scale**k preserves the Toeplitz structure and keeps all entries near
+        # 1 or below.
         sizes = itertools.accumulate(itertools.repeat(scale, k), multiply, initial=1.0)
         scaled = [divide(part, size) for part, size in zip(parts, (*sizes,))]
         rows = [concat([*[nothing] * i, *scaled[: k + 1 - i]], -1) for i in range(k + 1)]

@@ -1,4 +1,4 @@
-"""Names that mean something else in one library than in another: each in the meaning of that library."""
+"""Functions whose name has another meaning in one library than in the language, with that library's semantics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MATRIX = [[0.5, -1.25, 2.0], [3.5, 0.25, -0.75]]
 
 def _deviation(of: Composite) -> Any:
     def definition(x: Any, axis: Any = None, correction: Any = 1, keepdims: Any = False) -> Any:
-        # `x.std(False)` says `unbiased`.
+        # A bool in second place is PyTorch's `unbiased`: `x.std(False)`.
         axis, correction = (None, axis) if type(axis) is bool else (axis, correction)
         return of(x, axis, keepdims, correction)
 
@@ -63,13 +63,14 @@ var_ = Composite(
 
 
 def _places(shape: Shape, axis: int) -> Any:
-    """For each element its place along an axis."""
+    """The position of each element along an axis, broadcast to `shape`."""
     counted = arrays.numpy_namespace().arange(shape[axis])
     return broadcast_to(reshape(counted, (-1,) + (1,) * (len(shape) - axis - 1)), shape)
 
 
 def _at(x: Any, indices: Any, axis: int, keepdims: Any) -> Pair:
-    """What stands at one place along an axis; the gradient goes there alone, as in PyTorch."""
+    """The elements at `indices` along an axis, and the indices; the cotangent goes to these elements only, as in
+    PyTorch."""
     there = equal(_places(arrays.shape(x), axis), indices)
     kept = truth(keepdims, "'keepdims'")
     return Pair(sum_(where(there, x, 0.0), axis, kept), indices if kept else squeeze(indices, axis))
@@ -340,7 +341,7 @@ def _padded_from_the_last(x: Any, pad: Any, mode: Any = "constant", value: Any =
         )
     pairs = [*([0, 0] for _ in range(rank - widths.size // 2)), *widths.reshape(-1, 2)[::-1].tolist()]
     if widths.size and widths.min() < 0:
-        # A negative width takes elements away.
+        # A negative width crops.
         x = index(x, tuple(slice(max(-before, 0), min(behind, 0) or None) for before, behind in pairs))
         pairs = [[max(width, 0) for width in pair] for pair in pairs]
     return padded(x, pairs, mode, 0.0 if value is None else value)
@@ -427,7 +428,7 @@ scipy_qr = Composite(
 
 
 def _nearest_remainder(x: Any, y: Any) -> Any:
-    # That of 2*y leaves the quotient as odd or even as it is, so that a tie is broken as it should.
+    # The remainder of x by 2*y preserves the parity of the quotient, so that ties are rounded to even.
     rest = fmod(x, multiply(2.0, y))
     return subtract(rest, multiply(y, round_(divide(rest, y))))
 

@@ -1,4 +1,4 @@
-"""What the way back through an operation needs of it."""
+"""What the backward pass needs of an operation."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Sequence
 
 
 class Needs:
-    """What backward needs to differentiate by some operands: the `result` or not, and `operands` by their places.
+    """What backward needs to compute the gradients by some operands of a primitive.
 
-    Of those in `shapes` the shape is enough. By those in `fixed` there is no derivative, though it was asked for;
-    `recorded` says that there is one by others.
+    `result` says whether it reads the result. `operands`, `shapes` and `fixed` are indices of operands: those whose
+    values are read, those of which the shape is sufficient, and those that have no derivative although it was
+    requested. `recorded` says whether there is a derivative by any requested operand.
     """
 
     __slots__ = ("fixed", "operands", "recorded", "result", "shapes")
 
     def __init__(self, wanted: int, ruled: int, uses: Sequence[frozenset[int]], variadic: bool, kinks: bool) -> None:
-        """For the operands in the bit mask `wanted`, in which a bit more stands for the end; those in the mask `ruled` have
-        rules. `uses` says of each rule what it reads: 0 is the result, 1 the first operand; where `variadic`, one is for
-        all, and reads all of them as 1. Where there are `kinks`, all operands say whether there is one."""
+        """Find the needs for the operands in the bit mask `wanted`, whose highest bit marks the end; those in `ruled`
+        have rules.
+
+        `uses` has, for each rule, the positions that it reads: 0 is the result, 1 the first operand. A `variadic`
+        primitive has one rule for all operands, which reads all of them as position 1. With `kinks` all operands are
+        needed, to check whether the function is smooth there.
+        """
         places = range(wanted.bit_length() - 1)
         rules = [0 if variadic else i for i in places]
         asked = [i for i in places if wanted >> i & 1]

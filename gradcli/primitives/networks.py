@@ -1,4 +1,4 @@
-"""Layers of networks, with PyTorch's meanings: rows brought to a scale, compared, looked up, attended to."""
+"""Network layers with PyTorch's semantics: norms, similarities, embeddings and attention."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ normalize = Composite(
 
 def _cosine_similarity(x1: Any, x2: Any, axis: Any = 1, eps: Any = None) -> Any:
     least = _least_factor() if eps is None else eps
-    # An axis of one element that is repeated has the norm of all of them.
+    # Broadcast first: an axis of size 1 that is repeated must be normalised with the norm of the repeated vector.
     shape = broadcast([arrays.shape(x1), arrays.shape(x2)])
     pair = [broadcast_to(x, shape) for x in (x1, x2)]
     sizes = (maximum(norm(x, 2, axis, True), least) for x in pair)
@@ -77,7 +77,7 @@ pairwise_distance = Composite(
 
 
 def _normalized_axes(input: Any, normalized_shape: Any, name: str) -> tuple[int, ...]:
-    """The last axes, whose sizes these are."""
+    """The last axes, whose sizes must equal `normalized_shape`. Raises ShapeError otherwise."""
     sizes, shape = whole_numbers(normalized_shape, "a size"), arrays.shape(input)
     if not sizes or shape[-len(sizes) :] != sizes:
         raise ShapeError(f"'{name}' over axes of sizes {list(sizes)} does not fit a tensor of {list(shape)}")
@@ -228,7 +228,7 @@ def _attention(
     mask = broadcast_to(attn_mask, arrays.shape(scores))
     if arrays.dtype_name(mask) != "bool":
         return matmul(softmax(add(scores, mask), -1), value)
-    # A row that may look at nothing sees 0.
+    # A query that is masked from every key gets 0 rather than nan.
     shares = softmax(where(mask, scores, -math.inf), -1)
     return matmul(where(mask, shares, 0.0), value)
 

@@ -1,4 +1,4 @@
-"""The names of the nodes that operations make in the graph."""
+"""The names of graph nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import final
 
 @final
 class NodeName(str):
-    """The name of a node: a text, and called it gives itself, since a node of PyTorch has a method `name()`."""
+    """The name of a node. It is a string that returns itself when called, as PyTorch nodes have a method `name()`."""
 
     __slots__ = ()
 

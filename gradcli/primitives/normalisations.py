@@ -1,4 +1,4 @@
-"""Layers that bring the channels of a tensor to mean 0 and variance 1, with PyTorch's meanings."""
+"""Layers that normalise the channels of a tensor to mean 0 and variance 1, with PyTorch's semantics."""
 
 from __future__ import annotations
 

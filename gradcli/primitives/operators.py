@@ -1,4 +1,4 @@
-"""Python's operators on every kind of operand: they bind the primitive that they stand for."""
+"""Python's operators on operands of every kind; each binds the primitive that it stands for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AS_THEY_ARE = Kind, float, int
 
 
 class Operators(Kind):
-    """A kind that can be written in formulas, beside numbers, arrays, nested lists and other kinds."""
+    """A kind with operators, which accept numbers, arrays, nested lists and other kinds as the other operand."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ class Operators(Kind):
         return stack(items)
 
     __hash__ = object.__hash__
-    # NumPy must leave `array + kind` to the kind.
+    # Makes NumPy return NotImplemented for `array + kind`, so that Python calls the reflected method of the kind.
     __array_ufunc__: Any = None
 
     def __add__(self, other: Any) -> Any:
@@ -133,7 +133,7 @@ def _is_operand(value: object) -> bool:
 
 
 def operand(value: Any) -> Any:
-    """What an operator accepts beside a kind: numbers, arrays, nested lists."""
+    """An operand of an operator: kinds, numbers and arrays as they are, nested lists as arrays."""
     if isinstance(value, _AS_THEY_ARE) or arrays.is_array(value):
         return value
     return arrays.asarray(value)

@@ -1,4 +1,4 @@
-"""Functions that look at the order of elements, or leave some out: quantiles, running extremes, averages."""
+"""Order statistics and reductions that skip elements: quantiles, running extremes, averages, trapezoids."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _argsort(x: Any, axis: Any = -1, descending: Any = False, stable: Any = True
 
 
 def _falling(x: Any, axis: int) -> Any:
-    """The positions of the falling order, the first of equal elements first."""
+    """The positions in descending order, stable: the first of equal elements comes first."""
     from_behind = flip(positions_in_order(flip(x, axis), axis), axis)
     return subtract(arrays.shape(x)[axis] - 1, from_behind)
 
@@ -76,10 +76,10 @@ argsort = Composite(
 
 
 def _with_mean(of: Composite) -> Composite:
-    """PyTorch alone has these names, so that they have its meaning everywhere."""
+    """PyTorch's var_mean or std_mean. No other library has the names, so they have its semantics everywhere."""
 
     def definition(x: Any, axis: Any = None, correction: Any = 1, keepdims: Any = False) -> tuple[Any, Any]:
-        # `var_mean(x, False)` says `unbiased`.
+        # A bool in second place is PyTorch's `unbiased`: `var_mean(x, False)`.
         axis, correction = (None, axis) if type(axis) is bool else (axis, correction)
         return of(x, axis, keepdims, correction), mean(x, axis, keepdims)
 
@@ -96,7 +96,7 @@ std_mean = _with_mean(std)
 
 
 class Pair(NamedTuple):
-    """Values, and where they were found along an axis."""
+    """Values, and their positions along an axis."""
 
     values: Any
     indices: Any
@@ -129,7 +129,7 @@ topk = Composite(
 
 
 def kth_value(x: Any, k: Any, axis: Any = -1, keepdims: Any = False) -> Any:
-    """The element of rank k along an axis, from 1 on, and its place; the lower of those in the middle where k is None."""
+    """The element of rank k, counted from 1, along an axis, and its position; the lower median if k is None."""
 
     def found(x: Any, number: int) -> Pair:
         size = arrays.shape(x)[number]
@@ -186,7 +186,7 @@ def _running(name: str, positions: Primitive) -> Composite:
         return along_axis(x, axis, run)
 
     def run(x: Any, number: int) -> Pair:
-        # They are an index, which is made of numbers.
+        # The positions are an index, which must be a concrete array.
         limits.charge(3 * arrays.size(concrete(x)))
         found = arrays.to_numpy(concrete(positions(x, number)))
         return Pair(index(x, at_places(arrays.shape(x), number, found)), arrays.placed(found))
@@ -262,7 +262,7 @@ average = Composite(
     samples=((_VECTOR,), (_MATRIX, 1, [0.5, 1.0, 2.0]), (_MATRIX, None, [[1.0, 2.0, 0.5], [0.7, 1.0, 3.0]])),
 )  # fmt: skip
 
-# The ranks that stand for a place between two.
+# For each method, the functions that round a fractional rank to the ranks that are averaged; "linear" interpolates.
 _METHODS: Mapping[str, Sequence[Operation]] = {
     "linear": (floor,),
     "lower": (floor,),
@@ -334,7 +334,7 @@ def _logcumsumexp(x: Any, axis: Any = 0) -> Any:
 
 
 def _logs_of_sums(x: Any, number: int) -> Any:
-    """In steps that reach twice as far each."""
+    """Running logsumexp by doubling: log2(size) steps, each of which reaches twice as far as the one before."""
     size, reach = arrays.shape(x)[number], 1
     while reach < size:
         first, rest = index(x, along(number, slice(0, reach))), index(x, along(number, slice(reach, size)))
@@ -351,7 +351,7 @@ logcumsumexp = Composite(
 
 
 def _areas(y: Any, x: Any, dx: Any, number: int) -> Any:
-    """The areas of the trapezoids between neighbours along an axis."""
+    """The areas of the trapezoids between neighbours along an axis, of spacing `dx` or at abscissas `x`."""
     if x is None:
         steps = 1.0 if dx is None else dx
     elif len(arrays.shape(x)) == 1:
@@ -436,7 +436,7 @@ def _end(value: Any, shape: Shape, axis: int) -> Any:
     return broadcast_to(value, one) if not arrays.shape(value) else value
 
 
-# The function `diff` of NumPy and PyTorch; the derivative has its name.
+# `diff` of NumPy and PyTorch. In the language itself the name `diff` means a derivative.
 difference = Composite(
     "difference", "x, n=1, axis=-1, prepend=None, append=None",
     "the differences of neighbours along an axis, n times", _difference,

@@ -1,4 +1,4 @@
-"""Partial derivatives of functions by operands for which there is no rule in other functions: each is computed by itself."""
+"""Partial derivatives without a closed form, by parameters such as orders, computed numerically in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.primitive import Primitive
 
-# What FLINT takes for a derivative, in the time of an element.
+# The time of one derivative in FLINT, in elements (the time of one element of a sum).
 _TIME = 20_000
 
 
-# From a function of g and the operands, and the place of an operand, the rule by that. A rule names what it reads.
+# By the number of operands: turns a function of (g, operands) into a vjp rule with explicit parameters, as
+# `used_parameters` inspects the names of those that a rule reads.
 _RULES: Mapping[int, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     1: lambda made: lambda g, _y, x, **params: made(g, (x,), **params),
     2: lambda made: lambda g, _y, x, y, **params: made(g, (x, y), **params),
@@ -24,7 +25,10 @@ _RULES: Mapping[int, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 
 
 def _partial(name: str, signature: str, **fields: Any) -> Primitive:
-    """The partial derivatives of functions of so many operands: `function` by its name, `orders` by each operand."""
+    """A primitive with the partial derivatives of functions of the operands in `signature`.
+
+    Its parameters are the name of the `function` and the `orders` of differentiation by each operand.
+    """
     count = len(signature.split(", "))
 
     def rule(place: int) -> Callable[..., Any]:
@@ -73,7 +77,8 @@ _BY_COUNT = {1: partial_of_one, 2: partial_of_two, 3: partial_of_three, 4: parti
 
 
 def derivative(function: str, place: int, count: int) -> Callable[..., Any]:
-    """The rule of an elementwise function of `count` operands by that at a place, where no other is known."""
+    """The vjp rule, by the operand at index `place`, of an elementwise function of `count` operands without a closed
+    form."""
     orders = tuple(int(i == place) for i in range(count))
     return _RULES[count](
         lambda g, operands: g * bind(_BY_COUNT[count], operands, {"function": function, "orders": orders})

@@ -1,4 +1,4 @@
-"""`r_` and `c_`: arrays and tensors that are joined by standing in brackets, as NumPy has it."""
+"""NumPy's `r_` and `c_`: concatenation of arrays and tensors by indexing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from gradcli.primitives.shape import concat
 
 
 class Pasting:
-    """What is in its brackets joined along an axis: tensors, arrays and numbers of at least so many axes, the last of
-    which are added where there are fewer, and ranges as slices."""
+    """Concatenates the items of its index along an axis.
+
+    Items are tensors, arrays, numbers, and slices as ranges; those with fewer than `fewest` axes get axes of size 1 at
+    the end.
+    """
 
     def __init__(self, name: str, axis: int, fewest: int) -> None:
         self.name = name

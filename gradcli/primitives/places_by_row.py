@@ -1,4 +1,4 @@
-"""Elements at places that are others in each row of a batch: a sum over all places of the axis, of which one counts."""
+"""Indexing with positions that differ between the rows of a batch, as a masked sum over all positions of the axis."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from gradcli.primitives.shape import expand_dims
 
 
 def differ_by_row(places: Any) -> bool:
-    """Whether places are of a batch, so that they are not known as numbers of one row."""
+    """Whether positions are batched, so that they are not concrete integers."""
     given = constant(places)
     return isinstance(given, Kind) and given.by_row
 
 
 def taken_along(x: Any, places: Any, axis: int) -> Any:
-    """The elements of `x` at places along an axis; along the others both have the same sizes, or 1. Raises ShapeError for
-    a place that there is not."""
+    """The elements of `x` at `places` along an axis; along the others both have equal sizes, or 1. Raises ShapeError
+    for a position out of bounds."""
     marks = marked(places, arrays.shape(x)[axis], axis + 1)
     nothing = 0.0 if arrays.is_floating(x) else 0
     return sum_(where(marks, expand_dims(x, axis), nothing), axis + 1)
 
 
 def taken_first(x: Any, places: Any) -> Any:
-    """x[places]: the parts of `x` at places along its first axis."""
+    """x[places] for positions along the first axis of `x`."""
     rank, rest = len(arrays.shape(places)), len(arrays.shape(x)) - 1
     marks = marked(places, arrays.shape(x)[0], rank)
     marks = reshape(marks, (*arrays.shape(marks), *(1,) * rest))
@@ -37,7 +37,8 @@ def taken_first(x: Any, places: Any) -> Any:
 
 
 def marked(places: Any, size: int, axis: int) -> Any:
-    """Along a new axis of a size, the truth value of each place whether it is the one that is asked for."""
+    """A one-hot mask of the positions, along a new axis of the given size. Raises ShapeError for a position out of
+    bounds."""
     places = constant(places)
     if not assume(all_(logical_and(greater_equal(places, -size), less(places, size)))):
         raise ShapeError(f"an index is out of bounds for an axis of size {size}")

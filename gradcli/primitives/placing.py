@@ -1,4 +1,4 @@
-"""Slices taken from tensors, and tensors with slices, positions or masks of others put in their place."""
+"""Slices of tensors, and tensors with slices, positions or masked elements replaced."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def _by_recurrence(n: int, x: Any, first: Any, following: Callable[[int, Any, An
     return value
 
 
-# The recurrences of DLMF 18.9.
+# The recurrences are those of DLMF 18.9.
 
 
 def _hermite(n: int, x: Any) -> Any:
@@ -88,7 +88,7 @@ def _jacobi(n: int, alpha: Any, beta: Any, x: Any) -> Any:
     first = multiply(0.5, add(difference, multiply(add(total, 2.0), x)))
 
     def following(k: int, p: Any, q: Any) -> Any:
-        # s = 2*k + alpha + beta, and the quotients of DLMF 18.9.2 over 2*(k + 1)*(k + 1 + alpha + beta)*s.
+        # DLMF 18.9.2, multiplied by 2*(k + 1)*(k + 1 + alpha + beta)*s with s = 2*k + alpha + beta.
         s = add(total, 2.0 * k)
         linear = multiply(add(s, 1.0), add(multiply(multiply(s, add(s, 2.0)), x), multiply(difference, total)))
         before = multiply(multiply(2.0, multiply(add(alpha, float(k)), add(beta, float(k)))), add(s, 2.0))
@@ -150,7 +150,7 @@ eval_jacobi = _polynomial(
 
 
 def _associated(m: int, n: int, x: Any, root: Any) -> Any:
-    """P(n, m) with the phase of Condon and Shortley for 0 <= m <= n, `root` being sqrt(1 - x**2): DLMF 14.7.10, 18.9.19."""
+    """P(n, m) with the Condon-Shortley phase for 0 <= m <= n, where `root` is sqrt(1 - x**2): DLMF 14.7.10, 18.9.19."""
     value = _gegenbauer(n - m, m + 0.5, x)
     for k in range(1, m + 1):
         value = multiply(value, 1.0 - 2.0 * k)
@@ -158,7 +158,7 @@ def _associated(m: int, n: int, x: Any, root: Any) -> Any:
 
 
 def _over_factorials(value: Any, low: int, high: int) -> Any:
-    """A value times low!/high!, for low <= high."""
+    """value*low!/high!, for low <= high, without overflow of the factorials."""
     for k in range(low + 1, high + 1):
         value = divide(value, float(k))
     return value

@@ -1,4 +1,4 @@
-"""Powers and roots, element by element."""
+"""Elementwise powers and roots."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _POSITIVE_PAIRS = ((0.7, 1.3), (2.0, -0.5), ([[0.3, 1.2]], [[0.8], [2.5]]))
 
 
 def _has_magnitude(x: Any) -> Any:
-    """Where x is neither 0 nor nan."""
+    """Whether x is neither 0 nor nan."""
     x = constant(x)
-    # Of a number without the time that `bind` takes.
+    # A float is tested directly, which saves the overhead of `bind`.
     return abs(x) > 0 if type(x) is float else greater(absolute(x), 0)
 
 
 def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
-    # Below 1/2 the rounding of q - 1 would show in a power of a small or large x.
+    # For exponents below 1/2, q - 1 is rounded, which is visible in a power of a very small or large x.
     exponent = constant(q)
     exact = exponent >= 0.5 if type(exponent) is float else is_exact() or _all(greater_equal(exponent, 0.5))
     if not exact and _all(less(exponent, 0.5)) and assume(usable_divisor(constant(x))):
@@ -51,9 +51,9 @@ def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
     if assume(_has_magnitude(x)):
         slope = q * general_power(x, q - 1)
     else:
-        # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
+        # x**0 has the derivative 0 also at x = 0, where q*x**(q-1) is 0*inf, so the base is replaced there beforehand.
         flat = logical_and(equal(q, 0), logical_not(_has_magnitude(x)))
-        # At 0 the logarithm outweighs the factor in the derivative by q, which would be inf - inf.
+        # At x = 0 the factor q is held constant: its derivative by q would give inf - inf with the logarithm.
         factor = where(equal(x, 0), constant(q), q)
         slope = factor * general_power(where(flat, 1.0, x), q - 1)
     if exact:
@@ -64,15 +64,17 @@ def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
 
 
 def _all(condition: Any) -> bool:
-    """Whether it holds for every exponent. While a program is recorded, nothing is assumed of tensors of them, which
-    may well have some of either kind."""
+    """Whether a condition holds for every exponent.
+
+    While a program is recorded it is false for tensors, whose elements may differ in this from one input to the next.
+    """
     return not (isinstance(condition, Kind) and arrays.shape(condition)) and assume(condition)
 
 
 def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
     if assume(_has_magnitude(x)):
         return g * (y * log(x))
-    # 0**q is flat in q for q > 0; log(0) must not be reached.
+    # 0**q is 0 for all q > 0, so its derivative by q is 0; log(0) must not be evaluated.
     flat = logical_and(equal(x, 0), greater_equal(q, 0))
     return g * where(flat, 0.0, y * log(where(flat, 1.0, x)))
 
@@ -89,7 +91,7 @@ def _power_node_name(operands: Any, _params: Any) -> NodeName:
 
 def _power_series(primitive: Primitive, y: Any, x: Any, q: Any) -> Coefficients:
     if y.order <= 2 or not assume(_has_magnitude(x.inner)):
-        # At x = 0 the recurrences divide by 0, and what is no number has the power 0 without a slope: the rules hold there.
+        # The recurrences divide by x[0]. Where it is 0 or nan the vjp rules are used, which are correct there.
         yield from from_derivative(primitive, y, x, q)
     elif q.coefficient(1) is None:
         yield from _with_constant_exponent(y, x, q.inner)
@@ -98,7 +100,7 @@ def _power_series(primitive: Primitive, y: Any, x: Any, q: Any) -> Coefficients:
 
 
 def _with_constant_exponent(y: Any, x: Any, q: Any) -> Coefficients:
-    """From x*y' = q*x'*y."""
+    """Coefficients of y = x**q from x*y' = q*x'*y."""
     for k in itertools.count(1):
         orders = range(1, min(k, x.degree) + 1)
         terms = (_power_term(x.coefficient(j), y.coefficient(k - j), q, j, k) for j in orders)
@@ -131,7 +133,7 @@ def _whole_power_rule(g: Any, _y: Any, x: Any, *, n: float) -> Any:
 
 
 def _whole_power(xp: Any, x: Any, *, n: float) -> Any:
-    # The power functions of CUDA round in either case.
+    # The power functions of CUDA round inexactly for exponents 1 and 2.
     if n == 1:
         return xp.multiply(x, 1.0)
     return xp.multiply(x, x) if n == 2 else xp.pow(x, n)
@@ -161,7 +163,7 @@ def _whole_power_series(_primitive: Primitive, y: Any, x: Any, *, n: float) -> C
     elif n < 0:
         yield from _with_constant_exponent(y, x, n)
     else:
-        # Where x = 0, the first power of t that is there is n.
+        # n > y.order here: where x[0] is 0, all coefficients below n are 0.
         for coefficient in _with_constant_exponent(y, x, n):
             yield None if coefficient is None else where(equal(x.inner, 0), 0.0, coefficient)
 
@@ -183,7 +185,7 @@ whole_power = elementwise(
 
 
 def raised(x: Any, q: Any) -> Any:
-    """x to the power q: the operator."""
+    """x**q: a `whole_power` if q is an integer below 2**53 in magnitude, else a `general_power`."""
     if type(q) in (int, float) and q == q // 1 and abs(q) < 2**53:
         return bind(whole_power, (x,), {"n": float(q)})
     return bind(general_power, (x, q), _NO_PARAMS)

@@ -1,4 +1,4 @@
-"""The entries of functions with a derivative rule of their own: all that is known about each, side by side."""
+"""Primitives: functions with their own derivative rules, and all that is known about each."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ _NO_PARAMS: Mapping[str, Any] = {}
 
 
 def spelled(same: str = "", **other: str) -> Mapping[str, str]:
-    """What a function is called elsewhere: `same` are the libraries and languages that have it under its own
-    name, and for `other`s their names, as in `spelled("c sql", numpy="arcsin")`."""
+    """The names of a function elsewhere.
+
+    `same` lists libraries and languages that have it under its own name, `other` gives its name in the others, as in
+    `spelled("c sql", numpy="arcsin")`.
+    """
     return {**dict.fromkeys(same.split(), ""), **other}
 
 
 class NotImplementedRule:
-    """A rule that is missing on purpose; using it raises MissingRuleError with the reason."""
+    """A rule that is missing deliberately; calling it raises MissingRuleError with the reason."""
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -47,87 +50,88 @@ def not_implemented(why: str) -> NotImplementedRule:
 
 
 class Primitive(Operation):
-    """A function with a derivative rule of its own.
+    """A function with its own derivative rules.
 
     forward(xp, *arrays, **params)
-        the numbers, in an array namespace; a list where there are several outputs. A name stands
-        for the namespace's function of that name, and nothing for that of the entry's own name;
-        `function` is that name then, and else None. `of_floats` is what it is for plain numbers
+        the implementation in an array namespace; returns a list if there are several outputs. A string stands for the
+        namespace's function of that name, None for the one with the primitive's own name. `function` is that name, None
+        if `forward` is a callable. `of_floats` is the implementation for Python numbers
     vjp
-        one rule per operand: `rule(g, y, *operands, **params)` is the cotangent of that operand,
-        written in primitives; None for an operand that has no derivative. A parameter of a rule
-        whose name starts with an underscore is not used and not saved for backward, but its
-        shape is known. A single rule `rule(i, g, y, *operands, **params)` where `variadic`.
+        one rule per operand, None for an operand without a derivative: `rule(g, y, *operands, **params)` returns the
+        cotangent of that operand and is written in primitives. A parameter whose name starts with an underscore is not
+        read and not saved for backward; only its shape is known. If `variadic`, a single rule `rule(i, g, y, *operands,
+        **params)`
     jet
-        the rule for truncated Taylor series, `rule(primitive, y, *operands, **params)`: a generator
-        of the coefficients of the result y, see `gradcli.primitives.series`
+        the rule for truncated Taylor series, `rule(primitive, y, *operands, **params)`: a generator of the coefficients
+        of the result y, see `gradcli.primitives.series`
     batch
-        the rule for one more leading axis, see `gradcli.primitives.batching`
+        the batching rule, see `gradcli.primitives.batching`
     prepare(*arguments)
-        operands and params from the arguments of a call, where they are not simply the operands
+        returns operands and params for the arguments of a call; None if the arguments are the operands
     spelling
-        what it is called elsewhere, as `spelled` says it. For languages and libraries whose functions
-        cannot be looked up (c, sql, sympy, latex, cuda, and scipy, which is loaded late) the name says
-        that they have it. For the array libraries (numpy, torch, jax, cupy, standard) it is there where it is not
-        the name of the entry; NumPy has every `function` that is not from SciPy
+        the names elsewhere, see `spelled`. For targets whose functions cannot be looked up (c, sql, sympy, latex, cuda,
+        and scipy, which is imported late) a name says that they have the function. For array libraries (numpy, torch,
+        jax, cupy, standard) it is given only if it differs from the primitive's name; NumPy has every `function` that
+        is not from SciPy
     fallback(xp, *arrays, **params)
-        the numbers where the library of the namespace lacks the function, in others that it has
+        the implementation in other functions, for namespaces that lack this one
     operator
         the operator that calls it in Python's syntax
     keeps_integers
-        whether it gives whole numbers for whole numbers, which else become floats
+        whether integers give integers; otherwise they are converted to floats
     truths
-        whether truth values are operands as they are; else they count as the numbers 0 and 1
+        whether truth values are accepted as such; otherwise they are converted to 0 and 1
     elementwise
-        whether the result at an index depends on the operands at that index alone
+        whether an element of the result depends only on the elements of the operands at the same index
     selects
-        whether the result is made of some of the operands' elements, so that a zero in a
-        cotangent may mean "not taken" (see `gradcli.autograd.selection`)
+        whether the result consists of elements of the operands, so that a zero in a cotangent may mean "not taken" (see
+        `gradcli.autograd.selection`)
     piecewise
-        whether it is a number, an operand or infinite over a whole range of its operands and something else beyond,
-        where it neither selects nor has truth values
+        whether it is constant, equal to an operand or infinite on a region of its operands and another function
+        elsewhere, although it neither selects nor has truth values
     parity
-        "odd" where f(-x) is -f(x), "even" where it is f(x)
+        "odd" if f(-x) is -f(x), "even" if it is f(x)
     commutative
-        whether the operands may be exchanged without changing any number
+        whether exchanging the operands never changes the result
     rounds_alike
-        whether it gives the same bits for a number as for each element of an array
+        whether a number gives the same bits as an element of an array
     moves
-        whether each element of the result is an element of an operand or 0, whatever the elements are
+        whether each element of the result is an element of an operand or 0, independently of the elements' values
     reduces
-        the function of two elements that joins all those along the axes
+        the binary function that is folded over the axes of a reduction
     multilinear
         whether the result is a sum of products of one element of each operand
     reach(taken, **params)
-        which elements of the operand have an influence on the elements of the result in the mask
-        `taken`, as a mask broadcast to the operand; None where all of them may have
+        the elements of the operand that influence the elements of the result in the mask `taken`, as a mask that
+        broadcasts to the operand; None if all of them may
     smooth(*arrays, **params)
-        whether the function is differentiable at this point; None where it is on its whole domain
+        whether the function is differentiable at this point; None if it is on its whole domain
     nan_at_kinks
-        whether its derivatives are nan where it is not differentiable; else they are those of a convention
+        whether its derivatives are nan where it is not differentiable; otherwise they are those of a convention
     elements(shapes, params)
-        how many elements the result has; where the work is more, that in the time of an element,
-        see `gradcli.primitives.elements`
+        the number of elements of the result, or the larger number of elements that take as long to compute, see
+        `gradcli.primitives.elements`
     fails
-        whether it is an error for some numbers, whatever becomes of its result
+        whether it raises for some inputs, so that it must be evaluated even if its result is not used
     view(x, **params)
-        whether NumPy gives its array `x` back, or a view of it, which takes no time and no memory for its elements;
-        None where it never does, and where the view has more elements than `x`
+        whether NumPy returns `x` itself or a view of it, which costs neither time nor memory per element; None if it
+        never does, or if the view has more elements than `x`
     strides(layout, **params)
-        where the elements of the result lie in memory, see `gradcli.primitives.strides`, where it is a view of the
-        operand as PyTorch has it, which is changed in place with it; None where it never is one
+        the strides of the result, see `gradcli.primitives.strides`, if in PyTorch it is a view of the operand, which is
+        modified in place with it; None if it never is
     shares(layout, **params)
-        whether it is one; `layout()` is that of the operand, and `layout` None where its elements lie row by row
+        whether the result is such a view; `layout()` is that of the operand, and `layout` is None if the operand is
+        contiguous
     time
-        that of one element, where it is much more than that of a sum or a sine; they are charged as so many
+        the cost of one element, if it is far above that of a sum or a sine: the number of elements charged for it
     surcharge(*arrays, **params)
-        how many elements take the time that NumPy needs beyond that, for numbers like these
+        the number of elements to charge beyond that, for values that NumPy processes more slowly
     node_name
-        what its node in the graph is called, or a function of (operands, params) that says so
+        the name of its node in the graph, or a function of (operands, params) that returns it
     gradient_name
-        what the node of its gradient is called in a graph of gradients, where PyTorch has a function for that, or a
-        function of the params that says so; where it `selects`, or gives the cotangent as it is, that is a function of
-        its first operand too, and has the derivative 0
+        the name of the node of its gradient in a graph of gradients, if PyTorch has a function for it, or a function of
+        the params that returns it. If the primitive `selects`, or passes the cotangent on unchanged, that node also
+        depends on the first operand, with derivative 0
     """
 
     __slots__ = (
@@ -277,7 +281,7 @@ class Primitive(Operation):
             raise
 
     def rule(self, i: int) -> Any:
-        """The rule for operand `i`, called as rule(g, y, *operands, **params)."""
+        """The vjp rule of operand `i`, called as rule(g, y, *operands, **params); None if it has no derivative."""
         if self.variadic:
             rule = self.vjp
             assert callable(rule)
@@ -285,21 +289,22 @@ class Primitive(Operation):
         return self.vjp[i] if isinstance(self.vjp, tuple) else None
 
     def differentiable(self, count: int) -> int:
-        """A bit mask of the operands, of `count`, that have a rule."""
+        """A bit mask of those of the first `count` operands that have a rule."""
         if self.variadic:
             return (1 << count) - 1
         return self._differentiable
 
     def find_needs(self, wanted: int) -> Needs:
-        """What backward needs to differentiate by the operands in the bit mask `wanted`, in which a bit more stands for
-        the end."""
+        """What backward needs to differentiate by the operands in the bit mask `wanted`, whose highest bit marks the
+        end; cached."""
         ruled = self.differentiable(wanted.bit_length() - 1)
         found = self.needs[wanted] = Needs(wanted, ruled, self._uses, self.variadic, self.smooth is not None)
         return found
 
 
 def _of_namespace(name: str, operands: int, elementwise: bool) -> Callable[..., Any]:
-    """A namespace's function of this name, as fast as a lambda that says it where the operands are a few and all."""
+    """A wrapper of the namespace's function of this name, with fixed parameters for up to three operands, which is
+    faster to call."""
     if elementwise and operands == 1:
         return lambda xp, x: getattr(xp, name)(x)
     if elementwise and operands == 2:

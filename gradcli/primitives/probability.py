@@ -1,7 +1,7 @@
-"""Probability distributions by the names of SciPy, JAX and PyTorch: each is declared once.
+"""Probability distributions under the names of SciPy, JAX and PyTorch, each declared once.
 
-A distribution has functions of z = (x - loc)/scale and its shapes, and quantiles of p and those. What is 0 or infinite
-outside the support is so here, where the operands are those of a point within.
+The functions of a distribution take z = (x - loc)/scale and the shape parameters, its quantiles p and the shape
+parameters. They are evaluated inside the support only; the values outside, 0 or infinite, are filled in here.
 """
 
 from __future__ import annotations
@@ -28,15 +28,26 @@ _half_log_2_pi, _over_sqrt_2_pi = (
     by_formula(lambda m: 0.5 * m.log(2.0 * m.pi)),
     by_formula(lambda m: 1.0 / m.sqrt(2.0 * m.pi)),
 )
-# Below it the logarithm of a density is computed as such.
+# Where the density is below this bound, its logarithm is computed from logarithms rather than from the density.
 _SMALL_DENSITY = 1e-250
 
 
 class Distribution(NamedTuple):
-    """A distribution with the names of SciPy's shapes; `support` are its ends in z, and `inside` a point between, `above` and
-    `below` the distribution functions, and `quantile` and `tail` their inverses. `discrete` are those of whole numbers,
-    which have a mass in place of a density, and no scale; `last` is the largest of them. `torch` are PyTorch's parameters, and
-    the shapes, loc and scale from them."""
+    """A distribution.
+
+    shapes
+        SciPy's names of the shape parameters
+    below, above
+        the distribution function and its complement; `quantile` and `tail` are their inverses
+    torch
+        PyTorch's parameters, and a function from them to the shape parameters, loc and scale
+    support
+        the ends of the support in z; `inside` is a point in it
+    discrete
+        whether it is on integers, with a mass instead of a density and without a scale
+    last
+        the largest integer of the support of a discrete distribution, as a function of the shape parameters
+    """
 
     shapes: str
     log_density: Function
@@ -55,7 +66,8 @@ class Distribution(NamedTuple):
 
 
 def _log_gamma_density(z: Any, a: Any) -> Any:
-    """By the density, which has every digit for large a, where that is no more than a rounding from 0."""
+    """The logarithm of the gamma density: of the density itself, which is accurate for large a, unless that is near
+    underflow."""
     density = gamma_density(a, z)
     small = less(density, _SMALL_DENSITY)
     plain = subtract(subtract(xlogy(subtract(a, 1.0), z), z), lgamma(a))
@@ -67,7 +79,7 @@ def _student(z: Any, df: Any) -> Any:
 
 
 def _f_share(z: Any, n: Any, d: Any) -> Any:
-    """The operand of beta's distribution functions for those of F: n*z/(n*z + d)."""
+    """The argument n*z/(n*z + d) of the beta distribution function that gives the F distribution function at z."""
     return divide(multiply(n, z), add(multiply(n, z), d))
 
 
@@ -202,7 +214,7 @@ _DECLARED: Mapping[str, Distribution] = {
     ),
 }  # fmt: skip
 
-# What PyTorch calls them.
+# The distributions of torch.distributions, by the names used here.
 _IN_TORCH = {
     "Normal": "norm", "StudentT": "t", "Chi2": "chi2", "FisherSnedecor": "f", "Gamma": "gamma", "Beta": "beta",
     "Exponential": "expon", "Weibull": "weibull_min", "LogNormal": "lognorm", "Uniform": "uniform", "Poisson": "poisson",
@@ -211,7 +223,7 @@ _IN_TORCH = {
 
 
 def _log_of(probability: Function, other: Function) -> Function:
-    """The logarithm of a distribution function by whichever of it and its complement is small."""
+    """The logarithm of `probability`, by log1p of its complement `other` where that is the smaller one."""
 
     def logarithm(*operands: Any) -> Any:
         low, high = probability(*operands), other(*operands)
@@ -222,8 +234,10 @@ def _log_of(probability: Function, other: Function) -> Function:
 
 
 class _Method(NamedTuple):
-    """What a method computes: of z, with its values below and above the support; what is divided by the scale, and what the
-    logarithm of that is taken from; or of a probability `p`."""
+    """A method of a distribution: its function of z or of a probability, and the values below and above the support.
+
+    `scaled` is "divided" if the result is divided by the scale, "logarithm" if log(scale) is subtracted.
+    """
 
     doc: str
     function: Function
@@ -254,7 +268,7 @@ def _methods(d: Distribution) -> Mapping[str, _Method]:
 
 
 def _of_point(d: Distribution, method: _Method, is_mass: bool) -> Function:
-    """A method as a function of x, shapes, loc and scale."""
+    """A method as a function of x, the shape parameters, loc and scale."""
     low, high = d.support
 
     def function(x: Any, shapes: Sequence[Any], loc: Any, scale: Any) -> Any:
@@ -263,7 +277,7 @@ def _of_point(d: Distribution, method: _Method, is_mass: bool) -> Function:
             z = floor(z)
         below = less(z, low) if low > -math.inf else None
         last = d.last(*shapes) if d.last is not None else high
-        # The distribution functions of whole numbers have no formula at the last one.
+        # The formulas of discrete distribution functions are not valid at the last integer, so it counts as above.
         above = logical_or(greater(z, last), equal(z, last)) if d.last is not None and not is_mass else greater(z, last)
         if below is None:
             value = method.function(z, *shapes)
@@ -340,13 +354,13 @@ def _entry(name: str, signature: str, doc: str, definition: Function, dialect: s
 
 @cache
 def methods(distribution: str) -> Mapping[str, Composite]:
-    """The functions of a distribution by their names, as `scipy.stats.norm` and `torch.distributions.Normal` have them."""
+    """The functions of a distribution, given as `scipy.stats.norm` or `torch.distributions.Normal`, by name."""
     library, _, name = distribution.removeprefix("jax.").rpartition(".")
     return _in_scipy(name, _DECLARED[name]) if library == "scipy.stats" else _in_torch(name, _DECLARED[_IN_TORCH[name]])
 
 
 def parameters(distribution: str) -> str:
-    """The parameters that make a distribution."""
+    """The signature of the parameters that construct a distribution."""
     library, _, name = distribution.removeprefix("jax.").rpartition(".")
     if library != "scipy.stats":
         return _DECLARED[_IN_TORCH[name]].torch[0]

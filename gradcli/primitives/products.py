@@ -1,4 +1,5 @@
-"""Products of vectors and matrices beside others, distances, blocks, and equations of tensors and of factors."""
+"""Products of vectors and matrices with added terms, distances, block matrices, and solvers from LU or Cholesky
+factors."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 
 
 def _beside(name: str, operands: str, product: Any, doc: str, derivative: str, samples: tuple[Any, ...]) -> Composite:
-    """beta*input + alpha*(a product of two operands), as PyTorch has it."""
+    """PyTorch's functions beta*input + alpha*(product of two operands), such as addmm."""
 
     def definition(input: Any, first: Any, second: Any, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
         return add(multiply(beta, input), multiply(alpha, product(first, second)))
@@ -183,7 +184,8 @@ tensorinv = Composite(
 
 
 def _order(pivots: Any, size: int) -> Any:
-    """The order of the rows that exchanges say: row i with the row of the number, from 1 on, that stands at i."""
+    """The permutation of the rows that LAPACK's pivots describe: row i was exchanged with row pivots[i], counted from
+    1."""
     numbers = whole_array(concrete(pivots), "a pivot") - 1
     if numbers.shape[-1:] != (size,) or (numbers.size and not 0 <= numbers.min() <= numbers.max() < size):
         raise ShapeError(f"pivots of shape {list(numbers.shape)} are not {size} numbers of rows, from 1 on")
@@ -199,7 +201,7 @@ def _order(pivots: Any, size: int) -> Any:
 
 
 def solved_by_factors(LU: Any, pivots: Any, B: Any, left: Any = True, adjoint: Any = False) -> Any:  # noqa: N803
-    """The X with A@X = B, for an A whose factors L and U are in one matrix and whose rows were exchanged."""
+    """The X with A@X = B (X@A = B unless `left`), from the LU factors of A in one matrix and the pivots."""
     sizes, right = arrays.shape(LU), arrays.shape(B)
     if len(sizes) < 2 or sizes[-1] != sizes[-2] or len(right) < 2:
         raise ShapeError(f"'lu_solve' does not fit factors of shape {list(sizes)} and a right side of {list(right)}")

@@ -1,4 +1,4 @@
-"""Parts of tensors, and elements taken from places and put to places that other tensors say."""
+"""Splitting of tensors, and gathering from and scattering to positions given by other tensors."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ argwhere = Composite(
 # --- from places
 
 
-# Under a name that no parameter below has.
+# An alias of `index`, which is also the name of a parameter below.
 _taken = index
 
 
@@ -199,13 +199,14 @@ def _gather(x: Any, axis: Any, index: Any, sparse_grad: Any = False) -> Any:
     shape = arrays.shape(concrete(index))
     if shape and arrays.shape(x):
         return _taken(x, _of_gather(x, axis, index, "gather"))
-    # Numbers are vectors of one here.
+    # PyTorch treats scalars as vectors of one element here.
     vector, places = (reshape(part, -1 if arrays.shape(part) else 1) for part in (x, concrete(index)))
     return reshape(_gather(vector, axis, places), shape)
 
 
 def _gather_by_row(x: Any, number: int, places: Any) -> Any:
-    """Along the other axes the first elements of `x` belong to the places."""
+    """`gather` with batched positions; along the other axes only the first elements of `x`, up to the shape of
+    `places`, count."""
     others = [slice(size) for size in arrays.shape(places)]
     others[number] = slice(None)
     return taken_along(index(x, tuple(others)), places, number)
@@ -220,14 +221,14 @@ gather = Composite(
 
 
 def _source(source: Any, shape: Shape) -> Any:
-    """The elements of a source that belong to indices of `shape`: the first ones along each axis."""
+    """The elements of `source` that are scattered to indices of `shape`: the first ones along each axis."""
     if not arrays.shape(source):
         return broadcast_to(source, shape)
     return index(source, tuple(slice(0, size) for size in shape))
 
 
 def _as_vectors(x: Any, axis: Any, index: Any, src: Any) -> tuple[Any, ...]:
-    """The arguments of a scatter into a number, as vectors of one element."""
+    """The arguments of a scatter into a scalar, as vectors of one element."""
     return reshape(x, 1), axis, reshape(concrete(index), 1), reshape(src, 1)
 
 
@@ -330,7 +331,7 @@ one_hot = Composite(
 
 
 def _at_distances(xp: Any, first: int, sizes: Shape, steps: Shape) -> Any:
-    """The places that so many steps along each axis come to, from a first one on."""
+    """The flat positions reached by multiples of `steps` along each axis of `sizes`, starting at `first`."""
     grid = xp.ogrid[tuple(slice(size) for size in sizes)]
     return xp.broadcast_to(sum((numbers * step for numbers, step in zip(grid, steps)), first), sizes)
 

@@ -1,4 +1,4 @@
-"""Inverses of the reciprocals of sines, cosines and tangents, circular and hyperbolic, element by element."""
+"""Elementwise inverses of sec, csc, cot and their hyperbolic counterparts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that take axes away: sums, products, extremes, and the element of a rank."""
+"""Reductions: sums, products, extremes, order statistics."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
 from gradcli.primitives.shape import concat, expand_dims, stack
 
-# Powers of 2 that sum up to less do not overflow together, and of so many factors between 1 and 2 the product does not;
-# of the number beside it a product of such factors is 0 or infinite.
+# Bounds for products of others without overflow: up to 512 factors in [1, 2) do not overflow, nor do powers of 2 whose
+# exponents' magnitudes sum to less than 900; exponents beyond 3000 make the product with such factors 0 or infinite.
 _MODERATE, _FEW_FACTORS, _MOST_HALVINGS = 900.0, 512, 3000.0
 SIGNATURE = "x, axis=None, keepdims=False"
 _VECTOR = [1.0, 2.5, -3.0]
@@ -59,22 +59,23 @@ def _kept(shape: Shape, axis: Shape) -> Shape:
 
 
 def keep_axes(g: Any, shape: Shape, axis: Shape) -> Any:
-    """A reduction of a tensor of `shape`, with the reduced axes back at size 1."""
+    """A reduction of a tensor of `shape` with the reduced axes restored as axes of size 1."""
     return reshaped(g, _kept(shape, axis))
 
 
 def _repeated(g: Any, shape: Shape, axis: Shape) -> Any:
-    """The cotangent of a sum for each of the terms. That of one number has all the axes that it needs."""
+    """The cotangent of a sum broadcast to its terms. A scalar broadcasts without reshaping."""
     return expanded(g if arrays.shape(g) == () else keep_axes(g, shape, axis), shape)
 
 
 def _reduced_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
-    """What is made, and what is gone through for it, which takes a quarter of the time."""
+    """The cost of a reduction in elements: those of the result, and a quarter of those that are read."""
     return math.prod(_kept(shapes[0], params["axis"])) + math.prod(shapes[0]) // 4
 
 
 def _reduction_name(stem: str, of_all: int = 0) -> Any:
-    """PyTorch's names, with the number `of_all` for a reduction to one element."""
+    """A function that returns PyTorch's node name, which ends in `of_all` if all axes are reduced, else in 1 -
+    `of_all`."""
 
     of_everything, of_some = NodeName(f"{stem}Backward{of_all}"), NodeName(f"{stem}Backward{1 - of_all}")
 
@@ -130,7 +131,7 @@ mean = _reduction(
 
 
 def axes_last(x: Any, axis: Shape) -> Any:
-    """`x` with `axis` flattened into one last axis."""
+    """`x` with the axes in `axis` moved to the end and flattened into one."""
     sizes = arrays.shape(x)
     others = tuple(a for a in range(len(sizes)) if a not in axis)
     moved = permute(x, others + axis) if sizes else x
@@ -149,12 +150,13 @@ def _prod_rule(g: Any, y: Any, x: Any, *, axis: Shape, **_params: Any) -> Any:
     g = keep_axes(g, sizes, axis)
     if assume(has_all_digits(constant(y))):
         return g * divide(keep_axes(y, sizes, axis), x)
-    # y/x is 0/0 at a zero, and lacks digits where y does; the product of the other elements is right everywhere.
+    # y/x is 0/0 at a zero and inaccurate where y is subnormal; the products of the other elements are always accurate.
     return g * _axes_back(_scaled_product_of_others(axes_last(x, axis)), sizes, axis)
 
 
 def _scaled_product_of_others(x: Any) -> Any:
-    """As below, with the powers of 2 in the elements apart where parts of it might overflow, as 0*inf is nan."""
+    """`_product_of_others`, with the binary exponents handled separately where a partial product might overflow (0*inf
+    is nan)."""
     size = absolute(constant(x))
     counted = logical_and(greater(size, 0), isfinite(size))
     exponents = where(counted, floor(log2(where(counted, size, 1.0))), 0.0)
@@ -173,8 +175,8 @@ def _scaled_product_of_others(x: Any) -> Any:
 def _product_of_others(x: Any) -> Any:
     """For each element along the last axis the product of the others.
 
-    In a tree, so that it and all its derivatives take as many operations as there are elements: the
-    others of one of a pair are the second of the pair, and the others of the pair.
+    Computed by a binary tree, so that it and all its derivatives take O(n) operations: the product of the others of an
+    element is its sibling times the product of the others of their pair.
     """
     *batch, n = arrays.shape(x)
     if n < 2:
@@ -189,7 +191,7 @@ def _product_of_others(x: Any) -> Any:
 
 
 def _prod_series(primitive: Primitive, y: Any, x: Any, *, axis: Shape, keepdims: bool) -> Coefficients:
-    """From the derivative, which is a product with the gradient: the vjp rule makes it of ones."""
+    """Jet rule of prod: the derivative is the product with the gradient, which is the vjp of ones."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     gradient = primitive.rule(0)(ones_like(y.inner), y, inner, axis=axis, keepdims=keepdims)
     if x.varies is not None:
@@ -212,7 +214,7 @@ prod = _reduction(
 
 
 def _share_ties(g: Any, y: Any, x: Any, axis: Shape) -> Any:
-    """`g` to the elements equal to `y`, in equal shares; a nan among them is chosen, as nan."""
+    """`g` distributed in equal shares to the elements that equal `y`; if there is a nan, to the nans."""
     sizes = arrays.shape(x)
     chosen = equal(x, keep_axes(y, sizes, axis))
     if not assume(isfinite(constant(y))):
@@ -222,7 +224,7 @@ def _share_ties(g: Any, y: Any, x: Any, axis: Shape) -> Any:
 
 
 def _chosen_series(primitive: Primitive, y: Any, x: Any, **params: Any) -> Coefficients:
-    """A sum over the chosen elements, with the shares that the vjp rule gives them."""
+    """Jet rule of an extreme: a sum over the chosen elements, with the shares of the vjp rule as weights."""
     shares = primitive.rule(0)(ones_like(y.inner), y.inner, x.inner, **params)
     axes, keepdims = params.get("axis", (x.ndim - 1,)), params.get("keepdims", False)
     for k in itertools.count(1):
@@ -231,7 +233,7 @@ def _chosen_series(primitive: Primitive, y: Any, x: Any, **params: Any) -> Coeff
 
 
 def _one_at_most(chosen: Any, axis: Shape) -> bool:
-    """Whether nowhere two elements along the axes are chosen."""
+    """Whether nowhere more than one element along the axes is chosen."""
     return nowhere(greater(sum_(where(chosen, 1.0, 0.0), axis), 1))
 
 
@@ -274,7 +276,7 @@ min_ = _extreme("min", "the smallest element", "amin", minimum)
 
 
 def sum_to(g: Any, shape: Shape) -> Any:
-    """`g` summed over the axes along which an operand of `shape` was broadcast."""
+    """`g` summed over the axes along which an operand of `shape` was broadcast (unbroadcast)."""
     have = arrays.shape(g)
     extra = len(have) - len(shape)
     stretched = tuple(a for a, size in enumerate(have) if a < extra or (shape[a - extra] == 1 and size != 1))
@@ -336,7 +338,7 @@ def _order_smooth(x: Any, *, k: int) -> bool:
 def _order_forward(xp: Any, x: Any, *, k: int) -> Any:
     ordered = xp.sort(x, axis=-1)
     last = xp.index(ordered, (Ellipsis, -1))
-    # Here nan comes last, and where there is one, no other element has a rank.
+    # A sort puts nan last; a slice that contains one has no order statistics.
     return xp.where(xp.isnan(last), last, xp.index(ordered, (Ellipsis, k)))
 
 

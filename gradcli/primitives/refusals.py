@@ -1,4 +1,4 @@
-"""The error of a call whose arguments are nothing to compute with."""
+"""Errors for calls with arguments of unsupported types."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from gradcli import arrays
 from gradcli.errors import CallError, EvaluationError, GradcliError
 from gradcli.primitives.bind import Kind
 
-# What Python and array libraries raise for arguments of another type than they take.
+# The exceptions that Python and array libraries raise for arguments of unsupported types or values.
 FOREIGN = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 
 
 def refuse(name: str, arguments: Sequence[Any], named: Mapping[str, Any], error: Exception) -> None:
-    """Raise the error that names the argument which `error` came of, unless `error` is gradcli's, or none is to blame."""
+    """Raise an error that names the argument that caused `error`; return if `error` is gradcli's own or no argument is
+    at fault."""
     if isinstance(error, GradcliError):
         return
     given = [*arguments, *named.values()]
@@ -26,7 +27,7 @@ def refuse(name: str, arguments: Sequence[Any], named: Mapping[str, Any], error:
 
 
 def _no_value(name: str, value: Any) -> GradcliError | None:
-    """The error for what no function takes."""
+    """The error for a value that no function accepts, else None."""
     if value is None or isinstance(value, bool | int | float | str | slice | range | Kind) or value is Ellipsis:
         return None
     if isinstance(value, list | tuple):
@@ -52,7 +53,7 @@ def _flat(values: Any) -> Any:
 
 
 def _no_operand(name: str, value: Any) -> GradcliError | None:
-    """The error for what some functions take, as a parameter."""
+    """The error for a value that functions accept as a parameter but not as an operand, else None."""
     if value is None or isinstance(value, str | slice | range) or value is Ellipsis:
         return CallError(f"'{name}' takes no {value!r} there", hint=f"gradcli ops {name} shows what it takes")
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Elements replaced: what assigning to elements makes of a tensor."""
+"""Functional replacement of elements, the implementation of assignment to elements."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from gradcli.primitives.indexing import index
 
 
 def replaced(x: Any, key: Any, value: Any) -> Any:
-    """`x` with `value` at `key`, broadcast to the shape of `x[key]`; of several values for one place the last is there.
+    """`x` with `value`, broadcast to the shape of `x[key]`, at `key`; if a position occurs repeatedly, its last value
+    wins.
 
-    The gradient goes to `value` there, and to `x` elsewhere. Raises ShapeError for a key that `x` does not have, and a
-    value of a shape that does not fit.
+    The cotangent goes to `value` at these positions and to `x` elsewhere. Raises ShapeError for a key out of bounds or
+    a value whose shape does not fit.
     """
     return put(x, positions(arrays.shape(x), key), value)
 
 
 def put(x: Any, places: Any, value: Any) -> Any:
-    """`x` with `value`, broadcast to the shape of `places`, at these places; see `replaced`."""
+    """`x` with `value`, broadcast to the shape of `places`, at these flat positions; see `replaced`."""
     shape = arrays.shape(x)
     size = math.prod(shape)
     limits.charge(3 * size)
@@ -29,7 +30,7 @@ def put(x: Any, places: Any, value: Any) -> Any:
     if not places.size:
         return x
     xp = arrays.numpy_namespace()
-    # For each element the number of the value that replaces it.
+    # For each element of x the index of the value that replaces it, or -1.
     source = xp.full(size, -1)
     source[places.reshape(-1)] = xp.arange(places.size)
     there = source >= 0
@@ -38,14 +39,14 @@ def put(x: Any, places: Any, value: Any) -> Any:
 
 
 def positions(shape: tuple[int, ...], key: Any = ...) -> Any:
-    """The places in a tensor of a shape, counted from 0 row by row, of what stands at `key`."""
+    """The flat positions, in row-major order, of the elements at `key` in a tensor of `shape`."""
     xp = arrays.numpy_namespace()
     places = xp.arange(math.prod(shape)).reshape(shape)
     return arrays.to_numpy(index(places, key))
 
 
 def numbers_among(places: Any, wanted: Any) -> Any:
-    """For each wanted place its number among `places`, counted row by row; -1 for one that is not there."""
+    """The index in the flattened `places` of each wanted position; -1 if it does not occur."""
     xp = arrays.numpy_namespace()
     last = places.max(initial=-1)
     numbers = xp.full(last + 2, -1)

@@ -1,4 +1,5 @@
-"""Tensors brought to other sizes along their last axes, with PyTorch's meanings. Along each axis that is a matrix."""
+"""Interpolation of tensors to other sizes along their last axes, with PyTorch's semantics, as a matrix for each
+axis."""
 
 from __future__ import annotations
 
@@ -19,23 +20,23 @@ from gradcli.primitives.indexing import along, index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.operation import Composite
 
-# For each new place the weights of old ones, by their numbers.
+# For each new position, the weights of old positions, by index.
 Rows = Iterable[dict[int, Fraction]]
 
 _SIGNAL, _IMAGE = [[[1.0, 2.5, -3.0, 0.5]]], [[[[1.0, 2.0, 3.5], [4.0, -5.5, 6.0]]]]
-# The parameter of the cubic kernel, as PyTorch has it.
+# The parameter a of the cubic convolution kernel, as in PyTorch.
 _CUBIC = Fraction(-3, 4)
-# Floats below it that are whole are the numbers that are meant.
+# Integers up to this bound are exact in a double.
 _WHOLE = 2**53
-# New elements along an axis: the weights of so many take seconds.
+# The largest new size of an axis: computing the weights of that many takes seconds.
 _MOST = 100_000
-# How many axes behind those of the batch and the channels each mode is for.
+# The numbers of spatial axes, after those of batch and channels, that each mode accepts.
 _AXES = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
 
 
 def _sizes(given: Shape, size: Any, scale_factor: Any) -> tuple[Shape, list[float | None]]:
-    """The new sizes of some axes, and the factors where they were said by factors."""
+    """The new sizes of some axes, and the scale factors, None where sizes were given."""
     if (size is None) == (scale_factor is None):
         raise CallError("'interpolate' takes either 'size' or 'scale_factor'")
     if scale_factor is None:
@@ -53,12 +54,12 @@ def _of_each(numbers: Sequence[Any], axes: int) -> tuple[Any, ...]:
 
 
 def _step(old: int, new: int, factor: float | None) -> Fraction:
-    """How far apart the new places are among the old ones."""
+    """The distance between new positions, in old positions."""
     return 1 / Fraction(factor) if factor else Fraction(old, new)
 
 
 def _sources(old: int, new: int, factor: float | None, aligned: bool) -> list[Fraction]:
-    """Where the new places lie among the old ones."""
+    """The new positions, in coordinates of the old ones."""
     if aligned:
         return [Fraction(i * (old - 1), new - 1) if new > 1 else Fraction(0) for i in range(new)]
     step, half = _step(old, new, factor), Fraction(1, 2)
@@ -78,14 +79,14 @@ def _cubics(old: int, new: int, factor: float | None, aligned: bool) -> Rows:
         first = math.floor(source)
         row: dict[int, Fraction] = {}
         for tap in range(first - 1, first + 3):
-            # The elements at the ends stand for those beyond them.
+            # Positions beyond the ends are clamped to the ends.
             place = min(max(tap, 0), old - 1)
             row[place] = row.get(place, Fraction(0)) + _cubic(abs(source - tap))
         yield row
 
 
 def _cubic(d: Fraction) -> Fraction:
-    """The kernel of cubic convolution at a distance."""
+    """The cubic convolution kernel at a distance below 2."""
     if d <= 1:
         return ((_CUBIC + 2) * d - (_CUBIC + 3)) * d * d + 1
     return ((_CUBIC * d - 5 * _CUBIC) * d + 8 * _CUBIC) * d - 4 * _CUBIC
@@ -105,7 +106,7 @@ _WEIGHTS: dict[str, Callable[..., Rows]] = {
 
 
 def _matrix(rows: Rows, old: int) -> Any:
-    """A row for each new place with the weights of the old ones: quotients of whole numbers, which are exact in balls too."""
+    """The interpolation matrix `[old, new]`, as quotients of integers, which are exact in ball arithmetic too."""
     given = [*rows]
     limits.charge(len(given) * old)
     least = [math.lcm(*(weight.denominator for weight in row.values())) for row in given]
@@ -120,7 +121,7 @@ def _matrix(rows: Rows, old: int) -> Any:
 
 
 def _check_size(old: int, new: int) -> None:
-    """Raise LimitError for a size to which no axis is brought, before its weights are made."""
+    """Raise LimitError for a new size above the limit, before its weights are computed."""
     if new > _MOST:
         raise LimitError(f"an axis is brought to no more than {_MOST:,} elements, not to {new:,}")
     limits.charge(old * new)

@@ -1,4 +1,4 @@
-"""Functions of samples: interpolation, the places of values in an order, counts, padding, windows, convolution."""
+"""Functions of sampled data: interpolation, searchsorted, counts, padding, windows, convolution."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> An
     starts, stops = index(xp, slice(0, -1)), index(xp, slice(1, None))
     if not assume(less_equal(starts, stops)):
         raise EvaluationError("'interp' needs places in rising order", hint="sort both: i = argsort(xp); xp[i], fp[i]")
-    # Beside each other the parts of the line, of which each x is in one.
+    # All linear pieces are evaluated side by side; each x lies in one of them.
     point = expand_dims(x, -1)
     here = logical_and(greater_equal(point, starts), less(point, stops))
     way = divide(where(here, subtract(point, starts), 0.0), where(here, subtract(stops, starts), 1.0))
@@ -133,7 +133,7 @@ convolve = Composite(
 )  # fmt: skip
 
 
-# Where padding comes from: what is there is taken again.
+# The padding mode by its name in NumPy and PyTorch; "" pads with a constant.
 _MODES: Mapping[str, str] = {
     "constant": "", "edge": "edge", "replicate": "edge", "reflect": "reflect", "symmetric": "symmetric",
     "wrap": "wrap", "circular": "wrap",
@@ -153,7 +153,7 @@ def _pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 
 
 
 def padded(x: Any, pairs: Sequence[Sequence[int]], mode: Any, value: Any) -> Any:
-    """`x` with so many elements before and behind those along each axis."""
+    """`x` padded before and after each axis by the widths in `pairs`. Raises ShapeError for negative widths."""
     way = _MODES[chosen(mode, _MODES, "mode")]
     if min(itertools.chain.from_iterable(pairs), default=0) < 0:
         raise ShapeError("a width must not be negative")

@@ -1,4 +1,4 @@
-"""Functions along one axis that keep it: cumulative sums and products, softmax, sorting."""
+"""Functions along one axis that preserve its size: cumulative sums and products, softmax, sorting."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ cumsum: Primitive = Primitive(
 
 
 def _leave_one_out(x: Any) -> Any:
-    """Rows of x, one for each element of its last axis, in which that element is 1."""
+    """n copies of `x`, where n is the size of its last axis; in copy i element i is replaced by 1."""
     sizes = arrays.shape(x)
     rows = reshape(x, (*sizes[:-1], 1, sizes[-1]))
     limits.charge(sizes[-1] ** 2)
@@ -64,14 +64,15 @@ def _leave_one_out(x: Any) -> Any:
 def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
     if assume(has_all_digits(constant(y))):
         return divide(flip(cumsum(flip(g * y, axis), axis), axis), x)
-    # y/x is 0/0 at a zero, and lacks digits where y does: row i of `others` is the scan with x[i] taken as 1, from i on.
+    # y/x is 0/0 at a zero and inaccurate where y is subnormal: row i of `others` is the cumulative product with x[i]
+    # replaced by 1, from i on.
     others = triu(cumprod(_leave_one_out(transpose(x, axis, -1)), -1))
     rows = reshape(transpose(g, axis, -1), (*others.shape[:-2], 1, others.shape[-1]))
     return transpose(sum_(rows * others, axis=-1), axis, -1)
 
 
 def _doubled(x: Any, axis: int) -> Any:
-    """The cumulative product, by products of twice as many elements in each step."""
+    """The cumulative product by doubling: each step multiplies products of twice as many elements."""
     size = arrays.shape(x)[axis]
     reach = 1
     while reach < size:
@@ -129,7 +130,7 @@ def _logs_of_shares(x: Any, axis: int) -> Any:
     largest = max_(carried(x), axis, True)
     if not assume(isfinite(largest)):
         return subtract(x, logsumexp(x, axis=axis, keepdims=True))
-    # First, as what is left beside a large number has few digits.
+    # Subtract the maximum first: the sum of a large maximum and a logarithm would lose the digits of the latter.
     shifted = subtract(x, largest)
     return subtract(shifted, log(sum_(exp(shifted), axis, True)))
 

@@ -1,11 +1,10 @@
-"""Rules for truncated Taylor series, by family.
+"""Jet rules (rules for truncated Taylor series), by family.
 
-A rule `rule(primitive, y, *operands, **params)` is a generator of the coefficients 1, 2, 3, … of
-the result `y`. Each may depend on the coefficients below it of `y` and on those up to it of the
-operands, which are all series (see `gradcli.kinds.taylor.Jet`); None stands for a zero. As every
-coefficient is asked for once and kept, a rule that sums over products takes N**2 multiplications
-for N coefficients. The recurrences are those of A. Griewank and A. Walther, "Evaluating
-Derivatives" (2nd edition, 2008), chapter 13.
+A rule `rule(primitive, y, *operands, **params)` is a generator of the coefficients 1, 2, 3, … of the result `y`. Each
+may depend on lower coefficients of `y`, and on coefficients of the operands up to its own order; the operands are all
+series (see `gradcli.kinds.taylor.Jet`). None stands for zero. As every coefficient is computed once and kept, a rule
+that sums over products takes O(N**2) multiplications for N coefficients. The recurrences are those of A. Griewank and
+A. Walther, "Evaluating Derivatives" (2nd edition, 2008), chapter 13.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ if TYPE_CHECKING:
 
 Coefficients = Iterator[Any]
 
-# So many coefficients, which may be zero, are looked at in an eighth of a step.
+# The number of coefficients, zero or not, that are visited at the cost of an eighth of a step.
 _LOOKS = 4
-# What a product of two coefficients takes, in eighths of steps.
+# The cost of a product of two coefficients, in eighths of a step.
 _TERM = 2
 
 
 def locally_constant(_primitive: Primitive, _y: Any, *_operands: Any, **_params: Any) -> Coefficients:
-    """A function with the derivative 0 wherever it has one."""
+    """Rule of a function whose derivative is 0 wherever it exists."""
     return itertools.repeat(None)
 
 
 def linear(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
-    """A function that is linear in the operands that have a derivative, taken together."""
+    """Rule of a function that is jointly linear in the operands that have a derivative."""
     varied = [primitive.rule(i) is not None for i in range(len(operands))]
     for k in itertools.count(1):
         parts = [x.coefficient(k) if v else x.inner for x, v in zip(operands, varied)]
@@ -45,13 +44,13 @@ def linear(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coeff
 
 
 def multilinear(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
-    """A function that is linear in each of its operands: the product rule."""
+    """Rule of a function that is linear in each of its operands: the product rule."""
     for k in itertools.count(1):
         yield y.total(bind(primitive, parts, params) for parts in _parts_of_order(k, operands))
 
 
 def _parts_of_order(k: int, operands: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """One coefficient of each operand, their orders adding up to `k`, in every way."""
+    """All choices of one nonzero coefficient of each operand whose orders add up to `k`."""
     first, rest = operands[0], operands[1:]
     limits.charge_steps(1 + k // _LOOKS)
     if not rest:
@@ -81,11 +80,11 @@ def products(
 
 
 def from_derivative(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
-    """A function whose Jacobian by each operand is symmetric, as that of every elementwise one is.
+    """Rule of a function whose Jacobian by each operand is symmetric, such as every elementwise one.
 
-    Then what the vjp rule makes of a cotangent is also what the derivative makes of a tangent:
-    y' is the sum of rule(x'), x' and the operands being series that are one order shorter. Where a
-    rule reads y, that is the series being made, of which it never needs more than is known.
+    The vjp rule then also computes the jvp: y' is the sum over operands of rule(x'), where x' and the operands are
+    series one order shorter. A rule that reads y reads the series under construction, and never needs a coefficient
+    that is not known yet.
     """
     inner = y.inside_rule(primitive, operands, params)
     terms = [
@@ -97,7 +96,7 @@ def from_derivative(primitive: Primitive, y: Any, *operands: Any, **params: Any)
 
 
 def integrated(y: Any, slope: Any) -> Coefficients:
-    """The coefficients of y from those of y', which may be a constant, or None for 0."""
+    """The coefficients of y from those of y', a series, a constant, or None for 0."""
     if slope is None:
         yield from itertools.repeat(None)
     slope = y.lift(slope)
@@ -106,7 +105,7 @@ def integrated(y: Any, slope: Any) -> Coefficients:
 
 
 def through(function: Callable[..., Any]) -> Callable[..., Coefficients]:
-    """The rule of a function that can be written in others, by way of those."""
+    """The jet rule of a primitive that equals `function`, which is composed of other primitives."""
 
     def rule(_primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
         made = y.lift(function(*operands, **params))

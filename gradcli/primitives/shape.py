@@ -1,4 +1,4 @@
-"""Functions that move elements about: reshaping, broadcasting, joining, reversing."""
+"""Functions that rearrange elements: reshaping, broadcasting, joining, reversing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _transpose_axes(ndim: int, axes: tuple[Any, ...]) -> Shape:
     if not axes or (len(axes) == 1 and axes[0] is None):
         return tuple(reversed(range(ndim)))
     if not ndim and len(axes) == 2:
-        # As PyTorch has it: a number has the axes of a vector.
+        # As in PyTorch, a scalar accepts the axes of a vector.
         for axis in axes:
             normalize_axis(axis, 1)
         return ()
@@ -87,14 +87,14 @@ moveaxis = Composite(
 
 
 def matrix_transpose(x: Any) -> Any:
-    """The last two axes exchanged."""
+    """`x` with the last two axes exchanged."""
     rank = len(arrays.shape(x))
     order = (*range(rank - 2), rank - 1, rank - 2) if rank > 1 else _transpose_axes(rank, (-2, -1))
     return permuted(x, order)
 
 
 def along_axis(x: Any, axis: Any, compute: Callable[[Any, int], Any]) -> Any:
-    """What `compute` makes of x and the number of an axis. A number counts as a vector of one element, as in PyTorch."""
+    """Call `compute` with `x` and a normalised axis. A scalar is passed as a vector of one element, as in PyTorch."""
     rank = len(arrays.shape(x))
     if rank:
         return compute(x, normalize_axis(axis, rank))
@@ -173,14 +173,15 @@ def sequence(tensors: Any, name: str) -> list[Any]:
 
 
 def iter_first_axis(x: Any) -> list[Any]:
-    """The slices of a tensor along its first axis."""
+    """The slices of a tensor along its first axis. Raises ShapeError for a scalar."""
     sizes = arrays.shape(x)
     if not sizes:
         raise ShapeError("a number has no axis to go along")
     return [index(x, i) for i in range(sizes[0])]
 
 
-# Each operand's rule is given all of them, so that many are joined in parts, and the parts again.
+# The largest number of tensors joined by one primitive. The rule of each operand receives all of them, so that larger
+# numbers are joined in a tree.
 _MOST_JOINED = 128
 
 
@@ -348,7 +349,7 @@ def _repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
 
 
 def _repeated_positions(repeats: Any, size: int) -> Any:
-    """The positions along an axis of `size`, each as often as it is repeated."""
+    """The positions along an axis of `size`, each repeated as often as `repeats` says."""
     counts = whole_array(concrete(repeats), "a number of repeats").ravel()
     if counts.size not in (1, size) or (counts < 0).any():
         raise ShapeError(f"{counts.size:,} numbers of repeats do not fit an axis of size {size:,}")
@@ -401,7 +402,7 @@ def _take_call(x: Any, indices: Any, axis: Any = None) -> Any:
 
 
 def _positions(indices: Any) -> Any:
-    """Numbers that count from the front or the back, never a mask."""
+    """Integer positions, which may be negative; a mask is rejected."""
     item = concrete(indices)
     return item if type(item) in arrays.PLAIN else whole_array(item, "an index")
 

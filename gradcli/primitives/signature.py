@@ -1,5 +1,5 @@
-"""What a call accepts: the parameters of a signature, the keywords of other libraries, lists of numbers for arrays; and
-which of its parameters a rule reads."""
+"""Parsing of signatures and arguments: keywords of other libraries, lists as arrays, and the parameters that a rule
+reads."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.primitives.bind import OUTSIDE, Kind, Params, bind, readings
 
-# inspect.CO_VARARGS, without importing inspect.
+# inspect.CO_VARARGS; importing inspect would slow the start.
 _HAS_VARARGS = 0x04
-# What may stand for a tensor.
+# The types of nested sequences, which are accepted as tensors.
 SEQUENCES = frozenset({list, tuple})
-# Parameters that take lists as they are.
+# Parameters whose lists are passed on unchanged.
 _READ_LISTS = frozenset(
     {"axis", "axes", "shape", "repeats", "shift", "indices", "place", "source", "destination", "output_size"}
 )
-# The first of the names that a function has is meant.
+# The own parameters that a keyword of another library may stand for; the first one that the function has is used.
 _MEANINGS = {
     "arrays": ("tensors",),
     "tup": ("tensors",),
@@ -46,10 +46,10 @@ _MEANINGS = {
     "dim1": ("axis1",),
     "dim2": ("axis2",),
 }
-# Keywords of NumPy's that say nothing where they are None, in functions that have none of the name.
+# Keywords of NumPy that are ignored if they are None and the function has no such parameter.
 _UNSAID = frozenset({"dtype", "out"})
-# What libraries call the first tensor of a function and the second, and what a first one, and what is before it, are
-# called here.
+# Names of the first and second tensor parameter in other libraries, own names of a first one, and own parameters that
+# may precede it.
 _FIRST = frozenset({"input", "a", "x", "A", "x1", "arr", "array", "ary", "m", "mat1"})
 _SECOND = frozenset({"other", "b", "B", "x2", "exponent", "vec", "vec2", "mat2", "tensor"})
 _OWN_FIRST = frozenset({"x", "a", "A", "x1", "y", "input"})
@@ -57,7 +57,7 @@ _BEFORE = frozenset({"condition", "n"})
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function of the language; `default` is its text, None where it is required."""
+    """A parameter of a function of the language; `default` is its source text, None if it is required."""
 
     name: str
     default: str | None
@@ -78,7 +78,7 @@ def _parameters(signature: str) -> Iterator[Parameter]:
 
 
 def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
-    """The name of the parameter that a keyword means; the keyword itself, where there is none."""
+    """The parameter that a keyword stands for; the keyword itself if there is none."""
     known = [p.name for p in parameters]
     if keyword in known:
         return keyword
@@ -91,22 +91,23 @@ def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
 
 
 def with_own_names(keywords: Mapping[str, Any], parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """The keywords of a call under the names that they have here, without those that say nothing."""
+    """The keywords of a call renamed to the function's own parameters, without those that are ignored."""
     named = {rename(keyword, parameters): value for keyword, value in keywords.items()}
     known = {p.name for p in parameters}
     return {name: value for name, value in named.items() if value is not None or name in known or name not in _UNSAID}
 
 
 def with_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) -> tuple[Any, ...]:
-    """Positional arguments, with arrays for the lists of numbers that stand for operands."""
-    # One such as `*tensors`, or the last one, stands for all that follow.
+    """Positional arguments, with lists of numbers for operands converted to arrays."""
+    # A variadic parameter, or the last one, covers all further arguments.
     last = next((place for place, p in enumerate(parameters) if p.variadic), len(parameters) - 1)
     places = chain(parameters[:last], repeat(parameters[last]))
     return tuple(_read_list(o, p) for o, p in zip(operands, places))
 
 
 def _read_list(value: Any, parameter: Parameter) -> Any:
-    """An argument, where it is a list of numbers that stands for an operand, as an array; a tuple where it has tensors."""
+    """An argument, converted to an array if it is a list of numbers for an operand, or a tuple that contains
+    tensors."""
     if type(value) not in SEQUENCES or parameter.name in _READ_LISTS:
         return value
     if parameter.name == "tensors" and not parameter.variadic:
@@ -115,7 +116,7 @@ def _read_list(value: Any, parameter: Parameter) -> Any:
 
 
 def _as_array(numbers: Sequence[Any]) -> Any:
-    """A list as an array, of the dtype in use unless its numbers are whole; one with tensors in it as those stacked."""
+    """A list as an array, floats in the default dtype; stacked into a tensor if it contains tensors."""
     kind = _kind_within(numbers)
     if kind is not None:
         return kind.stacked([_as_array(item) if type(item) in SEQUENCES else item for item in numbers])
@@ -124,7 +125,7 @@ def _as_array(numbers: Sequence[Any]) -> Any:
 
 
 def _read_lists(primitive: Any, operands: Sequence[Any], params: Params) -> Any:
-    """The reading of an operation on nested lists: one on arrays, or on the tensors that are in them."""
+    """Interpret an operation on nested lists: they become arrays, or tensors if they contain any."""
     return bind(primitive, [_as_array(o) if type(o) in SEQUENCES else o for o in operands], params)
 
 
@@ -132,7 +133,7 @@ readings.update(dict.fromkeys(SEQUENCES, (OUTSIDE, _read_lists)))
 
 
 def _kind_within(items: Sequence[Any]) -> Kind | None:
-    """One of the tensors of any kind in nested lists, None where there are numbers alone."""
+    """A tensor of any kind in nested lists, None if they contain numbers only."""
     if set(map(type, items)) <= arrays.PLAIN:
         return None
     inside = (_kind_within(item) if type(item) in SEQUENCES else item for item in items)
@@ -140,8 +141,11 @@ def _kind_within(items: Sequence[Any]) -> Kind | None:
 
 
 def used_parameters(rule: Any, first: int) -> frozenset[int]:
-    """Which of (y, *operands) a rule reads: the positions, from `first` on, of parameters without
-    an underscore; `*operands` counts as one. Where there is no rule it reads nothing."""
+    """The positions among (y, *operands) that a rule reads: its parameters from index `first` on whose names do not
+    start with an underscore.
+
+    `*operands` counts as one position. A missing rule reads nothing.
+    """
     code = getattr(rule, "__code__", None)
     if code is None:
         return frozenset()

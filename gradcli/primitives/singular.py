@@ -1,4 +1,4 @@
-"""Singular vectors of matrices, by the rules of J. Townsend, "Differentiating the singular value decomposition" (2016)."""
+"""Singular vectors, with the rules of J. Townsend, "Differentiating the singular value decomposition" (2016)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ _TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
 
 
 def _over_square_gaps(part: Any, other: Any, values: Any) -> Any:
-    """(part + other)[i, j]/(s[j]**2 - s[i]**2); 0 on the diagonal, and where singular values are equal 0 if both parts are,
-    as nothing depends on it, else nan: parts that cancel there lose what depends on both vectors."""
+    """(part + other)[i, j]/(s[j]**2 - s[i]**2), 0 on the diagonal.
+
+    Where singular values are equal it is 0 if both summands are 0, as the result does not depend on that pair, else
+    nan: a sum that cancels there would hide a dependence on both vectors.
+    """
     row, column = expand_dims(values, -2), expand_dims(values, -1)
     gap = subtract(row, column)
     same = less_equal(absolute(deciding(gap)), expand_dims(equal_within(values), -1))
@@ -41,13 +44,14 @@ def _over_square_gaps(part: Any, other: Any, values: Any) -> Any:
 
 
 def _over_values(outside: Any, row: Any) -> Any:
-    """What is outside of the space of the vectors, over the singular values; nan where these are 0 and that is not."""
+    """The component outside the space of the vectors, divided by the singular values; nan where these are 0 and it is
+    not."""
     zero = less_equal(deciding(row), equal_within(row))
     return where(zero, where(equal(outside, 0), 0.0, math.nan), divide(outside, where(zero, 1.0, row)))
 
 
 def _vectors_rule(g: Any, y: Any, others: Any, values: Any, taller: bool) -> Any:
-    """The cotangent of y@diag(values)@others.T from that of y, with more rows than columns where `taller`."""
+    """The cotangent of y@diag(values)@others.T from that of y, which has more rows than columns if `taller`."""
     turned = matmul(matrix_transpose(y), g)
     row = expand_dims(values, -2)
     within = _over_square_gaps(turned, negative(matrix_transpose(turned)), values)
@@ -58,7 +62,7 @@ def _vectors_rule(g: Any, y: Any, others: Any, values: Any, taller: bool) -> Any
 
 
 def _vectors_slope(slope: Any, y: Any, others: Any, values: Any, taller: bool) -> Any:
-    """The derivative of y from that of y@diag(values)@others.T."""
+    """The derivative of y from the derivative of y@diag(values)@others.T."""
     moved, row = matmul(slope, others), expand_dims(values, -2)
     turned = matmul(matrix_transpose(y), moved)
     scaled = multiply(turned, row)
@@ -148,7 +152,7 @@ def _value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
 paired_values: Primitive = _vectors(
     "paired_values", "the singular values beside their vectors",
     forward=lambda xp, x: xp.linalg.svdvals(x),
-    # One that is 0 has a kink, which the signs of its vectors undo: it moves as u.T@A@v for them.
+    # A singular value 0 has a kink, but u.T@A@v is smooth for vectors with matching signs, and its derivative is used.
     vjp=(
         lambda g, _y, x: matmul(multiply(left_vectors(x), expand_dims(g, -2)), matrix_transpose(right_vectors(x))),
     ),

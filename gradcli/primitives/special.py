@@ -1,4 +1,4 @@
-"""Activations and special functions, element by element."""
+"""Elementwise activations and special functions."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _POSITIVE_PAIRS = ((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]))
 _minus_sqrt_half, _gelu_scale = by_formula(lambda m: -m.sqrt(0.5)), by_formula(lambda m: m.sqrt(8.0 / m.pi))
 _two_over_sqrt_pi = by_formula(lambda m: 2.0 / m.sqrt(m.pi))
 _half_sqrt_pi = by_formula(lambda m: 1.0 / (2.0 / m.sqrt(m.pi)))
-# From here on polygamma(n, x) is (n - 1)!/x**n, to rounding and but for its sign.
+# Beyond this point polygamma(n, x) equals (n - 1)!/x**n up to its sign, to double precision.
 _FAR = 1e17
 _gelu_cubic, _leak = decimal("0.044715"), decimal("0.01")
 
 
 def _smooth(x: Any, slope: Any) -> bool:
-    """Whether a function with the slope 1 on the right of 0, and `slope` on its left, has no kink at x."""
+    """Whether a function with slope 1 on the right of 0 and `slope` on its left is differentiable at x."""
     return nowhere(logical_and(equal(x, 0), not_equal(slope, 1)))
 
 
 relu = elementwise(
     "relu", "x", "x where it is positive, else 0",
     forward=lambda xp, x: xp.maximum(x, 0.0),
-    # A nan is not <= 0: it keeps its cotangent.
+    # A nan does not compare <= 0, so it keeps its cotangent.
     vjp=(lambda g, _y, x: where(less_equal(x, 0), 0.0, g),),
     gradient_name="ThresholdBackwardBackward0",
     derivative="g where x > 0, else 0; 0 at 0",
@@ -68,7 +68,7 @@ leaky_relu = elementwise(
 
 
 def _not_above_zero(x: Any) -> Any:
-    """x where it is not positive, else 0, where exp cannot overflow."""
+    """min(x, 0), for which exp does not overflow."""
     return where(greater(x, 0), 0.0, x)
 
 
@@ -102,7 +102,7 @@ silu = Composite(
 def _gelu(x: Any, approximate: Any = "none") -> Any:
     if chosen(approximate, ("none", "tanh"), "'approximate'") == "none":
         return multiply(x, ndtr(x))
-    # (1 + tanh(u))/2 is sigmoid(2*u), which does not cancel.
+    # (1 + tanh(u))/2 as sigmoid(2*u), which does not cancel.
     inner = multiply(x, add(1.0, multiply(_gelu_cubic(), multiply(x, x))))
     return multiply(x, sigmoid(multiply(_gelu_scale(), inner)))
 
@@ -203,7 +203,7 @@ def _polygamma_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 
 def _polygamma_vjp(g: Any, y: Any, x: Any, *, n: int) -> Any:
     if n and not is_exact() and assume(greater(constant(x), _FAR)):
-        # The next one may be below every float where g, the square of a large factor as a rule, is as large.
+        # polygamma(n + 1, x) may underflow where g is correspondingly large, so it is expressed by y.
         return divide(g, x) * (-n * y)
     return g * polygamma(n + 1, x)
 
@@ -211,7 +211,7 @@ def _polygamma_vjp(g: Any, y: Any, x: Any, *, n: int) -> Any:
 polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
     time=60,
-    # SciPy's is always in double precision.
+    # SciPy's polygamma returns double precision for single-precision arguments too.
     forward=in_precision(lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x)),
     vjp=(_polygamma_vjp,),
     prepare=_polygamma_call,
@@ -248,7 +248,7 @@ betaln = elementwise(
 )  # fmt: skip
 
 
-# Bessel functions of whole order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
+# Bessel functions of integer order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
 bessel_i: Primitive = elementwise(
     "bessel_i", "x, n", "modified Bessel function of the first kind and whole order n",
     time=8, surcharge=of_bessel_i,

@@ -1,4 +1,4 @@
-"""Integrals of sines, exponentials and their like, Owen's function and polylogarithms, element by element."""
+"""Elementwise integrals: sine, cosine and exponential integrals, Fresnel, Owen's T function, polylogarithms."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ owens_t = elementwise(
 
 
 def _polylog_by_z(g: Any, _y: Any, s: Any, z: Any) -> Any:
-    """polylog(s - 1, z)/z, and at 0 the derivative that is computed by itself."""
+    """The rule polylog(s - 1, z)/z; at z = 0 the numerical partial derivative."""
     zero = equal(z, 0)
     at_zero = bind(partial_of_two, (s, where(zero, z, 0.0)), {"function": "polylog", "orders": (0, 1)})
     elsewhere = where(zero, 0.5, z)

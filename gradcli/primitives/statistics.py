@@ -1,4 +1,4 @@
-"""Functions made of reductions: variance, median, norms, logsumexp."""
+"""Functions composed of reductions: variance, median, norms, logsumexp."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _flat_sqrt_rule(g: Any, y: Any, x: Any) -> Any:
     return where(zero, 0.0, divide(g, 2.0 * where(zero, 1.0, y)))
 
 
-# For the lengths of vectors that may be zero.
+# For lengths of vectors that may be zero.
 flat_sqrt: Primitive = elementwise(
     "flat_sqrt", "x", "sqrt(x), taken as flat at 0",
     internal=True,
@@ -114,7 +114,7 @@ def _std(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -
     axes = normalize_axes(axis, len(arrays.shape(x)))
     if is_exact() or count_along(arrays.shape(x), axes) == 0 or assume(has_all_digits(constant(variance))):
         return flat_sqrt(variance)
-    # The squares overflow or underflow, or are 0. A power of 2 leaves the digits of those that do not.
+    # The squares overflow or underflow. Scaling by a power of 2 is exact for those that do not.
     largest_exponent = -math.log2(smallest_normal(x))
     exponent = floor(log2(finite_scale(x, axes)))
     scaled, scale = _scaled(x, axes, keepdims, exp2(clip(exponent, -largest_exponent, largest_exponent)))
@@ -133,8 +133,8 @@ std = Composite(
 
 
 def finite_scale(x: Any, axes: Shape) -> Any:
-    """The largest magnitude over the axes as a constant, or a number near it whose reciprocal is finite; 1 where it is 0
-    or not finite."""
+    """The largest magnitude over the axes as a constant, raised to the smallest normal number so that its reciprocal is
+    finite; 1 where it is 0 or not finite."""
     largest = max_(absolute(constant(x)), axes, True)
     smallest = smallest_normal(x)
     scale = where(usable_divisor(largest), largest, 1.0)
@@ -143,7 +143,7 @@ def finite_scale(x: Any, axes: Shape) -> Any:
 
 
 def _order(ord: Any) -> Any:
-    """A float, unless it is differentiated by, or no float is just that."""
+    """The order of a norm as a float, or unchanged if it is a differentiated value or a ball that no float equals."""
     if isinstance(ord, str) and ord != "fro":
         raise EvaluationError(f"there is no norm {ord!r}", hint="ord is a number, inf, -inf, or 'fro' for 2")
     number = 2.0 if ord is None or isinstance(ord, str) else one_varying(ord, "the order of a norm")
@@ -181,8 +181,8 @@ def _norm_of_varying_order(x: Any, order: Any, axes: Shape, keepdims: Any) -> An
 
 
 def _scaled(x: Any, axes: Shape, keepdims: Any, scale: Any) -> tuple[Any, Any]:
-    """x divided by a number near its largest magnitude, which keeps powers from overflowing, and that; it cancels in
-    derivatives."""
+    """x divided by `scale`, a number near its largest magnitude that keeps powers from overflowing, and `scale` in the
+    reduced shape. It cancels in derivatives."""
     scaled = divide(x, scale)
     return scaled, scale if truth(keepdims, "'keepdims'") else reshape(scale, _reduced(arrays.shape(x), axes))
 
@@ -209,7 +209,8 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False, b: Any = None) -
     axes = normalize_axes(axis, len(arrays.shape(x)))
     if count_along(arrays.shape(x), axes) == 0:
         return log(sum_(exp(x), axes, keepdims))
-    # With its series, or the square of a large derivative would swallow the digits of the second one.
+    # The shift carries its Taylor coefficients, so that a large first derivative does not cancel the digits of the
+    # second.
     largest = max_(carried(x), axes, True)
     finite = isfinite(largest)
     shift = where(finite, largest, 0.0)
@@ -222,7 +223,7 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False, b: Any = None) -
 def _weighted_logsumexp(x: Any, b: Any, axis: Any, keepdims: Any) -> Any:
     shape = broadcast([arrays.shape(x), arrays.shape(b)])
     x, axes = broadcast_to(x, shape), normalize_axes(axis, len(shape))
-    # What has no weight may be of any size.
+    # An element with weight 0 may be arbitrarily large.
     weightless = equal(constant(b), 0)
     largest = max_(where(weightless, -math.inf, carried(x)), axes, True) if count_along(shape, axes) else 0.0
     shift = where(isfinite(largest), largest, 0.0)

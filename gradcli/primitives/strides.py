@@ -1,7 +1,7 @@
-"""Where the elements of a view lie in the memory that it would share with another tensor.
+"""Memory layouts of views: the strides that a result would have in PyTorch.
 
-What is a view and what is a copy follows from the distances between neighbours along each axis, as in PyTorch, though
-the arrays themselves may lie otherwise.
+Whether an operation returns a view or a copy follows from the strides, as in PyTorch, although the arrays themselves
+may be laid out otherwise.
 """
 
 from __future__ import annotations
@@ -13,35 +13,36 @@ from typing import Any
 
 from gradcli.arrays.shapes import Shape
 
-# The sizes of a tensor, and the distances between neighbours along its axes, in elements.
+# The shape of a tensor, and the strides along its axes, in elements.
 Layout = tuple[Shape, Shape]
 
 
 def always(*_operands: Any, **_params: Any) -> bool:
-    """For a rule that depends on nothing."""
+    """A `shares` rule that is always true."""
     return True
 
 
 def contiguous(shape: Shape) -> Layout:
-    """Row by row, without gaps."""
+    """The row-major layout without gaps."""
     distances = itertools.accumulate(reversed(shape[1:]), lambda step, size: step * max(size, 1), initial=1)
     return shape, tuple(reversed([*distances][: len(shape)]))
 
 
 def overlaps(layout: Layout) -> bool:
-    """Whether several elements are one and the same in memory."""
+    """Whether several elements share a memory location."""
     return any(size > 1 and step == 0 for size, step in zip(*layout))
 
 
 def for_each_axis(key: Sequence[Any], ndim: int) -> Sequence[Any]:
-    """A key with whole slices for the axes that it leaves out; None stands for a new axis still."""
+    """A key with an ellipsis or missing axes replaced by whole slices; None still stands for a new axis."""
     dots = next((i for i, item in enumerate(key) if item is Ellipsis), len(key))
     taken = sum(item is not None and item is not Ellipsis for item in key)
     return (*key[:dots], *(slice(None),) * (ndim - taken), *key[dots + 1 :])
 
 
 def of_index(layout: Layout, *, key: Sequence[Any]) -> Layout:
-    """Of `x[key]`, for a key without arrays, or with arrays of one shape for the first axes, in equal distances."""
+    """The layout of `x[key]`, for a key without arrays, or with equally spaced arrays of one shape for the first
+    axes."""
     if key and hasattr(key[0], "shape"):
         sizes, steps = layout
         places = sum(part * step for part, step in zip(key, steps))
@@ -59,7 +60,7 @@ def of_index(layout: Layout, *, key: Sequence[Any]) -> Layout:
 
 
 def _distances(places: Any) -> list[int]:
-    """The distances between neighbours along each axis of an array of places."""
+    """The strides of an array of positions."""
     if not places.size:
         return [1] * int(places.ndim)
     first = places[(0,) * places.ndim]
@@ -70,13 +71,13 @@ def _distances(places: Any) -> list[int]:
 
 
 def of_permute(layout: Layout, *, axes: Sequence[int]) -> Layout:
-    """Of the axes in another order."""
+    """The layout after a permutation of the axes."""
     sizes, steps = layout
     return tuple(sizes[a] for a in axes), tuple(steps[a] for a in axes)
 
 
 def of_broadcast(layout: Layout, *, shape: Shape) -> Layout:
-    """Of what is repeated up to a shape."""
+    """The layout after broadcasting to `shape`."""
     sizes, steps = layout
     new = len(shape) - len(sizes)
     own = (step if size == asked else 0 for size, step, asked in zip(sizes, steps, shape[new:]))
@@ -84,10 +85,11 @@ def of_broadcast(layout: Layout, *, shape: Shape) -> Layout:
 
 
 def of_reshape(layout: Layout, *, shape: Shape) -> Layout | None:
-    """Of the same elements in another shape; None where they must be copied for it."""
+    """The layout after a reshape; None if the reshape needs a copy."""
     if not math.prod(shape):
         return contiguous(tuple(shape))
-    # Axes that lie as one axis would, from the last one on: how many elements they have, and the distance of these.
+    # Runs of axes that are contiguous with each other, from the last one on: the number of elements and the stride of
+    # each run.
     runs: list[list[int]] = []
     for size, step in zip(*map(reversed, layout)):
         if size == 1:

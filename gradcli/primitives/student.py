@@ -1,4 +1,4 @@
-"""Student's distribution function and its inverse, element by element."""
+"""Elementwise Student distribution function and its inverse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.primitives.special import betaln
 
 
 def log_student_density(df: Any, t: Any) -> Any:
-    """The logarithm of the density of Student's distribution."""
+    """The logarithm of the density of Student's t distribution."""
     return -betaln(0.5, 0.5 * df) - 0.5 * log(df) - (0.5 * (df + 1.0)) * log1p(divide(t, df) * t)
 
 

@@ -1,6 +1,7 @@
-"""What NumPy takes for some numbers beyond what it takes for most, in the time that one element of a sum or a sine takes.
+"""The additional cost of values that NumPy processes more slowly than most, by function.
 
-Each is a function of the operands that gives so many elements.
+Each function takes the operands and returns a number of elements, the unit of `limits.charge` (the time of one element
+of a sum or a sine).
 """
 
 from __future__ import annotations
@@ -11,25 +12,24 @@ from typing import Any
 
 from gradcli import arrays, limits
 
-# So many elements at most take no longer than their call, whatever they are.
+# Up to this number of elements the time of the call dominates, whatever the values.
 _FEW = 64
-# From here on NumPy reduces angles number by number, by a long pi.
+# Magnitude from which NumPy reduces angles one by one, with a long approximation of pi.
 _FAR = 1e8
-# Of more numbers than this, NumPy may compute a sum of products in threads of its own.
+# Above this number of elements NumPy may compute a dot product in its own threads.
 _SUMMED = 8192
-# Bits of a quotient that are found in the time of an element, and how many of them no element is charged for.
+# Bits of a quotient that are computed in the time of one element, and bits that are free of charge.
 _BITS, _FIRST_BITS = 6, 16
-# The orders of Bessel functions from which on recurrences are long.
+# The order from which the recurrences of Bessel functions are long.
 _HIGH_ORDER = 30
-# The time, in that of elements of a sum, from which on one number takes long enough to be looked at.
+# The time of one element, in elements, from which the surcharge is computed for single numbers too.
 _LONG = 100
-# A matrix is not squared more often.
+# The largest number of squarings of a matrix.
 _SQUARINGS = 64
 
 
 def of_one(function: Callable[..., Any], time: int, surcharge: Callable[..., int]) -> Callable[..., Any]:
-    """A function of one element that takes so much `time`, for plain numbers: one that takes long charges what these take
-    beyond that, as it is for arrays of them."""
+    """`function` of plain numbers, which also charges the surcharge if its `time` is long, as for arrays."""
     if time < _LONG:
         return function
 
@@ -43,17 +43,17 @@ def of_one(function: Callable[..., Any], time: int, surcharge: Callable[..., int
 
 
 def of_angles(x: Any) -> int:
-    """For sines and cosines."""
+    """For sines and cosines of large angles."""
     if type(x) in arrays.PLAIN or x.size <= _FEW:
         return 0
-    # The sum of the squares is found in one call.
+    # The sum of squares is one call and bounds every magnitude.
     if x.size <= _SUMMED and (flat := x.ravel()).dot(flat) < _FAR**2:
         return 0
     return 3 * _count(abs(x) > _FAR)
 
 
 def of_quotients(x: Any, y: Any) -> int:
-    """For whole quotients and their remainders, which are found bit by bit."""
+    """For floor division and remainders, whose quotients are computed bit by bit."""
     np = arrays.numpy_namespace()
     if _floats(x, y) is None:
         return 0
@@ -64,7 +64,7 @@ def of_quotients(x: Any, y: Any) -> int:
 
 
 def of_powers(x: Any, q: Any) -> int:
-    """For powers of negative numbers, and those that overflow or come near 0, which are computed number by number."""
+    """For powers of negative numbers, and those near overflow or underflow, which NumPy computes one by one."""
     np = arrays.numpy_namespace()
     limits = _floats(x, q)
     if limits is None or max(arrays.size(x), arrays.size(q)) <= _FEW:
@@ -78,7 +78,7 @@ def of_powers(x: Any, q: Any) -> int:
 
 
 def of_points(y: Any, x: Any) -> int:
-    """For the angles of points, of which those very near and very far are computed one by one."""
+    """For atan2 of points that are very near to or very far from the origin, which are computed one by one."""
     np = arrays.numpy_namespace()
     limits = _floats(x, y)
     if limits is None or max(arrays.size(x), arrays.size(y)) <= _FEW:
@@ -89,27 +89,27 @@ def of_points(y: Any, x: Any) -> int:
 
 
 def of_digamma(x: Any) -> int:
-    """For numbers near the first zero of digamma below 0, where SciPy has a series of many terms."""
+    """For arguments near the first negative zero of digamma, where SciPy sums a series of many terms."""
     return 180 * _count(abs(x + 0.525) < 0.325)
 
 
 def of_digamma_rise(x: Any, y: Any) -> int:
-    """For the difference of two values of digamma, where it is computed as such."""
+    """For digamma(x + y) - digamma(x), where it is computed as a difference."""
     return of_digamma(x) + of_digamma(x + y)
 
 
 def of_sinc(x: Any, *, n: int) -> int:
-    """For the derivatives of sinc by their order."""
+    """For derivatives of sinc, in proportion to their order."""
     return 3 * n * arrays.size(x)
 
 
 def of_bessel_i(x: Any, *, n: int) -> int:
-    """For modified Bessel functions by their order."""
+    """For modified Bessel functions of integer order n > 1."""
     return 25 * arrays.size(x) + 100 * _count(abs(x) > 500.0) if n > 1 else 0
 
 
 def of_bessel_j(x: Any, *, n: int) -> int:
-    """For Bessel functions by their order."""
+    """For Bessel functions of integer order n > 1."""
     if n < 2:
         return 0
     slow = 40 if n < _HIGH_ORDER else 190
@@ -117,8 +117,10 @@ def of_bessel_j(x: Any, *, n: int) -> int:
 
 
 def of_bessel_of_number(v: Any, x: Any) -> int:
-    """For Bessel functions of any order, between their series and their asymptotic expansions; so far out that these have no
-    digits, SciPy takes as many steps as the order says."""
+    """For Bessel functions of real order, between the ranges of their series and of their asymptotic expansion.
+
+    Beyond 1e15, where no digit is accurate, SciPy takes a number of steps in proportion to the order.
+    """
     np = arrays.numpy_namespace()
     between = _count(np.logical_and(np.not_equal(abs(v), 0.5), np.logical_and(abs(x) > 4.0, abs(x) < 1e8)))
     orders = np.minimum(abs(v), 1e12)
@@ -126,19 +128,19 @@ def of_bessel_of_number(v: Any, x: Any) -> int:
 
 
 def of_betainc(a: Any, b: Any, x: Any) -> int:
-    """For large parameters, where SciPy's continued fraction is long."""
+    """For large parameters, for which SciPy's continued fraction is long."""
     np = arrays.numpy_namespace()
     smaller = np.clip(np.minimum(a, b) + 0.0 * x, 0.0, 1e18)
     return int(np.nansum(np.where(smaller > 1500.0, 6.0 * np.cbrt(smaller), 0.0)))
 
 
 def of_derivative(time: int) -> Callable[..., int]:
-    """For the derivatives, of the order `n`, of a function, which are sums of many terms."""
+    """For nth derivatives that are sums of a number of terms in proportion to n; `time` is the cost of a term."""
     return lambda *operands, n: time * (n + 1) * max(map(arrays.size, operands)) if n else 0
 
 
 def of_matrix_exp(x: Any) -> int:
-    """For exponentials of large matrices: they are squared once for each power of 2 in their norm."""
+    """For exponentials of large matrices, which are squared once for each power of 2 in their norm."""
     np = arrays.numpy_namespace()
     n = arrays.shape(x)[-1]
     norm = np.max(np.sum(abs(x), -2), initial=0.0)
@@ -151,7 +153,7 @@ def _count(condition: Any) -> int:
 
 
 def _floats(*operands: Any) -> Any:
-    """What NumPy says of the floats that functions of the operands are; None where they are whole numbers."""
+    """NumPy's finfo of the result dtype of the operands; None if it is not floating."""
     np = arrays.numpy_namespace()
     dtype = np.result_type(*operands)
     return np.finfo(dtype) if dtype.kind == "f" else None

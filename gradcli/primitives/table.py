@@ -1,4 +1,4 @@
-"""The functions of the language by subject, and how a name is found among them."""
+"""The table of all functions of the language, by subject, and the lookup of names in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gradcli.primitives.distribution_names import is_distribution, is_within_dis
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
 
-# The files of entries, and the subject of those that do not say another.
+# The modules of entries that are imported at once, and the subject of entries that do not set their own.
 _MODULES: dict[ModuleType, str] = {
     conversions: "shape",
     comparisons: "elementwise",
@@ -45,8 +45,8 @@ _MODULES: dict[ModuleType, str] = {
     creation: "creation",
 }
 
-# The files that are loaded when a name of theirs is first asked for, their subject and those names: what formulas
-# seldom have costs a start nothing.
+# The modules that are imported when one of their names is first looked up, with their subject and names: functions that
+# formulas rarely use do not slow the start.
 _LATER = {
     "orders": (
         "reductions",
@@ -169,7 +169,7 @@ _LATER = {
 }
 _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.split()}
 
-# The names that modules have meanings of their own for, and that have another with a base.
+# Names with another meaning in a library or module. "base" is a log with a base, "method" a method of a tensor.
 DIFFERING = {
     "torch": frozenset(
         "cross equal select diff dot kl_div max median meshgrid min nonzero pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
@@ -187,7 +187,7 @@ DIFFERING = {
     "method": frozenset(["polygamma", "where"]),
 }
 
-# The names of which PyTorch's form takes more, and agrees with the one of the name alone where both are defined.
+# Names for which PyTorch accepts more arguments, and agrees with the language where both are defined.
 WIDER = {
     "torch": frozenset(
         "add sub subtract div divide cumsum cumprod softmax log_softmax softmin squeeze cholesky softplus logit pinverse searchsorted lstsq".split()  # noqa: SIM905
@@ -195,7 +195,7 @@ WIDER = {
     "torch.linalg": frozenset(["cholesky", "eigh", "eigvalsh", "lstsq", "pinv"]),
 }
 
-# What a listing shows first; functions that are not here come behind those of their subject that are.
+# The order of functions in a listing; those that are not here follow at the end of their subject.
 _FIRST = """
     abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan sec csc cot sinpi
     cospi asin acos atan acot asec acsc atan2 sinh cosh tanh sech csch coth asinh acosh atanh acoth asech acsch logcosh hypot floor ceil round trunc
@@ -225,7 +225,7 @@ _FIRST = """
 
 
 def entries() -> tuple[Operation, ...]:
-    """Every entry of the table but those `of_libraries`: the functions of the language and the primitives behind them."""
+    """Every entry except `of_libraries`: the functions of the language and the internal primitives."""
     return tuple(_all())
 
 
@@ -240,19 +240,19 @@ def _load(file: str) -> ModuleType:
 
 
 def _subjects(modules: dict[ModuleType, str]) -> dict[Operation, str]:
-    """The subject of every entry in some files, in their order."""
+    """The subject of every entry defined in the modules, in order."""
     found: dict[Operation, str] = {}
     for module, subject in modules.items():
         for value in vars(module).values():
             if isinstance(value, Operation):
-                # One that a file only imports has been found in its own.
+                # An entry that a module merely imports was found in its own module before.
                 found.setdefault(value, value.subject or subject)
     return found
 
 
 @cache
 def subjects() -> dict[str, tuple[Operation, ...]]:
-    """The functions of the language by subject, as a listing shows them."""
+    """The functions of the language by subject, in the order of a listing."""
     public = {e: subject for e, subject in _all().items() if not e.internal}
     places = {name: place for place, name in enumerate(_FIRST)}
     listed = sorted(public, key=lambda e: places.get(e.name, len(places)))
@@ -269,7 +269,8 @@ _BY_NAME = _named(_LOADED)
 
 
 def find(name: str, *dialects: str) -> Operation | None:
-    """The function of the language with this name or alias, in the meaning of the first of the dialects that has one."""
+    """The function with this name or alias, in the meaning of the first dialect that has its own; None if there is
+    none."""
     if dialects and is_within_distributions(dialects[0]):
         if not is_distribution(dialects[0]):
             return None
@@ -290,7 +291,8 @@ def find(name: str, *dialects: str) -> Operation | None:
 
 
 def families(module: str) -> tuple[str, str]:
-    """Whose meaning of names a module has: its own, that of SciPy in JAX's copy of it, and that of those like it."""
+    """The dialects of a module: its own name (that of SciPy for JAX's copy of it), and its family "linalg", "torch" or
+    "numpy"."""
     own = module.removeprefix("jax.") if module.startswith("jax.scipy") else module
     if module.endswith("linalg"):
         return own, "linalg"
@@ -298,43 +300,44 @@ def families(module: str) -> tuple[str, str]:
 
 
 def shared(name: str) -> Operation | None:
-    """What NumPy means by a name that the language has for something else, where PyTorch means the same by it or nothing."""
+    """NumPy's meaning of a name that means something else in the language, unless PyTorch's differs from NumPy's; else
+    None."""
     found = _of_libraries()["numpy", name] if name in DIFFERING["numpy"] else None
     alike = name not in DIFFERING["torch"] or _of_libraries()["torch", name] is found
     return found if alike else None
 
 
 def why_missing(name: str) -> str | None:
-    """Why there is no function of a name that people look for; None where that is not known."""
+    """The reason why a well-known name is not supported; None if it is not known."""
     from gradcli.primitives.beyond import REASONS
 
     return REASONS.get(name)
 
 
 def beyond(name: str) -> str:
-    """`why_missing` as the end of an error; nothing where that is not known."""
+    """The reason of `why_missing` as the end of an error message; empty if there is none."""
     reason = why_missing(name)
     return f": {reason}" if reason else ""
 
 
 def is_wider(name: str) -> bool:
-    """Whether PyTorch's function of a name takes more than the one of the language."""
+    """Whether PyTorch's function of this name accepts more than the language's."""
     return name in WIDER["torch"]
 
 
 def differs(name: str) -> bool:
-    """Whether PyTorch means something else by a name than NumPy does."""
+    """Whether PyTorch or NumPy means something else by a name than the language."""
     return name in DIFFERING["torch"] or name in DIFFERING["numpy"]
 
 
 @cache
 def _of_libraries() -> dict[tuple[str, str], Operation]:
-    """What a library means by names that mean something else elsewhere."""
+    """The entries of `of_libraries` by dialect and name."""
     return {(dialect, e.name): e for e in of_libraries() for dialect in e.dialects.split()}
 
 
 def of_libraries() -> tuple[Operation, ...]:
-    """The entries that are a library's own meaning of a name, which are loaded by programs that speak its language."""
+    """The entries with a library's own meaning of a name, imported only by programs in that library's dialect."""
     from gradcli.primitives import meanings, torch_forms
 
     return tuple(
@@ -343,7 +346,7 @@ def of_libraries() -> tuple[Operation, ...]:
 
 
 def known(name: str) -> Operation:
-    """The function of the language with this name or alias, which there is."""
+    """The function with this name or alias, which must exist."""
     operation = find(name)
     assert operation is not None
     return operation
@@ -355,5 +358,5 @@ def names() -> tuple[str, ...]:
 
 
 def operators() -> dict[str, str]:
-    """The functions that Python's syntax has operators for, and those, by the names of the functions."""
+    """Python's operators by the names of the functions that they call."""
     return {e.name: e.operator for e in _LOADED if isinstance(e, Primitive) and e.operator is not None}

@@ -1,4 +1,4 @@
-"""Functions that are known by their Taylor series, near its point."""
+"""Functions evaluated near a point by their Taylor series, such as those with a removable singularity there."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 
-# Within the radius a term is at most so much of the one before it that counts.
+# Within the radius, the nth term after the first nonzero one is at most this ratio to the power n of it.
 _RATIO = 0.25
-# What is left out is smaller than a rounding by it.
+# Terms below this fraction of the largest are dropped: 2**-60 is below double rounding.
 _NEGLIGIBLE = 2.0**-60
-# So many coefficients say what the radius is.
+# The number of coefficients from which the radius is determined.
 _LOOKED_AT = 31
 _LARGEST_RADIUS = 1.0
 
 
 class Series:
-    """The Taylor series at `point` of a function that is no constant 0; `coefficients(n)` are the first n, of the powers
-    of (x - point)/unit, where `unit` is a power of 2.
+    """The Taylor series at `point` of a function that is not identically 0.
 
-    `radius` is the distance from the point up to which it is used.
+    `coefficients(n)` returns the first n coefficients, of powers of (x - point)/unit, where `unit` is a power of 2. The
+    series is used up to the distance `radius` from the point.
     """
 
     def __init__(self, point: float, coefficients: Callable[[int], Sequence[float]], unit: float = 1.0) -> None:
@@ -44,11 +44,11 @@ class Series:
 
     @cached_property
     def _units(self) -> float:
-        """The radius in units."""
+        """The radius divided by `unit`."""
         return min([_RATIO * r for r in ratios(self._coefficients(_LOOKED_AT))], default=_LARGEST_RADIUS)
 
     def _terms(self, n: int) -> Sequence[float]:
-        """The coefficients of the nth derivative, as many as count within the radius."""
+        """The coefficients of the nth derivative, without those that are negligible within the radius."""
         count = 1
         while math.comb(n + count, n) * _RATIO**count > _NEGLIGIBLE:
             count += 1
@@ -61,7 +61,7 @@ class Series:
         return tuple(terms)
 
     def value(self, xp: Any, x: Any, n: int) -> Any:
-        """The nth derivative at x, within the radius."""
+        """The nth derivative at x, which must be within the radius."""
         t = xp.subtract(x, self.point)
         if self.unit != 1.0:
             t = xp.divide(t, self.unit)
@@ -73,7 +73,7 @@ class Series:
 
 
 class ExactSeries:
-    """A Taylor series at its point alone, in numbers that do not round; `coefficients(n)` are the first n."""
+    """A Taylor series evaluated at its point only, with exact coefficients; `coefficients(n)` returns the first n."""
 
     radius = 0.0
     unit = 1.0
@@ -86,17 +86,19 @@ class ExactSeries:
         return f"<limit at {float(self.point):g}>"
 
     def terms(self, n: int) -> Sequence[Any]:
-        """The nth derivative."""
+        """The value of the nth derivative at the point, as a single term."""
         return (multiply(self._coefficients(n + 1)[n], ratio(math.factorial(n))),)
 
     def value(self, xp: Any, x: Any, n: int) -> Any:
-        """The nth derivative at x, which is the point."""
+        """The nth derivative at x, which must be the point."""
         return xp.add(xp.multiply(0.0, xp.subtract(x, self.point)), self.terms(n)[0])
 
 
 class SeriesOverBalls:
-    """The Taylor series of a function at every point of balls near a removable singularity of it; `derivative(x, n)` are
-    balls that hold the nth derivative."""
+    """The Taylor series of a function at every point of balls near a removable singularity.
+
+    `derivative(x, n)` returns balls that enclose the nth derivative.
+    """
 
     def __init__(self, point: Any, derivative: Callable[[Any, int], Any]) -> None:
         self.point = point
@@ -106,16 +108,16 @@ class SeriesOverBalls:
         return f"<series around {float(self.point):g}>"
 
     def terms(self, _n: int) -> Sequence[Any]:
-        """No terms are summed."""
+        """An empty sequence, as no terms are summed."""
         return ()
 
     def value(self, _xp: Any, x: Any, n: int) -> Any:
-        """The nth derivative."""
+        """An enclosure of the nth derivative at x."""
         return self._derivative(x, n)
 
 
 def ratios(coefficients: Sequence[float]) -> list[float]:
-    """At which distances each term of a series is as large as the first one that is not 0."""
+    """The distances at which each nonzero term of a series equals the first nonzero one in magnitude."""
     lead = next((k for k, c in enumerate(coefficients) if c), 0)
     found = (abs(coefficients[lead] / c) ** (1.0 / (k - lead)) for k, c in enumerate(coefficients) if c and k > lead)
     return [r for r in found if r > 0.0]

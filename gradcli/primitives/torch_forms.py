@@ -1,5 +1,7 @@
-"""PyTorch's forms of functions that the language has, which take more than those do: factors, numbers without axes, ways
-to round. They agree with those of the name wherever both are defined."""
+"""PyTorch's variants of functions of the language that accept more: scale factors, optional axes, rounding modes.
+
+They agree with the functions of the same names wherever both are defined.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,8 @@ torch_cumsum, torch_cumprod = map(_along, (cumsum, cumprod))
 
 
 def _share(of: Any) -> Composite:
-    """A softmax; the axis that PyTorch takes where none is said is the first one of 0, 1 and 3, else the second."""
+    """PyTorch's softmax and relatives: without an axis, it is the first one for tensors of rank 0, 1 and 3, else the
+    second."""
 
     def definition(x: Any, axis: Any = None) -> Any:
         implicit = 0 if len(arrays.shape(x)) in (0, 1, 3) else 1
@@ -111,7 +114,7 @@ torch_cholesky = Composite(
 
 
 def _from_triangle(A: Any, UPLO: Any) -> Any:  # noqa: N803
-    """The symmetric matrix that one triangle of A says, differentiated as if A were symmetric, as PyTorch has it."""
+    """The symmetric matrix given by one triangle of A, differentiated as if A were symmetric, as in PyTorch."""
     fixed = constant(A)
     part = tril if chosen(UPLO, ("L", "U", "l", "u"), "UPLO") in ("L", "l") else triu
     off_diagonal = part(fixed, -1 if part is tril else 1)
@@ -157,7 +160,8 @@ torch_searchsorted = Composite(
 
 
 class Fit(NamedTuple):
-    """A solution by least squares: what it is, the sums of squares, the rank and the singular values of the matrix."""
+    """A least-squares solution: the solution, the sums of squared residuals, the rank and the singular values of the
+    matrix."""
 
     solution: Any
     residuals: Any
@@ -170,7 +174,7 @@ def _by_driver(A: Any, b: Any, rcond: Any = None, driver: Any = None) -> Fit:  #
     solution, residuals, rank, values = lstsq(A, b, rcond)
     nothing = index(reshape(constant(b), -1), slice(0, 0))
     has_values = way in ("gelsd", "gelss") and values is not None
-    # As PyTorch has it, what a driver does not find is empty, and singular values have no derivative here.
+    # As in PyTorch, results that a driver does not compute are empty. Singular values have no derivative here.
     return Fit(solution, residuals, nothing if way == "gels" else rank, constant(values) if has_values else nothing)
 
 
@@ -182,7 +186,7 @@ torch_lstsq = Composite(
 
 def _softplus(x: Any, beta: Any = 1.0, threshold: Any = 20.0) -> Any:
     if type(beta) in arrays.PLAIN and beta == 1 and type(threshold) in arrays.PLAIN and threshold == 20:
-        # The line is what it is to rounding there.
+        # Above the default threshold softplus(x) equals x to rounding, so that no case distinction is needed.
         return softplus(x)
     scaled = multiply(beta, x)
     linear = greater(scaled, threshold)

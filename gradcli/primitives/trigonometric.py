@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions and their inverses, element by element."""
+"""Elementwise trigonometric and hyperbolic functions and their inverses."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ tan = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
-# (1 - x)*(1 + x) alone keeps its digits near 1, and -2*x alone has a limit in the derivatives there.
+# A primitive, as (1 - x)*(1 + x) is accurate near 1, and its derivative -2*x has a limit there where that of the
+# product does not.
 one_minus_square = elementwise(
     "one_minus_square", "x", "1 - x**2, accurate near 1",
     internal=True,
@@ -84,7 +85,7 @@ acos = elementwise(
     samples=_INSIDE,
 )  # fmt: skip
 
-# For large x the square alone would overflow.
+# A primitive, as x**2 overflows for large x.
 over_one_plus_square: Primitive = elementwise(
     "over_one_plus_square", "x", "1/(1 + x**2), without overflow",
     internal=True, parity="even",
@@ -107,7 +108,7 @@ atan = elementwise(
 
 
 def _over_square(g: Any, numerator: Any, a: Any, b: Any) -> Any:
-    """g*numerator/(a**2 + b**2), without overflow, and 0 at the origin."""
+    """g*numerator/(a**2 + b**2) without overflow; 0 at the origin."""
     radius = hypot(a, b)
     if assume(greater(constant(radius), 0)):
         return g * divide(divide(numerator, radius), radius)
@@ -162,7 +163,7 @@ cosh: Primitive = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
-# Not 1 - tanh(x)**2, which has lost its digits for x far from 0.
+# A primitive, as 1 - tanh(x)**2 cancels away from 0.
 sech_square: Primitive = elementwise(
     "sech_square", "x", "1/cosh(x)**2, without overflow",
     time=2,
@@ -175,7 +176,7 @@ sech_square: Primitive = elementwise(
 
 
 def _tanh_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    # y' = x'*(1 - y**2), whose first coefficient keeps its digits so.
+    # y' = x'*(1 - y**2), whose first coefficient is computed as sech(x)**2 because 1 - y**2 cancels.
     square = y * y
     rest = (minus(None, square.coefficient(k)) for k in itertools.count(1))
     yield from integrated(y, x.derivative() * y.growing(sech_square(x.inner), rest))
@@ -258,7 +259,7 @@ rad2deg = Composite(
 
 
 def _sine(xp: Any, x: Any, quarters: int) -> Any:
-    """sin(pi*x + quarters*pi/2), with every digit also near its zeros and for large x."""
+    """sin(pi*x + quarters*pi/2), accurate near its zeros and for large x."""
     whole = xp.round(x)
     rest = math.pi * (x - whole)
     sign = 1.0 - 2.0 * xp.remainder(whole + quarters // 2, 2.0)
@@ -268,10 +269,10 @@ def _sine(xp: Any, x: Any, quarters: int) -> Any:
 def _sinc_forward(xp: Any, x: Any, *, n: int) -> Any:
     """The nth derivative of sin(pi*x)/(pi*x).
 
-    Near 0 by its Taylor series; elsewhere by the recurrence x*f[n] + n*f[n-1] =
-    pi**(n-1)*sin(pi*x + n*pi/2), which follows from differentiating x*sinc(x) n times.
+    Near 0 by its Taylor series; elsewhere by the recurrence x*f[n] + n*f[n-1] = pi**(n-1)*sin(pi*x + n*pi/2), which
+    follows from differentiating x*sinc(x) n times.
     """
-    # The series itself cancels near 1; with rising n the recurrence needs a larger x.
+    # The Taylor series cancels near 1, but the recurrence needs larger x as n grows.
     near = xp.less(xp.abs(x), 1.0 if n else 0.5)
     inner, outer = xp.where(near, x, 0.0), xp.where(near, 1.0, x)
     series = 0.0 * inner
