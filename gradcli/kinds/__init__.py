@@ -1,1 +1,1 @@
-"""Readings of a primitive beside the plain one: in batches, and as Taylor series."""
+"""Kinds of operands other than plain numbers and arrays: batches, Taylor series, and series at singular points."""

@@ -1,8 +1,10 @@
-"""Asymptotic series as operands: what functions are near a point of one of their variables, t away from it, as sums of
-c*t**q*log(t)**m. The exponents q need not be whole, and the coefficients c may be of any kind, so that they have derivatives.
+"""Asymptotic series as operands: functions near a point of one variable, as sums of c*t**q*log(t)**m.
 
-Whether a coefficient is 0 for all values of the other variables, and the terms after it lead, is decided by samples: each
-coefficient is computed beside for other values of these, drawn at random.
+Here t is the distance from the point. The exponents q need not be integers, and the coefficients c may be of any kind,
+so that they carry derivatives.
+
+Whether a coefficient is 0 for all values of the other variables, so that the next term leads, is decided by samples:
+each coefficient is also computed for random values of these variables.
 """
 
 from __future__ import annotations
@@ -31,23 +33,23 @@ from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
 
-# A sample that is smaller than so much of what it is the sum of is 0 but for rounding.
+# A sample counts as 0 if it is below this fraction of the magnitude of its summands.
 _NOISE = 2.0**-44
-# Exponents that are closer are the same, their decimals being rounded.
+# The number of decimals to which exponents are compared, as they are rounded.
 _DECIMALS = 9
 
 
-# Whether samples stand for other values of all variables: those of exponents may be what these are, and what is 0 by
-# them may be so for these alone.
+# Whether samples are taken at values of all variables that are independent of the actual ones. If not, exponents may
+# take their actual values, and a sample that is 0 may be so for these values only.
 _independent: ContextVar[bool] = ContextVar("gradcli_independent_samples", default=True)
 
 
 class NoLimitError(EvaluationError):
-    """There is no such series, or it is not found."""
+    """There is no asymptotic series, or none is found."""
 
 
 class Coefficient(NamedTuple):
-    """A number of any kind, its sample, and the size of what the sample is the sum of."""
+    """A coefficient of any kind, its sample, and the magnitude of the summands of the sample."""
 
     value: Any
     sample: float
@@ -55,7 +57,7 @@ class Coefficient(NamedTuple):
 
 
 class Term(NamedTuple):
-    """c*t**power*log(t)**logs, where `exponent` is the number that the power is."""
+    """The term c*t**power*log(t)**logs, where `exponent` is the numeric value of the power."""
 
     power: Any
     exponent: float
@@ -64,8 +66,10 @@ class Term(NamedTuple):
 
 
 class Asymptotic(Operators):
-    """The terms, those that lead first, and the exponent from which on further ones are unknown; `count` is how far the
-    exponents go beyond the first."""
+    """An asymptotic series: its terms, leading ones first, and the exponent `end` from which on terms are unknown.
+
+    Terms are kept up to `count` above the first exponent.
+    """
 
     __slots__ = ("count", "end", "terms")
     level = PATTERN
@@ -74,7 +78,7 @@ class Asymptotic(Operators):
     def __init__(self, terms: Iterable[Term], end: float, count: int) -> None:
         known: dict[tuple[float, int, int], Term] = {}
         for term in terms:
-            # Exponents that vary are others, though they be the same number now.
+            # Exponents that vary are distinct even if they have the same value now.
             varies = id(term.power) if isinstance(term.power, Kind) else 0
             key = round(term.exponent, _DECIMALS), term.logs, varies
             known[key] = term if key not in known else known[key]._replace(c=_sum(known[key].c, term.c))
@@ -85,7 +89,7 @@ class Asymptotic(Operators):
 
     @property
     def inner(self) -> Any:
-        # No rule may choose by the values.
+        # No rule may branch on the value.
         raise NoLimitError("a series is no number")
 
     @staticmethod
@@ -94,7 +98,7 @@ class Asymptotic(Operators):
 
     @staticmethod
     def variable(point: Any, sample: float, count: int, side: float = 1.0) -> Asymptotic:
-        """The point + t, or on the left side of it, which is -1, the point - t."""
+        """The variable point + t, or point - t on the left side (-1)."""
         t = Term(1.0, 1.0, 0, Coefficient(side, side, 1.0))
         return Asymptotic([*Asymptotic.constant(point, sample, count).terms, t], math.inf, count)
 
@@ -107,8 +111,8 @@ class Asymptotic(Operators):
             return rule(*series, **params) if rule is not None else _regular(primitive, series, params)
 
     def at(self, t: Any, order: int) -> Any:
-        """The function at the distance t, with derivatives up to this order; those beyond are nan. Raises NoLimitError
-        where it has no limit there."""
+        """The value at the distance t, with derivatives up to `order`; those beyond are nan. Raises NoLimitError if
+        there is no limit."""
         if self.end <= order:
             raise NoLimitError("too few terms are known")
         if any(t.exponent < 0.0 or (t.exponent == 0.0 and (t.logs or isinstance(t.power, Kind))) for t in self.terms):
@@ -123,7 +127,7 @@ class Asymptotic(Operators):
         return found if beyond == math.inf else found + unknown_from(t, math.ceil(beyond))
 
     def sample_at(self, t: float) -> float:
-        """The sample of the function at the distance t > 0, or t < 0 where all exponents are whole."""
+        """The sample of the value at the distance t > 0, or t < 0 if all exponents are integers."""
         return math.fsum(
             c.sample * (t ** int(q) if q % 1.0 == 0.0 else t**q) * (math.log(t) ** m if m else 1.0)
             for _, q, m, c in self.terms
@@ -145,7 +149,7 @@ def _times(value: Any, factor: Any) -> Any:
 
 
 def _powered(t: Any, term: Term) -> Any:
-    """t**q*log(t)**m; None where it is 1."""
+    """t**q*log(t)**m; None stands for 1."""
     if term.logs:
         if isinstance(term.power, Kind):
             return power_times_log(t, term.power, term.logs)
@@ -158,8 +162,10 @@ def _powered(t: Any, term: Term) -> Any:
 
 
 class _Known:
-    """What was computed of which values, and of which value each negative is: in balls two results that are equal cannot
-    be told apart unless they are one."""
+    """Caches the results of primitives by their operands, and remembers which value is the negative of which.
+
+    In ball arithmetic, equal results can be recognised as equal only if they are the same object.
+    """
 
     def __init__(self) -> None:
         self._results: dict[Any, tuple[Any, Sequence[Any]]] = {}
@@ -168,7 +174,7 @@ class _Known:
     def once(self, primitive: Primitive, values: Sequence[Any], more: Any, compute: Callable[[], Any]) -> Any:
         key = primitive, more, tuple(v if type(v) is float else id(v) for v in values)
         if key not in self._results:
-            # The operands live as long, so that nothing else gets their ids.
+            # The operands are kept alive, so that their ids are not reused.
             self._results[key] = compute(), values
             if primitive is negative:
                 self._negated[id(self._results[key][0])] = values[0]
@@ -183,8 +189,8 @@ _known: ContextVar[_Known | None] = ContextVar("gradcli_known_coefficients", def
 
 @contextmanager
 def samples(*, independent: bool) -> Iterator[None]:
-    """Within the block series are made, whose samples stand for other values of all variables where they are
-    `independent`."""
+    """Within the block series can be made; if `independent`, their samples are taken at values of all variables
+    independent of the actual ones."""
     tokens = _independent.set(independent), _known.set(_Known() if is_exact() else None)
     try:
         yield
@@ -194,7 +200,7 @@ def samples(*, independent: bool) -> Iterator[None]:
 
 
 def _of(primitive: Primitive, *operands: Coefficient) -> tuple[Any, float]:
-    """What a primitive makes of coefficients: the value, and the sample."""
+    """Apply a primitive to coefficients: the value and the sample of the result."""
     values, known = [c.value for c in operands], _known.get()
     if known is None:
         value = bind(primitive, values, _NO_PARAMS)
@@ -222,14 +228,14 @@ def _product(a: Coefficient, b: Coefficient) -> Coefficient:
 
 
 def _is_noise(c: Coefficient) -> bool:
-    """Whether a sample is 0 but for rounding."""
+    """Whether a sample is 0 up to rounding."""
     if not math.isfinite(c.sample):
         raise NoLimitError("a coefficient is no number")
     return abs(c.sample) <= _NOISE * c.size
 
 
 def _is_zero(c: Coefficient) -> bool:
-    """Whether a coefficient is 0 for all values of the variables, which in balls is to be proved."""
+    """Whether a coefficient is 0 for all values of the variables; in ball arithmetic this must be proved."""
     if not _is_noise(c) or (not _independent.get() and isinstance(c.value, Kind) and c.value.differential):
         return False
     if not is_exact():
@@ -287,7 +293,7 @@ def _scaled(a: Asymptotic, by: Term) -> Asymptotic:
 
 
 def _without_lead(a: Asymptotic) -> tuple[Term, Asymptotic]:
-    """The first term, and r, where the series is that term times (1 + r)."""
+    """The leading term, and the series r such that the whole is that term times (1 + r)."""
     lead = _lead(a)
     if lead.logs:
         raise NoLimitError("a function that is led by a logarithm")
@@ -300,9 +306,9 @@ def _without_lead(a: Asymptotic) -> tuple[Term, Asymptotic]:
 
 
 def _composed(coefficients: Callable[[int], Sequence[Coefficient]], r: Asymptotic) -> Asymptotic:
-    """The sum of c[k]*r**k, where r vanishes at the point."""
+    """The sum of c[k]*r**k, for r that vanishes at the point."""
     if not r.terms:
-        # What is not known of r is not known of the sum.
+        # Terms unknown in r are unknown in the sum.
         return Asymptotic([Term(0.0, 0.0, 0, coefficients(1)[0])], r.end, r.count)
     first = _lead(r).exponent
     needed = min(r.end, r.count)
@@ -349,7 +355,7 @@ def _general_power(a: Asymptotic, q: Asymptotic) -> Asymptotic:
         raise NoLimitError("a power of what is not positive")
     number = _number(exponent.value)
     if lead.exponent and exponent.sample != number:
-        # With other exponents there are other terms.
+        # Other exponents would give other terms.
         raise NoLimitError("a sample of another exponent")
     c = Coefficient(*_of(general_power, lead.c, exponent), 0.0)
     c = c._replace(size=abs(c.sample * (1.0 + exponent.sample * lead.c.size / lead.c.sample)))
@@ -363,12 +369,12 @@ def _general_power(a: Asymptotic, q: Asymptotic) -> Asymptotic:
             found.append(_product(_product(found[-1], factor), Coefficient(1.0 / k, 1.0 / k, 1.0 / k)))
         return found
 
-    # With a whole exponent the binomial series ends.
+    # If the exponent is an integer, the binomial series is finite.
     return _scaled(_composed(binomials, r), Term(live if lead.exponent else 0.0, by, 0, c))
 
 
 def _number(value: Any) -> float:
-    """The number that a value is, which a recorded program is good for alone."""
+    """The numeric value of an exponent; a recorded program is guarded to be used for this value only."""
     number = concrete(value)
     if arrays.shape(number):
         raise NoLimitError("an exponent of several numbers")
@@ -393,7 +399,7 @@ def _log(a: Asymptotic) -> Asymptotic:
 
 def _exp(a: Asymptotic) -> Asymptotic:
     if a.terms and a.terms[0].exponent < 0.0 and _falls(a.terms[0]):
-        # To all orders.
+        # exp of -inf vanishes to all orders.
         return Asymptotic([], math.inf, a.count)
     c, powers, rest = Coefficient(0.0, 0.0, 0.0), Coefficient(0.0, 0.0, 0.0), []
     for term in a.terms:
@@ -415,13 +421,14 @@ def _exp(a: Asymptotic) -> Asymptotic:
 
 
 def _falls(lead: Term) -> bool:
-    """Whether a term is -inf at the point, on every side where there is one."""
+    """Whether a term tends to -inf at the point, on both sides if it is defined on both."""
     both = lead.exponent % 2.0 == 0.0 or lead.exponent % 1.0
     return bool(both) and not lead.logs and lead.c.sample < 0.0 and assume(less(constant(lead.c.value), 0.0))
 
 
 def _regular(primitive: Primitive, operands: Sequence[Asymptotic], params: Mapping[str, Any]) -> Asymptotic:
-    """A function with a Taylor series in what its operands are at the point."""
+    """Apply a function by its Taylor series at the values of its operands at the point. Raises NoLimitError if it has
+    none."""
     if not primitive.elementwise or primitive.selects or primitive.vjp is None:
         raise NoLimitError(f"'{primitive.called}' has no such series")
     parts = [_from_point(o) for o in operands]
@@ -435,7 +442,7 @@ def _regular(primitive: Primitive, operands: Sequence[Asymptotic], params: Mappi
         place = varying[0] if varying else 0
 
         def coefficients(n: int) -> list[Coefficient]:
-            # One more, by which the error of the point is felt.
+            # One coefficient more, for the propagated error of the value at the point.
             operands = [[c, _plain([1.0])[0]] if i == place else [c] for i, (c, _) in enumerate(parts)]
             found = _taylor(primitive, operands, params, n + 1)
             size = parts[place][0].size
@@ -461,7 +468,7 @@ def _by_order(a: Asymptotic, orders: int) -> list[Coefficient]:
 
 
 def _from_point(a: Asymptotic) -> tuple[Coefficient, Asymptotic]:
-    """The value at the point, and what is added to it nearby."""
+    """The value at the point, and the remaining series, which vanishes there."""
     if a.end <= 0.0 or any(t.exponent < 0.0 or (t.exponent == 0.0 and t.logs) for t in a.terms):
         raise NoLimitError("a function of what is infinite")
     at_point = next((t.c for t in a.terms if t.exponent == 0.0), Coefficient(0.0, 0.0, 0.0))
@@ -471,7 +478,7 @@ def _from_point(a: Asymptotic) -> tuple[Coefficient, Asymptotic]:
 def _taylor(
     primitive: Primitive, operands: Sequence[Sequence[Coefficient]], params: Mapping[str, Any], count: int
 ) -> list[tuple[Any, float]]:
-    """The coefficients of a function of power series, by values and samples."""
+    """The Taylor coefficients of a primitive applied to power series, as values and samples."""
     given, known = [[c.value for c in o] for o in operands], _known.get()
     if known is None:
         values = _jet_coefficients(primitive, given, params, count)

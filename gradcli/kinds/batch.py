@@ -1,4 +1,4 @@
-"""The Batched reading: one more leading axis, which no function sees."""
+"""Batched operands: values with a batch axis that functions do not see."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from gradcli.primitives.series import linear
 
 
 class Batched(Operators):
-    """Many values of one shape, with which each operation is done row by row.
+    """Many values of one shape, on which every operation acts row by row.
 
-    `rows` holds them along its first axis; `shape` is that of one. A batch may hold a batch: each
-    has an axis of its own, told apart by `nesting`, and the higher one is outside. What depends
-    on the numbers of one row, such as a condition or an index, raises NotBatchableError.
+    `rows` holds them along its first axis; `shape` is that of one value. Batches nest: each has its own axis,
+    identified by `nesting`, and the one with the higher number is outside. Whatever depends on the numbers of a single
+    row, such as a Python condition or an index, raises NotBatchableError.
     """
 
     __slots__ = ("nesting", "rows")
@@ -80,9 +80,9 @@ class Batched(Operators):
         return f"<batched {self.rows!r}>"
 
 
-# Rows go together as long as no result of all of them has more elements.
+# Rows are batched together as long as no result has more elements than this.
 MOST_ELEMENTS = 2**22
-# A new number is higher than those of all batches that a value may hold already.
+# The number of a new batch, higher than those of all existing batches.
 new_nesting = itertools.count(1).__next__
 
 
@@ -94,7 +94,7 @@ def batched(x: Any, nesting: int) -> Any:
 
 
 def unbatched(x: Any, nesting: int, size: int) -> Any:
-    """The rows of a batch along a new first axis; `size` copies of what is the same in all of them."""
+    """The rows of a batch along a new first axis; `size` copies of a value that does not depend on the row."""
     if isinstance(x, Batched) and x.nesting == nesting:
         return x.rows
     if isinstance(x, Batched) and x.nesting > nesting:
@@ -103,7 +103,7 @@ def unbatched(x: Any, nesting: int, size: int) -> Any:
 
 
 def _in_each_row(g: Any, _y: Any, x: Any, *, nesting: int, size: int) -> Any:
-    """The cotangent of a sum of rows for each of them. What shares all rows in `x` gets it from each."""
+    """The cotangent of a sum of rows for each row. A value shared by all rows receives it from each of them."""
     if all(nesting in _nestings(component) for component in components(x)):
         return g
     xp = arrays.numpy_namespace()
@@ -112,7 +112,7 @@ def _in_each_row(g: Any, _y: Any, x: Any, *, nesting: int, size: int) -> Any:
 
 sum_rows = Primitive(
     "sum_rows", "x, nesting, size", "the sum of the rows of the batch that `nesting` tells, which ends with it",
-    # Of what is the same in all of them.
+    # Called for values that do not depend on the row.
     forward=lambda _xp, x, *, nesting, size: x * size,
     vjp=(_in_each_row,),
     jet=linear,
@@ -123,9 +123,9 @@ sum_rows = Primitive(
 
 
 def sum_over_rows(cotangent: Any, like: Any) -> Any:
-    """The cotangent of an operand, summed over those batches the rows of which share it.
+    """The cotangent of an operand `like`, summed over the batches whose rows share the operand.
 
-    A derivative that is computed row by row stays one for each row.
+    Within `row_by_row`, the cotangents of that batch are not summed.
     """
     for nesting in nestings(cotangent) - nestings(like) - inside():
         size = next(filter(None, (_rows_of(component, nesting) for component in components(cotangent))))
@@ -134,7 +134,7 @@ def sum_over_rows(cotangent: Any, like: Any) -> Any:
 
 
 def nestings(x: Any) -> frozenset[int]:
-    """The batches that a value is part of."""
+    """The batches of which a value is part."""
     return frozenset(nesting for component in components(x) for nesting in _nestings(component))
 
 
@@ -145,7 +145,7 @@ def _nestings(x: Any) -> Iterator[int]:
 
 
 def _rows_of(x: Any, nesting: int) -> int | None:
-    """How many rows a batch has that a value is part of, None where it is not."""
+    """The number of rows of the batch `nesting` in a value; None if the value is not part of it."""
     while isinstance(x, Batched):
         if x.nesting == nesting:
             return int(arrays.shape(x.rows)[0])
@@ -154,7 +154,7 @@ def _rows_of(x: Any, nesting: int) -> int | None:
 
 
 def stacked(x: Any) -> Any:
-    """The numbers of a batch, with the rows of it and of those that it holds along the first axes."""
+    """The array inside nested batches, whose rows are its first axes."""
     while isinstance(x, Batched):
         x = x.rows
     return x
@@ -164,15 +164,15 @@ _inside: ContextVar[frozenset[int]] = ContextVar("gradcli_inside_batches", defau
 
 
 def inside() -> frozenset[int]:
-    """The batches each row of which is being computed by itself."""
+    """The batches whose rows are currently differentiated independently."""
     return _inside.get()
 
 
 @contextmanager
 def row_by_row(nesting: int) -> Iterator[None]:
-    """Within the block, a derivative is that of each row of the batch by itself.
+    """Within the block, derivatives are computed for each row of the batch independently.
 
-    After it, a derivative by what all rows share is the sum of theirs.
+    Outside of it, the derivative by a value that the rows share is the sum over the rows.
     """
     token = _inside.set(_inside.get() | {nesting})
     try:

@@ -1,4 +1,4 @@
-"""Laurent series as operands: functions of one variable at points where they have a pole, or parts of them have."""
+"""Laurent series as operands: functions of one variable at points where they, or parts of them, have a pole."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from gradcli.primitives.trigonometric import sinh, tanh
 
 _NO_PARAMS: Mapping[str, Any] = {}
 
-# A coefficient that roundings change by so much of it is 0 but for rounding.
+# A coefficient counts as 0 if perturbations of the rounding errors change it by this fraction of its magnitude.
 _NOISE = 0.125
-# No coefficient is asked for of a power above.
+# The largest valuation that is represented by leading zero coefficients of a power series.
 _MOST_ZEROS = 1000
-# A pole of the gamma function is reached from 1 by as many steps as it is below.
+# The largest distance from 0 of a pole of the gamma function, each unit of which takes a step of the recurrence.
 _MOST_POLES = 50
 
 
 class NoSeriesError(EvaluationError):
-    """The function has no Laurent series with numbers as its coefficients."""
+    """The function has no Laurent series with numbers as coefficients."""
 
 
 class ZeroError(NoSeriesError):
-    """All coefficients are 0 that there are."""
+    """All known coefficients are 0."""
 
 
 @contextmanager
 def unobserved() -> Iterator[None]:
-    """For series that are no operands of the program that runs."""
+    """Within the block, series are not reported to the observer, as they are not operands of the program itself."""
     token = observer.set(None)
     try:
         yield
@@ -54,10 +54,10 @@ def unobserved() -> Iterator[None]:
 
 
 class Laurent(Operators):
-    """t**valuation times a power series in t, whose first coefficient is not 0.
+    """t**valuation times a power series in t whose first coefficient is not 0.
 
-    The series, a `Jet` of numbers, is watched, so that what is 0 but for rounding is told from what is not; in numbers
-    that do not round it is not.
+    The series, a `Jet` of numbers, has a rounding-error estimate (a shadow) by which coefficients that are 0 up to
+    rounding are recognised; with exact numbers it has none.
     """
 
     __slots__ = ("jet", "valuation")
@@ -70,16 +70,16 @@ class Laurent(Operators):
 
     @property
     def inner(self) -> Any:
-        # No rule may choose by the value at the point.
+        # No rule may branch on the value at the point.
         raise NoSeriesError("a Laurent series is no number")
 
     @staticmethod
     def variable(point: float, order: int) -> Laurent:
-        """point + t, up to t**order."""
+        """The variable point + t, up to t**order."""
         return _stripped(0, _followed(Jet([point, 1.0], order)))
 
     def taylor(self) -> list[float]:
-        """The coefficients from that of t**0 on. Raises NoSeriesError where there is a pole."""
+        """The coefficients from t**0 on. Raises NoSeriesError if there is a pole."""
         if self.valuation < 0:
             raise NoSeriesError("the function has a pole")
         return _padded(self._shifted(0))
@@ -106,7 +106,8 @@ class Laurent(Operators):
         return _stripped(0, _followed(Jet([value], self.jet.order)))
 
     def _shifted(self, valuation: int) -> Jet:
-        """The series by powers from t**valuation on, which is not above its own valuation."""
+        """The function divided by t**valuation, as a power series. Raises NoSeriesError if that is above its own
+        valuation."""
         zeros = self.valuation - valuation
         if zeros < 0:
             raise NoSeriesError("a function of what has a pole")
@@ -138,7 +139,7 @@ def _watched(coefficients: list[float], others: list[float] | None, like: Jet) -
 
 
 def _stripped(valuation: int, jet: Any) -> Laurent:
-    """t**valuation*jet, without coefficients that are 0 but for rounding."""
+    """t**valuation*jet, with coefficients that are 0 up to rounding set to 0 and leading zeros removed."""
     found = _padded(jet)
     others = None if is_exact() else _padded(jet.shadow) if jet.shadow is not None else [*found]
     if not all(map(isfinite if is_exact() else math.isfinite, found)):
@@ -154,8 +155,8 @@ def _stripped(valuation: int, jet: Any) -> Laurent:
 
 
 def _is_zero(coefficient: Any) -> bool:
-    """Whether a number that does not round is 0. One that stands for all numbers of a ball is not: that powers of t are left
-    in the series is no mistake."""
+    """Whether an exact number is 0. A ball that stands for all its numbers is not: keeping a zero coefficient in the
+    series is correct."""
     from gradcli.arrays.balls import exact, stands_for_others
 
     number = exact(coefficient) if type(coefficient) is float else coefficient.item()
@@ -193,7 +194,8 @@ def _power(a: Laurent, q: Laurent) -> Laurent:
 
 
 def _with_poles(primitive: Primitive, back: Any) -> Any:
-    """The rule of a function with poles at 0, -1, -2 and so on: `back(f, a)` is its value at a, of f, that at a + 1."""
+    """The rule of a function with poles at 0, -1, -2, …: `back(f, a)` returns its value at a, given its value f at a +
+    1."""
 
     def rule(a: Laurent, **params: Any) -> Laurent:
         jet = a._shifted(0)

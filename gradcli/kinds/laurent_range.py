@@ -1,5 +1,5 @@
-"""Laurent series as operands at every point of a range, in balls: what functions with removable singularities are around
-those."""
+"""Laurent series at every point of a range, in ball arithmetic: functions in the neighbourhood of a removable
+singularity."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ _NO_PARAMS: Mapping[str, Any] = {}
 
 
 class LaurentRange(Operators):
-    """(x - point)**valuation*g(x) for all x of a range around the point: its Laurent series at the `center`, which has the
-    valuation, and the Taylor series of g at each x, a `Jet` of balls that hold their coefficients.
+    """(x - point)**valuation*g(x) for all x in a range around the point.
 
-    Where f(x) has m zeros at the point, f(x) = (x - point)**m*g(x), and the coefficients of g in a range that holds
-    the point are means of those of f in it, m orders further: of ∫ f_(m+k)(point + s (x - point)) w(s) ds over s from 0 to 1,
-    where w(s) is a weight that has the integral 1.
+    `center` is its Laurent series at the point, which has the valuation, and `jet` the Taylor series of g at each x, a
+    `Jet` of balls that enclose its coefficients.
+
+    If f has a zero of order m at the point, f(x) = (x - point)**m*g(x), and coefficient k of g in a range that contains
+    the point is a mean of coefficient m + k of f in it: ∫ f_(m+k)(point + s (x - point)) w(s) ds over s from 0 to 1,
+    where w is a weight with integral 1.
     """
 
     __slots__ = ("center", "distance", "jet")
@@ -36,29 +38,29 @@ class LaurentRange(Operators):
     def __init__(self, center: Laurent, jet: Jet, distance: Any) -> None:
         self.center = center
         self.jet = jet
-        # A ball with all x - point.
+        # A ball that contains x - point for all x.
         self.distance = distance
 
     @property
     def inner(self) -> Any:
-        # No rule may choose by the values.
+        # No rule may branch on the value.
         raise NoSeriesError("a Laurent series is no number")
 
     @staticmethod
     def variable(point: Any, distance: Any, order: int) -> LaurentRange:
-        """x itself, for all x at such a distance of the point, with series up to an order."""
+        """The variable x, for all x with x - point in the ball `distance`, with series up to `order`."""
         with unobserved():
             return LaurentRange(Laurent.variable(point, order), Jet([point + distance, 1.0], order), distance)._from(0)
 
     def taylor(self) -> Sequence[Any]:
-        """The coefficients of the series at every x, balls. Raises NoSeriesError where there is a pole."""
+        """The coefficients of the series at every x, as balls. Raises NoSeriesError if there is a pole."""
         jet = self._shifted(0)
         return [jet.coefficient(k) for k in range(jet.order + 1)]
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         if primitive in _OF_ZERO and any(map(_is_zero, operands)):
-            # A constant 0 has no Laurent series.
+            # The constant 0 has no Laurent series.
             return _OF_ZERO[primitive](*operands)
         known = next(o for o in operands if isinstance(o, LaurentRange))
         with unobserved():
@@ -74,7 +76,8 @@ class LaurentRange(Operators):
         return LaurentRange(self.center._constant(value), Jet([value], self.jet.order), self.distance)._from(0)
 
     def _from(self, valuation: int) -> LaurentRange:
-        """The same, whose jet is one that is multiplied by this power of the distance as yet."""
+        """The same function, with `jet` divided by the power of x - point by which the valuation of `center` exceeds
+        `valuation`."""
         zeros = self.center.valuation - valuation
         jet = self.jet
         if zeros > jet.order:
@@ -84,7 +87,8 @@ class LaurentRange(Operators):
         return LaurentRange(self.center, jet, self.distance)
 
     def _shifted(self, valuation: int) -> Jet:
-        """The jet of what is multiplied by this power of the distance."""
+        """The Taylor series of the function divided by (x - point)**valuation. Raises NoSeriesError if it has a
+        pole."""
         zeros = self.center.valuation - valuation
         if zeros < 0:
             raise NoSeriesError("a function of what has a pole")
@@ -95,26 +99,26 @@ class LaurentRange(Operators):
 
 
 def _is_zero(operand: Any) -> bool:
-    """Whether an operand is a constant that is exactly 0."""
+    """Whether an operand is the exact constant 0."""
     if isinstance(operand, LaurentRange):
         return False
     number = exact(operand.item() if hasattr(operand, "item") else operand)
     return not stands_for_others(number) and bool(number == 0)
 
 
-# What sums and products are of which an operand is 0.
+# The results of sums and products with an operand 0.
 _OF_ZERO: Mapping[Primitive, Callable[[Any, Any], Any]] = {
     add: lambda a, b: b if _is_zero(a) else a,
     subtract: lambda a, b: bind(negative, (b,), _NO_PARAMS) if _is_zero(a) else a,
     multiply: lambda _a, _b: 0.0,
 }
 
-# These of f*t**m are those of f, times a power of t.
+# Primitives whose result for f*t**m is their result for f times a power of t.
 _FACTORED = frozenset({multiply, divide, negative, whole_power})
 
 
 def _valuation(primitive: Primitive, of_operands: Sequence[int], params: Mapping[str, Any]) -> int:
-    """That of the result, from those of the operands, before zeros of it are known."""
+    """The valuation of the result, from those of the operands, before cancellation is taken into account."""
     if primitive is whole_power:
         return of_operands[0] * int(params["n"])
     if primitive is divide:

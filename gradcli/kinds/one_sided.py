@@ -1,9 +1,9 @@
 """One-sided Taylor series as operands: f(x + t*v) for small t > 0, along a ray from a point that may be a kink.
 
-A `Jet` is expanded at its point, where a kink has the derivative of a convention. A `Ray` is expanded beside it: a
-comparison, a sign or a maximum is decided by the first coefficients that differ, and roots and quotients of what is 0
-at the point are series again, as sqrt(t**2) is t. Where the series along all rays belong to one polynomial, that is
-the Taylor polynomial of f, whatever kinks the way to it has; see `gradcli.calculus.kinks`.
+A `Jet` is expanded at its point, where a kink has the derivative of a convention. A `Ray` is expanded on one side of
+it: comparisons, signs and maxima are decided by the first coefficients that differ, and roots and quotients that are 0
+at the point are series again, as sqrt(t**2) is t. If the series along all rays agree with one polynomial, it is the
+Taylor polynomial of f, whatever kinks occur on the way; see `gradcli.calculus.kinks`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from gradcli.primitives.statistics import flat_root, flat_sqrt
 from gradcli.primitives.trigonometric import atan2, hypot
 
 _NO_PARAMS: Mapping[str, Any] = {}
-# Of a constant, all coefficients are known; no series has more.
+# The order of a constant, whose coefficients are all known: the largest order of a series.
 _ANY_ORDER = 170
 
 
@@ -84,16 +84,16 @@ class NoRayError(EvaluationError):
 
 
 class OutsideError(NoRayError):
-    """A ray leads out of the domain of a function."""
+    """A ray leaves the domain of a function."""
 
 
 class Ray(Jet):
-    """A Taylor series in t that holds for small t > 0.
+    """A Taylor series in t that is valid for small t > 0.
 
-    One that is a square root knows its `square`, whose even powers are exact where roots of coefficients are rounded. A
-    matrix knows its decompositions, as vectors and values are parts of one.
+    A square root keeps its `square`, so that its even powers are exact although coefficients of roots are rounded. A
+    matrix keeps its `decompositions`, so that its values and vectors belong together.
 
-    One with poles has coefficients from that of t**-poles on, the first of which is `inner`.
+    With `poles`, the first coefficient, `inner`, is that of t**-poles.
     """
 
     __slots__ = ("decompositions", "poles", "square")
@@ -111,8 +111,8 @@ class Ray(Jet):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        """Apply the primitive beside the point. Raises NoRayError where it has a kink or a pole there for which there
-        is no rule."""
+        """Apply the primitive on one side of the point. Raises NoRayError at a kink or pole for which there is no
+        rule."""
         if any(isinstance(o, Ray) and o.poles for o in operands):
             return _with_poles(primitive, operands, params)
         rule = _RULES.get(primitive)
@@ -123,13 +123,14 @@ class Ray(Jet):
             if not primitive.smooth(*primals, **params):
                 raise NoRayError(f"'{primitive.called}' has no one-sided series here")
         found = Jet._applied(primitive, operands, params)
-        # What a rule makes inside has not all coefficients yet.
+        # A result under construction inside a rule does not have all coefficients yet.
         is_whole = primitive.elementwise and isinstance(found, Ray) and not found._growing
         return _with_constants(found, operands) if is_whole else found
 
 
 def _with_constants(found: Ray, operands: Sequence[Any]) -> Ray:
-    """What an elementwise function makes of series, where those that are constant are at points of infinite slope."""
+    """Replace the coefficients of an elementwise result by 0 where all operands are constant and the slope is
+    infinite."""
     slope = found.coefficient(1)
     if slope is None or assume(isfinite(slope)):
         return found
@@ -138,13 +139,14 @@ def _with_constants(found: Ray, operands: Sequence[Any]) -> Ray:
     for k, x in itertools.product(range(1, found.order + 1), series):
         if (coefficient := x.coefficient(k)) is not None:
             varies = logical_or(varies, not_equal(coefficient, 0.0))
-    # Coefficients that are not known may be others, as of the root of such a series.
+    # The order is halved: coefficients beyond the known ones may differ from 0, as in the root of such a series.
     order = found.order // 2
     return Ray([found.inner, *(where(varies, _coefficient(found, k), 0.0) for k in range(1, order + 1))], order)
 
 
 def _with_poles(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-    """What a primitive makes of operands that have poles, by what it makes of them times powers of t."""
+    """Apply a primitive to operands with poles: to the operands times powers of t, and divide the result by a power of
+    t."""
     if primitive is reciprocal:
         return divide(1.0, operands[0])
     poles = [o.poles if isinstance(o, Ray) else 0 for o in operands]
@@ -165,14 +167,14 @@ def _with_poles(primitive: Primitive, operands: Sequence[Any], params: Mapping[s
 
 
 def _times_power(x: Any, n: int) -> Ray:
-    """x*t**n, n at least the number of its poles."""
+    """x*t**n, where n is at least the number of poles of x."""
     series = x if isinstance(x, Ray) else Ray([x], _ANY_ORDER)
     zeros = n - series.poles
     return Ray([series.zeros()] * zeros + [*series.coefficients], series.order + zeros)
 
 
 def _over_power(x: Ray, n: int) -> Ray:
-    """x/t**n, without poles whose coefficients are 0."""
+    """x/t**n, without leading zero coefficients of negative powers."""
     total = x.poles + n
     if total < 0:
         return _times_power(x, -n)
@@ -182,7 +184,7 @@ def _over_power(x: Ray, n: int) -> Ray:
         if coefficients[0] is None:
             coefficients[0] = x.zeros()
     if total > 0 and nowhere(not_equal(coefficients[0], 0.0)):
-        # All that is known is 0.
+        # All known coefficients are 0.
         coefficients, total = [x.zeros()], 0
     found = Ray(coefficients, x.order - (x.poles + n - total))
     found.poles = total
@@ -192,7 +194,7 @@ def _over_power(x: Ray, n: int) -> Ray:
 
 
 def _smoothly(primitive: Primitive, *operands: Any, **params: Any) -> Any:
-    """What a primitive makes of series at whose point it is smooth."""
+    """Apply a primitive to series at a point where it is smooth."""
     return Jet._applied(primitive, operands, params)
 
 
@@ -273,7 +275,7 @@ def _trunc(x: Ray) -> Any:
 
 def _round(x: Ray) -> Any:
     nearest = _floor(add(x, 0.5))
-    # Halves, which stay halves along the ray, go to even.
+    # Halves that stay halves along the ray are rounded to even.
     return where(equal(subtract(nearest, x), 0.5), bind(round_to_even, (x.inner,), _NO_PARAMS), nearest)
 
 
@@ -324,7 +326,7 @@ def _fmod(x: Ray, y: Ray) -> Any:
 
 
 def _extreme(primitive: Primitive) -> Callable[..., Any]:
-    """The largest or smallest element along axes: of those that tie, the one whose next coefficient is."""
+    """Rule of the largest or smallest element along axes: ties are broken by the next coefficient."""
 
     def rule(x: Ray, *, axis: Any, keepdims: bool) -> Any:
         first = bind(primitive, (x.inner,), {"axis": axis, "keepdims": True})
@@ -348,7 +350,7 @@ def _extreme(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _rising(x: Ray, axis: int) -> Any:
-    """The positions of the elements in rising order along an axis, of those that tie by the next coefficient."""
+    """The positions in ascending order along an axis; ties are broken by the next coefficient."""
     np = arrays.numpy_namespace()
     keys = [np.moveaxis(_as_numpy(_coefficient(x, k)), axis, -1) for k in range(x.order, -1, -1)]
     return np.moveaxis(np.lexsort(keys), -1, axis)
@@ -379,7 +381,8 @@ def _positions_in_order(x: Ray, *, axis: int) -> Any:
 
 
 def _running_position(primitive: Primitive) -> Callable[..., Any]:
-    """The positions of running extremes, by the ranks of the elements: those that are equal along the ray have the same."""
+    """The positions of running extremes, by the ranks of the elements: elements that are equal along the ray have equal
+    ranks."""
 
     def rule(x: Ray, *, axis: int) -> Any:
         np = arrays.numpy_namespace()
@@ -412,8 +415,10 @@ def _position(largest: bool) -> Callable[..., Any]:
 
 
 def _valuations(x: Ray) -> Iterator[tuple[int, Any]]:
-    """The numbers m of coefficients that are 0 before the first one that is not, each with where x has it; last that
-    of the elements all of whose coefficients are 0, one more than there may be."""
+    """For each valuation m that occurs in x, m and the mask of the elements that have it.
+
+    The last one is x.order + 1, for elements all of whose coefficients are 0.
+    """
     left: Any = broadcast_to(True, x.shape) if x.shape else True
     for k in range(x.order + 1):
         nonzero = logical_and(left, not_equal(_coefficient(x, k), 0.0))
@@ -426,13 +431,13 @@ def _valuations(x: Ray) -> Iterator[tuple[int, Any]]:
 
 
 def _shifted(x: Ray, there: Any, m: int, elsewhere: float) -> Ray:
-    """x/t**m where it has such a series, and a constant elsewhere."""
+    """x/t**m where the mask `there` is set, and a constant elsewhere."""
     found = [where(there, _coefficient(x, k + m), elsewhere if k == 0 else 0.0) for k in range(x.order - m + 1)]
     return Ray(found, x.order - m)
 
 
 def _assembled(parts: Sequence[tuple[Any, int, Sequence[Any]]], order: int, shape: Any) -> Ray:
-    """The series whose coefficients, where a part is, are those of the part from its place on."""
+    """The series whose coefficients, under the mask of each part, are those of the part, starting at t**place."""
     found: list[Any] = [0.0] * (order + 1)
     for there, place, coefficients in parts:
         for k in range(place, order + 1):
@@ -442,7 +447,10 @@ def _assembled(parts: Sequence[tuple[Any, int, Sequence[Any]]], order: int, shap
 
 
 def _power(x: Ray, exponent: float, raise_to: Callable[[Ray], Any], *, of_negative: bool = False) -> Ray:
-    """x to a power above 0, of which `raise_to` is the function where x is not 0, and has numbers where x is negative."""
+    """x**exponent for an exponent above 0; `raise_to` computes the power where x is not 0.
+
+    Raises OutsideError for negative x unless `of_negative`.
+    """
     if not of_negative and not nowhere(less(x, 0.0)):
         raise OutsideError("a root of what is negative beside this point")
     parts: list[tuple[Any, int, Sequence[Any]]] = []
@@ -450,7 +458,7 @@ def _power(x: Ray, exponent: float, raise_to: Callable[[Ray], Any], *, of_negati
     for m, there in _valuations(x):
         place = exponent * m
         if m > x.order or place != round(place):
-            # Only that the coefficients up to a power of t are 0 is known.
+            # It is only known that the coefficients up to t**place vanish.
             order = min(order, math.ceil(place) - 1)
             parts.append((there, 0, ()))
             continue
@@ -538,7 +546,7 @@ def _spread(x: Ray, shape: Any) -> Ray:
 
 
 def _with_logarithm(primitive: Primitive) -> Callable[..., Any]:
-    """A power times a logarithm, which has no series in whole powers at 0."""
+    """Rule of a power times a logarithm, which has no series in integer powers at 0."""
 
     def rule(x: Ray, *rest: Ray, **params: Any) -> Any:
         if not nowhere(equal(x.inner, 0.0)):
@@ -553,7 +561,8 @@ def _hypot(a: Ray, b: Ray) -> Any:
 
 
 def _atan2(y: Ray, x: Ray) -> Any:
-    """The angle of the leading terms, with the others. On its cut it goes on, as its derivatives do."""
+    """The angle by the leading terms of both operands. On the branch cut it is continued smoothly, as its derivatives
+    are."""
     if nowhere(logical_and(equal(y.inner, 0.0), equal(x.inner, 0.0))):
         return _smoothly(atan2, y, x)
     shape = broadcast((y.shape, x.shape))
@@ -579,9 +588,9 @@ def _atan2(y: Ray, x: Ray) -> Any:
 
 
 def _decomposed(primitive: Primitive, values: Primitive, series: Callable[[Any], Any], part: str) -> Callable[..., Any]:
-    """The rule of a primitive that gives a `part` of what `series` makes of a series of matrices.
+    """The rule of a primitive that returns the field `part` of the decomposition `series` of a series of matrices.
 
-    Where the primitive of the `values` is smooth it is the rule of a Jet: for all parts alike, as their signs depend on
+    Where the primitive of the `values` is smooth it is the rule of a Jet, for all parts alike, as their signs depend on
     each other.
     """
 
@@ -608,7 +617,7 @@ def _eigen(matrix: Any) -> perturbation.Eigen:
     return perturbation.eigen(0.5 * (matrix + arrays.numpy_namespace().swapaxes(matrix, -2, -1)))
 
 
-# With f(c*x) = c*f(x) for c > 0, of all operands together; or truth values that are those of c*x.
+# Primitives with f(c*x) = c*f(x) for c > 0, jointly in all operands, or whose result is the same for c*x.
 _HOMOGENEOUS = frozenset(
     {
         add,

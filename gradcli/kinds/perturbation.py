@@ -1,11 +1,11 @@
-"""Power series of eigenvalues, singular values and their vectors, where some are equal at the point.
+"""Power series of eigenvalues, singular values and their vectors, where some coincide at the point.
 
-The eigenvalues and eigenvectors of a symmetric matrix A(t) that is a power series are power series too (F. Rellich). Where
-eigenvalues of A(0) are equal, A(0) alone does not determine their vectors: they are those of the first derivative within
-their invariant subspace, or of the next one, where some of these are equal again. That is the reduction process of T. Kato,
+The eigenvalues and eigenvectors of a symmetric matrix A(t) that is a power series are power series too (F. Rellich).
+Where eigenvalues of A(0) coincide, A(0) alone does not determine their vectors: these are those of the first derivative
+within the invariant subspace, or of the next one if some coincide again. That is the reduction process of T. Kato,
 "Perturbation Theory for Linear Operators", II.2.3.
 
-A series is an array of its coefficients `[order + 1, …]`. All is of NumPy.
+A series is a NumPy array of its coefficients, `[order + 1, …]`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from gradcli.primitives.decompositions import ROUNDINGS
 
 
 class Eigen(NamedTuple):
-    """Eigenvalues in rising order for small t > 0, to the order of the matrix, their vectors, to as high an order as they
-    are known, and the ranges of eigenvalues that are equal for all t."""
+    """Eigenvalues in ascending order for small t > 0, up to the order of the matrix, and their vectors, up to the order
+    that is determined.
+
+    `equal` are the ranges of eigenvalues that coincide for all t.
+    """
 
     values: Any
     vectors: Any
@@ -27,7 +30,7 @@ class Eigen(NamedTuple):
 
 
 class Singular(NamedTuple):
-    """Singular values in falling order for small t > 0, and their vectors as columns."""
+    """Singular values in descending order for small t > 0, and their vectors as columns."""
 
     values: Any
     left: Any
@@ -35,17 +38,21 @@ class Singular(NamedTuple):
 
 
 def eigen(matrix: Any) -> Eigen:
-    """Of symmetric matrices; of eigenvalues that no other is equal to, the vectors have the signs that LAPACK gives them."""
+    """Decompose a series of symmetric matrices; the vectors of simple eigenvalues have the signs that LAPACK gives
+    them."""
     return _eigen(matrix, abs(matrix).max((-2, -1)))
 
 
 def singular(matrix: Any) -> Singular:
-    """Of matrices. Of a singular value that is 0 in the first coefficient, one vector has the sign that LAPACK gives it,
-    the shorter one, which is the only one up to that; the other is such that the singular value is positive for t > 0."""
+    """Decompose a series of matrices.
+
+    Of a singular value that is 0 at t = 0, the shorter of the two vectors has the sign that LAPACK gives it, as only
+    that one is determined up to its sign; the other is such that the singular value is positive for t > 0.
+    """
     np = arrays.numpy_namespace()
     left, _, right = np.linalg.svd(matrix[0], full_matrices=False)
     (rows, columns), number = matrix.shape[1:], min(matrix.shape[1:])
-    # Its eigenvalues are the singular values, their negatives, and zeros.
+    # The eigenvalues of this matrix are the singular values, their negatives, and zeros.
     both = np.zeros((len(matrix), rows + columns, rows + columns), matrix.dtype)
     both[:, :rows, rows:] = matrix
     both[:, rows:, :rows] = np.swapaxes(matrix, -2, -1)
@@ -55,7 +62,7 @@ def singular(matrix: Any) -> Singular:
     for block in equal:
         first = block.start
         if first + block.stop == rows + columns and first < number:
-            # Of zeros, the left and the right vectors are any that are orthogonal to the others.
+            # Vectors of singular values 0 are any orthonormal basis of the complement of the others.
             for vector, part in zip(found, (slice(rows), slice(rows, None))):
                 vector[..., first:] = _basis(vectors[:, part, first : block.stop])[..., : number - first]
             values[:, first:] = 0.0
@@ -65,7 +72,7 @@ def singular(matrix: Any) -> Singular:
 
 
 def _eigen(matrix: Any, sizes: Any) -> Eigen:
-    """As `eigen`; the coefficients are sums of terms of such sizes."""
+    """Implementation of `eigen`; `sizes` are the magnitudes of the summands of each coefficient."""
     np = arrays.numpy_namespace()
     number = matrix.shape[-1]
     rounding = ROUNDINGS * number * float(np.finfo(matrix.dtype).eps)
@@ -98,8 +105,11 @@ def _eigen(matrix: Any, sizes: Any) -> Eigen:
 
 
 def _invariant(matrix: Any, blocks: list[slice], sizes: Any) -> tuple[Any, Any]:
-    """The S(t) whose columns, in blocks, span the invariant subspaces of a matrix whose first coefficient is diagonal: with
-    matrix@S = S@D, where D has diagonal blocks, and those of S are identities. And the sizes of what D is the sum of."""
+    """S(t), whose columns in `blocks` span the invariant subspaces of a matrix with a diagonal first coefficient.
+
+    matrix@S = S@D, where D is block diagonal and the diagonal blocks of S are identities. Also returns the magnitudes
+    of the summands of D.
+    """
     np = arrays.numpy_namespace()
     within = np.zeros(matrix.shape[1:], bool)
     first = np.diagonal(matrix[0]).copy()
@@ -134,7 +144,8 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def _orthonormal(basis: Any) -> Any:
-    """The columns, orthonormal in the first coefficient, made so in all: times the inverse of L.T, L@L.T their products."""
+    """Orthonormalise columns that are so in the first coefficient: multiplied by inv(L.T), where L@L.T is their Gram
+    matrix."""
     np = arrays.numpy_namespace()
     gram = _product(np.swapaxes(basis, -2, -1), basis)
     identity = np.eye(gram.shape[-1], dtype=basis.dtype)
@@ -147,7 +158,8 @@ def _orthonormal(basis: Any) -> Any:
 
 
 def _basis(part: Any) -> Any:
-    """An orthonormal basis of the range of a projection part@part.T, whose parts are some rows of a null space."""
+    """An orthonormal basis of the range of the projection part@part.T, where `part` is some rows of a basis of a null
+    space."""
     np = arrays.numpy_namespace()
     projection = _product(part, np.swapaxes(part, -2, -1))
     rank = round(float(np.trace(projection[0])))

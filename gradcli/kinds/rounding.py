@@ -1,8 +1,8 @@
-"""Numbers off by a few roundings, as those of a computation are that rounds in another way.
+"""Rounding-error estimates: numbers perturbed by a few roundings, as by a computation that rounds differently.
 
-What a computation makes of them, beside what it makes of the numbers themselves, shows how far its
-rounding is felt in the result: the stochastic arithmetic of J. Vignes, "A stochastic arithmetic for
-reliable scientific computation", Mathematics and Computers in Simulation 35 (1993), with one sample.
+The difference between the results for perturbed and for actual numbers shows how sensitive the results are to rounding:
+the stochastic arithmetic of J. Vignes, "A stochastic arithmetic for reliable scientific computation", Mathematics and
+Computers in Simulation 35 (1993), with one sample.
 """
 
 from __future__ import annotations
@@ -21,38 +21,42 @@ from gradcli.primitives.powers import whole_power
 from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
-# Larger than what rounding makes, and none of them small: a single sample has few chances to show too little.
+# The largest perturbation, in units of rounding, and twice the smallest. It is larger than actual rounding errors, as a
+# single sample could underestimate them by chance.
 _MOST = 16.0
 # D. Knuth's linear congruential generator MMIX.
 _FACTOR, _SUMMAND, _MODULUS = 6364136223846793005, 1442695040888963407, 2**64
-# There are at least so many factors that no two arrays are likely to be off by the same.
+# The smallest table of factors, such that two arrays are unlikely to get the same ones.
 _FEWEST = 2**14
-# Those of an array with more elements are not kept.
+# The number of elements of an array from which its table of factors is not cached.
 _MANY = 2**20
-# The elements of arrays beyond which it is not asked whether they are the same.
+# The number of elements above which arrays are not compared.
 _MANY_TO_COMPARE = 1_000
-# The bits of numbers that are no results of rounding but by a rare chance.
+# A number with at most this many significant bits is taken for exact, as a rounded result rarely is that short.
 _SHORT = 24
-# Numbers at which functions have simple values.
+# Arguments at which functions have simple values.
 _TRIVIAL = (0.0, 1.0, -1.0)
-# The squares of whole numbers times it, without their whole parts, are spread evenly and without a pattern.
+# The golden ratio: fractional parts of its products with square numbers are evenly distributed without a pattern.
 _GOLDEN = 0.6180339887498949
-# What it takes to find them, in eighths of steps.
+# The cost of a set of factors, in eighths of a step (see `gradcli.limits`).
 _FACTORS = 2
 
 
 class Roundings:
-    """A source of roundings; what it gives depends on nothing but how often it was asked. With `spare_exact` results of
-    operations that are plainly exact are not off."""
+    """A deterministic source of perturbations, which depend only on the number of calls before.
+
+    With `spare_exact`, results of operations that are evidently exact are not perturbed.
+    """
 
     def __init__(self, *, spare_exact: bool = False) -> None:
         self.spare_exact = spare_exact
         self._state = 1
-        # The factors of results, as those of one operation on the same numbers round alike.
+        # The factors of results: the same operation on the same numbers has the same rounding error.
         self._alike: dict[tuple[Any, ...], Any] = {}
 
     def off(self, value: Any) -> Any:
-        """`value`, of any kinds, with each number off by 8 to 16 units of its last place; a zero stays, as None does."""
+        """`value`, of any kind, with each number perturbed by 8 to 16 units of its last place; 0 and None are
+        unchanged."""
         if value is None:
             return None
         if isinstance(value, Batched):
@@ -62,7 +66,7 @@ class Roundings:
     def off_as_result(
         self, primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]
     ) -> Any:
-        """The result of an operation as `off` has it, unless it is exact and these are spared."""
+        """The perturbed result of an operation; the result itself if it is exact and such results are spared."""
         if not self.spare_exact:
             return self.off(result)
         if all(type(x) is float for x in (result, *operands)) and _is_exact(primitive, result, operands, params):
@@ -70,7 +74,7 @@ class Roundings:
         return self._off_alike(primitive, result, operands, params)
 
     def _off_alike(self, primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        """A result as `off` has it, and as the same operation on the same numbers had it before."""
+        """The perturbed result, with the factors that the same operation on the same numbers had before."""
         key = rounding_key(primitive, operands, params)
         if key is None or isinstance(result, Kind):
             return self.off(result)
@@ -80,7 +84,8 @@ class Roundings:
         return bind(multiply, (result, factors), _NO_PARAMS)
 
     def off_unless_exact(self, total: Any, a: Any, b: Any) -> Any:
-        """The sum of `a` and `b` as `off` has it, unless it is exact: an exponent less 1 must stay a whole number."""
+        """The perturbed sum of `a` and `b`; the sum itself if it is exact, as an exponent minus 1 must remain an
+        integer."""
         if type(total) is float and type(a) is float and type(b) is float and total - a == b and total - b == a:
             return total
         off = self._off_alike(add, total, (a, b), _NO_PARAMS) if self.spare_exact else self.off(total)
@@ -104,8 +109,10 @@ class Roundings:
 
 
 def rounding_key(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """The same for operations whose results are rounded off by the same, but for the sign; None where that is not known,
-    as of large arrays."""
+    """A key that is equal for operations whose results have the same rounding error up to sign.
+
+    None if that is not known, as for large arrays.
+    """
     if any(isinstance(o, Kind) or arrays.size(o) > _MANY_TO_COMPARE for o in operands):
         return None
     compared = [*map(_fraction if primitive in (multiply, divide) else _compared, operands)]
@@ -113,13 +120,13 @@ def rounding_key(primitive: Primitive, operands: Sequence[Any], params: Mapping[
     try:
         hash(key)
     except TypeError:
-        # As of slices.
+        # An unhashable parameter, such as a slice.
         return None
     return key
 
 
 def _fraction(number: Any) -> Any:
-    """What decides how products and quotients are rounded: a power of 2 and a sign are exact."""
+    """The mantissa, which determines the rounding of products and quotients: powers of 2 and signs are exact."""
     if type(number) in arrays.PLAIN:
         return abs(math.frexp(number)[0])
     xp = arrays.numpy_namespace()
@@ -131,7 +138,7 @@ def _compared(number: Any) -> Any:
 
 
 def _is_exact(primitive: Primitive, result: float, operands: Sequence[float], params: Mapping[str, Any]) -> bool:
-    """Whether the result of an operation on numbers is rounded off by nothing."""
+    """Whether the result of an operation on numbers has no rounding error."""
     if not all(map(math.isfinite, (result, *operands))):
         return False
     if primitive is multiply:
@@ -147,9 +154,11 @@ def is_first_power(primitive: Primitive, params: Mapping[str, Any]) -> bool:
 
 
 def is_exact_result(result: float, operands: Sequence[float]) -> bool:
-    """Whether a function without a sure test is taken to have rounded off nothing: where the operands and the result have
-    few digits, as `gamma(5)` and `exp(0)`, unless the result is a limit that it is near to, as `tanh(20)` and
-    `hypot(1e9, 1)`."""
+    """Whether the result of a function without a reliable test is assumed to be exact.
+
+    It is if operands and result have few bits, as in `gamma(5)` and `exp(0)`, unless the result is a limit that it is
+    close to, as in `tanh(20)` and `hypot(1e9, 1)`.
+    """
     if not all(map(is_short, (result, *operands))):
         return False
     return all(o in _TRIVIAL for o in operands) or abs(result) not in (1.0, *map(abs, operands))
@@ -161,21 +170,21 @@ def _is_product(product: float, a: float, b: float) -> bool:
 
 
 def is_short(number: Any) -> bool:
-    """Whether a number has so few digits that it is no result of rounding; tensors are not looked at."""
+    """Whether a float has so few significant bits that it is not the result of rounding; False for anything else."""
     return type(number) is float and math.ldexp(math.frexp(number)[0], _SHORT).is_integer()
 
 
 def _factor(share: Any, dtype: str) -> Any:
-    """1, and beside it so large a share of what numbers are off at most."""
+    """1 plus `share` of the largest perturbation, in a dtype."""
     if dtype in arrays.DTYPES:
         return arrays.astype(1.0 + _MOST * arrays.epsilon(dtype) * share, dtype)
-    # Of more digits than a float has, or fewer.
+    # A dtype with higher or lower precision than the default ones.
     return arrays.astype(1.0, dtype) + arrays.astype(_MOST * arrays.epsilon(dtype) * share, dtype)
 
 
 @lru_cache(4)
 def _spread(size: int, dtype: str) -> Any:
-    """Factors that arrays are off by, of which any that follow each other will do."""
+    """A table of perturbation factors, any consecutive ones of which can be used for an array."""
     xp = arrays.numpy_namespace()
     spread = xp.remainder(_GOLDEN * xp.arange(float(size)) ** 2, 1.0)
     return _factor(xp.where(spread < 0.5, spread - 1.0, spread), dtype)

@@ -1,7 +1,7 @@
-"""Where a computation switches: comparisons of what is equal, and functions at a kink, told while they are evaluated.
+"""Detection of points where a computation switches between branches: ties in comparisons, and kinks of functions.
 
-A derivative there is that of one side, or of a convention. Whoever differentiates asks by `watching` whether there is
-such a place, as nothing of it shows in the result.
+A derivative at such a point is that of one side, or of a convention, which the result does not show. A caller that
+differentiates uses `watching` to find out.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gradcli.primitives.primitive import Primitive
 
 
 class SwitchingError(NotRecordableError):
-    """A computation switches where it is recorded."""
+    """A computation switches while it is recorded."""
 
 
-# What decides at single points alone.
+# Comparisons that switch at single points only.
 EQUALITIES = frozenset({equal, not_equal})
 _COMPARISONS = EQUALITIES | {less, less_equal, greater, greater_equal}
 
-# Called with a primitive, its operands without what is differentiated, and its parameters.
+# A callback that receives a primitive, its operands without derivatives, and its parameters.
 Watcher = Callable[[Primitive, Sequence[Any], Mapping[str, Any]], None]
 watcher: ContextVar[Watcher | None] = ContextVar("gradcli_switching_watcher", default=None)
 watcher_now = watcher.get
@@ -35,8 +35,8 @@ watcher_now = watcher.get
 
 @contextmanager
 def watching(see: Watcher | None) -> Iterator[None]:
-    """Within the block, `see` is told of every comparison of what is differentiated, and of every primitive with kinks
-    that a Taylor series is made by."""
+    """Within the block, `see` is called for every comparison of differentiated values, and for every primitive with
+    kinks whose Taylor series is computed."""
     token = watcher.set(see)
     try:
         yield
@@ -45,11 +45,11 @@ def watching(see: Watcher | None) -> Iterator[None]:
 
 
 def switches(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> bool:
-    """Whether a primitive has a kink at its operands, or compares some that are equal. A recorded program notes that
-    it does not."""
+    """Whether a primitive has a kink at its operands, or compares equal ones. A recorded program is guarded against
+    it."""
     given = [constant(o) for o in operands]
     if primitive.smooth is None and len(given) == 2 and all(type(o) is float for o in given):
-        # Without the time and the steps that `bind` takes: loops compare in each round.
+        # A fast path without the time and the steps that `bind` takes: loops compare in each iteration.
         return primitive in _COMPARISONS and given[0] == given[1]
     try:
         with arrays.quiet():
@@ -57,19 +57,19 @@ def switches(primitive: Primitive, operands: Sequence[Any], params: Mapping[str,
                 return not primitive.smooth(*given, **params)
             return primitive in _COMPARISONS and not nowhere(equal(*given))
     except UndecidedError:
-        # Balls that are wide hold the derivatives of both sides.
+        # Wide balls enclose the derivatives of both sides.
         return False
 
 
 class Switching:
-    """Whether a computation switches where it is evaluated; it is told of its primitives, see `watching`, and tells the
-    watcher around it of those that do.
+    """A watcher (see `watching`) that records whether a computation switches, and reports switching primitives to the
+    watcher around it.
 
-    Raises SwitchingError where the computation is being recorded, as a recording has one side alone.
+    Raises SwitchingError if the computation is being recorded, as a recording contains one side only.
     """
 
     def __init__(self, primitives: Collection[Primitive] | None = None) -> None:
-        """Of the given `primitives` alone, where there are any, and those whose derivatives are nan at kinks."""
+        """Watch only `primitives`, if given, and those whose derivatives are nan at kinks."""
         self.at_kink = False
         self.at_comparison = False
         self._primitives = primitives

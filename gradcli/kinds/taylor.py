@@ -1,4 +1,4 @@
-"""The Taylor reading of primitives: truncated power series as operands."""
+"""Jets: truncated Taylor series as operands, which interpret primitives by their jet rules."""
 
 from __future__ import annotations
 
@@ -28,35 +28,36 @@ _NO_PARAMS: Mapping[str, Any] = {}
 _SUMS = (add, subtract)
 _EXACT = (negative, identity)
 
-# A function of a series, in eighths of steps, without what its coefficients are made of.
+# The cost of a primitive applied to series, in eighths of a step, without that of the coefficients.
 _SERIES = 16
 
-# Called with the operands and the result of each primitive outside of rules.
+# A callback that receives the operands and the result of each primitive outside of rules.
 Observer = Callable[[Sequence[Any], "Jet"], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_series_observer", default=None)
 
-# The factorial of the next number is larger than the largest float.
+# 170! is the largest factorial that is a double.
 _LAST_FACTORIAL = 170
 
-# What a series was made by, so that it is found again: the primitive and its parameters.
+# The primitive and the parameters that produced a series, by which it is looked up.
 Key = tuple[Any, ...]
 
 
 class Jet(Operators):
-    """A power series in one variable t, cut off behind t**order.
+    """A power series in one variable t, truncated after t**order.
 
-    The coefficients, of the shape of the first one, are values of the kinds inside this one; those
-    from some order on that are zero by construction are left out. Coefficient k of a result is the
-    kth derivative by t over k!, where the operands are given as series in t.
+    The coefficients have the shape of the first one and are values of the kinds inside this one; trailing ones that are
+    zero by construction are omitted. If the operands are series in t, coefficient k of a result is its kth derivative
+    by t divided by k!.
 
-    The coefficients of a series that is made inside a rule come one by one, as they are asked for: the rule of
-    y may read y, as long as it asks for no coefficient that is not there yet.
+    Inside a rule, the coefficients of a series under construction are computed one by one on demand: the rule of y may
+    read y, provided that it asks for no coefficient that is not available yet.
 
-    A series that is watched has a shadow, which goes through the same operations and is off by a few
-    roundings after each of them: how far the two are apart says how much rounding is felt.
+    A watched series has a `shadow`, which undergoes the same operations but is perturbed by a few roundings after each
+    of them: the difference of the two is a rounding-error estimate.
 
-    A series that is followed knows which of its elements vary, by what they are made of. The derivatives of
-    the others are 0, whatever a rule makes of 0 times infinity; which of them are 0 by chance is not asked.
+    A followed series knows in `varies` which of its elements vary, by what they are computed from. The derivatives of
+    the others are 0, even where a rule computes 0 times infinity; elements that are constant by chance are not
+    detected.
     """
 
     __slots__ = ("_begun", "_growing", "_images", "_known", "_rest", "order", "roundings", "shadow", "varies")
@@ -67,23 +68,23 @@ class Jet(Operators):
         self.order = order
         self._known = [*coefficients]
         self._rest: Iterator[Any] | None = None
-        # Whether coefficients may not be there yet, here or in what this series was made from.
+        # Whether coefficients may be missing yet, here or in the series from which this one was made.
         self._growing = False
-        # Functions of this series that a rule has already begun.
+        # Functions of this series that a rule has started to compute.
         self._images: dict[Key, Jet] | None = None
-        # Those that the rule of this series has, the outermost of them.
+        # Those of the rule of this series itself, if it is the outermost one.
         self._begun: dict[Key, Jet] = {}
         self.shadow: Jet | None = None
-        # What a shadow, and everything made of it, is off by.
+        # The perturbations of a shadow and of everything computed from it.
         self.roundings: Roundings | None = None
-        # Of a series that is followed, truth values of its shape.
+        # For a followed series, truth values of its shape.
         self.varies: Any = None
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        """Apply the primitive to the first coefficients, and its rule to make the further ones.
+        """Apply the primitive to the first coefficients, and its jet rule for the further ones.
 
-        Where no operand that is a series has a derivative, the result is none.
+        If the primitive has no derivative by any operand that is a series, the result is not a series.
         """
         result = Jet._applied(primitive, operands, params)
         if not isinstance(result, Jet) or result._growing:
@@ -91,7 +92,7 @@ class Jet(Operators):
         shadowed = followed = False
         for operand in operands:
             if isinstance(operand, Jet):
-                # A result of order 0 is there before its operands are.
+                # A result of order 0 is complete before its operands are.
                 if operand._growing:
                     return result
                 shadowed |= operand.shadow is not None
@@ -162,11 +163,11 @@ class Jet(Operators):
         return result
 
     def _shadow(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Jet:
-        """What the primitive makes of the operands' shadows: something far off where that fails, as where a matrix
-        is regular by the chance of rounding alone."""
+        """The primitive applied to the operands' shadows; twice this series if that fails, as where a matrix is regular
+        only because of rounding."""
         shadows = [shadow_of(o) for o in operands]
         if not (primitive.elementwise or primitive.moves or primitive.selects):
-            # As its sums and eliminations round on the way.
+            # Sums and eliminations inside the primitive round as well.
             shadows = [o._off() if isinstance(o, Jet) else o for o in shadows]
         try:
             made = Jet._applied(primitive, shadows, params)
@@ -180,7 +181,7 @@ class Jet(Operators):
             )
 
     def _follow(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
-        """Find out which elements of a result vary, and keep what does not out of the derivatives."""
+        """Determine which elements of a result vary, and set the derivatives of the others to 0."""
         for there, other in with_constants(self, primitive, operands, params) if primitive.elementwise else ():
             self._replace(there, other)
         self.varies = varying(self, primitive, operands, params)
@@ -188,7 +189,7 @@ class Jet(Operators):
             self._replace(logical_not(self.varies), Jet([self.inner], self.order))
 
     def _replace(self, there: Any, other: Jet) -> None:
-        """Take the derivatives of another series at some elements, those of its shadow too."""
+        """Replace the derivatives at some elements by those of another series, also in the shadow."""
         for k in range(1, self.order + 1):
             new, old = other.coefficient(k), self.coefficient(k)
             if new is not None or old is not None:
@@ -198,7 +199,7 @@ class Jet(Operators):
             self.shadow._replace(there, shadow_of(other))
 
     def _off(self) -> Jet:
-        """A shadow with each coefficient off by a few more roundings."""
+        """A shadow with each coefficient perturbed by a few more roundings."""
         if self.roundings is None:
             return self
         made = Jet([self.roundings.off(c) for c in self.coefficients], self.order)
@@ -215,39 +216,39 @@ class Jet(Operators):
 
     @property
     def coefficients(self) -> tuple[Any, ...]:
-        """All coefficients, up to the last that is not zero by construction."""
+        """All coefficients, up to the last one that is not zero by construction."""
         self.coefficient(self.order)
         return tuple(self._known)
 
     @property
     def is_growing(self) -> bool:
-        """Whether coefficients may be asked for before they are there."""
+        """Whether coefficients may be requested before they are available."""
         return self._rest is not None
 
     @property
     def degree(self) -> int:
-        """Up to which coefficient one may be other than zero."""
+        """The highest order whose coefficient may be nonzero."""
         return len(self._known) - 1 if self._rest is None else self.order
 
     def derivatives(self) -> list[Any]:
-        """The derivatives by t from order 0 to the order of the series. Raises LimitError past order 170."""
+        """The derivatives by t from order 0 to the order of the series. Raises LimitError above order 170."""
         check_order(self.order)
         found = [self.coefficient(k) for k in range(self.order + 1)]
         return [self.zeros() if c is None else _times_factorial(c, k) for k, c in enumerate(found)]
 
     def watched(self, roundings: Roundings) -> Jet:
-        """This series, of a leaf, with a shadow."""
+        """Give this series, a leaf, a shadow; returns it."""
         self.shadow = Jet(self._known, self.order)
         self.shadow.roundings = roundings
         return self
 
     def followed(self) -> Jet:
-        """This series, of a leaf, all elements of which vary."""
+        """Mark all elements of this series, a leaf, as varying; returns it."""
         self.varies = everywhere(self.shape, self.inner)
         return self
 
     def mapped(self, function: Callable[[Any], Any]) -> Jet:
-        """The series, and its shadow, with what `function` makes of each coefficient."""
+        """The series, with its shadow and `varies`, with `function` applied to each coefficient."""
         made = Jet([None if c is None else function(c) for c in self.coefficients], self.order)
         made.roundings = self.roundings
         made.shadow = None if self.shadow is None else self.shadow.mapped(function)
@@ -255,20 +256,23 @@ class Jet(Operators):
         return made
 
     def begin(self, rest: Iterator[Any]) -> None:
-        """Have further coefficients, which come one by one."""
+        """Set the iterator that yields the further coefficients."""
         self._rest = rest
         self._growing = True
 
     def coefficient(self, k: int) -> Any:
-        """Coefficient `k`, or None where it is zero by construction."""
+        """Coefficient `k`, or None if it is zero by construction."""
         while self._rest is not None and len(self._known) <= k:
             self._prepare(len(self._known))
             self._grow(next(self._rest))
         return self._known[k] if k < len(self._known) else None
 
     def _prepare(self, k: int) -> None:
-        """Have the functions that this series is made of grow to what its coefficient `k` needs, the
-        innermost first: a tower of derivatives would otherwise be climbed by recursion."""
+        """Advance the functions from which this series is computed to what its coefficient `k` needs, the innermost
+        first.
+
+        Otherwise a chain of derivatives of derivatives would be evaluated by deep recursion.
+        """
         for image in reversed([*self._begun.values()]):
             depth = self.order - image.order
             if 0 < depth < k:
@@ -290,24 +294,24 @@ class Jet(Operators):
     # --- for rules
 
     def lift(self, value: Any) -> Jet:
-        """`value` as a series, a constant one where it is none; None is zero."""
+        """`value` as a series: itself if it is one, else a constant one; None is zero."""
         if isinstance(value, Jet):
             return value
         return type(self)([self.zeros() if value is None else value], self.order)
 
     def zeros(self) -> Any:
-        """A coefficient that is zero."""
+        """A zero coefficient."""
         return bind(zeros_like, (self.inner,), _NO_PARAMS)
 
     @staticmethod
     def total(terms: Iterable[Any]) -> Any:
-        """The sum of `terms`, values or series, in which None is zero; None where all are."""
+        """The sum of `terms`, values or series, where None is zero; None if all are."""
         result, exact = None, is_exact()
         for term in terms:
             if result is None or term is None:
                 result = term if result is None else result
             elif type(result) is float and type(term) is float and not exact:
-                # What `bind` comes to, without its time: most terms are here.
+                # Same as `bind`, without its overhead: most terms are floats.
                 result += term
             else:
                 result = bind(add, (result, term), _NO_PARAMS)
@@ -315,7 +319,7 @@ class Jet(Operators):
 
     @staticmethod
     def scaled(value: Any, numerator: int, denominator: int = 1) -> Any:
-        """A coefficient times a fraction."""
+        """A coefficient times numerator/denominator; None stays None."""
         if value is not None and numerator != 1:
             value = bind(multiply, (float(numerator), value), _NO_PARAMS)
         if value is not None and denominator != 1:
@@ -329,7 +333,7 @@ class Jet(Operators):
         return self._shorter(first, lambda k: self.scaled(self.coefficient(k + 1), k + 1))
 
     def growing(self, first: Any, rest: Iterator[Any]) -> Jet:
-        """A series, one order shorter than this, for the inside of a rule."""
+        """A series under construction, one order shorter than this one, for use inside a rule."""
         made = type(self)([first], self.order - 1)
         made._rest = rest if made.order > 0 else None
         made._growing = True
@@ -337,7 +341,7 @@ class Jet(Operators):
         return made
 
     def _shorter(self, first: Any, further: Callable[[int], Any]) -> Jet:
-        """A series, one order shorter than this, of `further` coefficients of it: there at once where it is whole."""
+        """A series, one order shorter than this one, with coefficients `further`; complete at once if this one is."""
         made = self.growing(first, map(further, itertools.count(1)))
         if self._rest is None:
             made._known += map(further, range(1, min(made.order + 1, len(self._known))))
@@ -345,10 +349,9 @@ class Jet(Operators):
         return made
 
     def inside_rule(self, primitive: Primitive, operands: Sequence[Jet], params: Mapping[str, Any]) -> list[Any]:
-        """The operands for a rule of `primitive`, whose result this is, one order shorter.
+        """The operands for a rule of `primitive` whose result is this series, one order shorter.
 
-        The functions of one operand are remembered: the derivative of sin is cos, whose derivative
-        is made of this same sin.
+        Functions of a single operand are cached: the derivative of sin is cos, whose derivative uses the same sin.
         """
         inner = [x._shorter(x.inner, x.coefficient) for x in operands]
         if _has_images(primitive, operands, params):
@@ -360,18 +363,18 @@ class Jet(Operators):
 
 
 def shadow_of(value: Any) -> Any:
-    """The shadow of a series, where it has one, else `value` itself."""
+    """The shadow of a series that has one, else `value` itself."""
     return value if not isinstance(value, Jet) or value.shadow is None else value.shadow
 
 
 def check_order(order: int) -> None:
-    """Raise LimitError for an order past 170."""
+    """Raise LimitError for an order above 170."""
     if order > _LAST_FACTORIAL:
         raise LimitError(f"a derivative of order {order} has a factorial that is no float")
 
 
 def _has_images(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> bool:
-    """Whether it is a function of one operand, whose parameters can be compared."""
+    """Whether this is a function of one operand whose parameters can be compared, so that it can be cached."""
     return len(operands) == 1 and (primitive.elementwise or not params)
 
 
@@ -382,7 +385,7 @@ def _key(primitive: Primitive, params: Mapping[str, Any]) -> Key:
 def _times_factorial(value: Any, k: int) -> Any:
     if k < 2:
         return value
-    # The factorials from 35! on are no single precision floats.
+    # Factorials from 35! on overflow single precision.
     exact = bind(multiply, (cast(value, "float64"), ratio(math.factorial(k))), _NO_PARAMS)
     return cast(exact, arrays.dtype_name(value))
 
@@ -396,8 +399,10 @@ def _rounded_sum(roundings: Roundings, primitive: Primitive, total: Any, a: Any,
 def _if_taken(
     coefficients: Iterator[Any], primitive: Primitive, first: Any, operands: Sequence[Any], params: Mapping[str, Any]
 ) -> Iterator[Any]:
-    """The coefficients of what selects a number: a zero that means "not taken" is one by construction, as is any that
-    an element of a tensor has."""
+    """The coefficients of a selecting primitive on numbers, with zeros that mean "not taken" replaced by None.
+
+    A coefficient 0 becomes None if all taken operands have a coefficient that is zero by construction.
+    """
     primals = [o.inner if isinstance(o, Jet) else o for o in operands]
     taken: list[Jet] | None = None
     for k, coefficient in enumerate(coefficients, 1):

@@ -1,7 +1,7 @@
-"""Which elements of a series vary, by what they are made of.
+"""Which elements of a Taylor series vary, by what they are computed from.
 
-The derivatives of those that do not are 0, and where an operand's element does not vary it is a constant, whatever a
-rule makes of 0 times infinity. Which elements do not vary by chance is not asked.
+The derivatives of the others are 0, and an operand's element that does not vary is a constant, even where a rule
+computes 0 times infinity. Elements that are constant by chance are not detected.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from gradcli.primitives.reductions import any_
 from gradcli.primitives.scans import sort
 from gradcli.primitives.series import linear
 
-# The class of series stands above this file.
+# The class Jet; `gradcli.kinds.taylor` imports this module.
 Series = Any
 
 
 def everywhere(shape: tuple[int, ...], like: Any) -> Any:
-    """That all elements vary."""
+    """A mask of `shape` in which all elements vary, in the namespace of `like`."""
     return arrays.beside(arrays.numpy_namespace().ones(shape, bool), like) if shape else True
 
 
 def varying(result: Series, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-    """Which elements of a result vary where those of the operands do that are series."""
+    """The mask of the varying elements of a result, from those of its series operands."""
     series = type(result)
     if not result.degree:
-        # As that of floor is.
+        # For example floor, which is locally constant.
         return broadcast_to(False, result.shape)
     varied = [_varies(operands[i]) for i in _series_among(series, primitive, operands)]
     product = primitive.multilinear or primitive is multiply
     if product or primitive.selects or primitive.jet is linear or primitive is sort:
-        # What these have for a derivative of 1 of all that varies is a sum of such ones.
+        # The derivative of a result whose varying operands have derivative 1 is a sum of ones over what varies.
         mark = _marked_factor if product else _marked
         made = series._applied(primitive, [mark(series, o) for o in operands], params)
         slope = made.coefficient(1) if isinstance(made, series) else None
         found = broadcast_to(False, result.shape) if slope is None else not_equal(slope, 0)
-        # 0 times a factor that is inf or nan is not 0.
+        # 0 times an inf or nan factor is not 0.
         return logical_and(found, functools.reduce(logical_or, varied)) if primitive.elementwise else found
     if primitive.reduces is not None:
         return any_(*varied, **params)
@@ -56,8 +56,8 @@ def varying(result: Series, primitive: Primitive, operands: Sequence[Any], param
 def with_constants(
     result: Series, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]
 ) -> Iterator[tuple[Any, Series]]:
-    """At which elements of an elementwise result some operands vary and others do not, and the result where these are
-    constants."""
+    """Pairs of a mask, where some operands of an elementwise primitive vary and others do not, and the result with the
+    latter as constants."""
     series = type(result)
     among = _series_among(series, primitive, operands)
     for count in range(1, len(among)):
@@ -81,12 +81,13 @@ def _varies(series: Series) -> Any:
 
 
 def _marked(series: type[Series], operand: Any) -> Any:
-    """With the derivative 1 where it varies."""
+    """The operand as a series with derivative 1 where it varies, else 0."""
     return series([operand.inner, where(_varies(operand), 1.0, 0.0)], 1) if isinstance(operand, series) else operand
 
 
 def _marked_factor(series: type[Series], operand: Any) -> Any:
-    """1 where a factor varies, with the derivative 1, or is a constant other than 0: that makes 0 of all others."""
+    """A factor as 1 where it varies, with derivative 1, or is a constant other than 0; else as 0, which makes the
+    product constant."""
     if not isinstance(operand, series):
         return where(not_equal(operand, 0), 1.0, 0.0)
     varies = _varies(operand)
