@@ -26,6 +26,7 @@ _X, _TARGET = [1.0, 2.5, -3.0], [0.5, 2.0, 1.0]
 _P, _LABELS = [0.7, 0.2, 0.5], [1.0, 0.25, 0.5]
 _LOGITS, _CLASSES = [[1.0, 2.0, 3.5], [4.0, -5.5, 6.0]], [2, 0]
 _SHARES = [[0.2, 0.3, 0.5], [0.7, 0.1, 0.2]]
+# The lower bound of logarithms in binary_cross_entropy, as in PyTorch.
 _LOWEST_LOG = -100.0
 _two_pi = by_formula(lambda m: 2 * m.pi)
 _least_variance, _off_zero = decimal("1e-6"), decimal("1e-8")

@@ -46,6 +46,8 @@ _BATCH = [_SQUARE, [[1.0, 0.2], [0.3, 2.0]]]
 _DEFINITE = [[2.0, 0.5], [0.5, 3.0]]
 
 
+# Up to this number of rows cofactors are computed as minors where the magnitude of the determinant is below this
+# fraction of the product of the rows' maxima (see `_is_regular`).
 _FEW_ROWS, _NEARLY_SINGULAR = 8, 2.0**-10
 
 

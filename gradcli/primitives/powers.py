@@ -151,6 +151,7 @@ def by_squaring(product: Callable[[Any, Any], Any], x: Any, n: int) -> Any:
         x = product(x, x)
 
 
+# Integer powers up to this exponent are repeated products in a series of any order, larger ones use a recurrence.
 _MOST_PRODUCTS = 8
 
 

@@ -19,6 +19,7 @@ _RATIO = 0.25
 _NEGLIGIBLE = 2.0**-60
 # The number of coefficients from which the radius is determined.
 _LOOKED_AT = 31
+# The radius of a series that has no other nonzero terms.
 _LARGEST_RADIUS = 1.0
 
 
