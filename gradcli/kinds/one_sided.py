@@ -247,7 +247,7 @@ def _not_equal(a: Ray, b: Ray) -> Any:
     return logical_not(_equal(a, b))
 
 
-# --- functions that choose
+# --- selecting functions
 
 
 def _absolute(x: Ray) -> Any:
@@ -346,7 +346,7 @@ def _extreme(primitive: Primitive) -> Callable[..., Any]:
     return rule
 
 
-# --- order
+# --- sorting
 
 
 def _rising(x: Ray, axis: int) -> Any:
@@ -411,7 +411,7 @@ def _position(largest: bool) -> Callable[..., Any]:
     return rule
 
 
-# --- what is 0 at the point
+# --- operands that vanish at the point
 
 
 def _valuations(x: Ray) -> Iterator[tuple[int, Any]]:

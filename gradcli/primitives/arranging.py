@@ -149,7 +149,7 @@ fliplr = Composite(
     samples=((_MATRIX,),),
 )  # fmt: skip
 
-# --- in order
+# --- partial sorting
 
 
 def _partition(x: Any, kth: Any, axis: Any = -1) -> Any:
@@ -169,7 +169,7 @@ partition = Composite(
     samples=((_VECTOR, 1), (_MATRIX, 0, 0)),
 )  # fmt: skip
 
-# --- slopes
+# --- numpy.gradient
 
 
 def _slopes(x: Any, *spacing: Any, axis: Any = None, edge_order: Any = 1) -> Any:

@@ -10,7 +10,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.bind import Kind, concrete
 
-# NumPy's limit on the number of dimensions.
+# NumPy's limit on the number of dimensions; no array library has a higher one.
 MOST_AXES = 64
 
 

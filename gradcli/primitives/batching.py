@@ -58,7 +58,7 @@ def _all_batched(operands: Operands, batched: Flags) -> list[Any]:
     ]
 
 
-# --- element by element
+# --- elementwise
 
 
 def elementwise(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
@@ -84,7 +84,7 @@ def _in_one_dtype(operands: Operands, ranks: Sequence[int], batched: Flags) -> O
     return [cast(o, "float32") if number and b else o for o, number, b in zip(operands, numbers, batched)]
 
 
-# --- one operand, and axes by number
+# --- one operand along numbered axes
 
 
 def trailing(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
@@ -152,7 +152,7 @@ def _axes_in_front(key: Sequence[Any]) -> int:
     return int(max(arrays_there))
 
 
-# --- products and equations
+# --- products and linear systems
 
 
 def matmul(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:

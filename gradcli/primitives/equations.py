@@ -126,7 +126,7 @@ slogdet = Composite(
 )  # fmt: skip
 
 
-# --- systems of equations
+# --- linear systems
 
 
 def _solve_triangle(a: Any, b: Any, lower: bool) -> Any:

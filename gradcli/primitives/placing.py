@@ -22,7 +22,7 @@ from gradcli.primitives.shape import along_axis, concat, moveaxis, ravel, sequen
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 
-# --- taking
+# --- slicing
 
 
 def _narrow(x: Any, axis: Any, start: Any, length: Any) -> Any:
@@ -119,7 +119,7 @@ diagflat = Composite(
     samples=((_VECTOR,), (_MATRIX, 1)),
 )  # fmt: skip
 
-# --- putting
+# --- replacing
 
 
 def _select_scatter(x: Any, src: Any, axis: Any, index: Any) -> Any:
@@ -224,7 +224,7 @@ masked_scatter = Composite(
     samples=((_VECTOR, [True, False, True], [0.5, -1.0, 2.0]),),
 )  # fmt: skip
 
-# --- blocks of channels
+# --- pixel and channel shuffles
 
 
 def _pixel_shuffle(x: Any, upscale_factor: Any) -> Any:

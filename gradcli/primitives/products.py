@@ -29,7 +29,7 @@ _PAIR = [0.5, -1.0]
 _MATRIX, _SECOND = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]], [[0.5, -1.0, 2.0], [1.5, 0.25, -2.0]]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 
-# --- added to something
+# --- products with an added term
 
 
 def _beside(name: str, operands: str, product: Any, doc: str, derivative: str, samples: tuple[Any, ...]) -> Composite:
@@ -60,7 +60,7 @@ addbmm = _beside(
     ((_SQUARE, [_SQUARE, _SQUARE], [_SQUARE, _SQUARE], 0.5, 2.0),),
 )  # fmt: skip
 
-# --- of vectors
+# --- products of vectors
 
 vecdot = Composite(
     "vecdot", "x, y, axis=-1", "sum(x*y) along an axis, which may be broadcast",
@@ -114,7 +114,7 @@ pdist = Composite(
     samples=(([_VECTOR, _OTHER, [2.0, 0.0, 0.5]],), ([_VECTOR, _OTHER, [2.0, 0.0, 0.5]], 1.0)),
 )  # fmt: skip
 
-# --- of matrices
+# --- block matrices and tensor equations
 
 
 def _block(x: Any) -> Any:
@@ -180,7 +180,7 @@ tensorinv = Composite(
     samples=(([[[2.0, 0.5], [0.0, 1.0]], [[0.5, 3.0], [1.0, 0.0]], [[1.0, 0.0], [2.0, 0.5]], [[0.0, 1.0], [0.5, 3.0]]], 1),),
 )  # fmt: skip
 
-# --- equations by factors
+# --- solvers from factors
 
 
 def _order(pivots: Any, size: int) -> Any:

@@ -32,7 +32,7 @@ def _cut(x: Any, axis: int, bounds: Sequence[int]) -> tuple[Any, ...]:
     return together(parts, "SplitBackward0")
 
 
-# --- into several
+# --- splitting
 
 
 def _split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, ...]:
@@ -139,7 +139,7 @@ argwhere = Composite(
 )  # fmt: skip
 
 
-# --- from places
+# --- gathering and scattering
 
 
 # An alias of `index`, which is also the name of a parameter below.
@@ -327,7 +327,7 @@ one_hot = Composite(
 )  # fmt: skip
 
 
-# --- into another shape
+# --- other shapes
 
 
 def _at_distances(xp: Any, first: int, sizes: Shape, steps: Shape) -> Any:
