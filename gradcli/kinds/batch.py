@@ -123,7 +123,7 @@ sum_rows = Primitive(
 
 
 def sum_over_rows(cotangent: Any, like: Any) -> Any:
-    """The cotangent of an operand `like`, summed over the batches whose rows share the operand.
+    """The cotangent of the operand `like`, summed over the batches whose rows share the operand.
 
     Within `row_by_row`, the cotangents of that batch are not summed.
     """

@@ -143,8 +143,10 @@ conv3d = _convolving("conv3d", 3, (([_IMAGE], [_SQUARES]),))
 
 
 def _transposed(name: str, axes: int) -> Callable[..., Any]:
-    """The transposed convolution, the derivative of `_convolution` by its input: a convolution of the input with zeros
-    inserted."""
+    """The transposed convolution: a convolution of the input with zeros inserted between its elements.
+
+    It is the derivative of `_convolution` by its input.
+    """
     convolve = _convolution(name, axes)
 
     def definition(

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices with added terms, distances, block matrices, and solvers from LU or Cholesky
+"""Products of vectors and matrices with added terms, distances, block matrices, tensor equations, and solvers from LU
 factors."""
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _SUMMED = 8192
 _BITS, _FIRST_BITS = 6, 16
 # The order from which the recurrences of Bessel functions are long.
 _HIGH_ORDER = 30
-# The time of one element, in elements, from which the surcharge is computed for single numbers too.
+# The cost of one element, in elements, from which the surcharge is computed for single numbers too.
 _LONG = 100
 # The largest number of squarings of a matrix.
 _SQUARINGS = 64
@@ -43,7 +43,7 @@ def of_one(function: Callable[..., Any], time: int, surcharge: Callable[..., int
 
 
 def of_angles(x: Any) -> int:
-    """For sines and cosines of large angles."""
+    """The surcharge for sines and cosines of large angles."""
     if type(x) in arrays.PLAIN or x.size <= _FEW:
         return 0
     # The sum of squares is one call and bounds every magnitude.
@@ -53,7 +53,7 @@ def of_angles(x: Any) -> int:
 
 
 def of_quotients(x: Any, y: Any) -> int:
-    """For floor division and remainders, whose quotients are computed bit by bit."""
+    """The surcharge for floor division and remainders, whose quotients are computed bit by bit."""
     np = arrays.numpy_namespace()
     if _floats(x, y) is None:
         return 0
@@ -64,7 +64,8 @@ def of_quotients(x: Any, y: Any) -> int:
 
 
 def of_powers(x: Any, q: Any) -> int:
-    """For powers of negative numbers, and those near overflow or underflow, which NumPy computes one by one."""
+    """The surcharge for powers of negative numbers, and those near overflow or underflow, which NumPy computes one by
+    one."""
     np = arrays.numpy_namespace()
     limits = _floats(x, q)
     if limits is None or max(arrays.size(x), arrays.size(q)) <= _FEW:
@@ -78,7 +79,8 @@ def of_powers(x: Any, q: Any) -> int:
 
 
 def of_points(y: Any, x: Any) -> int:
-    """For atan2 of points that are very near to or very far from the origin, which are computed one by one."""
+    """The surcharge for atan2 of points that are very near to or very far from the origin, which are computed one by
+    one."""
     np = arrays.numpy_namespace()
     limits = _floats(x, y)
     if limits is None or max(arrays.size(x), arrays.size(y)) <= _FEW:
@@ -89,27 +91,27 @@ def of_points(y: Any, x: Any) -> int:
 
 
 def of_digamma(x: Any) -> int:
-    """For arguments near the first negative zero of digamma, where SciPy sums a series of many terms."""
+    """The surcharge for arguments near the first negative zero of digamma, where SciPy sums a series of many terms."""
     return 180 * _count(abs(x + 0.525) < 0.325)
 
 
 def of_digamma_rise(x: Any, y: Any) -> int:
-    """For digamma(x + y) - digamma(x), where it is computed as a difference."""
+    """The surcharge for digamma(x + y) - digamma(x), where it is computed as a difference."""
     return of_digamma(x) + of_digamma(x + y)
 
 
 def of_sinc(x: Any, *, n: int) -> int:
-    """For derivatives of sinc, in proportion to their order."""
+    """The surcharge for derivatives of sinc, in proportion to their order."""
     return 3 * n * arrays.size(x)
 
 
 def of_bessel_i(x: Any, *, n: int) -> int:
-    """For modified Bessel functions of integer order n > 1."""
+    """The surcharge for modified Bessel functions of integer order n > 1."""
     return 25 * arrays.size(x) + 100 * _count(abs(x) > 500.0) if n > 1 else 0
 
 
 def of_bessel_j(x: Any, *, n: int) -> int:
-    """For Bessel functions of integer order n > 1."""
+    """The surcharge for Bessel functions of integer order n > 1."""
     if n < 2:
         return 0
     slow = 40 if n < _HIGH_ORDER else 190
@@ -117,7 +119,8 @@ def of_bessel_j(x: Any, *, n: int) -> int:
 
 
 def of_bessel_of_number(v: Any, x: Any) -> int:
-    """For Bessel functions of real order, between the ranges of their series and of their asymptotic expansion.
+    """The surcharge for Bessel functions of real order, between the ranges of their series and of their asymptotic
+    expansion.
 
     Beyond 1e15, where no digit is accurate, SciPy takes a number of steps in proportion to the order.
     """
@@ -128,19 +131,20 @@ def of_bessel_of_number(v: Any, x: Any) -> int:
 
 
 def of_betainc(a: Any, b: Any, x: Any) -> int:
-    """For large parameters, for which SciPy's continued fraction is long."""
+    """The surcharge for betainc with large parameters, for which SciPy's continued fraction is long."""
     np = arrays.numpy_namespace()
     smaller = np.clip(np.minimum(a, b) + 0.0 * x, 0.0, 1e18)
     return int(np.nansum(np.where(smaller > 1500.0, 6.0 * np.cbrt(smaller), 0.0)))
 
 
 def of_derivative(time: int) -> Callable[..., int]:
-    """For nth derivatives that are sums of a number of terms in proportion to n; `time` is the cost of a term."""
+    """The surcharge for nth derivatives that are sums of a number of terms in proportion to n; `time` is the cost of a
+    term."""
     return lambda *operands, n: time * (n + 1) * max(map(arrays.size, operands)) if n else 0
 
 
 def of_matrix_exp(x: Any) -> int:
-    """For exponentials of large matrices, which are squared once for each power of 2 in their norm."""
+    """The surcharge for exponentials of large matrices, which are squared once for each power of 2 in their norm."""
     np = arrays.numpy_namespace()
     n = arrays.shape(x)[-1]
     norm = np.max(np.sum(abs(x), -2), initial=0.0)

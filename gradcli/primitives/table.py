@@ -27,7 +27,7 @@ from gradcli.primitives.distribution_names import is_distribution, is_within_dis
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
 
-# The modules of entries that are imported at once, and the subject of entries that do not set their own.
+# The modules of entries that are imported at the start, and the subject of entries that do not set their own.
 _MODULES: dict[ModuleType, str] = {
     conversions: "shape",
     comparisons: "elementwise",
@@ -269,8 +269,11 @@ _BY_NAME = _named(_LOADED)
 
 
 def find(name: str, *dialects: str) -> Operation | None:
-    """The function with this name or alias, in the meaning of the first dialect that has its own; None if there is
-    none."""
+    """The function with this name or alias, in the meaning of the first dialect that has its own, else in the
+    language's.
+
+    None if there is no such function.
+    """
     if dialects and is_within_distributions(dialects[0]):
         if not is_distribution(dialects[0]):
             return None
