@@ -1,5 +1,5 @@
-"""Powers of Euler's number, which are values of exp: `e**x` has fewer digits, as the number is rounded, and stands for
-exp(x) in every form that knows it."""
+"""Rewrites powers of Euler's number, `e**x`, as exp(x), which is more accurate, as the float `e` is rounded, and which
+stable forms recognize."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NAME = "e"
 
 
 def exponentials(program: tree.Module, named: Collection[str], module: str) -> dict[tree.Expression, tree.Call]:
-    """The powers of Euler's number in a program as calls of the function exp of a `module`; among the names with other
-    values, `named`, may be that of the number."""
+    """The powers of Euler's number in a program, each as a call of `module`'s exp. Where `e` is in `named`, it is a
+    name with another value."""
     return {
         node: tree.Call(node.span, "exp", node.span, None, (node.right,), (), module)
         for node in tree.everything(program)

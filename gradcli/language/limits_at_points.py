@@ -1,9 +1,10 @@
-"""Limits with derivatives, where an expression or a derivative of it has no value as it stands: by its asymptotic series at
-the point, see `gradcli.kinds.asymptotic`.
+"""Limits of expressions, with their derivatives, at points where the expression or a derivative has no value as
+written.
 
-This is for what `gradcli.language.removable` does not know: expressions in several variables, such as
-(cos(a*x) - cos(b*x))/x**2 at x = 0, parts that are infinite, as in 1/(1 + 1/x), and powers and logarithms whose first
-derivatives exist, as those of x**2*log(x) do. The series is used at the point alone.
+They are computed from the asymptotic series at the point, see `gradcli.kinds.asymptotic`. This handles what
+`gradcli.language.removable` cannot: expressions in several variables, such as (cos(a*x) - cos(b*x))/x**2 at x = 0,
+infinite subexpressions, as in 1/(1 + 1/x), and powers and logarithms of which only the first derivatives exist, as in
+x**2*log(x). The series is evaluated only at the point itself, not near it.
 """
 
 from __future__ import annotations
@@ -28,32 +29,35 @@ from gradcli.primitives.powers import power
 if TYPE_CHECKING:
     from gradcli.kinds.asymptotic import Asymptotic
 
-# How far the exponents of a series go beyond the first; where that is too little, the further ones.
+# The numbers of exponents beyond the leading one to which a series is computed; each is tried after the one before it
+# turned out to be too few.
 _COUNTS = (10, 24, 48)
-# So many orders more are known than the derivatives that are asked for at once, which may be differentiated again.
+# The limit is computed to this many orders more than are differentiated at once, as it may be differentiated again.
 _FURTHER = 3
-# The distances at which a series is compared with the expression, and how far they may be apart.
+# The distances from the point at which a series is compared with the expression, and the relative tolerance.
 _DISTANCES = (2.0**-4, 2.0**-7, 2.0**-10, 2.0**-13)
 _TOLERANCE = 1e-6
-# A difference of two differences is this share of the numbers at most where they are the same.
+# Relative tolerance to rounding below which two quantities count as equal.
 _ROUNDED = 2.0**-40
-# At most so many numbers of an expression are points at which it is looked at.
+# At most this many of the numbers written in an expression are examined as singular points.
 _MOST_NUMBERS = 4
-# Samples of other variables are off by shares of these of their values, and by so much.
+# Samples of the other variables are perturbed by a fraction of up to this, both relative to their values and absolute.
 _OFF = 0.0137
-# Samples of variables of which nothing is known; the fractional parts of multiples of the golden ratio.
+# Samples of variables without known values are the fractional parts of multiples of the golden ratio.
 _GOLDEN = 0.6180339887498949
 
 
 class Leaf(NamedTuple):
-    """What an expression is made of: the places where it stands, and the number that it is, None where it varies."""
+    """An operand without operands of its own: all nodes at which it occurs, and its value, which is None for a
+    variable."""
 
     nodes: tuple[tree.Expression, ...]
     number: float | None
 
 
 class Step(NamedTuple):
-    """An operation on the results of leaves and earlier steps, by their numbers, and which of them it is singular in."""
+    """An operation with the indices of its operands among leaves and earlier steps, and the index of the operand in
+    which it is singular, if any."""
 
     operation: Operation
     operands: tuple[int, ...]
@@ -61,8 +65,8 @@ class Step(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A leaf, by its number, and a value of it, or that of another leaf, at which the expression has a limit alone; at this
-    distance from it the expression is as it stands."""
+    """A point at which the expression has no value but a limit: leaf number `leaf` equals `value` or, where `other` is
+    not None, the leaf of that number. At `distance` from the point the expression can be evaluated as written."""
 
     leaf: int
     value: float
@@ -71,7 +75,7 @@ class Point(NamedTuple):
 
 
 class Plan:
-    """An expression as leaves and steps; the last step is its value."""
+    """An expression as a list of leaves and a list of steps; the last step gives its value."""
 
     def __init__(self, leaves: Sequence[Leaf], steps: Sequence[Step]) -> None:
         self.leaves = leaves
@@ -84,11 +88,12 @@ class Plan:
             yield from (number, -number)
 
     def is_suspect(self, numbers: Sequence[float]) -> bool:
-        """Whether a leaf is one of the numbers that the expression is looked at."""
+        """Whether a variable is at one of the numbers that are examined as singular points."""
         return any(numbers[leaf] in self.numbers for leaf in self.variables)
 
     def number(self, point: float, values: Sequence[Any], numbers: Sequence[float]) -> Any:
-        """The number that a point is nearest to, or is."""
+        """The value, with all of its digits, of the numeric leaf that is `point` or -`point` as a float; `point` where
+        there is none."""
         for leaf, value, number in zip(self.leaves, values, numbers):
             if leaf.number is not None and abs(point) == abs(number):
                 return value if point == number else negative(value)
@@ -96,35 +101,35 @@ class Plan:
 
     @cached_property
     def variables(self) -> Sequence[int]:
-        """The leaves that vary and that a singular operand depends on."""
+        """The indices of the variable leaves on which the singular operands depend."""
         below = self._leaves_below
         found = set().union(*[below[step.singular] for step in self.steps if step.singular is not None])
         return [i for i in sorted(found) if self.leaves[i].number is None]
 
     @cached_property
     def exponents(self) -> frozenset[int]:
-        """The leaves that exponents depend on."""
+        """The indices of the variable leaves on which exponents depend."""
         powers = [step.operands[1] for step in self.steps if step.operation is power]
         found = frozenset().union(*[self._leaves_below[p] for p in powers])
         return frozenset(i for i in found if self.leaves[i].number is None)
 
     @cached_property
     def _leaves_below(self) -> Sequence[frozenset[int]]:
-        """On which leaves each result depends."""
+        """For each leaf and step, the indices of the leaves on which it depends."""
         below = [frozenset({i}) for i in range(len(self.leaves))]
         for step in self.steps:
             below.append(frozenset().union(*[below[o] for o in step.operands]))
         return below
 
     def results(self, values: Sequence[Any]) -> list[Any]:
-        """The leaves' values and those of all steps."""
+        """The values of the leaves, followed by those of all steps."""
         found = [*values]
         for step in self.steps:
             found.append(step.operation(*[found[o] for o in step.operands]))
         return found
 
     def is_singular(self, numbers: Sequence[float]) -> bool:
-        """Whether something in the expression is at a singularity of it, or infinite."""
+        """Whether some step is infinite or nan, or has a singular operand that is 0."""
         found = self.floats(numbers)
         if found is None or not all(map(math.isfinite, found[len(self.leaves) :])):
             return True
@@ -147,7 +152,7 @@ class Plan:
             return None
 
     def is_regular(self, numbers: Sequence[float], leaf: int, order: int) -> bool:
-        """Whether the value and the derivatives by a leaf, up to an order, are finite as they stand."""
+        """Whether the value and the derivatives by a leaf up to `order` are finite when computed as written."""
         from gradcli.kinds.taylor import Jet
 
         try:
@@ -162,27 +167,28 @@ class Plan:
         return all(c is None or math.isfinite(c) for c in getattr(found, "coefficients", (found,)))
 
     def limit(self, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int) -> Any:
-        """The expression near a value of a leaf, the `point`: as a function of the leaf and the others, with derivatives up
-        to an order. Raises NoLimitError where it has none, or none is found."""
+        """The expression near the value `point` of a leaf, as a function of that leaf and the others, differentiable up
+        to `order`. Raises NoLimitError where there is no limit or none is found."""
         side, series, _ = self._series(values, samples, leaf, point, order)
         found = series.at(multiply(side, subtract(values[leaf], point)), order)
         for value in values:
             if isinstance(value, Kind) and value.differential and assume(isfinite(constant(value))):
-                # The derivatives by what has no part in the limit are 0.
+                # Values that do not occur in the limit have zero derivatives.
                 found = found + multiply(0.0, value)
         return found
 
     def _series(
         self, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int
     ) -> tuple[float, Asymptotic, float]:
-        """The side of the point that it has a series on, 1 or -1, that series, and a distance at which it is right."""
-        # What is looked at seldom is loaded then.
+        """The side of the point on which a series exists (1.0 right, -1.0 left), the series, and a signed distance at
+        which it agrees with the expression."""
+        # Imported here as few programs need it.
         from gradcli.kinds.asymptotic import NoLimitError
 
         try:
             return self._series_on(1.0, values, samples, leaf, point, order)
         except NoLimitError:
-            # Powers and logarithms may have values on the left alone, as those of 1 - x at 1 have.
+            # Powers and logarithms may be defined on the left only, as those of 1 - x at x = 1.
             if not math.isnan(self.value(_moved(samples, leaf, _DISTANCES[-1]))):
                 raise
             return self._series_on(-1.0, values, samples, leaf, point, order)
@@ -198,7 +204,7 @@ class Plan:
                 if i == leaf:
                     given.append(Asymptotic.variable(point, sample, count, side))
                 else:
-                    # What is written as a number stays one: powers with whole exponents are products.
+                    # A literal number stays a plain float, so that powers with whole exponents are products.
                     plain = type(value) is float and known.number is not None
                     given.append(value if plain else Asymptotic.constant(value, sample, count))
             found = self.results(given)[-1]
@@ -207,8 +213,8 @@ class Plan:
         raise NoLimitError("too few terms are known")
 
     def _distance(self, series: Asymptotic, samples: Sequence[float], leaf: int, side: float) -> float:
-        """How far from the point samples of the series are those of the expression. Raises NoLimitError where they differ
-        on a side where the expression has a value."""
+        """The first of `_DISTANCES`, with the sign of the side, at which the series agrees with the expression. Raises
+        NoLimitError where they differ at all of them."""
         from gradcli.kinds.asymptotic import NoLimitError
 
         whole = all(t.exponent % 1.0 == 0.0 and not t.logs for t in series.terms)
@@ -225,7 +231,7 @@ class Plan:
 
     @cached_property
     def points(self) -> Sequence[Point]:
-        """Where the expression has a limit alone, whatever numbers the others are."""
+        """The points at which the expression has a limit but no value, whatever the values of the other leaves."""
         return [*self._points()]
 
     def _points(self) -> Iterator[Point]:
@@ -249,8 +255,8 @@ class Plan:
     def sampled(
         self, leaf: int, point: float, numbers: Sequence[float] | None = None, kept: Collection[int] = ()
     ) -> list[float]:
-        """Samples of all leaves but one, which is at a point: near numbers, where there are some, of which some are
-        kept."""
+        """Sample values of all leaves, with leaf number `leaf` at `point`. With `numbers` the samples are perturbations
+        of these, except for the leaves in `kept`, which keep their values."""
         found = []
         for i, known in enumerate(self.leaves):
             if known.number is not None or i == leaf:
@@ -270,7 +276,7 @@ def _moved(numbers: Sequence[float], place: int, by: float) -> list[float]:
 
 
 def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
-    """An expression as leaves and steps; None where it is a leaf itself."""
+    """An expression as leaves and steps; None where it is a single leaf."""
     leaves: dict[Any, list[tree.Expression]] = {}
     numbers: dict[Any, float | None] = {}
     order: list[tuple[tree.Expression, Sequence[tree.Expression] | None]] = []
@@ -295,7 +301,7 @@ def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
         operation = operation_of(part)
         operands = tuple(places[b] for b in below)
         if operation is None:
-            # What stands for its operand.
+            # A node without an operation of its own, such as a name, stands for its operand.
             places[part] = operands[0]
             continue
         which = singular_operand(part, below)
@@ -307,7 +313,8 @@ def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
 
 
 def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
-    """The limit at one of the numbers that the expression is looked at; None where there is none, or where it is regular."""
+    """The limit where a variable is at one of the numbers in `plan.numbers`. Returns None where there is no limit, or
+    where the expression is regular."""
     if not plan.is_singular(numbers):
         return None
     from gradcli.kinds.asymptotic import samples
@@ -327,7 +334,8 @@ def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]
 
 
 def limit_of_equals(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
-    """The limit where a number is one that others say, as x in (log(x) - log(a))/(x - a) is a; None where there is none."""
+    """The limit where a variable is at a value given by other variables, as x = a in (log(x) - log(a))/(x - a). Returns
+    None where there is no limit."""
     from gradcli.kinds.asymptotic import samples
 
     order = max(map(_orders, values))
@@ -351,8 +359,11 @@ def _tried(plan: Plan, values: Sequence[Any], samples: Sequence[float], leaf: in
 
 
 def limit_at_elements(plan: Plan, values: Sequence[Any]) -> tuple[Any, Any, int, Any] | None:
-    """Of tensors, and of numbers that are not known yet: at which elements there is a limit, the limits there, and a leaf
-    with its values elsewhere; None where there are none."""
+    """Limits at single elements, for tensors and for values that are not known yet.
+
+    Returns a mask of the elements at a singular point, the limits there, the index of the leaf concerned, and values of
+    this leaf that avoid the point. Returns None where there are none.
+    """
     for leaf, number, other, distance in plan.points:
         x = values[leaf]
         target = number if other is None else values[other]
@@ -375,7 +386,7 @@ def limit_at_elements(plan: Plan, values: Sequence[Any]) -> tuple[Any, Any, int,
 
 
 def _orders(value: Any) -> int:
-    """Up to which order a value, or what is made of it, has derivatives at once, and some more."""
+    """The order of the derivatives carried by a value and the values inside it, plus `_FURTHER`."""
     from gradcli.kinds.taylor import Jet
 
     found = _FURTHER
@@ -395,8 +406,8 @@ def _is_at(value: Any, point: Any) -> bool:
 def _zeros(
     plan: Plan, values: Sequence[Any], numbers: Sequence[float], samples: Sequence[float]
 ) -> Iterator[tuple[int, Any, float]]:
-    """Leaves, and the value and the sample of them at which something in the expression is singular that is so now: those
-    of another leaf, as in log(x) - log(a), or where it depends on the leaf linearly, as in x - 2*a."""
+    """Leaves, each with the value and the sample at which a step is singular that is singular now. The value is that of
+    another leaf, as in log(x) - log(a), or the root of an operand that is linear in the leaf, as in x - 2*a."""
     found = plan.floats(numbers)
     places = [
         s.singular for s in plan.steps if found is not None and s.singular is not None and found[s.singular] == 0.0
@@ -414,13 +425,14 @@ def _zeros(
 
 
 def _is_zero_at(plan: Plan, samples: Sequence[float], leaf: int, point: float, place: int) -> bool:
-    """Whether what stands at a place is 0 at a point of a leaf by its samples, and not beside it."""
+    """Whether result number `place` is 0 by its samples where the leaf is at `point`, and is not 0 beside it."""
     at, beside = (plan.floats(_moved(samples, leaf, point + by - samples[leaf])) for by in (0.0, _DISTANCES[0]))
     return at is not None and beside is not None and abs(at[place]) <= _ROUNDED * abs(beside[place]) > 0.0
 
 
 def _linear_root(plan: Plan, values: Sequence[Any], leaf: int, place: int) -> Any:
-    """The value of a leaf at which what stands at a place is 0, of which that is a linear function; None where it is not."""
+    """The value of a leaf at which result number `place`, which must be linear in it, is 0. Returns None where it is
+    not linear."""
 
     def at(number: float) -> Any:
         return plan.results([number if i == leaf else v for i, v in enumerate(values)])[place]
@@ -436,7 +448,7 @@ def _linear_root(plan: Plan, values: Sequence[Any], leaf: int, place: int) -> An
 
 
 def in_floats(values: Sequence[Any]) -> list[float] | None:
-    """The floats that single numbers are, or are nearest to; None where some are tensors, or not known yet."""
+    """The floats that scalar values equal, or are rounded to. Returns None where some are tensors or not known yet."""
     numbers = [constant(v) for v in values]
     if all(type(n) is float for n in numbers):
         return numbers

@@ -1,4 +1,5 @@
-"""Products u*log(u), which are bounded down to u = 0, where log(u) is not: what enclosures compute them by."""
+"""Rewrites products u*log(u) with `entr`, so that enclosures of them stay bounded down to u = 0, where log(u) is
+not."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _RULE = StableForm("x*log(x)", "-entr(x)", "entr(x) is -x*log(x), and 0 at 0")
 
 
 def logarithmic_products(program: tree.Module, own: Collection[str]) -> Iterator[Fitting]:
-    """The products of a program with u and log(u) among their factors, `own` being the functions that it defines."""
+    """The products that have u and log(u) among their factors, each with its rewritten form; `own` are functions that
+    the program defines."""
     inner: set[tree.SyntaxNode] = set()
     for node in tree.everything(program):
         if not isinstance(node, tree.Binary) or node.operator != "*" or node in inner:
@@ -29,7 +31,7 @@ def logarithmic_products(program: tree.Module, own: Collection[str]) -> Iterator
 
 
 def _factors(node: tree.Expression, inner: set[tree.SyntaxNode]) -> Iterator[tree.Expression]:
-    """The factors of a product, from the left; a minus before one is a factor of -1."""
+    """The factors of a product from left to right; a unary minus gives a factor of -1."""
     if isinstance(node, tree.Binary) and node.operator == "*":
         inner.add(node)
         yield from _factors(node.left, inner)
@@ -56,7 +58,8 @@ def _is_log(node: tree.Expression, own: Collection[str]) -> bool:
 def _with_entropy(
     program: tree.Module, factors: list[tree.Expression], place: int, node: tree.Expression
 ) -> tree.Expression | None:
-    """A product of factors, one of which is log(u), as one with -entr(u); None where u is no factor."""
+    """The product of `factors` with u*log(u) replaced by -entr(u), where `place` is the index of log(u); None where u
+    is no factor."""
     log = factors[place]
     assert isinstance(log, tree.Call)
     (operand,) = log.arguments

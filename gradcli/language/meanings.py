@@ -1,4 +1,5 @@
-"""What names stand for: the expressions that they were given, where these still say what they said then."""
+"""Finds the expressions that names stand for: their assigned expressions, where these would still have the same
+value."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from gradcli.language.syntax import tree
 
 
 class _Block(NamedTuple):
-    """Statements that run one after the other. `counts` says how often each name is given a value in the function that
-    they belong to, `settled` are those that have been given theirs, and `known` is what names stand for."""
+    """A sequence of statements. `counts` has how often each name is assigned in the enclosing function, `settled` the
+    names that have their final value, and `known` the expressions that names stand for."""
 
     statements: Sequence[tree.Statement]
     counts: Mapping[str, int]
@@ -23,10 +24,10 @@ class _Block(NamedTuple):
 def meanings(
     program: tree.Module, apart: Collection[str], is_plain: Callable[[tree.Expression], bool]
 ) -> dict[tree.SyntaxNode, tree.Expression]:
-    """For the names that are read what they stand for, where that is plain: a name that is given a value once stands for
-    it as long as no name in it can have been given another.
+    """For each read of a name, the plain expression that it stands for, if any.
 
-    A name of `apart` stands for itself, as does one by which the program differentiates.
+    A name that is assigned once stands for its expression, as long as no name in that can have been reassigned. Names
+    in `apart`, and names by which the program differentiates, stand for themselves.
     """
     if not any(isinstance(n, tree.Assign) for n in tree.everything(program)) or scope.changes_in_place(program):
         return {}
@@ -49,7 +50,7 @@ def _functions(program: tree.Module) -> Iterator[_Block]:
 
 
 def _counts(statements: Sequence[tree.Statement]) -> Counter[str]:
-    """How often each name is given a value, not counting what functions do inside."""
+    """How often each name is assigned, not counting assignments inside functions."""
     found: Counter[str] = Counter()
     waiting = [*statements]
     while waiting:
@@ -67,7 +68,7 @@ def _read(
     found: dict[tree.SyntaxNode, tree.Expression],
     is_meant: Callable[[str, tree.Expression], bool],
 ) -> Iterator[_Block]:
-    """Put into `found` what the names in a block stand for; the blocks inside it."""
+    """Add to `found` what the names read in a block stand for, and yield the blocks inside it."""
     counts, settled, known = block.counts, block.settled, {**block.known}
     for statement in block.statements:
         found.update((name, known[name.id]) for name in _names(statement) if name.id in known)
@@ -86,7 +87,8 @@ def _read(
 
 
 def _names(node: tree.SyntaxNode) -> Iterator[tree.Name]:
-    """The names that are read in an expression, or in those of a statement: not what stands in blocks and functions."""
+    """The names that are read in an expression or directly in a statement, not those in blocks or functions within
+    it."""
     waiting = [node]
     while waiting:
         part = waiting.pop()

@@ -1,4 +1,4 @@
-"""Expressions as functions of one variable, which may be any expression: of sin(a*x)/(a*x) it is a*x."""
+"""Reads expressions as functions of one variable, which may be a subexpression, as a*x in sin(a*x)/(a*x)."""
 
 from __future__ import annotations
 
@@ -21,50 +21,51 @@ from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.refusals import FOREIGN
 
-# The longest text that names a part; one with a longer text is a part of its own.
+# The longest text that identifies a subexpression; each one with a longer text is distinct from all others.
 _LONGEST = 200
 _MOST_OPERATIONS = 1000
-# So many expressions are tried as the variable.
+# At most this many subexpressions are tried as the variable.
 _MOST_VARIABLES = 12
 _OPERATORS = ("+", "-", "*", "/", "**")
-# Powers that are products have exponents up to this.
+# Powers of products are expanded for exponents below this.
 _MOST_FACTORS = 100
 
-# What the text of a number begins with that is no fraction.
+# Prefix of the text of a number that is no fraction.
 _WRITTEN = "="
 
-# Powers of expressions, these by their text in one order.
+# Powers of expressions: pairs of text and exponent, sorted by text.
 Factors = tuple[tuple[str, int], ...]
 # A function of one variable: ("number", value), ("variable", factor, power), ("written", text) for a number that is no
 # fraction, or (operation, operands).
 Form = tuple[Any, ...]
-# A float, or a Fraction where numbers do not round.
+# A float, or a Fraction in exact arithmetic.
 Real = Any
 
 
 class Product(NamedTuple):
-    """An expression as a number times others; equal for expressions that differ in the order of their parts alone."""
+    """An expression as a number times powers of others. Products are equal where expressions differ only in the order
+    of their operands."""
 
     factor: Real
     factors: Factors
 
     def __str__(self) -> str:
-        # Python writes no whole number of more than 4,300 digits but to such a base.
+        # In decimal, Python refuses whole numbers of more than 4,300 digits.
         fraction = () if type(self.factor) is float else map(hex, self.factor.as_integer_ratio())
         number = "/".join(fraction) or repr(self.factor)
         return "*".join([number, *(f"({text})^{n}" for text, n in self.factors)])
 
 
 class Place(NamedTuple):
-    """Where an expression stands, and the number of times that what stands there is that expression."""
+    """A node, whose value is `times` times the expression that it stands for."""
 
     node: tree.Expression
     times: Real
 
 
 class OneVariable(NamedTuple):
-    """An expression as a function of one variable times powers of others. `places` are where the variable stands in it,
-    first those where it stands as itself."""
+    """An expression as a function of one variable times powers of others. `places` are the nodes that are multiples of
+    the variable, those with the multiple 1 first."""
 
     form: Form
     places: tuple[Place, ...]
@@ -72,8 +73,9 @@ class OneVariable(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What an expression in a product is: an operation on others, a sum of them where there is none, or anything else
-    where there are no operands; `varies` are the expressions of the last sort that it varies with, none for a number."""
+    """A factor of a product: an operation on operands, a sum of the operands where `operation` is None, or opaque where
+    there are no operands either. `varies` has the texts of the opaque expressions it depends on; it is empty for a
+    number."""
 
     varies: frozenset[str]
     operation: Operation | None = None
@@ -81,10 +83,11 @@ class _Part(NamedTuple):
 
 
 class Reader:
-    """Reads the expressions of a program, where `own` are the functions that it defines, `bound` the names with values
-    from outside, and `apart` those that stand for themselves alone.
+    """Reads the expressions of a program; `own` are the functions that it defines, `bound` the names of inputs, and
+    `apart` the names that are not replaced by their definitions.
 
-    Numbers are those of the namespace that was chosen: fractions where that is exact, and floats."""
+    Numbers are those of the chosen namespace: fractions where it is exact, floats otherwise.
+    """
 
     def __init__(
         self, program: tree.Module, own: Collection[str], bound: Collection[str], apart: Collection[str]
@@ -97,17 +100,17 @@ class Reader:
         self._names = scope.inner_names(program) | set(bound)
         self._products: dict[tree.Expression, Product] = {}
         self._parts: dict[str, _Part] = {}
-        # What stands for an expression that is read as another one.
+        # Nodes that are read as another expression.
         self._read_as: dict[tree.SyntaxNode, tree.Expression] = {}
         self._read_as |= meanings(program, apart, self._is_plain)
 
     @property
     def reads_names(self) -> bool:
-        """Whether names stand for expressions."""
+        """Whether some names are read as the expressions that they were assigned."""
         return bool(self._read_as)
 
     def in_one_variable(self, node: tree.Expression) -> Iterator[OneVariable]:
-        """An expression as functions of something in it."""
+        """All readings of an expression as a function of one of its subexpressions."""
         inside = [*self._inside(node)]
         places: dict[Factors, list[Place]] = {}
         for n in inside:
@@ -124,7 +127,7 @@ class Reader:
                 yield OneVariable(form, tuple(standing), tuple(beside))
 
     def _split(self, product: Product, variable: Factors) -> tuple[Form, Factors] | None:
-        """A product as a function of the variable times others."""
+        """A product as a function of the variable times powers of other factors; None where that is impossible."""
         varies = self._varies(variable)
         if self._varies(product.factors) <= varies:
             form = self._form(product, variable)
@@ -140,7 +143,7 @@ class Reader:
                 left[text] = n
             else:
                 own.append((form, n))
-        # As many powers of the variable as leave none of its own parts below a line.
+        # Split off the power of the variable that leaves non-negative exponents of its factors.
         most = [left.get(text, 0) // p for text, p in variable if p > 0]
         if not own or not most:
             return None
@@ -173,7 +176,7 @@ class Reader:
         return None if None in forms else (operation, tuple(forms))
 
     def operands(self, node: tree.SyntaxNode) -> Sequence[tree.Expression] | None:
-        """What an elementwise operation is applied to, none of a number; None for anything else."""
+        """The operands of an elementwise operation, empty for a number; None for any other node."""
         if isinstance(node, (tree.Number, tree.Name)):
             if self._number(node) is not None:
                 return ()
@@ -189,11 +192,11 @@ class Reader:
         return None
 
     def cancels(self, node: tree.Expression) -> bool:
-        """Whether an expression is a number, whatever it is of."""
+        """Whether an expression is constant, as x/x is."""
         return not self._product(node).factors
 
     def key(self, node: tree.SyntaxNode) -> str:
-        """The same text for expressions that are the same, among those that have no operands."""
+        """A text that is equal for equal expressions, among those without operands."""
         text = self._program.source[node.span.start : min(node.span.end, node.span.start + _LONGEST)]
         text = "".join(text.split()) if len(text) < _LONGEST else f"#{id(node)}"
         while text.startswith("(") and text.endswith(")"):
@@ -201,7 +204,7 @@ class Reader:
         return text
 
     def float_of(self, node: tree.SyntaxNode) -> float | None:
-        """The float nearest to the number that is written, or that a name stands for."""
+        """The float nearest to a literal or a named constant, None for other nodes."""
         if isinstance(node, tree.Number):
             return node.value
         if isinstance(node, tree.Name) and self._number(node) is not None:
@@ -209,7 +212,8 @@ class Reader:
         return None
 
     def _is_plain(self, node: tree.Expression) -> bool:
-        """Whether it is an elementwise operation on names and numbers, so that it says the same wherever they do."""
+        """Whether an expression consists of elementwise operations on names and numbers, so that its value follows from
+        theirs."""
         waiting, below = [node], self.operands(node)
         while waiting and below:
             part = waiting.pop()
@@ -220,8 +224,8 @@ class Reader:
         return bool(below)
 
     def _number(self, node: tree.SyntaxNode) -> Real | str | None:
-        """The number that is written, or that a name such as `pi` stands for; the text of one that is no fraction where
-        numbers do not round."""
+        """The number of a literal or a constant such as `pi`, None for other nodes. In exact arithmetic, a number that
+        is no fraction is given as its text."""
         value, text = None, ""
         if isinstance(node, tree.Number):
             value, text = node.value, node.text
@@ -241,14 +245,14 @@ class Reader:
             yield from self._inside(operand)
 
     def _operands(self, node: tree.Expression) -> Sequence[tree.Expression] | None:
-        """The operands that an expression is read with: those of x**q are one, that of exp(q*log(x))."""
+        """The operands of an expression; a power x**q with varying exponent is read as exp(q*log(x))."""
         read = self._read_as.get(node)
         if read is None and isinstance(node, tree.Binary) and node.operator == "**" and self._is_general_power(node):
             read = self._read_as[node] = _by_logarithm(node)
         return self.operands(node) if read is None else (read,)
 
     def _is_general_power(self, node: tree.Binary) -> bool:
-        """Whether base and exponent vary, each by itself."""
+        """Whether base and exponent both vary, without a name in common."""
         base, exponent = (
             {n.id for n in tree.walk(side) if isinstance(n, tree.Name)} for side in (node.left, node.right)
         )
@@ -301,7 +305,7 @@ class Reader:
         return Product(self._one, ((text, 1),))
 
     def _sum(self, a: Product, b: Product) -> Product:
-        """A sum as a number times one that is the same for the negative one."""
+        """A sum as a number times a normalized sum, which is the same for the negated sum."""
         zero = 0 * self._one
         terms: dict[Factors, Real] = {}
         for product in (a, b):
@@ -323,8 +327,8 @@ class Reader:
 
 
 def _fraction(number: Any) -> Any:
-    """A number as a fraction; None where it is none, or has a longer one than is worked with."""
-    # What most programs do without.
+    """A number as a Fraction; None where it is none or the fraction is too long."""
+    # Imported here as few programs need it.
     from fractions import Fraction
 
     try:
@@ -334,7 +338,7 @@ def _fraction(number: Any) -> Any:
 
 
 def _by_logarithm(node: tree.Binary) -> tree.Expression:
-    """exp(q*log(x)) for x**q."""
+    """The node of exp(q*log(x)) for a node x**q."""
 
     def call(name: str, operand: tree.Expression) -> tree.Call:
         return tree.Call(node.span, name, node.span, None, (operand,), (), stable.MODULE)
@@ -343,7 +347,7 @@ def _by_logarithm(node: tree.Binary) -> tree.Expression:
 
 
 def operation_of(node: tree.SyntaxNode) -> Operation | None:
-    """What an expression with operands does with them; None where it is its operand itself."""
+    """The operation of an expression with operands; None where the expression equals its operand."""
     if isinstance(node, tree.Name) or (isinstance(node, tree.Unary) and node.operator == "+"):
         return None
     return _operation(node)  # type: ignore[arg-type]
@@ -358,21 +362,21 @@ def _operation(node: tree.Expression) -> Operation:
 @functools.lru_cache(_MOST_OPERATIONS)
 def _is_elementwise(operation: Operation, count: int) -> bool:
     if isinstance(operation, Primitive):
-        # Other numbers of arguments are an error, as the run will say.
+        # A wrong number of arguments is an error at run time.
         needed = sum(p.default is None for p in operation.parameters)
         return operation.elementwise and needed <= count <= len(operation.parameters)
-    # Most programs do without.
+    # Imported here as few programs need it.
     from gradcli.kinds.laurent import Laurent
 
     try:
         return isinstance(operation(*[Laurent.variable(0.3, 1)] * count), Kind)
     except (GradcliError, NotImplementedError, *FOREIGN):
-        # Or it is called with too few arguments, as the run will say.
+        # This includes calls with too few arguments, which are an error at run time.
         return False
 
 
 def _power_of(factors: Factors, variable: Factors) -> int:
-    """Which power of the variable a product is; 0 where it is none."""
+    """The n for which a product is variable**n, or 0."""
     powers = dict(variable)
     found = {n // powers[text] if text in powers and n % powers[text] == 0 else 0 for text, n in factors}
     return found.pop() if len(found) == 1 and len(factors) == len(variable) else 0
@@ -383,7 +387,7 @@ def _scaled(a: Product, factor: Real) -> Product:
 
 
 def _combined(operator: str, a: Product, b: Product) -> Product | None:
-    """What an operator makes of two products; None where that is no product of theirs."""
+    """The product that an operator makes of two products; None where the result is no product of their factors."""
     if operator == "*" or (operator == "/" and b.factor):
         sign = 1 if operator == "*" else -1
         powers = dict(a.factors)
@@ -398,7 +402,7 @@ def _combined(operator: str, a: Product, b: Product) -> Product | None:
 
 
 def _multiplied(factor: Real, forms: Sequence[tuple[Form, int]]) -> Form:
-    """A number times powers of functions, those with negative powers below a line."""
+    """The form of a number times powers of functions, with negative powers as a denominator."""
     above = [_raised(form, n) for form, n in forms if n > 0]
     below = [_raised(form, -n) for form, n in forms if n < 0]
     if factor != 1 or not above:

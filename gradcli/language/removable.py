@@ -1,11 +1,11 @@
-"""Removable singularities: expressions such as sin(x)/x at 0, which have a value where they are 0/0 as they stand.
+"""Removable singularities: expressions such as sin(x)/x at 0, which have a limit where they are 0/0 as written.
 
-An expression in one variable is looked at where it may be nan, and where it has a Taylor series there, that is what it
-is evaluated by nearby, where the expression as it stands would have lost its digits. The variable may be any expression,
-as in sin(a*x)/(a*x). Other expressions are looked at where they have no value, or no derivative, as the program runs; see
-`gradcli.language.limits_at_points`.
+An expression in one variable is examined at points where it may be nan. Where it has a Taylor series there, it is
+evaluated by that series near the point, where the expression as written would lose digits. The variable may be any
+subexpression, as a*x in sin(a*x)/(a*x). Other expressions are examined at run time, where they have no value or no
+derivative; see `gradcli.language.limits_at_points`.
 
-In numbers that do not round the same is done with fractions, and the series is used at the point alone.
+In exact arithmetic the series is computed with fractions, and used only at the point itself.
 """
 
 from __future__ import annotations
@@ -32,27 +32,28 @@ if TYPE_CHECKING:
     from gradcli.primitives.taylor_series import ExactSeries, Series, SeriesOverBalls
 
 _MOST_FORMS = 10_000
-# To look at an expression, in eighths of steps.
+# Cost of examining an expression, in eighths of a step.
 _LOOK = 16
 _MOST_NUMBERS = 4
-# So many coefficients show that there is a series; those that cancel are asked for again, and not for ever.
+# The number of coefficients that show that a series exists. Where leading terms cancel, the expansion is extended by at
+# least this many terms, up to a limit.
 _FEW, _FURTHER, _MOST_FURTHER = 4, 4, 64
-# Within 2 to the power of plus or minus this, distances at which terms are as large as the first are usual: even the
-# sixtieth power of them is a float.
+# Distances up to 2 to the power of plus or minus this need no scaling: even their sixtieth power is a float.
 _USUAL_EXPONENT = 16
-# How far the series and the expression may be apart at its radius, where both have most of their digits.
+# Largest relative difference between the series and the expression at the radius of the series, where both have most of
+# their digits.
 _TOLERANCE = 1e-7
-# Bits with which it is found out whether there is a series of numbers that do not round, and the distances at which it is
-# compared with the expression, 2 to the power of minus these, each with the bits for what cancels there.
+# Bits of precision with which a series is looked for in exact arithmetic. The mapping has exponents n of the distances
+# 2**-n at which the series is compared with the expression, each with the bits needed, as digits cancel there.
 _BITS = 256
 _NEAR = {30: 1200, 100: 1600, 300: 2000, 1000: 4000, 3000: 9000}
-# Whole numbers below it are floats.
+# Whole numbers below this are exact as floats.
 _WHOLE = 2**53
 
 
 class Removable(Rewritten):
-    """An expression that is a Taylor series in one variable, near a point where it is nan as it stands, times powers of
-    others; see `gradcli.language.one_variable.OneVariable`."""
+    """An expression that, near a point where it is nan as written, is a Taylor series in one variable times powers of
+    other expressions; see `gradcli.language.one_variable.OneVariable`."""
 
     series: Series | ExactSeries
     form: Form
@@ -61,7 +62,7 @@ class Removable(Rewritten):
 
 
 class RemovableOverBalls(Rewritten):
-    """A removable singularity as its series at all points of balls, where it `is_near` the point; see
+    """A removable singularity with a series over balls, which is used where `is_near` holds; see
     `gradcli.language.removable_over_balls`."""
 
     series: SeriesOverBalls
@@ -71,7 +72,7 @@ class RemovableOverBalls(Rewritten):
 
 
 class Limiting(Rewritten):
-    """An expression that is its asymptotic series where it, or a derivative of it, has no value as it stands; see
+    """An expression that is evaluated by its asymptotic series where it, or a derivative, has no value as written; see
     `gradcli.language.limits_at_points`."""
 
     plan: Plan
@@ -80,11 +81,13 @@ class Limiting(Rewritten):
 def rewrites(
     program: tree.Module, bound: Collection[str], apart: Collection[str] = ()
 ) -> Mapping[tree.SyntaxNode, Rewritten]:
-    """The expressions of a program that are evaluated in another form, `bound` being the names with values from outside
-    and `apart` those that no form may leave out: the expressions that have a stable form and those with a removable
-    singularity. A program is asked for them again and again."""
+    """The expressions of a program that are evaluated in another form, each with that form.
+
+    These have a stable form, a removable singularity or a limit. `bound` are the names of inputs; no form drops a name
+    of `apart`. Results are cached on the program, as each run asks for them.
+    """
     constants = frozenset(name for name in scope.CONSTANTS if name in bound)
-    # In floats what is found is kept for all runs, whatever computes them.
+    # Forms found in floats are valid for every namespace, exact ones for their namespace only.
     exactly = arrays.chosen_namespace() if is_exact() else None
     key = constants, frozenset(apart), exactly
     try:
@@ -103,8 +106,8 @@ def rewrites(
 
 
 def singularities(program: tree.Module, constants: Collection[str]) -> Mapping[tree.SyntaxNode, Removable]:
-    """The expressions of a program that have a removable singularity in one variable, in numbers that do not round;
-    `constants` are the names of constants that have values from outside."""
+    """The expressions of a program that have a removable singularity in one variable, found in exact arithmetic;
+    `constants` are the names of constants that are inputs."""
     with _precise():
         return _removable(program, scope.defined_functions(program), constants, (), {})
 
@@ -124,11 +127,11 @@ def _removable(
     apart: Collection[str],
     known: Mapping[tree.SyntaxNode, Rewritten],
 ) -> dict[tree.SyntaxNode, Removable]:
-    """The expressions of a program with a removable singularity, where `own` are the functions that it defines, and
-    `known` the stable forms that they have elsewhere."""
+    """The expressions of a program with a removable singularity; `own` are the functions that it defines, `known` the
+    stable forms that are used away from the singularity."""
     if not any(map(singular.may_be, tree.everything(program))):
         return {}
-    # Loaded by programs with such expressions.
+    # Imported here as few programs have such expressions.
     from gradcli.language.one_variable import Reader
 
     reader = Reader(program, own, bound, apart)
@@ -157,17 +160,17 @@ def _limits(
     apart: Collection[str],
     known: Mapping[tree.SyntaxNode, Rewritten],
 ) -> dict[tree.SyntaxNode, Rewritten]:
-    """The expressions of a program that are looked at, when it runs, where they have no value or no derivative."""
+    """The expressions of a program to examine at run time where they have no value or no derivative."""
     if not singular.has_irregular(program):
         return {}
-    # Loaded by programs with such expressions.
+    # Imported here as few programs have such expressions.
     from gradcli.language.limits_at_points import plan_of
     from gradcli.language.one_variable import Reader
 
     reader = Reader(program, own, bound, apart)
     found: dict[tree.SyntaxNode, Rewritten] = {}
     for node in singular.Search(program, reader, singular.may_be_irregular):
-        # Of what cancels altogether as it is written, such as x/x, nothing is left that has a value.
+        # An expression that cancels to a constant, such as x/x, is left as it is.
         skipped = _is_whole(known.get(node)) or reader.cancels(node)
         plan = None if skipped else plan_of(node, reader)
         if plan is not None and plan.variables:
@@ -178,8 +181,8 @@ def _limits(
 
 
 def _is_whole(known: Rewritten | None) -> bool:
-    """Whether an expression has another form that knows its limits: one at 0, or a Taylor series beside which no factor
-    varies with the variable by a function of it."""
+    """Whether an expression has another form that covers all of its limits: one of the forms at 0, or a Taylor series
+    whose other factors contain the variable at most as a plain name."""
     if not isinstance(known, Removable):
         return known is not None and known.rule.pattern in AT_0
     variable = {n.id for place in known.places for n in tree.walk(place.node) if isinstance(n, tree.Name)}
@@ -188,7 +191,7 @@ def _is_whole(known: Rewritten | None) -> bool:
 
 
 def _in_numbers(read: OneVariable) -> tuple[tuple[Place, ...], tuple[tuple[Place, int], ...]]:
-    """Where the variable stands, and the others, with numbers that are computed with."""
+    """The places of the variable and of the other factors, with their multiples as numbers of the namespace."""
 
     def computed(place: Place) -> Place:
         return place._replace(times=_number(place.times))
@@ -197,7 +200,7 @@ def _in_numbers(read: OneVariable) -> tuple[tuple[Place, ...], tuple[tuple[Place
 
 
 def _number(value: Real) -> Any:
-    """A number that is computed with; a float where it is whole, as orders are."""
+    """A number of the namespace in use; a float where it is whole, as orders are."""
     if not is_exact() or (value % 1 == 0 and abs(value) < _WHOLE):
         return float(value)
     return ratio(*value.as_integer_ratio())
@@ -211,7 +214,7 @@ def _all_series(form: Form) -> Iterator[Series | ExactSeries]:
 
 
 def _points(form: Form) -> list[Real]:
-    """Where a function may be nan: at 0, at 1 and at the numbers in it."""
+    """The points at which a function may be nan: 0, 1, -1, and the numbers that occur in it and their negatives."""
     found: dict[Real, None] = {0.0: None, 1.0: None, -1.0: None}
     waiting = [form]
     while waiting and len(found) < _MOST_NUMBERS:
@@ -224,12 +227,13 @@ def _points(form: Form) -> list[Real]:
 
 
 def _scalars() -> Any:
-    """What makes numbers that do not round, None where they are floats."""
+    """The constructors of exact numbers, None in floating point."""
     return arrays.chosen_namespace().scalars if is_exact() else None  # type: ignore[union-attr]
 
 
 def _series_where_nan(form: Form, point: Real, scalars: Any) -> Series | ExactSeries | None:
-    """The series of a function at a point where it is nan; where its parts are alone, if digits of their limits cancel."""
+    """The series of a function at a point where it is nan, or where it is 0 only because digits of its limit cancel;
+    None elsewhere."""
     if form[0] in ("number", "variable", "written"):
         return None
     value = float(_of_limits(form, point, scalars))
@@ -240,20 +244,20 @@ def _series_where_nan(form: Form, point: Real, scalars: Any) -> Series | ExactSe
 
 @lru_cache(_MOST_FORMS)
 def _limit(form: Form, point: Real, scalars: Any) -> Any:
-    """The value of a function at a point; nan where it has none."""
+    """The value or limit of a function at a point; nan where it has none."""
     series = _series_where_nan(form, point, scalars)
     return _of_limits(form, point, scalars) if series is None else series.terms(0)[0]
 
 
 def _of_limits(form: Form, point: Real, scalars: Any) -> Any:
-    """The value where the parts are what they are at the point."""
+    """The value of the outermost operation applied to the limits of its operands."""
 
     def limit(form: Form, point: Real) -> Any:
         return _limit(form, point, scalars)
 
     if form[0] is power or form[0] is add:
         sizes = [abs(float(limit(f, point))) for f in form[1]]
-        # In floating point 1**inf is 1, and the signs of infinities are those of zeros, which are any.
+        # In floating point 1**inf is 1, and the signs of infinities come from signs of zeros, which are arbitrary.
         if sizes == ([1.0, math.inf] if form[0] is power else [math.inf, math.inf]):
             return math.nan
     return _value(form, point, limit)
@@ -278,18 +282,18 @@ def _value(form: Form, point: Real, of_part: Callable[[Form, Real], Any]) -> Any
 
 
 def _written(text: str) -> Any:
-    """A number that is no fraction, by its text."""
+    """A number that is no fraction, made from its text."""
     scalars = _scalars()
     return scalars.constants[text]() if text in scalars.constants else scalars.number(text)
 
 
 def _direct(form: Form, point: Real) -> Any:
-    """The value as it is computed, without limits."""
+    """The value computed as written, without limits."""
     return _value(form, point, _direct)
 
 
 def expanded(form: Form, x: Any) -> Any:
-    """A function of a Laurent series."""
+    """A function applied to a Laurent series."""
     head, *rest = form
     if head == "number":
         return _number(rest[0])
@@ -301,8 +305,8 @@ def expanded(form: Form, x: Any) -> Any:
 
 
 def _coefficients(form: Form, point: Any, order: int) -> Sequence[Any]:
-    """Those of the Taylor series of a function, up to this order or, where some cancel, a lower one."""
-    # Most programs do without.
+    """The Taylor coefficients of a function up to `order`, or fewer where leading terms cancel."""
+    # Imported here as few programs need it.
     from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
 
     with unobserved():
@@ -313,7 +317,7 @@ def _coefficients(form: Form, point: Any, order: int) -> Sequence[Any]:
 
 
 def _all_coefficients(form: Form, point: float) -> Callable[[int], Sequence[float]]:
-    """What gives the first so many coefficients of a function's Taylor series at a point."""
+    """A function of n that gives the first n Taylor coefficients of a function at a point."""
     from gradcli.kinds.laurent import NoSeriesError
 
     known: list[float] = []
@@ -321,7 +325,7 @@ def _all_coefficients(form: Form, point: float) -> Callable[[int], Sequence[floa
     def coefficients(count: int) -> Sequence[float]:
         further = _FURTHER
         while len(known) < count:
-            # They are made anew each time, so that twice as many are asked for.
+            # Each expansion starts from scratch, so that the number is at least doubled.
             wanted = max(count, 2 * len(known))
             found = _coefficients(form, point, wanted + further)
             further += max(1, wanted - len(found))
@@ -335,7 +339,8 @@ def _all_coefficients(form: Form, point: float) -> Callable[[int], Sequence[floa
 
 
 def _unit(known: Sequence[float]) -> float:
-    """The power of 2 in which to count distances from the point, so that the coefficients that follow are floats too."""
+    """A power of 2 as the unit of distances from the point, such that further coefficients neither over- nor
+    underflow."""
     from gradcli.primitives.taylor_series import ratios
 
     exponents = [math.frexp(r)[1] for r in ratios(known) if math.isfinite(r)]
@@ -344,7 +349,7 @@ def _unit(known: Sequence[float]) -> float:
 
 
 def _in_units(form: Form, unit: float) -> Form:
-    """A function of the variable as one of the variable divided by the unit."""
+    """A function of the variable, rewritten for the variable divided by `unit`."""
     head, *rest = form
     if head == "number" or head == "written":
         return form
@@ -355,7 +360,7 @@ def _in_units(form: Form, unit: float) -> Form:
 
 @lru_cache(_MOST_FORMS)
 def _series(form: Form, point: float) -> Series | None:
-    """The Taylor series of a function at a point where it is nan as it stands; None where it has none."""
+    """The Taylor series of a function at a point where it is nan as written; None where it has none."""
     from gradcli.primitives.taylor_series import Series
 
     try:
@@ -373,8 +378,11 @@ def _series(form: Form, point: float) -> Series | None:
 
 
 def _exact_series(form: Form, point: Real) -> ExactSeries | None:
-    """The Taylor series of a function, in numbers that do not round, at a point where it is nan as it stands; None where
-    it has none. Where one in floats is all that is known, it gives no coefficients, but raises EvaluationError."""
+    """The Taylor series of a function in exact arithmetic, at a point where it is nan as written; None where it has
+    none.
+
+    Where only a series in floats can be found, the result raises EvaluationError when coefficients are asked for.
+    """
     from gradcli.kinds.laurent import NoSeriesError, ZeroError
     from gradcli.primitives.taylor_series import ExactSeries
 
@@ -420,7 +428,7 @@ def _in_floats(form: Form) -> Form:
 
 
 def _agrees(form: Form, series: Series) -> bool:
-    """Whether a series is that of a function on both sides, as far as the function itself has digits there."""
+    """Whether a series agrees with a function on both sides of the point, within the accuracy of the function there."""
     from gradcli.primitives.taylor_series import taylor_series
 
     sides = [side * series.radius for side in (-1.0, -0.5, 0.5, 1.0)]
@@ -430,7 +438,8 @@ def _agrees(form: Form, series: Series) -> bool:
 
 
 def _agrees_exactly(form: Form, point: Real, known: Sequence[Any]) -> bool:
-    """Whether the coefficients that are known are those of a function on both sides, where it is near enough."""
+    """Whether leading coefficients agree with a function on both sides of the point, at one of the distances in
+    `_NEAR`."""
     from fractions import Fraction
 
     from gradcli.arrays.balls import precise

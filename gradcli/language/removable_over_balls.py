@@ -1,7 +1,7 @@
-"""Removable singularities in balls that stand for all numbers in them: sin(x)/x over -1..1.
+"""Removable singularities in ball arithmetic, where a ball stands for all numbers in it: sin(x)/x over -1..1.
 
-Where f and g have m zeros at a point, f(x)/g(x) is the quotient of two functions without them, and the Taylor coefficients of
-these are in those of f and g over the ball and the point, m orders further: see `gradcli.kinds.laurent_range`.
+Where f and g have a zero of order m at a point, f(x)/g(x) is a quotient of functions without this zero. Their Taylor
+coefficients follow from those of f and g over the ball, to m orders more; see `gradcli.kinds.laurent_range`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
 from gradcli.primitives.taylor_series import SeriesOverBalls
 
-# A ball is near a point from which it is at most so many times its radius away: nearer than that, its own quotient is
-# the wider one.
+# The series is used for balls whose distance from the point is at most this many radii: that close, the direct quotient
+# gives a wider enclosure.
 _NEAR = 16
-# So many zeros a singularity may have, each of which takes a coefficient.
+# The highest order of a zero that is tried; each order needs one more coefficient.
 _MOST_ZEROS = 12
-# The coefficients of so many balls are kept.
+# The number of balls of which coefficients are cached.
 _MOST_KNOWN = 64
 
 
 def rewrites(program: tree.Module, bound: Collection[str]) -> Mapping[tree.SyntaxNode, Rewritten]:
-    """The expressions of a program with a removable singularity in one variable, `bound` being the names with values from
-    outside, and its products u*log(u)."""
+    """The expressions of a program with a removable singularity in one variable, and its products u*log(u), with their
+    forms; `bound` are the names of inputs."""
     constants = frozenset(name for name in scope.CONSTANTS if name in bound)
     own = scope.defined_functions(program)
     products: dict[tree.SyntaxNode, Rewritten] = {
@@ -50,7 +50,7 @@ def _over_balls(known: removable.Removable) -> removable.RemovableOverBalls:
     def is_near(x: Any) -> bool:
         return any(_is_near(number, point) for number in _numbers(x).ravel())
 
-    # Derivatives of a number are asked for one after another.
+    # Cached per ball, as the derivatives of a number are asked for one after another.
     @lru_cache(_MOST_KNOWN)
     def coefficients(_key: Any) -> list[Number]:
         return []
@@ -76,7 +76,7 @@ def _over_balls(known: removable.Removable) -> removable.RemovableOverBalls:
 
 
 def _numbers(x: Any) -> Any:
-    """The numbers of an array, or a number, as an object array of NumPy."""
+    """The balls of an array or a scalar, as a NumPy object array."""
     import numpy
 
     numbers = x.numbers if type(x) is Balls else exact(x)
@@ -99,8 +99,8 @@ def _key(number: Number) -> Any:
 
 
 def _coefficients(form: Form, point: Number, number: Number, count: int) -> Sequence[Number]:
-    """The first coefficients of the Taylor series of a function at all points of a ball, of which there are `count` or more.
-    Raises UndecidedError where it has no series there."""
+    """The Taylor coefficients, `count` or more, of a function over all points of a ball. Raises UndecidedError where it
+    has no series there."""
     way = number - point
     around = way if type(way) is fmpq and not way else arb(0).union(arb(way))
     for zeros in range(_MOST_ZEROS + 1):

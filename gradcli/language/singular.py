@@ -1,4 +1,5 @@
-"""Which expressions of a program may have a removable singularity, found by names alone: the few that are looked at."""
+"""Which expressions of a program may have a removable singularity, decided from operators and names without
+evaluation."""
 
 from __future__ import annotations
 
@@ -11,17 +12,17 @@ from gradcli.primitives import table
 if TYPE_CHECKING:
     from gradcli.language.one_variable import Reader
 
-# What may be nan where its operands are numbers.
+# Functions that may be nan or infinite at finite operands.
 _SINGULAR = frozenset({"divide", "reciprocal", "pow", "cot", "csc", "coth", "csch", "gamma", "digamma", "polygamma"})
-# What has derivatives that are infinite where its last operand is 0.
+# Functions whose derivatives are infinite where the last operand is 0.
 _IRREGULAR = frozenset({"log", "log2", "log10", "sqrt", "rsqrt"})
-# An expression with more parts is not looked at, but its parts are.
+# Expressions with more nodes are skipped; their subexpressions are examined.
 _MOST_PARTS = 40
 
 
 class Search:
-    """Goes through the expressions of a program, the innermost first, and says which may have a removable singularity:
-    those in which something singular meets something else of the same names."""
+    """Iterates over the expressions that may have a removable singularity, innermost first: those in which a singular
+    subexpression is combined with another one that depends on the same names."""
 
     def __init__(
         self,
@@ -31,13 +32,13 @@ class Search:
     ) -> None:
         self._reader = reader
         self._is_singular = is_singular or may_be
-        # Whether what is singular in something singular counts too.
+        # Whether singular functions of singular operands count as well.
         self._nested = is_singular is not None
         self._nodes = [*reversed(tree.everything(program))]
         if reader.reads_names:
-            # What names stand for comes before them.
+            # Definitions come before the names that refer to them.
             self._nodes.sort(key=lambda node: node.span.end)
-        # How many parts expressions have, the names in them, and those with which they may be singular.
+        # For each expression: the number of its nodes, the names in it, and the names in which it may be singular.
         self._parts: dict[tree.SyntaxNode, int] = {}
         self._names: dict[tree.SyntaxNode, frozenset[str]] = {}
         self._poles: dict[tree.SyntaxNode, frozenset[str]] = {}
@@ -58,7 +59,7 @@ class Search:
             met = len(below) > 1 and self._meet(node, below, singular)
             met = met or (self._nested and (singular or _is_exp(node)) and _singular_with(node, below) in self._poles)
             if not self._removed.isdisjoint(below):
-                # Digits of its limit may cancel.
+                # Digits of the limit may cancel.
                 met = met or not _multiplies(node)
                 self._removed |= {node} if _multiplies(node) else set()
             poles = [self._poles[b] for b in below if b in self._poles]
@@ -70,7 +71,7 @@ class Search:
                 yield node  # type: ignore[misc]
 
     def removed(self, node: tree.Expression) -> None:
-        """That an expression is not singular any more."""
+        """Record that an expression has a form without the singularity."""
         self._poles.pop(node, None)
         self._removed.add(node)
 
@@ -79,7 +80,7 @@ class Search:
             self._names[node] = frozenset({node.id})
         elif isinstance(node, tree.Expression):
             below = [self._names[c] for c in tree.children(node) if c in self._names]
-            # It may vary with no name, as tensors of numbers do.
+            # The empty name stands for unnamed variation, as that of literal tensors.
             self._names[node] = frozenset({""}).union(*below)
 
     def _meet(self, node: tree.SyntaxNode, below: Sequence[tree.Expression], singular: bool) -> bool:
@@ -96,14 +97,14 @@ class Search:
 
 
 def _singular_with(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> tree.Expression:
-    """The operand that a singular expression is singular with: the base of a power, the last one of all else."""
+    """The operand in which an expression is singular: the base of a power, the last operand of any other function."""
     is_power = isinstance(node, tree.Binary) and node.operator == "**"
     is_power |= isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") == "pow"
     return below[0] if is_power else below[-1]
 
 
 class Written:
-    """Reads expressions as they are written, where a `Reader` reads names as what they stand for, and numbers."""
+    """Reads expressions as written; a `Reader` instead follows names to their definitions."""
 
     reads_names = False
 
@@ -115,8 +116,8 @@ class Written:
 
 
 def has_irregular(program: tree.Module) -> bool:
-    """Whether an expression may have a limit, or a derivative in the limit, where it has none as it stands; without the
-    time to read it where it plainly has not."""
+    """Whether an expression may have a limit, or a derivative in the limit, but no value as written. A cheap check that
+    avoids reading programs where this is impossible."""
     nodes = tree.everything(program)
     if not any(map(may_be_irregular, nodes)):
         return False
@@ -125,17 +126,17 @@ def has_irregular(program: tree.Module) -> bool:
 
 
 def _is_exp(node: tree.SyntaxNode) -> bool:
-    """Whether it has a limit where its operand is infinite."""
+    """Whether it is a call of `exp`, which has limits at infinite operands."""
     return isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") == "exp"
 
 
 def singular_operand(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> int | None:
-    """Which operand an expression may be singular with, or have derivatives that are infinite."""
+    """The index of the operand in which an expression may be singular or have infinite derivatives, or None."""
     return below.index(_singular_with(node, below)) if may_be_irregular(node) else None
 
 
 def may_be_irregular(node: tree.SyntaxNode) -> bool:
-    """Whether a derivative may be infinite, or nan, where the operands are numbers."""
+    """Whether a derivative may be infinite or nan at finite operands."""
     if isinstance(node, tree.Binary) and node.operator == "**" and isinstance(node.right, tree.Number):
         return node.right.value % 1.0 != 0.0
     if isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") in _IRREGULAR:
@@ -150,5 +151,6 @@ def may_be(node: tree.SyntaxNode) -> bool:
 
 
 def _multiplies(node: tree.SyntaxNode) -> bool:
-    """Whether it has a number as its value wherever its operands have, with the digits that they have."""
+    """Whether the node is finite and as accurate as its operands wherever these are finite: a product or a unary
+    operation."""
     return isinstance(node, tree.Unary) or (isinstance(node, tree.Binary) and node.operator == "*")

@@ -1,6 +1,6 @@
-"""Stable forms: where a composed expression overflows or cancels, an equal one that does not.
+"""Finds the expressions of a program that have a stable form: an equal expression that neither overflows nor cancels.
 
-What the forms are is in `gradcli.language.stable_forms`; here they are found in programs.
+The forms themselves are in `gradcli.language.stable_forms`.
 """
 
 from __future__ import annotations
@@ -21,34 +21,35 @@ from gradcli.primitives.signature import rename
 
 _OF_EULER = StableForm("e**x", "exp(x)", "e is Euler's number")
 _COMMUTATIVE = ("+", "*")
-# A term of a sum with more factors is read as it stands.
+# A term with more factors is kept as one factor.
 _MOST_FACTORS = 8
-# Numbers and arguments in patterns.
+# The numbers that occur in patterns, and the most arguments of a call in one.
 _NUMBERS = (1.0, 2.0)
-# Whole numbers below it are floats.
+# Whole numbers below this are exact as floats.
 _WHOLE = 2.0**53
 _MOST_ARGUMENTS = 2
-# The module that functions in stable forms are said to be of.
+# The module prefix of functions in stable forms, so that a function of the program does not shadow them.
 MODULE = "gradcli"
 
 # The name of a common factor in a stable form.
 _FACTOR = "c"
-# A function in a pattern.
+# The name of a function that a pattern calls.
 _CALLED = re.compile(r"\w+(?=\()")
-# A name of a pattern, which may be an argument by itself.
+# A name in a pattern; `argument` matches where it is a whole argument of a call.
 _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
 
 
 class Rewritten(tree.Expression):
-    """An expression that is evaluated in another form; `original` is the expression as it stands, or by the next rule
-    that fits."""
+    """An expression that is evaluated in another form. `original` is the expression as written, or its form by a rule
+    of lower precedence."""
 
     rule: StableForm
     original: tree.Expression
 
 
 class Fitting(Rewritten):
-    """An expression that a rule fits, and what each name of its pattern stands for, at every place."""
+    """An expression that matches a rule. `parts` maps each name of the pattern to the subexpressions matched at its
+    occurrences."""
 
     stable: tree.Expression
     parts: Mapping[str, Sequence[tree.Expression]]
@@ -57,15 +58,18 @@ class Fitting(Rewritten):
 def rewrites(
     program: tree.Module, own_functions: Collection[str], named: Collection[str]
 ) -> dict[tree.SyntaxNode, Rewritten]:
-    """The expressions of a program that have a stable form. A function that the program itself
-    defines is not the one that a rule means, and a constant that is among the names with values, `named`, is none."""
+    """The expressions of a program that have a stable form, each with that form.
+
+    Functions that the program defines (`own_functions`) do not match a rule, and a name with a value (`named`) does not
+    match a constant.
+    """
     powers = exponentials(program, named, MODULE)
     found: dict[tree.SyntaxNode, Rewritten] = {
         node: Fitting(node.span, _OF_EULER, node, call, {"x": call.arguments}) for node, call in powers.items()
     }
     nodes = tree.everything(program)
     called = frozenset([c for c in map(_called, nodes) if c] + ["exp"] * bool(powers))
-    # The parts of an expression before it.
+    # Subexpressions come before the expressions that contain them.
     for node in reversed(nodes):
         if not isinstance(node, tree.Expression) or node in powers:
             continue
@@ -88,8 +92,8 @@ def rewrites(
 
 
 class _Reading(NamedTuple):
-    """An expression, or what it is a factor times, with a minus before it where that is the sign, and the pattern that may
-    fit what it is read as."""
+    """A pattern that may match `node`, which is an expression or, with `factor` and `sign`, what an expression is a
+    multiple of."""
 
     pattern: tree.Expression
     node: tree.Expression
@@ -100,8 +104,8 @@ class _Reading(NamedTuple):
 def _readings(
     root: str, node: tree.Expression, powers: _ReadAs, called: frozenset[str]
 ) -> Iterator[tuple[StableForm, _Reading]]:
-    """The rules that may fit an expression, the first one last: those of a sum with a common factor, or the other way
-    round, and those of the expression as it stands."""
+    """The rules that may match an expression, in ascending precedence: for a sum, those of the sum without its common
+    factor or with the signs exchanged, then those of the expression as written."""
     if root in ("+", "-") and called:
         for factor, sign, terms in _with_factor(node):  # type: ignore[arg-type]
             for rule, pattern in _likely(terms.operator, _outline(terms, powers), called):
@@ -111,7 +115,7 @@ def _readings(
 
 
 def stable_text(rewritten: Rewritten, source: str) -> str:
-    """The stable form as a program would write it, its parts as they stand in `source`."""
+    """The stable form in the syntax of programs, with its parts as they are written in `source`."""
 
     parts = rewritten.parts if isinstance(rewritten, Fitting) else {}
 
@@ -124,7 +128,7 @@ def stable_text(rewritten: Rewritten, source: str) -> str:
 
 
 def _text(part: tree.Expression, whole: Span, source: str) -> str:
-    """A part as it stands in the text; what is made of parts has the place of the whole expression."""
+    """The text of a part. A part that was built, not parsed, has the span of the whole expression."""
     if isinstance(part, tree.Number) and part.text:
         return part.text
     if part.span == whole and isinstance(part, tree.Binary):
@@ -133,24 +137,24 @@ def _text(part: tree.Expression, whole: Span, source: str) -> str:
 
 
 def _is_loose(node: tree.SyntaxNode) -> bool:
-    """Whether an expression needs brackets as an operand: it begins with an operand of its own."""
+    """Whether an expression needs parentheses as an operand: it starts with an operand of its own."""
     loose = isinstance(node, (tree.Binary, tree.Compare, tree.Logical, tree.Conditional))
     return loose and tree.children(node)[0].span.start == node.span.start
 
 
 def _root(node: tree.SyntaxNode) -> str | None:
-    """What an expression must be, at its root, for a rule to fit."""
+    """The function or operator at the root of an expression, by which rules are looked up."""
     if isinstance(node, tree.Call):
         operation = table.find(node.name)
         return operation.name if operation else None
     return node.operator if isinstance(node, tree.Binary) else None
 
 
-# What stands at an expression's root and, of a few levels below it, what its parts are; None for parts that are
-# not looked at.
+# The type, operator or function at the root of an expression, and the outlines of its operands down to `_LEVELS`; None
+# for operands that are not compared.
 _Outline = tuple[Any, tuple[Any, ...] | None]
 _LEVELS = 2
-# What expressions stand for, where that is another one.
+# Nodes that are to be matched as another expression.
 _ReadAs = Mapping[Any, tree.Expression]
 _MOST_OUTLINES = 10_000
 
@@ -174,14 +178,14 @@ def _outline(node: tree.SyntaxNode, read_as: _ReadAs, levels: int = _LEVELS) -> 
 def _operands(node: Any) -> Sequence[tree.SyntaxNode]:
     if type(node) is tree.Binary:
         return node.left, node.right
-    # More arguments than a pattern has are none of its own.
+    # No pattern has more arguments than these.
     return (node.operand,) if type(node) is tree.Unary else tree.positional(node)[:_MOST_ARGUMENTS]
 
 
 @lru_cache(_MOST_OUTLINES)
 def _likely(root: str, outline: _Outline, called: frozenset[str]) -> Sequence[tuple[StableForm, tree.Expression]]:
-    """The rules that may fit an expression of such an outline in a program that calls these functions, each with its
-    pattern in the order that may, the first one last: hardly any, as a rule."""
+    """The rules that may match an expression with this outline in a program that calls these functions, in ascending
+    precedence, each with its pattern in the order of operands that may match. Usually there are none."""
     rules = [rule for rule in RULES_BY_ROOT[root] if _functions(rule) <= called]
     return [
         (rule, order)
@@ -193,7 +197,8 @@ def _likely(root: str, outline: _Outline, called: frozenset[str]) -> Sequence[tu
 
 @cache
 def _functions(rule: StableForm) -> frozenset[str]:
-    """The functions that a pattern calls, by the names of the table, or that it has powers; without the time to parse it."""
+    """The functions that a pattern calls, or `**` where it calls none. Found by a regular expression, as parsing takes
+    longer."""
     return frozenset(table.known(name).name for name in _CALLED.findall(rule.pattern)) or frozenset({"**"})
 
 
@@ -206,13 +211,13 @@ def _called(node: tree.SyntaxNode) -> str | None:
 
 @cache
 def _ordered(rule: StableForm) -> Sequence[tuple[tree.Expression, _Outline]]:
-    """The pattern of a rule in every order, and the outlines of these."""
+    """The pattern of a rule in every order of commutative operands, each with its outline."""
     return [(order, _outline(order, {})) for order in _orders(_parsed(rule.pattern))]
 
 
 def _with_factor(node: tree.Binary) -> Iterator[tuple[tree.Expression | None, str, tree.Binary]]:
-    """A sum of two terms as a factor, which may be 1, times a sum without it, with a sign before: 2 - 2*cos(x) is
-    2*(1 - cos(x)), and cos(x) - 1 is -(1 - cos(x))."""
+    """A sum of two terms as `factor` (None for 1) times a sum without common factors, with a sign: 2 - 2*cos(x) is 2*(1
+    - cos(x)), and cos(x) - 1 is -(1 - cos(x))."""
     (sign, factors), (other_sign, others) = _term(node.left, 1), _term(node.right, -1 if node.operator == "-" else 1)
     if not any(type(part) in (tree.Call, tree.Binary) for part in (*factors, *others)):
         return
@@ -235,7 +240,7 @@ def _with_factor(node: tree.Binary) -> Iterator[tuple[tree.Expression | None, st
 
 
 def _term(node: tree.Expression, sign: int) -> tuple[int, list[tree.Expression]]:
-    """The sign and the factors of a term; a number that is 1 is none of them."""
+    """The sign and the factors of a term, without factors of 1."""
     factors: list[tree.Expression] = []
     waiting, whole = [node], sign
     while waiting:
@@ -272,7 +277,7 @@ def _binary(node: tree.Binary, operator: Any, left: tree.Expression, right: tree
 
 @cache
 def _scaled(rule: StableForm, sign: str, has_factor: bool) -> StableForm:
-    """A rule times a factor."""
+    """A rule for multiples of its pattern, with a sign and a common factor in front."""
     before = sign + (f"{_FACTOR}*" if has_factor else "")
     when = rule.when
 
@@ -319,7 +324,8 @@ def _parsed(text: str) -> tree.Expression:
 def _match(
     pattern: tree.SyntaxNode, node: tree.SyntaxNode, own: Collection[str], read_as: _ReadAs
 ) -> Mapping[str, Sequence[tree.Expression]] | None:
-    """What each name of `pattern` stands for in `node`, at every place; None where it does not fit."""
+    """The subexpressions of `node` that each name of `pattern` matches, one for each occurrence; None where the pattern
+    does not match."""
     parts: dict[str, list[tree.Expression]] = {}
     pairs: list[tuple[tree.SyntaxNode, tree.SyntaxNode]] = [(pattern, node)]
     while pairs:
@@ -343,7 +349,7 @@ def _match(
 
 
 def _root_of_square(expected: tree.Binary, given: tree.Number) -> tree.Number | None:
-    """Of a whole number that fits `x**2`, x; None where it fits no such pattern."""
+    """The x for which a whole number matches the pattern `x**2`, or None."""
     is_square = expected.operator == "**" and isinstance(expected.right, tree.Number) and expected.right.value == 2.0
     if not is_square or not given.text.isdigit() or given.value >= _WHOLE:
         return None
@@ -352,7 +358,7 @@ def _root_of_square(expected: tree.Binary, given: tree.Number) -> tree.Number | 
 
 
 def _alike(first: tree.SyntaxNode, second: tree.SyntaxNode) -> bool:
-    """Whether two expressions are written alike, but for brackets and spaces."""
+    """Whether two expressions are the same apart from parentheses and spaces."""
     pairs = [(first, second)]
     while pairs:
         a, b = pairs.pop()
@@ -373,7 +379,7 @@ def _plain_fields(node: tree.SyntaxNode) -> list[Any]:
 def _pairs(
     expected: tree.SyntaxNode, given: tree.SyntaxNode, own: Collection[str]
 ) -> Sequence[tuple[tree.SyntaxNode, tree.SyntaxNode]] | None:
-    """The children that must fit each other, or None where the nodes themselves do not."""
+    """The pairs of children that must match, or None where the nodes themselves do not."""
     if isinstance(expected, tree.Call) and isinstance(given, tree.Call):
         if (given.name in own and not given.module) or table.find(given.name) is not table.find(expected.name):
             return None
@@ -392,7 +398,7 @@ def _pairs(
 
 
 def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
-    """The arguments of a call by the names of the function's parameters; None where they do not fit."""
+    """The arguments of a call by parameter name; None where they do not fit the signature."""
     operation = table.find(call.name)
     assert operation is not None
     parameters = operation.parameters
@@ -403,12 +409,12 @@ def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
 
 
 def _filled(template: tree.Expression, parts: Mapping[str, Sequence[tree.Expression]], span: Span) -> Any:
-    """A template with its names replaced; what is new in it has the place of the original."""
+    """A template with its names replaced by `parts`; new nodes get the span of the original expression."""
     if isinstance(template, tree.Name):
         return parts[template.id][0]
     fields = [_moved(getattr(template, field), parts, span) for field in template.__match_args__]
     if isinstance(template, tree.Call):
-        # A function of the program that is called the same is not meant.
+        # The prefix keeps a function of the program with the same name from being called.
         fields[-1] = MODULE
     return type(template)(*fields)
 

@@ -1,7 +1,8 @@
-"""The stable forms: pairs of programs that are equal, of which one neither overflows nor cancels where the other does.
+"""The table of stable forms: pairs of equal expressions, of which one neither overflows nor cancels where the other
+does.
 
-A name in a pattern stands for any expression, the same one wherever it stands twice; numbers and functions stand for
-themselves, under any of their names; the operands of a sum or a product may stand in either order.
+A name in a pattern matches any expression, and the same expression at each occurrence. Numbers and functions match
+themselves, functions under any of their names. The operands of sums and products match in either order.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from gradcli.primitives.comparisons import (
 
 
 class StableForm(NamedTuple):
-    """`pattern` may be evaluated as `stable`, where `when` holds for the values of its names.
+    """`pattern` may be evaluated as `stable`, provided that `when` holds for the values of its names.
 
-    With `apart` the condition is one of each element, and so is the choice: of two numbers, the first is one for
-    which it holds, and stands in the stable form for elements for which it does not; the second the other way round.
+    With `apart`, `when` is evaluated and the form chosen for each element. The first number of `apart` satisfies the
+    condition, and replaces elements that do not in the stable form; the second replaces the others in the original
+    form.
     """
 
     pattern: str
@@ -50,7 +52,7 @@ def _nonzero_and_finite(x: Any) -> bool:
 
 
 def _above_minus_log_2(x: Any) -> Any:
-    # Where digits are kept whichever form is taken, it is the one that is right at the ends of the domain, too.
+    # In exact arithmetic both forms keep all digits; the original one is also right at the ends of the domain.
     return not is_exact() and greater(constant(x), -math.log(2))
 
 
@@ -71,7 +73,7 @@ def _above_1_for_x(x: Any, **_others: Any) -> Any:
 
 
 def _small_x(x: Any, **_others: Any) -> Any:
-    # Where fewer digits cancel, the power is right as it stands, and exact where it can be.
+    # For larger x fewer digits cancel; the power itself is then accurate, and exact where it can be.
     return not is_exact() and less(absolute(constant(x)), 0.1)
 
 
@@ -80,13 +82,13 @@ def _close(x: Any, y: Any) -> Any:
 
 
 def _close_angles(x: Any, y: Any) -> Any:
-    # The sum of large angles rounds off more than their functions do.
+    # The rounding error of a sum of large angles exceeds that of their functions.
     x = absolute(constant(x))
     return not is_exact() and less(multiply(absolute(subtract(x, absolute(constant(y)))), maximum(x, 1.0)), 0.5)
 
 
 def _positive_x(x: Any, **_others: Any) -> Any:
-    # Where digits are kept, the root is exact where it can be.
+    # In exact arithmetic the original form is used: its root is exact where it can be.
     return not is_exact() and greater(constant(x), 0.0)
 
 
@@ -123,11 +125,11 @@ def _is_0(x: Any, **_others: Any) -> Any:
     return equal(constant(x), 0)
 
 
-# By what an expression is at its root; the first rule that fits and may be used is used. Sums and products fit in
-# either order.
+# Rules by the function or operator at the root of an expression. The first one that matches, and whose condition holds,
+# is used. Sums and products match in either order.
 RULES_BY_ROOT = {
     "log": (
-        # x*1 is x as a number, also where x is a truth value.
+        # x*1 converts booleans to numbers.
         StableForm("log(exp(x))", "x*1", "log is the inverse of exp"),
         StableForm("log(x**2)", "2*log(abs(x))", "x**2 = abs(x)**2", _nonzero_and_finite),
         StableForm("log(x**q)", "q*log(x)", "x**q = exp(q*log(x)) for x > 0", _positive_and_finite),
@@ -174,7 +176,7 @@ RULES_BY_ROOT = {
         StableForm("sqrt(sum(x**2, axis=a))", "norm(x, axis=a)", "the definition of norm"),
         StableForm("sqrt(sum(x*x))", "norm(x)", "the definition of norm"),
     ),
-    # Near the ends of their domain the inverse functions have half of the digits of what they are applied to.
+    # Near the ends of their domain, the inverse functions lose half of the digits of their argument.
     "acos": (
         StableForm("acos(cos(x))", "abs(x)", "cos is even, and falls from 0 to pi", _within_pi, (1.0, 4.0)),
         StableForm("acos(sin(x))", "acos(0) - x", "sin(x) = cos(pi/2 - x)", _within_half_pi, (1.0, 2.0)),
@@ -237,7 +239,7 @@ RULES_BY_ROOT = {
     "/": (
         StableForm("1/(1 + exp(-x))", "sigmoid(x)", "the definition of sigmoid"),
         StableForm("exp(x)/(1 + exp(x))", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
-        # exp(x) may overflow, squared too.
+        # exp(x), or its square, may overflow.
         StableForm("exp(x)/(exp(x) - 1)", "-1/expm1(-x)", "exp(x) - 1 = exp(x)*(1 - exp(-x))"),
         StableForm("y*exp(x)/(exp(x) - 1)", "-y/expm1(-x)", "exp(x) - 1 = exp(x)*(1 - exp(-x))"),
         StableForm(
@@ -294,17 +296,17 @@ RULES_BY_ROOT = {
         StableForm("-x*log2(x)", "entr(x)/log(2) + 0", "log2(x) = log(x)/log(2)", _is_0, (0.0, 1.0)),
     ),
     "**": (
-        # Their derivatives have the same limits at 0.
+        # The derivatives of both sides have the same limits at 0.
         StableForm("x**x", "1 - entr(x)", "x**x = 1 + x*log(x) + o(x)", _is_0, (0.0, 1.0)),
     ),
 }
 RULES = tuple(rule for rules in RULES_BY_ROOT.values() for rule in rules)
 
-# The patterns of those that have all derivatives of the limit at 0.
+# Patterns of the forms at 0 whose derivatives are those of the limit, in all orders.
 AT_0 = frozenset({"x*log(x)", "-x*log(x)", "x*log2(x)", "-x*log2(x)", "x**x"})
 
-# These stand for rules of the same patterns where the sum in them has a stable form of its own, which is what is right
-# near 0 and what the logarithm is then of.
+# Replacements for rules where the sum inside the logarithm has a stable form of its own: near 0 log1p is accurate,
+# elsewhere the logarithm of that form.
 OF_STABLE_SUMS = {
     "log(1 - x)": StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p", _below_half, (0.0, 0.9)),
     "log(1 + x)": StableForm("log(1 + x)", "log1p(x)", "the definition of log1p", _above_minus_half, (0.0, -0.9)),
