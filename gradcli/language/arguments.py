@@ -1,4 +1,4 @@
-"""Fitting the arguments of a call to a function's signature."""
+"""Checks the arguments of a call against the signature of the function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.primitives.signature import Parameter
 
 
 def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raise CallError where a call has too few, too many, doubled or unknown arguments."""
+    """Raise CallError for too many, missing, duplicate or unknown arguments."""
     known = dict.fromkeys(p.name for p in parameters if not p.variadic)
     for keyword in keywords:
         if keyword not in known:
@@ -43,7 +43,7 @@ def _count(n: int) -> str:
 
 
 def usage(name: str, parameters: Sequence[Parameter]) -> str:
-    """The signature as a hint."""
+    """The signature of a function as the text of a hint."""
     words = [
         f"*{p.name}" if p.variadic else p.name if p.default is None else f"{p.name}={p.default}" for p in parameters
     ]

@@ -1,4 +1,4 @@
-"""Which library's meaning a name of a program has."""
+"""Which library's meaning the name of a function has in a program."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gradcli.primitives import table
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import rename
 
-# The meaning of names without a prefix and of methods: PyTorch's, NumPy's, JAX's, which is NumPy's but for tensors that
-# never change, or what is unclear, as PyTorch's and another occur.
+# Whose meaning names without a prefix and methods have: that of PyTorch, of NumPy, of JAX (NumPy's meaning, but with
+# immutable tensors), or "both" where it is ambiguous, as the program uses PyTorch and another library.
 Dialect = OneOf["torch", "numpy", "jax", "both"]
 
 _TORCH = ("torch",)
-# `math`, `scipy.special` and `scipy.stats` call nothing as anybody else does not.
+# `math`, `scipy.special` and `scipy.stats` have no names with another meaning elsewhere.
 _NUMPY = ("numpy", "jax", "scipy.linalg")
 _NEUTRAL = ("jax.scipy.special", "jax.scipy.stats")
 
 
-# Names that SymPy alone has; those that it shares with Julia are none.
+# Names that only SymPy has, without those that it shares with Julia.
 _OF_SYMPY = frozenset(
     "Max Min Piecewise LambertW Ei E1 Si Ci Shi Chi elliptic_k elliptic_e elliptic_f loggamma fresnels fresnelc".split()  # noqa: SIM905
 )
@@ -30,9 +30,10 @@ _PREFIXES_BESIDE = {"sinc": "np", "jn": "scipy.special", "yn": "scipy.special"}
 
 
 def of_program(program: tree.Module) -> Dialect:
-    """PyTorch's where only its prefixes, imports and keywords occur, else NumPy's.
+    """The dialect of a program: PyTorch's where only its prefixes, imports and keywords occur, otherwise NumPy's or
+    JAX's.
 
-    Raises CallError for names that have another meaning in SymPy, where the program has names that SymPy alone has.
+    Raises CallError for a name with another meaning in SymPy, where the program has names that only SymPy has.
     """
     libraries: set[str] = set()
     doubtful: tree.Call | None = None
@@ -62,9 +63,9 @@ def of_program(program: tree.Module) -> Dialect:
 
 
 def function(call: tree.Call, dialect: Dialect) -> Operation | None:
-    """The function of the table that a call means, None where there is none of the name.
+    """The function of the table that a call refers to, or None where none has this name.
 
-    Raises CallError where PyTorch and NumPy mean different ones, and the program speaks both languages.
+    Raises CallError where PyTorch and NumPy mean different functions and the program uses both.
     """
     if call.name == "log" and call.module in ("", "math") and _has_base(call):
         return table.find("log", "base")
@@ -73,7 +74,7 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
             raise CallError(f"'{call.module}.{call.name}' {_OTHERWISE[call.module, call.name]}", span=call.name_span)
         return table.find(call.name, *table.families(call.module))
     if call.receiver is not None and call.name in table.DIFFERING["method"]:
-        # Of a tensor alone: what is chosen stands before the condition, what is computed of before the order.
+        # Methods of tensors have another order of arguments: `x.where(condition, y)`.
         return table.find(call.name, "method")
     if call.receiver is not None and call.name in _METHODS_OF_TORCH:
         return table.find(call.name, "torch")
@@ -112,26 +113,27 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
 
 
 def _elsewhere(name: str) -> tuple[str, str, str]:
-    """The other library that has a name which the language itself has not, and the prefixes of both."""
+    """The other library that has a name which the language itself lacks, and the prefixes for both."""
     return ("SciPy", "F", "scipy.special") if name == "kl_div" else ("NumPy", "torch", "np")
 
 
-# The keywords that one of the two libraries alone has, of functions that mean different things in them.
+# Keywords that only PyTorch has, for functions whose meaning differs between PyTorch and NumPy.
 _OF_TORCH_ALONE = frozenset({"dim", "dims", "keepdim", "unbiased", "input", "other"})
 
 
 def _may_say(call: tree.Call) -> bool:
-    """Whether the keywords of a call may say which library's meaning it has."""
+    """Whether the keywords of a call may tell which library is meant."""
     return bool(call.keywords) and not call.module and (table.differs(call.name) or table.is_wider(call.name))
 
 
 def _is_defined(program: tree.Module, name: str) -> bool:
-    """Whether a program has something of its own by a name."""
+    """Whether a program defines or assigns a name itself."""
     return name in scope.defined_functions(program) or name in scope.inner_names(program)
 
 
 def _said_by_keywords(call: tree.Call) -> str | None:
-    """The library whose keywords a call has, None where it may be either. Raises CallError where it has those of both."""
+    """The library to which the keywords of a call belong, None where it may be either. Raises CallError for keywords of
+    both."""
     torch, numpy = table.find(call.name, "torch"), table.find(call.name, "numpy")
     said: dict[str, str] = {}
     for argument in call.keywords:
@@ -156,15 +158,15 @@ def _takes(operation: Operation | None, keyword: str) -> bool:
     return any(p.name == rename(keyword, operation.parameters) for p in operation.parameters)
 
 
-# Functions of modules that are not those of their names here.
+# Functions of modules that differ from the function of the same name in the language.
 _OTHERWISE = {
     ("torch.nn.functional", "unfold"): "takes the blocks of images, and 'unfold' here the windows along an axis",
     ("jax.lax", "round"): "rounds a half away from zero, and 'round' here to the even number",
 }
-# Methods that only PyTorch's tensors have, by names that NumPy has for something else.
+# Methods of PyTorch tensors whose names mean something else in NumPy.
 _METHODS_OF_TORCH = ("size", "norm", "split", "select")
 
 
 def _has_base(call: tree.Call) -> bool:
-    """Whether a logarithm is one to a base, as only Python and mathematics have it."""
+    """Whether a logarithm is called with a base, as in Python's `math`."""
     return len(tree.positional(call)) + len(call.keywords) > 1

@@ -1,4 +1,5 @@
-"""Forms that Python, NumPy and mathematics read differently: what they mean here, or an error that shows the readings."""
+"""Resolves calls of reductions that Python, NumPy and mathematics read differently, or raises an error that shows the
+readings."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ def of_operands(
     keywords: Mapping[str, Value],
     scope: Scope,
 ) -> Callable[[], Value] | None:
-    """What a reduction of several operands, or of a list, computes where that is no reduction of one tensor.
+    """The computation of a reduction of several operands or of a list, None where it is a reduction of one tensor.
 
-    Raises CallError and EvaluationError for what can be read in two ways.
+    Raises CallError and EvaluationError for ambiguous calls.
     """
     if keywords or not positional:
         return None
@@ -65,7 +66,7 @@ _OF_TWO_AT_LEAST = ("max", "min")
 
 
 def _no_tensor(machine: Machine, node: tree.Call) -> CallError:
-    """The error for a reduction of numbers one by one, as in `mean(1, 2, 3)`."""
+    """The error for a reduction of numbers as separate arguments, as in `mean(1, 2, 3)`."""
     places = [argument.span for argument in tree.positional(node)]
     written = f"{node.name}([{machine.program.source[places[0].start : places[-1].end]}])"
     return CallError(
@@ -76,7 +77,7 @@ def _no_tensor(machine: Machine, node: tree.Call) -> CallError:
 
 
 def _no_axis(machine: Machine, node: tree.Call, name: str, outer: tree.Name) -> CallError:
-    """The error for an input, given by position, where an axis stands."""
+    """The error for an input that is passed by position as an axis."""
     whole, given = (machine.program.source[a.span.start : a.span.end] for a in tree.positional(node)[:2])
     both = {"max": f"maximum({whole}, {given})", "min": f"minimum({whole}, {given})", "sum": f"{whole} + {given}"}
     other = f", {both[name]} for both, element by element" if name in both else ""
@@ -96,7 +97,7 @@ def _is_made_list(value: Value) -> bool:
 
 
 def _input(machine: Machine, argument: tree.Expression, scope: Scope) -> tree.Name | None:
-    """The name whose value comes from outside that an argument is, or is computed from by operators alone."""
+    """The first input that an argument is, or is computed from by operators; None where there is none."""
     parts: list[tree.SyntaxNode] = [argument]
     for part in parts:
         if isinstance(part, tree.Name) and not part.module and machine.is_input(part.id, scope):
@@ -107,7 +108,7 @@ def _input(machine: Machine, argument: tree.Expression, scope: Scope) -> tree.Na
 
 
 def _check_operands(node: tree.Call, name: str, positional: Sequence[Value]) -> None:
-    """Raise CallError for a whole number behind a tensor, which may be an axis."""
+    """Raise CallError for a literal whole number after a tensor, which may be an axis or an operand."""
     second = tree.positional(node)[1]
     literal = second.operand if isinstance(second, tree.Unary) else second
     if not isinstance(literal, tree.Number) or not literal.value.is_integer():
@@ -122,7 +123,8 @@ def _check_operands(node: tree.Call, name: str, positional: Sequence[Value]) -> 
 
 
 def _of_list(node: tree.Call, name: str, given: Items) -> Value:
-    """What Python makes of a list: its items added, or the largest of them."""
+    """Reduce a list as Python does, item by item. Raises EvaluationError for a display of tensors, which NumPy reduces
+    as a whole."""
     limits.charge_steps(len(given.items))
     items = [number(i, f"'{name}'") for i in given.items]
     shapes = {arrays.shape(i) for i in items}

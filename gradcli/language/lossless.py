@@ -1,6 +1,6 @@
-"""Where a number may be cut off from its gradient: `x.item()` and `float(x)` that only conditions and indices read.
+"""Finds the calls `x.item()` and `float(x)` that lose no gradient, as only conditions and indices read their result.
 
-What reads them there has no gradient by itself, so that none is lost. Elsewhere they are an error.
+All others are an error when the program differentiates through them.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 
-# Functions whose result changes by steps, and those that count.
+# Functions that are piecewise constant, or that count.
 _WITHOUT_GRADIENT = frozenset({"int", "range", "len"})
 
 
 def calls(program: tree.Module) -> frozenset[tree.SyntaxNode]:
-    """The calls of `item` and `float` in a program that lose nothing."""
+    """The calls of `item` and `float` in a program that lose no gradient."""
     nodes = tree.everything(program)
     within = _below(part for node in nodes for part in _parts_without_gradient(node))
-    # What the last statement assigns is the value of the program.
+    # An assignment in the last statement gives the program its value.
     last = {*tree.walk(program.body[-1])}
     assigned = [node for node in nodes if isinstance(node, tree.Assign) and node not in last]
     while True:
@@ -30,7 +30,7 @@ def calls(program: tree.Module) -> frozenset[tree.SyntaxNode]:
 
 
 def _parts_without_gradient(node: tree.SyntaxNode) -> Iterator[tree.SyntaxNode]:
-    """The parts of a node through which no gradient goes."""
+    """The children of a node through which no gradient flows."""
     if isinstance(node, (tree.If, tree.While, tree.Conditional)):
         yield node.test
     elif isinstance(node, tree.Clause):
@@ -44,12 +44,12 @@ def _parts_without_gradient(node: tree.SyntaxNode) -> Iterator[tree.SyntaxNode]:
 
 
 def _below(parts: Iterable[tree.SyntaxNode]) -> set[tree.SyntaxNode]:
-    """Some nodes and all that stand in them."""
+    """The given nodes and all nodes below them."""
     return {node for part in parts for node in tree.walk(part)}
 
 
 def _changed(nodes: Iterable[tree.SyntaxNode]) -> set[str]:
-    """The names that are given values in other ways than as a whole, which are read there too."""
+    """The names that are assigned by loops, augmented assignments or element-wise, which may read them as well."""
     others = [n for n in nodes if isinstance(n, (tree.For, tree.Augment, tree.Clause))]
     elements = [t for n in nodes if isinstance(n, tree.Assign) for t in n.targets if not isinstance(t, tree.BoundName)]
     return set().union(*map(scope.bound_by, others), *map(scope.names_of, elements))

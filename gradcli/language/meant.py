@@ -1,4 +1,4 @@
-"""What people mean by names that the language does not have: what to write instead, as a hint says it."""
+"""Suggestions for names that the language does not have, as hints of error messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from gradcli.language.syntax.layout import within_brackets
 from gradcli.language.syntax.words import COMMANDS_ELSEWHERE, FOREIGN_WORDS
 from gradcli.primitives import table
 
-# Functions of other languages, of books and of spreadsheets, in small letters without '_', by those of this language.
+# For each function of the language, its names in other languages, in books and in spreadsheets, in lower case and
+# without '_'.
 _FUNCTIONS = {
     "ndtr": "normcdf normaldist normsdist pnorm ncdf phicdf cdfnorm stdnormcdf Φ",
     "norm_pdf": "normpdf dnorm npdf",
@@ -64,7 +65,7 @@ _FUNCTIONS = {
 }
 _MEANT = {other: name for name, others in _FUNCTIONS.items() for other in others.split()}
 
-# Names that stand for values elsewhere.
+# Names of constants in other languages.
 _VALUES = {
     "E": "e",
     "Pi": "pi",
@@ -86,7 +87,7 @@ _VALUES = {
     "NA": "nan",
     "nil": "None",
 }
-# What is no function of any tensor, and what to do instead.
+# Names without a function of the language that does the same, each with a hint.
 _OTHERWISE = {
     "piecewise": "write a if condition else b, or where(condition, a, b)",
     "print": "leave it out: the value of a program is that of its last statement",
@@ -150,28 +151,28 @@ _OTHERWISE = {
 }
 
 
-# Names that spreadsheets and R write with points, `STDEV.S` and `is.na`, and the deviations among them that divide by
-# one less than there are numbers.
+# Dotted names, as spreadsheets and R have: `STDEV.S` and `is.na`. The next line has the sample deviations, which divide
+# by n - 1.
 _DOTTED = re.compile(r"(?<![\w.)\]])[A-Za-z]+(?:\.[A-Za-z]+)+$")
 _OF_SAMPLES = {"stdev": "std", "stdevs": "std", "sd": "std", "vars": "var"}
-# Densities, distribution functions and quantiles of R.
+# R's names of distributions, and the prefixes of its densities, distribution functions and quantiles.
 _FAMILIES = {
     "norm": "norm", "exp": "expon", "gamma": "gamma", "beta": "beta", "unif": "uniform", "t": "t", "chisq": "chi2", "f": "f",
     "weibull": "weibull_min", "lnorm": "lognorm", "cauchy": "cauchy", "logis": "logistic", "pois": "poisson", "binom": "binom",
 }  # fmt: skip
 _METHODS = {"d": "pdf", "p": "cdf", "q": "ppf"}
 _OF_R = re.compile(rf"([dpq])({'|'.join(_FAMILIES)})")
-# Characters before and behind a name that are looked at.
+# The number of characters before and after a name that are examined.
 _AROUND = 1_000
 
 
 def _letters(name: str) -> str:
-    """A name as it is looked up: in small letters without '_'."""
+    """A name in the form in which it is looked up: in lower case and without '_'."""
     return name.casefold().replace("_", "")
 
 
 def function(name: str) -> str | None:
-    """The function of the language that people mean by a name, in whatever letters."""
+    """The function of the language that a name most likely refers to, whatever its case; None where there is none."""
     key = _letters(name)
     return _MEANT.get(key) or _MEANT.get(name) or _by_letters().get(key) or _with_its_type(key)
 
@@ -182,7 +183,7 @@ def _by_letters() -> dict[str, str]:
 
 
 def _with_its_type(key: str) -> str | None:
-    """The function that Fortran calls `dexp` or C `expf`."""
+    """The function behind a name with a type letter, as `dexp` in Fortran and `expf` in C."""
     for other in (key.removeprefix("d"), key.removesuffix("f")):
         if other != key and table.find(other) is not None:
             return other
@@ -190,10 +191,10 @@ def _with_its_type(key: str) -> str | None:
 
 
 def of_function(name: str, source: str, span: Span) -> str | None:
-    """The hint for the call of an unknown function, whose name stands at `span` in the text."""
+    """The hint for a call of an unknown function, whose name is at `span` in the source."""
     key = _letters(name)
     behind = source[span.end : span.end + _AROUND]
-    # Up to the end of the brackets of the call.
+    # The span of the call, including its parentheses.
     call = Span(span.start, span.end + len(behind) - len(behind.lstrip()) + len(within_brackets(behind.lstrip())) + 2)
     if name == "c" and behind.lstrip().startswith("(") and "," in (items := within_brackets(behind.lstrip())):
         return Proposal(f"write [{items}]", f"[{items}]", span=call)
@@ -232,19 +233,19 @@ def of_function(name: str, source: str, span: Span) -> str | None:
         return Proposal(f"write {_VALUES[name]}", _VALUES[name], span=call)
     found = function(name)
     if found is not None and re.match(r"\s*\([^()]*\)\s*\(", behind):
-        # A layer, which is made first and then called.
+        # A layer of a network, which is constructed first and then called.
         return Proposal(f"write {found}(…)", found, span=call)
     otherwise = _OTHERWISE.get(name) or _OTHERWISE.get(key) or FOREIGN_WORDS.get(name)
     if otherwise or found is None:
         return otherwise
-    # Spreadsheets and R have the numbers one by one.
+    # Spreadsheets and R take the numbers as separate arguments.
     listed = Proposal(f"write {found}([{within}])", f"{found}([{within}])", span=call) if "," in within else None
     return Proposal(f"did you mean '{found}'?", found, otherwise=listed)
 
 
 def _indexed(name: str, before: str, behind: str, place: int) -> Proposal | None:
-    """The hint for a name that is the index of `sum(i, 1, n, i^2)` or `sum(i^2, i, 1, n)`: None where it is none.
-    `behind` begins with the name, which stands at `place`."""
+    """The hint for a name that is the index of `sum(i, 1, n, i^2)` or `sum(i^2, i, 1, n)`, or None. `behind` begins
+    with the name, which is at offset `place`."""
     call = re.search(r"\b(sum|prod)\((?=[^()]*(?:\([^()]*\)[^()]*)*$)", before)
     if call is None:
         return None
@@ -262,7 +263,7 @@ def _indexed(name: str, before: str, behind: str, place: int) -> Proposal | None
 
 
 def of_name(name: str, source: str, span: Span) -> str | None:
-    """The hint for a name without a value, which stands at `span` in the text."""
+    """The hint for a name without a value, which is at `span` in the source."""
     before, behind = source[max(0, span.start - _AROUND) : span.start], source[span.end : span.end + _AROUND]
     if (summed := _indexed(name, before, source[span.start :], span.start)) is not None:
         return summed
@@ -281,7 +282,7 @@ def of_name(name: str, source: str, span: Span) -> str | None:
     if found is not None:
         within = within_brackets(behind)
         if name == "Log" and (both := re.fullmatch(r"([^,]+),([^,]+)", within)):
-            # Mathematica has the base in front.
+            # Mathematica takes the base as the first argument.
             within = f"{both[2].strip()}, {both[1].strip()}"
         return _write(f"{found}({within})", Span(span.start, span.end + len(within) + 2))
     called = re.match(r"(?:\.\w+)*\.(\w+)\s*\(", behind)

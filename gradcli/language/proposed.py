@@ -1,4 +1,4 @@
-"""Whether the program that a hint proposes runs."""
+"""Checks whether a program that a hint proposes would run."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.layout import within_brackets
 
-# What a proposal may take, before it is printed without having been evaluated to its end.
+# Budget (steps, array elements) of the check; a proposal that exceeds it counts as running.
 _MOST = limits.Budget(100_000, 1_000_000)
-# A number for a name whose value is not known, as those of columns: in the domain of most functions.
+# Value of names whose values are not known, such as columns; it is in the domain of most functions.
 _ASSUMED = 0.5
 
 
 def runs(text: str, new: Span, values: Mapping[str, Any], read: Callable[[str], tree.Module]) -> bool:
-    """Whether a program runs with these values of its names, where what is at the place `new` in it was proposed.
+    """Whether a program, in which the text at `new` was proposed, runs with these values of its names.
 
-    What is wrong with its form or its names elsewhere is a mistake of its author's that the proposal leaves. Where a name
-    has no value, numbers are made up for it, and only the form, the names and the calls of what is new can be wrong.
+    Syntax errors and wrong names outside of `new` are not the proposal's, and are ignored. Where a name has no value,
+    one is made up, and only errors of syntax, names and calls within `new` count.
     """
     if text[new.end : new.end + 1] == "(":
-        # The arguments of a function that is proposed fit it or not.
+        # Include the arguments, which have to fit the proposed function.
         new = Span(new.start, new.end + len(within_brackets(text[new.end :])) + 2)
     budget = limits.Budget(_MOST.max_steps, _MOST.max_elements)
     known = True

@@ -1,4 +1,5 @@
-"""Everything that a program can call or name, described: the table's functions and the evaluator's own."""
+"""The descriptions of everything that a program can call or name: functions of the table, of the evaluator,
+constants."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from gradcli.primitives.operation import Operation
 
 
 class Entry(NamedTuple):
-    """A function or constant under its subject; `usage` is how a program writes it, `operator` how
-    it writes the same with an operator."""
+    """A function or constant with its subject. `usage` is how a program calls it, `operator` the same call written with
+    an operator, if there is one."""
 
     subject: str
     operation: Operation
@@ -23,8 +24,8 @@ class Entry(NamedTuple):
     operator: str | None
 
 
-# The operators that compute, in the order of a listing, before the minus in front and the comparisons; those from
-# the third on have no blanks around them.
+# The arithmetic operators in the order of a listing, which has unary minus and the comparisons after them. Those from
+# the third on are written without blanks around them.
 _COMPUTING = ("+", "-", "*", "/", "//", "%", "@", "**")
 
 
@@ -48,7 +49,7 @@ def _with_operator(symbol: str, operands: Sequence[str]) -> str:
     return (symbol if symbol in _COMPUTING[2:] else f" {symbol} ").join(operands)
 
 
-# How a program writes these functions with an operator.
+# For each function that has an operator, the call written with it.
 OPERATORS = _operators()
 
 _BY_A_NAME = "x is a name that the program was given or assigned"
@@ -97,7 +98,7 @@ _DERIVATIVES = (
     ),
 )  # fmt: skip
 
-# What each constant is, and a program that shows it.
+# For each constant, its description and an example program.
 _CONSTANTS = {
     "pi": ("the circumference of a circle over its diameter", "pi"),
     "π": ("pi", "π"),
@@ -109,7 +110,7 @@ _CONSTANTS = {
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Every function and constant, by subject."""
+    """All functions and constants, grouped by subject."""
     functions = table.subjects() | {"derivatives": _DERIVATIVES}
     found = [_function(subject, o) for subject, operations in functions.items() for o in operations]
     return (*found, *(_constant(name) for name in _CONSTANTS))
@@ -127,7 +128,7 @@ def _constant(name: str) -> Entry:
 
 
 def find(name: str) -> Entry:
-    """The entry with this name, alias or operator. Raises UnknownNameError, with the nearest name."""
+    """The entry with this name, alias or operator. Raises UnknownNameError with a suggestion."""
     by_name = _by_name()
     if name not in by_name:
         meant = function(name)
@@ -144,7 +145,7 @@ def find(name: str) -> Entry:
 @cache
 def _by_name() -> dict[str, Entry]:
     named = {n: entry for entry in entries() for n in (entry.operation.name, *entry.operation.aliases)}
-    # Of two with the same symbol the first stays: - is subtract, not negative.
+    # Where two functions share a symbol, the first entry wins: `-` is subtract, not negative.
     operators = {_symbol(e.operator): e for e in reversed(entries()) if e.operator is not None}
     return operators | named
 

@@ -1,4 +1,4 @@
-"""Names that were meant as products: `mc` of m and c, `sinx` of x."""
+"""Suggestions for unknown names that look like products written without `*`: `mc` for m*c, `sinx` for sin(x)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from gradcli.language.syntax import tree
 from gradcli.language.syntax.notations import WITHOUT_BRACKETS
 from gradcli.primitives import table
 
-# Longer names are not taken apart, which takes time with the product of their length and the number of names.
+# Longer names are not split: the time is proportional to their length times the number of names.
 _LONGEST = 64
-# More are no product that somebody wrote.
+# Products with more factors are not suggested.
 _MOST_FACTORS = 6
-# Constants that are written beside other factors.
+# Numbers within a name, and constants that may be factors of it.
 _DIGITS = re.compile(r"\d+(?!_)")
 _NUMBERS = ("pi", "π", "e")
 _NUMBER_AND_REST = re.compile(r"(\d*)(.*)", re.DOTALL)
 
 
 def spelled_out(name: str, given: Collection[str]) -> str | None:
-    """The product of names with values that run together in `name`, or a function of one: None where it is neither."""
+    """A name split into a product of known names, or a function of one; None where that is impossible."""
     if len(name) > _LONGEST:
         return None
     factors = _factors(name, given)
@@ -36,8 +36,8 @@ def spelled_out(name: str, given: Collection[str]) -> str | None:
 
 
 def function_spelled_out(name: str, given: Collection[str]) -> str | None:
-    """A product of names with values and a function that run together in `name`, up to the brackets of a call: None
-    where it is none."""
+    """The name of a called function split into a product of known names and a function, without its arguments; None
+    where that is impossible."""
     if len(name) > _LONGEST:
         return None
     for end in range(1, len(name) - 1):
@@ -46,23 +46,23 @@ def function_spelled_out(name: str, given: Collection[str]) -> str | None:
     return None
 
 
-# Operators of which a product behind them is one operand alone in brackets.
+# Operators behind which a product needs parentheses.
 _BINDING = re.compile(r"(?:/|÷|%|@|\^|\*\*)\s*[-+]?\s*$")
 
 
 def as_operand(product: str, source: str, span: Span) -> str:
-    """A product as it is written at a place of a text where one operand stands."""
+    """A product as replacement of the operand at `span`, in parentheses where the operators around it need them."""
     before = _BINDING.search(source, max(0, span.start - _LONGEST), span.start)
     return f"({product})" if before or source[span.end : span.end + 1] in (".", "[") else product
 
 
-# Letters that functions have as their variable in books.
+# Usual names of variables in books.
 _VARIABLES = "xyzθφ"
 
 
 def function_of_a_letter(name: str, reads: Collection[str]) -> str | None:
-    """The call that a name without a value may have been meant as, `sinx` and `ln2x`, of a usual variable or a name that a
-    program reads too; None for another name."""
+    """The call that a name such as `sinx` or `ln2x` may stand for, with a usual variable or a name that the program
+    reads; None for another name."""
     for function in WITHOUT_BRACKETS:
         number, letter = _NUMBER_AND_REST.fullmatch(name.removeprefix(function)).groups()  # type: ignore[union-attr]
         if name.startswith(function) and letter and (letter in _VARIABLES or letter in reads):
@@ -71,7 +71,8 @@ def function_of_a_letter(name: str, reads: Collection[str]) -> str | None:
 
 
 def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
-    """The fewest names with values that make up a text, one of them given; none where they do not."""
+    """The fewest names and constants that make up a text, at least one of them in `given`; empty where there are
+    none."""
     found: list[tuple[str, ...] | None] = [()]
     for end in range(1, len(text) + 1):
         ways = [
@@ -85,7 +86,7 @@ def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
 
 
 def call_of_the_last(program: tree.Module) -> Proposal | None:
-    """The hint for a program that ends with a function in one line, and calls it nowhere: None for another one."""
+    """The hint for a program that ends with the definition of a function without calling it, or None."""
     last = program.body[-1]
     if isinstance(last, tree.Evaluate) and isinstance(last.value, tree.Lambda):
         body = program.source[last.value.body.span.start : last.value.body.span.end]
@@ -98,7 +99,7 @@ def call_of_the_last(program: tree.Module) -> Proposal | None:
 
 
 def unread_hint(name: str, reads: Sequence[str], given: Collection[str], program: tree.Module) -> str:
-    """What to do about the name of a value, one of those `given`, that a program which reads `reads` does not read."""
+    """The hint for a given value whose name `name` the program does not read; `reads` are the names that it reads."""
     source, last = program.source, program.body[-1]
     call = call_of_the_last(program)
     function = last.value if isinstance(last, tree.Evaluate) else last

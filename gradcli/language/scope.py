@@ -1,4 +1,4 @@
-"""What a program says about names before it is run: which it reads, which it never defines."""
+"""Static analysis of the names of a program: which ones it reads, assigns, calls and never defines."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.distribution_names import METHODS, is_distribution, is_within_distributions
 
-# What Python calls kinds of numbers, and what arguments have for them.
+# Python's number types, and the dtypes that they stand for in arguments.
 TYPES = {"float": "float64", "int": "int64", "bool": "bool"}
 CONSTANTS: dict[str, Any] = {"pi": math.pi, "π": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, **TYPES}
-# Behind a prefix, as `np.pi`.
+# Constants with a library prefix, as in `np.pi`.
 LIBRARY_CONSTANTS: dict[str, Any] = {**CONSTANTS, "tau": math.tau, "Inf": math.inf, "NaN": math.nan, "newaxis": None}
 
 # Functions that the evaluator itself provides, with their signatures.
@@ -26,11 +26,11 @@ DERIVATIVES = {
     "vjp": "y, x, v",
 }
 DETACH = ("detach", "stop_gradient")
-# Of Python: see `gradcli.language.python_functions`.
+# Python's functions, see `gradcli.language.python_functions`.
 PYTHON_FUNCTIONS = frozenset(
     {"range", "zip", "enumerate", "reversed", "list", "tuple", "len", "float", "int", "sorted", "double", "astype"}
 )
-# Of functions: see `gradcli.language.transforms`.
+# Functions that take functions, see `gradcli.language.transforms`.
 TRANSFORMS = frozenset(
     [
         "grad",
@@ -55,11 +55,11 @@ LIBRARY_CONSTANTS |= {name: name for name in _DTYPES}
 
 
 class Read(NamedTuple):
-    """A name that is read before the program has certainly assigned it."""
+    """A name that is read at a place where it may not have been assigned by the program."""
 
     name: str
     span: Span
-    # Whether the program assigns it somewhere, so that it may be there when it is read.
+    # Whether some statement of the program may assign it before this read.
     maybe_assigned: bool
 
 
@@ -69,7 +69,8 @@ class _Bind(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A part of a program, whether it is certainly run, and the names around it that are not read from outside."""
+    """A node or an assignment with its context: whether it always runs, and the enclosing local names, which are not
+    read from outside."""
 
     node: tree.SyntaxNode | _Bind
     certain: bool
@@ -77,9 +78,9 @@ class _Part(NamedTuple):
 
 
 def outer_reads(program: tree.Module) -> dict[str, Read]:
-    """The names whose values must come from outside, each with its first place."""
+    """The names whose values must come from outside, each with its first occurrence."""
     assigned: set[str] = set()
-    # Those that a statement before has perhaps assigned, in a branch or a loop.
+    # Names that an earlier statement may have assigned, in a branch or a loop.
     before: set[str] = set()
     found: dict[str, Read] = {}
     everywhere = _assigned(program)
@@ -96,9 +97,9 @@ def outer_reads(program: tree.Module) -> dict[str, Read]:
 
 
 def _events(program: tree.Module) -> Iterator[tuple[tree.Name | tree.Input | _Bind, bool]]:
-    """Reads and assignments in the order in which they happen, and whether each certainly does."""
+    """Reads and assignments in the order of execution, each with whether it always happens."""
     functions = defined_functions(program)
-    # Functions are known everywhere: a set of them for each part would take time with the square of their number.
+    # Functions are visible everywhere and are kept in one set: a set for each part would take quadratic time.
     stack = [_Part(s, True, frozenset()) for s in reversed(program.body)]
     while stack:
         part = stack.pop()
@@ -115,7 +116,7 @@ def _events(program: tree.Module) -> Iterator[tuple[tree.Name | tree.Input | _Bi
 
 
 def _below(expression: tree.Expression) -> Iterator[Any]:
-    """The names in an expression, and those parts of it that have names of their own."""
+    """The names in an expression, and its subexpressions that bind names of their own."""
     stack: list[tree.SyntaxNode] = [expression]
     while stack:
         node = stack.pop()
@@ -133,7 +134,7 @@ _OWN_NAMES = (tree.Lambda, tree.Comprehension, tree.Input)
 
 
 def _parts(part: _Part) -> Iterator[_Part]:
-    """What is below a node, in the order in which it happens."""
+    """The children of a node in the order of execution."""
     node, certain, bound = part
     if isinstance(node, tree.Assign):
         yield part._replace(node=node.value)
@@ -149,7 +150,7 @@ def _parts(part: _Part) -> Iterator[_Part]:
         yield from (_Part(n, False, inner) for n in _body(node))
     elif isinstance(node, tree.For):
         yield part._replace(node=node.iterable)
-        # The loop variable is there in the body, though perhaps not after it.
+        # The loop variable is bound in the body, but may be unbound after it, where no round runs.
         inner = bound | names_of(node.target)
         yield from (_Part(s, False, inner) for s in node.body)
     elif isinstance(node, tree.Comprehension):
@@ -173,7 +174,7 @@ def _bindings(target: tree.SyntaxNode, certain: bool, bound: frozenset[str]) -> 
 
 
 def names_of(target: tree.SyntaxNode) -> frozenset[str]:
-    """The names that an assignment or a loop gives values to."""
+    """The names that an assignment target or a loop target binds."""
     return frozenset(
         n.id if isinstance(n, tree.Name) else n.name
         for n in ([target] if isinstance(target, tree.Name) else tree.walk(target))
@@ -182,7 +183,7 @@ def names_of(target: tree.SyntaxNode) -> frozenset[str]:
 
 
 def own_names(node: tree.Define | tree.Lambda) -> frozenset[str]:
-    """The parameters of a function and the names that it assigns: those that it does not read from around it."""
+    """The local names of a function: its parameters and the names that it assigns."""
     found = {p.name for p in node.parameters}
     stack = [*_body(node)]
     while stack:
@@ -198,7 +199,7 @@ def own_names(node: tree.Define | tree.Lambda) -> frozenset[str]:
 
 
 def _body(node: tree.Define | tree.Lambda) -> Sequence[tree.SyntaxNode]:
-    """The statements or expressions that run where a function is called."""
+    """The statements or expressions that run when a function is called."""
     if isinstance(node.body, tree.Block):
         return node.body.statements
     rule = node.backward if isinstance(node, tree.Define) else None
@@ -206,7 +207,7 @@ def _body(node: tree.Define | tree.Lambda) -> Sequence[tree.SyntaxNode]:
 
 
 def bound_by(statement: tree.SyntaxNode) -> frozenset[str]:
-    """The names that a statement itself gives values to."""
+    """The names that a statement itself binds, without those of statements within it."""
     if isinstance(statement, tree.Assign):
         return frozenset().union(*map(names_of, statement.targets))
     if isinstance(statement, (tree.For, tree.Augment, tree.Clause)):
@@ -215,7 +216,7 @@ def bound_by(statement: tree.SyntaxNode) -> frozenset[str]:
 
 
 def inputs(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
-    """The names that get their values from outside, and those that the program gives to such a value."""
+    """The input names, and the names that are assigned an input unchanged."""
     found = {*bound}
     for statement in program.body:
         if (
@@ -231,12 +232,12 @@ def defined_functions(program: tree.Module) -> frozenset[str]:
     return frozenset(n.name for n in tree.everything(program) if isinstance(n, tree.Define))
 
 
-# Functions that take elements by positions or by truth values.
+# Functions that select elements by positions or masks.
 _BY_MASKS = frozenset({"masked_select", "masked_fill", "masked_scatter", "index_put"})
 
 
 def masks(program: tree.Module) -> frozenset[str]:
-    """The names that take elements of tensors, as `m` does in `x[m]`: truth values and positions are different there."""
+    """The names used as indices or masks, as `m` in `x[m]`, where a boolean selects differently than a number."""
     found: set[str] = set()
     for node in tree.everything(program):
         parts: list[tree.SyntaxNode] = []
@@ -253,7 +254,7 @@ def masks(program: tree.Module) -> frozenset[str]:
 
 
 def changes_in_place(program: tree.Module) -> bool:
-    """Whether a program may change tensors: by assigning to elements, or by `+=` and its like."""
+    """Whether a program may change tensors in place: by assigning to elements, or by `+=` and the like."""
     return any(
         isinstance(n, tree.Augment) or (isinstance(n, tree.Assign) and any(_is_element(t) for t in n.targets))
         for n in tree.everything(program)
@@ -273,7 +274,7 @@ def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> fr
     """The names by which the program itself differentiates."""
     calls = [n for n in tree.everything(program) if isinstance(n, tree.Call)]
     named = {a.id for call in calls for a in _targets(call) if isinstance(a, tree.Name)}
-    # Behind the second argument of `diff` stands its order, or an input to go on with.
+    # Arguments of `diff` after the second are its order or further inputs to differentiate by.
     mixed = {
         a.id
         for call in calls
@@ -291,7 +292,7 @@ def differentiates(program: tree.Module) -> bool:
 
 
 def mentions(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
-    """The names that are read or called."""
+    """The names that are read or called at these nodes."""
     for node in nodes:
         if isinstance(node, tree.Call):
             yield node.name
@@ -300,7 +301,7 @@ def mentions(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
 
 
 def _targets(call: tree.Call) -> Iterator[tree.SyntaxNode]:
-    """What a call may differentiate by."""
+    """The arguments that a call may differentiate by."""
     if call.module == "torch.autograd" and call.name == "grad":
         given = [*call.arguments[1:2], *(k.value for k in call.keywords if k.name == "inputs")]
         yield from (n for a in given for n in tree.walk(a))
@@ -310,10 +311,10 @@ def _targets(call: tree.Call) -> Iterator[tree.SyntaxNode]:
 
 
 def check(program: tree.Module, bound: Collection[str]) -> None:
-    """Raise UnknownNameError where the program calls a function that is nowhere.
+    """Raise UnknownNameError where the program calls a function that does not exist.
 
-    `bound` are the names that get their values from outside. Names are looked up when they are
-    read: a branch that is not taken may read one that has no value.
+    `bound` are the input names. Names that are only read are looked up at run time, as a branch that is not taken may
+    read one without a value.
     """
     functions = defined_functions(program)
     values: set[str] | None = None
@@ -326,7 +327,7 @@ def check(program: tree.Module, bound: Collection[str]) -> None:
 
 
 def _check_leaving(program: tree.Module) -> None:
-    """Raise ProgramSyntaxError for a `return` outside of functions, `break` and `continue` outside of loops."""
+    """Raise ProgramSyntaxError for `return` outside a function, and for `break` or `continue` outside a loop."""
     stack: list[tuple[tree.SyntaxNode, bool, bool]] = [(s, False, False) for s in program.body]
     while stack:
         node, in_function, in_loop = stack.pop()
@@ -357,13 +358,13 @@ def _is_method(call: tree.Call) -> bool:
 
 
 def is_update(call: tree.Call) -> bool:
-    """Whether a call is one of `x.at[i]`."""
+    """Whether a call is a method of `x.at[i]`."""
     at = call.receiver.value if isinstance(call.receiver, tree.Index) else None
     return isinstance(at, tree.Attribute) and at.name == "at"
 
 
 def inner_names(program: tree.Module) -> set[str]:
-    """The names that a program itself gives values to: its parameters, and what it assigns."""
+    """The names that a program itself binds: parameters of its functions, and assigned names."""
     parameters = {n.name for n in tree.everything(program) if isinstance(n, tree.Parameter)}
     return parameters | _assigned(program)
 
@@ -389,12 +390,12 @@ def is_function(name: str, functions: Collection[str]) -> bool:
 
 
 def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> UnknownNameError:
-    """The error for a name at `span` in the text that has no value, where `known` are those that may have one."""
+    """The error for a name without a value at `span` in the source, where `known` are the names that may have one."""
     if name in known:
         return UnknownNameError(
             f"'{name}' has no value yet", hint="it is assigned later, or in a branch that was not taken"
         )
-    # Loaded by wrong programs alone.
+    # Imported here as only wrong programs need it.
     from gradcli.language.meant import of_name
     from gradcli.language.run_together import as_operand, spelled_out
 
@@ -416,7 +417,7 @@ def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> 
 def _unknown_function(
     call: tree.Call, functions: Collection[str], bound: Collection[str], source: str
 ) -> UnknownNameError | CallError:
-    # Loaded by wrong programs alone.
+    # Imported here as only wrong programs need it.
     from gradcli.language.meant import of_function
     from gradcli.language.run_together import as_operand, function_spelled_out
 
@@ -429,9 +430,9 @@ def _unknown_function(
         if len(call.arguments) + len(call.keywords) != 1 or inner == "(end)":
             hint = ""
         if len(places) == len(call.arguments) and all(place >= 1 for place in places):
-            # As in Matlab, R and Fortran, where the first element has the number 1.
+            # Matlab, R and Fortran count from 1.
             inner = f"({', '.join(f'{place - 1:g}' for place in places)})"
-        # As Matlab calls the last one.
+        # Matlab's `end` is the last element.
         element = f"{call.name}[{'-1' if inner == '(end)' else inner[1:-1].strip()}]"
         or_product = f", {product} for a product" if hint else ""
         indexed = f"write {element} for an element, the first of which has the index 0{or_product}"

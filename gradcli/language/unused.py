@@ -1,4 +1,4 @@
-"""What a program says and does not use: it was probably meant otherwise."""
+"""Finds statements and functions of a program that are never used, which is probably a mistake."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from gradcli.language.syntax import tree
 
 
 class Unused(NamedTuple):
-    """A part of a program that changes nothing, and what to say of it."""
+    """An unused part of a program, and the message of its warning."""
 
     span: Span
     message: str
 
 
-# Those that are told: each takes the time to find its line in the text.
+# At most this many are listed, as each takes time to locate in the text.
 _MOST = 20
 _NOT_USED = "the value of this statement is not used: the value of the program is that of its last statement"
 _OF_ITS_OWN = "this line is a statement of its own: a line goes on inside brackets alone"
 
 
 def unused(program: tree.Module) -> list[Unused]:
-    """The statements whose values are lost, and the functions that are never called, in the order of the text."""
+    """The statements without effect and the functions that are never called, in the order of the text."""
     found = sorted([*_values(program), *_functions(program), *_lines(program)])
     if len(found) > _MOST:
         last = found[_MOST - 1]
@@ -34,7 +34,7 @@ def unused(program: tree.Module) -> list[Unused]:
 
 
 def _values(program: tree.Module) -> Iterator[Unused]:
-    # With each list of statements, whether the value of the last one is used.
+    # Lists of statements, each with whether the value of its last statement is used.
     blocks: list[tuple[Sequence[tree.SyntaxNode], bool]] = [(program.body, True)]
     while blocks:
         statements, used = blocks.pop()
@@ -51,7 +51,7 @@ def _values(program: tree.Module) -> Iterator[Unused]:
 
 
 def does_something(value: tree.Expression) -> bool:
-    """Whether an expression is there for what it does: a call of a method, a docstring, or `…`."""
+    """Whether an expression statement is no mistake: it is a method call with an effect, a docstring or `…`."""
     return isinstance(value, tree.String) or (isinstance(value, tree.Call) and value.name in scope.LIST_METHODS)
 
 
@@ -61,13 +61,13 @@ def _functions(program: tree.Module) -> Iterator[Unused]:
         return
     mentioned = Counter(scope.mentions(tree.everything(program)))
     for name, place, statement in defined:
-        # A function that calls itself is not called by that.
+        # Recursive calls do not count.
         if mentioned[name] == Counter(scope.mentions(tree.walk(statement)))[name]:
             yield Unused(place, f"'{name}' is defined and never called")
 
 
 def _defined(program: tree.Module) -> Iterator[tuple[str, Span, tree.SyntaxNode]]:
-    """The functions of a program, each with the place of its name, and the statement that defines it."""
+    """The functions that a program defines, each with the span of its name and the defining statement."""
     for node in program.body:
         if isinstance(node, tree.Define):
             yield node.name, node.name_span, node
@@ -76,8 +76,8 @@ def _defined(program: tree.Module) -> Iterator[tuple[str, Span, tree.SyntaxNode]
 
 
 def _lines(program: tree.Module) -> Iterator[Unused]:
-    """A last line that begins with a sign, behind one that gives a value to a name that is read nowhere after: it may
-    have been meant to go on with that."""
+    """A last line that starts with a sign, after an assignment whose name it does not read: it may be meant as a
+    continuation of the assignment."""
     if len(program.body) < 2:
         return
     before, last = program.body[-2:]
