@@ -1,4 +1,4 @@
-"""Calls: of primitives, of derivatives, of Python's own functions, and of functions that the program defines."""
+"""Handlers of calls: of primitives, derivatives, Python's built-in functions, and functions of the program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gradcli.primitives.signature import Parameter, parse_signature, rename
 
 def _call(machine: Machine, node: tree.Call, scope: Scope) -> Task:
     if scope_of_program.is_update(node):
-        # What few programs use is loaded by those that do.
+        # Imported here as few programs use it.
         from gradcli.language.updates import updated
 
         return (yield from updated(node))
@@ -62,7 +62,7 @@ def _apply(machine: Machine, node: tree.Apply, scope: Scope) -> Task:
 
 
 def _own(machine: Machine, node: tree.Call, scope: Scope) -> Value:
-    """The function that a name of the program stands for, None where it stands for none."""
+    """The function to which a name of the program refers, or None."""
     if node.module:
         return None
     found = machine.find(node.name, scope)
@@ -78,7 +78,7 @@ def _invoke(
     keywords: Mapping[str, Value],
     scope: Scope,
 ) -> Task:
-    """Call a function that is a value."""
+    """Call a function that is given as a value."""
     if isinstance(function, Builtin):
         span = node.name_span if isinstance(node, tree.Call) else node.function.span
         named = tree.Call(node.span, function.name, span, None, node.arguments, node.keywords, function.module)
@@ -98,7 +98,7 @@ def _invoke(
 
 
 def _caller(machine: Machine, node: tree.Call | tree.Apply, scope: Scope) -> Callable[..., Task]:
-    """What calls functions of the program with values, at the place of `node`."""
+    """A function that calls functions of the program with values, with errors located at `node`."""
 
     def call(function: Value, /, *given: Value, **named: Value) -> Task:
         if not isinstance(function, FUNCTIONS):
@@ -112,7 +112,7 @@ def _caller(machine: Machine, node: tree.Call | tree.Apply, scope: Scope) -> Cal
 def _call_named(
     machine: Machine, node: tree.Call, positional: list[Value], given: dict[str, Value], scope: Scope
 ) -> Task:
-    """Call a function of the language by its name."""
+    """Call a function of the language by name."""
     if node.module == "torch.autograd" and node.name == "grad":
         from gradcli.language import differentiation
 
@@ -170,7 +170,8 @@ def _call_named(
 
 
 def _without_stated(node: tree.Call, given: Mapping[str, Value], parameters: Sequence[Parameter]) -> dict[str, Value]:
-    """The keywords of a call without those that only say what is there anyway. Raises CallError where they ask for more."""
+    """The keywords of a call without `dtype`, `device` and `requires_grad`, where they state what holds anyway. Raises
+    CallError where they ask for something else."""
     from gradcli.primitives.copies import check_is_there
 
     known = {p.name for p in parameters}
@@ -182,15 +183,15 @@ def _without_stated(node: tree.Call, given: Mapping[str, Value], parameters: Seq
 
 
 def _spread(parameters: Sequence[Parameter], positional: list[Value], keywords: dict[str, Value]) -> None:
-    """Have what is given by name for a parameter such as `*shape` stand in its place, as in `zeros(shape=(2, 3))`."""
+    """Move the keyword argument of a variadic parameter to its position, as in `zeros(shape=(2, 3))`."""
     for place, parameter in enumerate(parameters):
         if parameter.variadic and parameter.name in keywords and len(positional) == place:
             positional.append(keywords.pop(parameter.name))
 
 
 def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple[Parameter, ...]]:
-    """The entry that is called, None for what the language itself provides, and its parameters."""
-    # The method of PyTorch's tensors is the difference of neighbours.
+    """The operation that is called, None for a function of the evaluator itself, and its parameters."""
+    # The method `diff` of PyTorch tensors gives differences of neighbours.
     difference = node.receiver is not None and machine.dialect == "torch" and table.differs(node.name)
     if not node.module and node.name in scope_of_program.DERIVATIVES and not difference:
         return None, parse_signature(scope_of_program.DERIVATIVES[node.name])
@@ -244,14 +245,14 @@ def _call_builtin(
     return machine.apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 
 
-# The keywords of libraries that say what a tensor is made of.
+# Keywords that state properties of the result.
 _STATED = frozenset({"dtype", "device", "requires_grad"})
-# What cuts a number off from its gradient in Python.
+# Functions that drop the gradient in Python.
 _CUTTING = frozenset({"item", "float"})
 
 
 def _place_of_list(operation: Operation | None) -> int | None:
-    """The place of the parameter that takes a list as it is, of tensors or with None in it; None where there is none."""
+    """The index of the parameter that takes a list as it is (of tensors, or with None), or None."""
     if operation is None or not _LISTS.intersection(p.name for p in operation.parameters):
         return None
     return next((i for i, p in enumerate(operation.parameters) if p.name in _LISTS and not p.variadic), None)
@@ -260,7 +261,7 @@ def _place_of_list(operation: Operation | None) -> int | None:
 _LISTS = frozenset({"tensors", "output_size"})
 
 
-# Functions whose result shares its elements with their operand, as NumPy and PyTorch have them.
+# Functions whose result is a view of their operand in NumPy and PyTorch.
 _VIEWS = frozenset(
     {"reshape", "view", "transpose", "permute", "swapaxes", "moveaxis", "squeeze", "unsqueeze", "expand_dims"}
     | {"ravel", "broadcast_to", "expand", "diagonal"}

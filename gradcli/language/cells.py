@@ -1,6 +1,6 @@
-"""Tensors that a program changes in place: every name of one, and every view of it, sees the change.
+"""Mutable references to tensors, for programs that change tensors in place: all names and views see a change.
 
-The numbers themselves never change: a change puts another tensor in the cell.
+The arrays themselves are immutable; a change stores another tensor in the reference.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Value = Any
 
 
 class SizeNeededError(ShapeError):
-    """What a program computes depends on how many elements a tensor has, which is not known."""
+    """Raised where a result depends on the number of elements of a tensor that is not known."""
 
 
 class Cell:
-    """A tensor that may be changed. `value` is what it is now."""
+    """A mutable reference to a tensor, which is `value`."""
 
     __slots__ = ("value",)
 
@@ -30,18 +30,18 @@ class Cell:
         self.value = value
 
     def set(self, value: Value) -> None:
-        """Have all elements replaced by those of a tensor that can be broadcast to it."""
+        """Replace all elements by `value`, which must broadcast to the shape of the tensor."""
         self.value = broadcast_to(value, arrays.shape(self.value))
 
     def put(self, key: Any, value: Value) -> None:
-        """Have the elements at `key` replaced."""
+        """Replace the elements at `key`."""
         from gradcli.primitives.replacing import replaced
 
         self.value = replaced(self.value, key, value)
 
     def view(self, move: Callable[[Value], Value]) -> View:
-        """A view of what `move`, which moves and leaves out elements, makes of the tensor."""
-        # Loaded by programs that change tensors alone.
+        """A view of the elements that `move` selects and rearranges."""
+        # Imported here as only programs that change tensors need it.
         from gradcli.primitives.replacing import positions
 
         shape = arrays.shape(self.value)
@@ -50,7 +50,7 @@ class Cell:
 
 
 class View(Cell):
-    """Some of the elements of a cell, at their `places` in it."""
+    """A view of elements of another mutable reference; `places` are their flat indices there."""
 
     __slots__ = ("base", "places")
 
@@ -81,11 +81,9 @@ class View(Cell):
 
 
 class InParts(Cell):
-    """An input that may be read element by element, or what stands at `key` of it. Whatever does more with it than to take
-    an element gets what `read` gives for the key.
+    """An input that is read element by element, or the part of it at `key`. Any other use of it gets `read(name, key)`.
 
-    `sizes` are those of the input; None where nobody has said whether it is a number or a tensor, which is then seen by
-    what is read of it.
+    `sizes` is the shape of the input, or None where it is not known; it then follows from the elements that are read.
     """
 
     __slots__ = ("key", "name", "read", "sizes")
@@ -108,7 +106,7 @@ class InParts(Cell):
 
     @value.setter
     def value(self, _value: Value) -> None:
-        # Reading it has made a tensor of one whose sizes are known.
+        # An input of known shape has become a tensor when it was read before, so that this one's shape is unknown.
         raise self._needs_sizes()
 
     def _needs_sizes(self) -> SizeNeededError:
@@ -118,7 +116,8 @@ class InParts(Cell):
         )
 
     def part(self, key: Any) -> InParts | None:
-        """What stands at a key; None where that is not found by counting. Raises ShapeError where the sizes are needed."""
+        """The part at a key, or None where the key is not made of indices within the shape. Raises ShapeError where the
+        shape is needed but not known."""
         places = normalize_key(key)
         counted = all(type(i) is int for i in places)
         if self.sizes is None:
@@ -132,5 +131,5 @@ class InParts(Cell):
 
 
 def is_basic(key: tuple[Any, ...]) -> bool:
-    """Whether a key is made of numbers and slices alone, so that what it takes is a view."""
+    """Whether a key consists of scalars, slices, None and `...`, so that indexing with it gives a view."""
     return all(k is None or k is Ellipsis or isinstance(k, slice) or not arrays.shape(k) for k in key)

@@ -1,4 +1,5 @@
-"""Derivatives that a program takes by their names: `diff`, `jacobian`, `jvp`, `detach`, `torch.autograd.grad`, …"""
+"""Derivatives that a program takes by a call: `diff`, `jacobian`, `jvp`, `detach`, `torch.autograd.grad` and the
+like."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from gradcli.primitives.signature import parse_signature
 
 
 def call(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope) -> Value:
-    """What one of `DERIVATIVES` or `DETACH` gives, with numbers and tensors as arguments that fit it."""
+    """The value of a call of one of `DERIVATIVES` or `DETACH`, whose arguments fit its signature."""
     if node.name in DETACH:
         return inside.detach(number([*positional, *keywords.values()][0], f"'{node.name}'"))
     return _derivative(machine, node, positional, keywords, scope)
@@ -46,7 +47,8 @@ def _derivative(
 
 
 def _order_or_variable(machine: Machine, node: tree.Call) -> DifferentiationError:
-    """The error for a third argument that may be meant as the order, as what is differentiated does not depend on it."""
+    """The error for a third argument on which the differentiated value does not depend, and that may be meant as the
+    order."""
     y, x, n = (machine.program.source[a.span.start : a.span.end] for a in tree.positional(node)[:3])
     return DifferentiationError(
         f"'{n}' is an input that {y} does not depend on, and not the order of 'diff'",
@@ -55,12 +57,12 @@ def _order_or_variable(machine: Machine, node: tree.Call) -> DifferentiationErro
     )
 
 
-# What PyTorch frees and what it keeps is all kept here.
+# The options on freeing the graph are accepted and ignored: it is always kept.
 _GRADIENT = "outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None"
 
 
 def gradient(machine: Machine, node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Items:
-    """`torch.autograd.grad(outputs, inputs)`: a gradient for each input, through which one can differentiate again."""
+    """`torch.autograd.grad(outputs, inputs)`: a gradient for each input, which can be differentiated again."""
     parameters = parse_signature(_GRADIENT)
     arguments.fit(node.name, parameters, positional, given)
     named = dict(zip((p.name for p in parameters), positional)) | dict(given)
@@ -84,7 +86,7 @@ def gradient(machine: Machine, node: tree.Call, positional: Sequence[Value], giv
 
 
 def _is_variable(machine: Machine, node: tree.Call, scope: Scope) -> bool:
-    """Whether the third argument by position names an input, which is never the order of a derivative."""
+    """Whether the third positional argument names an input, which is never the order of a derivative."""
     return any(isinstance(a, tree.Name) and machine.is_input(a.id, scope) for a in tree.positional(node)[2:3])
 
 

@@ -1,4 +1,4 @@
-"""Equations as a program: definitions, and one value, the differences of their sides one after another."""
+"""Reads equations as a program: definitions, and a vector of the differences of the sides of all equations."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ _HINT = "an equation is left = right, left == right, or an expression that is to
 
 
 class Equations(NamedTuple):
-    """A program whose value is a vector that is to be 0, and the places of the equations in its text."""
+    """A program whose value is the vector of residuals, and the spans of the equations in its source."""
 
     program: tree.Module
     places: Sequence[Span]
 
 
 def read_equations(source: str, names: Collection[str]) -> Equations:
-    """Equations for unknowns, in a text of statements: `left = right`, `left == right`, or an expression that is to be 0.
-    `names` are those with values from outside, the unknowns among them: `name = value` is an equation for one of these,
-    and else a definition.
+    """Read statements `left = right`, `left == right`, or expressions that are to be 0, as equations for unknowns.
 
-    Raises ProgramSyntaxError, located in `source`, for inequalities, for what could be both, and where there is no
-    equation.
+    `names` are the inputs and the unknowns: `name = value` is an equation if it is one of these, otherwise a
+    definition.
+
+    Raises ProgramSyntaxError, located in `source`, for inequalities, for statements that could be either, and where
+    there is no equation.
     """
     reader = _Reader(source, names)
     for said in _said(source):
         reader.read(said)
     if not reader.equations:
-        # A text of functions alone means the call of the last one.
+        # In a text of function definitions only, the last function is called.
         *body, last = program_body(tuple(reader.body), source)
         if not isinstance(last, tree.Evaluate):
             raise _no_equation(last, source)
@@ -48,7 +49,8 @@ def read_equations(source: str, names: Collection[str]) -> Equations:
 
 
 def _said(source: str) -> Sequence[Said]:
-    """What a text says. Raises ProgramSyntaxError, which proposes semicolons where other signs separate equations."""
+    """The parsed statements. Raises ProgramSyntaxError with a suggestion of ';' where equations are separated by other
+    signs."""
     try:
         return parse_equations(source)
     except ProgramSyntaxError as error:
@@ -61,7 +63,7 @@ def _said(source: str) -> Sequence[Said]:
 
 
 def _no_equation(last: tree.Statement, source: str) -> GradcliError:
-    """The error for statements that only define, of which `sinn(x) = 0.5` is one."""
+    """The error for a text that only defines names and functions, as `sinn(x) = 0.5` does."""
     hint: str = _HINT
     if isinstance(last, tree.Define) and not isinstance(last.body, tree.Block):
         if (meant := nearest(last.name, table.names())) is not None:
@@ -95,7 +97,7 @@ class _Reader:
                 self._define(statement)
 
     def _is_equation(self, said: Said) -> bool:
-        """Whether `=` stands between the sides of an equation, and gives nothing a value."""
+        """Whether `=` separates the sides of an equation, and is no assignment or definition."""
         (statement,) = said.statements or (None,)
         left = said.sides[0] if said.sides else None
         if isinstance(statement, tree.Define):
@@ -126,7 +128,7 @@ class _Reader:
         self.body.append(statement)
 
     def equation(self, value: tree.Expression) -> None:
-        """An expression as an equation."""
+        """Add an expression as an equation."""
         if type(value) is tree.Tuple:
             for item in value.items:
                 self.equation(item)
@@ -150,12 +152,12 @@ class _Reader:
         self._let_be_zero(span, tree.Binary(span, "-", between, left, right))
 
     def _let_be_zero(self, span: Span, value: tree.Expression) -> None:
-        """Have a value computed here, which is one of the differences."""
+        """Add an assignment of a residual to the program."""
         self.equations.append(span)
         self.body.append(tree.Assign(span, (tree.BoundName(span, _name(len(self.equations))),), value))
 
     def equations_and_program(self) -> Equations:
-        # Behind all that is read of the text.
+        # A span after the end of the text, for nodes that are not in it.
         end = Span(len(self.source), len(self.source) + 1)
 
         def call(name: str, argument: tree.Expression) -> tree.Expression:
@@ -173,5 +175,5 @@ class _Reader:
 
 
 def _name(k: int) -> str:
-    """What the difference of the sides of an equation is called, which is no name that can be written."""
+    """The name of a residual, which has a space, so that a program cannot use it."""
     return f"equation {k}"

@@ -1,4 +1,4 @@
-"""The values of expressions other than calls."""
+"""Handlers of all expressions except calls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _comprehension(machine: Machine, node: tree.Comprehension, scope: Scope) -> 
     found: list[Value] = []
     within = Scope({}, scope, scope.opaque)
     first, *others = node.clauses
-    # One iterator for each clause that is at work, so that clauses do not recurse.
+    # A stack of iterators, one for each active clause, so that clauses do not recurse.
     loops = [(first, elements((yield first.iterable), first.iterable.span))]
     while loops:
         clause, loop = loops[-1]
@@ -65,7 +65,7 @@ def _comprehension(machine: Machine, node: tree.Comprehension, scope: Scope) -> 
 
 
 _END = object()
-# Floats below it that are whole are the numbers that are written.
+# Whole numbers below this are exact as floats.
 _WHOLE = 2.0**53
 
 
@@ -130,7 +130,7 @@ def _binary(machine: Machine, node: tree.Binary, _scope: Scope) -> Task:
     return machine.apply(node, operation.name, operation, left, right)
 
 
-# What superscripts begin with.
+# First characters of superscript exponents.
 _RAISED = tuple("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -143,7 +143,7 @@ def _written(machine: Machine, node: tree.Binary) -> str:
 
 
 def _of_truths(machine: Machine, node: tree.Binary | tree.Unary, operation: Operation, *operands: Value) -> Value:
-    """`&`, `|` and `~`, element by element."""
+    """Apply `&`, `|` or `~` elementwise to booleans. Raises EvaluationError for numbers."""
     values = [number(o, f"'{node.operator}'") for o in operands]
     if not all(map(_is_truth, values)):
         raise EvaluationError(
@@ -155,7 +155,7 @@ def _of_truths(machine: Machine, node: tree.Binary | tree.Unary, operation: Oper
 
 
 def _is_written(item: tree.SyntaxNode) -> bool:
-    """Whether an item of a list is a number or a constant as it stands, or a list of such, `[[0.0]*2]*3` included."""
+    """Whether an item of a list is a literal, or a list of literals, such as `[[0.0]*2]*3`."""
     waiting = [item]
     while waiting:
         part = waiting.pop()
@@ -171,14 +171,13 @@ def _is_written(item: tree.SyntaxNode) -> bool:
 
 
 def _of_lists(machine: Machine, node: tree.Binary, left: Value, right: Value) -> Items | None:
-    """What an operator makes of lists in Python, where NumPy does not make something else; None where it computes with
-    the tensors that they are.
+    """The result of an operator on lists as in Python; None where it computes with them as tensors.
 
-    Raises EvaluationError where the two differ.
+    Raises EvaluationError where Python and NumPy give different results.
     """
     items, other = (left, right) if isinstance(left, Items) else (right, left)
     if node.operator == "*" and not isinstance(other, Items):
-        # Python's lists stand in front of how often they are repeated, as a rule.
+        # In Python code, the list usually comes before the number of repetitions.
         display = node.left if items is left else node.right
         if isinstance(display, tree.List) and any(isinstance(item, tree.Compare) for item in display.items):
             raise EvaluationError(
@@ -188,8 +187,9 @@ def _of_lists(machine: Machine, node: tree.Binary, left: Value, right: Value) ->
             )
         counted = items is left or isinstance(node.left, tree.Number)
         if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
-            # A list of a number that is written is filled with it; one of what is computed may be meant as a tensor,
-            # where the program is not Python's as its imports say.
+            # A list of a literal is repeated. A list of a computed value may be meant as a tensor, unless imports show
+            # that the
+            # program is Python code.
             written = not isinstance(display, tree.List) or all(map(_is_written, display.items))
             if not written and not machine.imports:
                 raise _both(node, "repeats the list", "multiplies its elements", "tile(x, n)", "multiply(x, n)")
@@ -258,7 +258,7 @@ def _stable_form(machine: Machine, node: Fitting, scope: Scope) -> Task:
 
 
 def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
-    # Loaded by programs with such expressions.
+    # Imported here as few programs have such expressions.
     from gradcli.primitives.taylor_series import taylor_series
 
     point, (first, times) = node.series.point, node.places[0]
@@ -268,7 +268,7 @@ def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
     if machine.scalars is None:
         near = less(arithmetic.absolute(arithmetic.subtract(constant(variable), point)), node.series.radius)
     else:
-        # What does not round loses no digits nearby.
+        # Exact arithmetic loses no digits near the point.
         near = equal(constant(variable), point)
     if assume(logical_not(near)):
         return (yield from _as_it_stands(machine, node, scope, {first: given}))
@@ -285,7 +285,7 @@ def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
 
 
 def _times_others(machine: Machine, node: Removable | RemovableOverBalls, by_series: Value) -> Task:
-    """The series times the powers of others that stand beside it."""
+    """The value of the series times the powers of the other factors."""
     for (place, times), n in node.others:
         other = number((yield place), f"'{node.rule.pattern}'")
         other = power(other if times == 1.0 else arithmetic.divide(other, times), float(n))
@@ -294,7 +294,7 @@ def _times_others(machine: Machine, node: Removable | RemovableOverBalls, by_ser
 
 
 def _removable_over_balls(machine: Machine, node: RemovableOverBalls, scope: Scope) -> Task:
-    # Loaded by programs with such expressions.
+    # Imported here as few programs have such expressions.
     from gradcli.primitives.taylor_series import taylor_series
 
     first, times = node.places[0]
@@ -309,7 +309,7 @@ def _removable_over_balls(machine: Machine, node: RemovableOverBalls, scope: Sco
 
 
 def _limiting(machine: Machine, node: Limiting, scope: Scope) -> Task:
-    # Loaded by programs with such expressions.
+    # Imported here as few programs have such expressions.
     from gradcli.language import limits_at_points as points
 
     plan = node.plan
@@ -328,7 +328,7 @@ def _limiting(machine: Machine, node: Limiting, scope: Scope) -> Task:
     if plan.is_suspect(numbers):
         found = machine.apply(node, "limit", lambda *_: points.limit_of_numbers(plan, values, numbers))
     if found is None and machine.scalars is not None and not plan.has_value(numbers):
-        # Before it is computed: what is 0/0 in balls need not be told from other quotients.
+        # Before the evaluation as written: in ball arithmetic, a quotient 0/0 may look like any other enclosure.
         found = machine.apply(node, "limit", lambda *_: points.limit_of_equals(plan, values, numbers))
     if found is None:
         value = yield from _as_it_stands(machine, node, scope, held)
@@ -356,7 +356,8 @@ def _limits_of_elements(
 
 
 def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequence[Mapping[str, tuple[Value, Value]]]:
-    """What each name stands for in the stable form, and in the original one: where the condition holds, and else."""
+    """For each name, the pairs of values to choose from by the condition: for the stable form, and for the original
+    one."""
     within, without = numbers
     return {n: (v, within) for n, v in values.items()}, {n: (without, v) for n, v in values.items()}
 
@@ -366,7 +367,7 @@ def _in_one_form(machine: Machine, node: Fitting, scope: Scope, values: Mapping[
     if not stable:
         return (yield from _as_it_stands(machine, node, scope, held))
     machine.rewritten[node] = None
-    # The form reads the parts again, which must not evaluate them again.
+    # Keeps the parts from being evaluated again by the form.
     machine.held.update(held)
     try:
         return (yield node.stable)
@@ -375,7 +376,7 @@ def _in_one_form(machine: Machine, node: Fitting, scope: Scope, values: Mapping[
 
 
 def _as_it_stands(machine: Machine, node: Rewritten, scope: Scope, held: Mapping[Any, Value]) -> Task:
-    """The original form, some of whose parts have values already."""
+    """Evaluate the original form, with the values `held` of parts that are already evaluated."""
     machine.held.update(held)
     try:
         return (yield from machine.handlers[type(node.original)](machine, node.original, scope))
@@ -384,7 +385,7 @@ def _as_it_stands(machine: Machine, node: Rewritten, scope: Scope, held: Mapping
 
 
 def _let_go(machine: Machine, held: Mapping[Any, Value]) -> None:
-    # The form that is used in place of this one may have let go of them already.
+    # A nested form may have removed some of them already.
     for part in held:
         machine.held.pop(part, None)
 
@@ -425,7 +426,7 @@ def _index(machine: Machine, node: tree.Index, _scope: Scope) -> Task:
 
 
 def _view(machine: Machine, node: tree.Index, value: Cell, key: Any) -> Value:
-    """Elements of a tensor that may be changed: a view of it where NumPy gives one, which is where no array picks them."""
+    """Index a mutable tensor: a view where NumPy gives one, which is for keys without arrays, otherwise a copy."""
     part = value.part(key) if isinstance(value, InParts) else None
     if part is not None:
         return part
@@ -434,7 +435,7 @@ def _view(machine: Machine, node: tree.Index, value: Cell, key: Any) -> Value:
 
 
 def _number(machine: Machine, node: Any, _scope: Scope) -> Value:
-    # A whole one is the same in floats.
+    # Whole numbers are exact as floats.
     if machine.scalars is None or not node.text or (node.value % 1.0 == 0.0 and 0.0 < node.value < _WHOLE):
         return node.value
     return machine.scalars.number(node.text)

@@ -1,4 +1,4 @@
-"""Functions of the program: what a definition makes, and what a call of it does."""
+"""How functions that a program defines are created and called."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.language.syntax import tree
 from gradcli.language.values import Closure, Value
 from gradcli.primitives.signature import Parameter
 
-# In eighths of steps: a call, beside what its body takes.
+# Cost of a call besides its body, in eighths of a step.
 _CALL = 2 * limits.STEP
 
 
@@ -27,7 +27,7 @@ def _closure(_machine: Machine, node: tree.Define | tree.Lambda, scope: Scope) -
         if parameter.default is not None:
             defaults[parameter.name] = yield parameter.default
     own = scope_of_program.own_names(node) if isinstance(node.body, tree.Block) else ()
-    # As those of the table are described.
+    # Parameters are described like those of the functions of the table, for error messages.
     parameters = tuple(
         Parameter(p.name, None if p.default is None else "…", False, p.keyword_only) for p in node.parameters
     )
@@ -35,7 +35,7 @@ def _closure(_machine: Machine, node: tree.Define | tree.Lambda, scope: Scope) -
 
 
 def call(machine: Machine, closure: Closure, scope: Scope, named: Mapping[str, Value]) -> Task:
-    """The value of a function of the program, where its parameters are `named`."""
+    """Call a function of the program with arguments by parameter name, and return its value."""
     if machine.depth == limits.MAX_DEPTH:
         raise LimitError(
             f"functions call each other more than {limits.MAX_DEPTH:,} deep", hint="a recursion may not end"
@@ -52,14 +52,14 @@ def _body(machine: Machine, closure: Closure, scope: Scope, named: Mapping[str, 
     node = closure.node
     if isinstance(node, tree.Lambda) or node.backward is None or not machine.clauses:
         return (yield Activation(node.body, Scope(machine.local(named), closure.scope, scope.opaque, closure.own)))
-    # Loaded by programs with such functions.
+    # Imported here as few programs have such functions.
     from gradcli.language import hand_written
 
     return (yield from hand_written.call(machine, closure, named))
 
 
 def _block(machine: Machine, node: tree.Block, _scope: Scope) -> Task:
-    """The body of a `def`: what it returns."""
+    """Run the body of a `def` and return its value."""
     yield from block(machine, node.statements)
     leaving, machine.leaving = machine.leaving, None
     return None if leaving is None else leaving.value

@@ -1,4 +1,4 @@
-"""Calls of functions whose derivatives the program says: `f(a) = … backward(g) = …`."""
+"""Calls of functions with a hand-written derivative, `f(a) = … backward(g) = …`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.language.values import Closure, Value, number
 
 
 def call(machine: Machine, closure: Closure, named: Mapping[str, Value]) -> Task:
-    """The value of such a function, where its parameters are `named`."""
+    """Call a function with a `backward` clause, with arguments by parameter name, and return its value."""
     node = closure.node
     given = {p.name: number(named[p.name], f"'{closure.name}'") for p in node.parameters}
     local = machine.local({name: detach(value) for name, value in given.items()})
@@ -33,12 +33,13 @@ def call(machine: Machine, closure: Closure, named: Mapping[str, Value]) -> Task
 def _gradients(
     machine: Machine, closure: Closure, g: Value, inputs: tuple[Value, ...], wanted: Iterable[bool]
 ) -> list[Value]:
-    """The expressions behind `backward(g) =`, with the parameters bound to `inputs`."""
+    """Evaluate the expressions of the `backward` clause, with the parameters bound to `inputs` and the cotangent to
+    `g`."""
     node = closure.node
     assert isinstance(node, tree.Define)
     assert node.backward is not None
     named = dict(zip((p.name for p in node.parameters), inputs)) | {node.backward.cotangent.name: g}
-    # A `diff` in there needs a graph, even where the backward pass itself records none.
+    # A derivative taken within the clause needs a graph, even where the backward pass records none.
     with enable_grad() if machine.targets else nullcontext():
         scope = Scope(machine.local(named), closure.scope)
         try:
@@ -55,7 +56,7 @@ def _once(frame: Activation) -> Task:
 
 
 class _HandWritten(Function):
-    """A call of a function with a `backward` clause; its result was computed before."""
+    """A call of a function with a `backward` clause, whose result is already computed."""
 
     result: Value
     gradients: Callable[[Value, tuple[Value, ...], tuple[bool, ...]], Sequence[Value]]

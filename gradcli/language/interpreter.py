@@ -1,4 +1,4 @@
-"""Running a program: the syntax tree and bindings to Tensors."""
+"""Evaluates a program: a syntax tree and values of its inputs give a value and the values of its names."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gradcli.language.values import FUNCTIONS, Value, number
 _HANDLERS: dict[type, Callable[..., Task]] = {**statements.HANDLERS, **expressions.HANDLERS, **calls.HANDLERS}
 _SIMPLE: dict[type, Callable[..., Value]] = {**statements.SIMPLE, **expressions.SIMPLE}
 
-# To go through the text before it runs, in eighths of steps for each character.
+# Cost of analysing the source before it runs, in eighths of a step for each character.
 _CHARACTER = 2
 
 
 class Evaluation(NamedTuple):
-    """The value of a program, every name with its last value, in the order of assignment, and the
-    expressions that were evaluated in a stable form."""
+    """The value of a program, the last value of each name in the order of assignment, and the expressions that were
+    evaluated in a stable form."""
 
     value: Value
     names: dict[str, Value]
@@ -45,17 +45,16 @@ def evaluate(
     apart: Collection[str] = (),
     clauses: bool = True,
 ) -> Evaluation:
-    """Run `program` with its outer names bound to numbers, arrays or Tensors.
+    """Run `program` with its input names bound to numbers, arrays or Tensors.
 
-    With `rewrite` expressions that have a stable form (see `gradcli.language.stable` and
-    `gradcli.language.removable`) are evaluated in it, but no form leaves out a name of `apart`, by which the value is
-    differentiated. It may be the forms themselves.
+    With `rewrite`, expressions that have a stable form (see `gradcli.language.stable` and `gradcli.language.removable`)
+    are evaluated in it, except for forms that drop a name of `apart`, by which the value is differentiated. `rewrite`
+    may also be the mapping of forms to use.
 
-    Unless `clauses`, functions with a `backward` clause are differentiated as others are.
+    With `clauses=False`, functions with a `backward` clause are differentiated like any other function.
 
-    Raises UnknownNameError and CallError for names and calls that cannot be right, LimitError
-    past the limits of the run, and EvaluationError or DifferentiationError where an operation fails, each
-    with its place in the text.
+    Raises UnknownNameError and CallError for wrong names and calls, LimitError past the limits of the run, and
+    EvaluationError or DifferentiationError where an operation fails, each with its place in the source.
     """
     limits.charge_steps(_CHARACTER * len(program.source))
     scope.check(program, bindings)
@@ -88,7 +87,8 @@ def _run(machine: Machine) -> Evaluation:
 
 
 def _with_points(text: str) -> str:
-    """What stands for a text with decimal commas, or with commas between thousands."""
+    """A text without thousands separators and with decimal points, where it has decimal commas or commas between
+    thousands."""
     thousands = re.sub(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?=\.\d)", lambda m: m[0].replace(",", ""), text)
     decimal = re.sub(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+(?=,\d)", lambda m: m[0].replace(".", ""), text)
     return re.sub(r"(?<=\d),(?=\d)", ".", decimal) if thousands == text else thousands

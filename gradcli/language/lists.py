@@ -1,4 +1,4 @@
-"""Lists of a program: their items until a tensor is asked for, which is then built by stacking them."""
+"""Lists of a program, which become a tensor by stacking their items only where a tensor is needed."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from gradcli.primitives.shape import stack
 
 Value = Any
 
-# To stack tensors, beside what any operation on arrays takes, and for each of them, in eighths of steps.
+# Cost of stacking tensors besides that of any array operation, and for each tensor, in eighths of a step.
 _STACK, _OPERAND = 24, 3
-# Items that are gone through in an eighth of a step.
+# Iterating over this many items costs an eighth of a step.
 _GONE_THROUGH = 2
 
 
 class _Era:
-    """The time between two changes of lists or tensors in place: what was made of others before is stale after one."""
+    """An object that identifies the time between two in-place changes; tensors cached in an earlier era are stale."""
 
 
 _now = _Era()
 
 
 def changed_in_place() -> None:
-    """To be called where a list or a tensor has been changed."""
+    """Invalidate cached tensors of lists; to be called after a list or tensor was changed in place."""
     global _now
     _now = _Era()
 
 
 class Items:
-    """`[a, b]`, `(a, b)`, `[a for …]` or what a program appends to: a list as Python has it.
+    """A list with Python's semantics, from `[a, b]`, `(a, b)`, `[a for …]` or appended items.
 
-    `made` says how: by a display in brackets or in parentheses, by a comprehension, or item by item.
+    `made` tells its origin: a display in brackets or parentheses, a comprehension or function, or appending.
     """
 
     __slots__ = ("_era", "_tensor", "items", "made", "span")
@@ -49,7 +49,7 @@ class Items:
         self.span = span
         self.made = made
         self._tensor: Value = None
-        # When the tensor was made, None where nothing in the list can change.
+        # The era in which the tensor was built, None where no item can change.
         self._era: _Era | None = None
 
     def append(self, item: Value) -> None:
@@ -61,18 +61,19 @@ class Items:
         self.changed()
 
     def changed(self) -> None:
-        """To be called where `items` has been changed."""
+        """Discard the cached tensor; to be called after `items` was changed."""
         self.made = "grown"
         self._tensor = None
         changed_in_place()
 
     def tensor(self, check: Any) -> Value:
-        """The items as one tensor; `check` gives an item as a number, or raises.
+        """The items as one tensor; `check` converts an item to a number or raises.
 
         Raises ShapeError where shapes differ, and EvaluationError for a list that contains itself.
         """
-        # Lists in lists, which may be nested deeper than Python may recurse: each is met before what it holds, and again
-        # behind that.
+        # Lists may be nested deeper than Python's recursion limit. Each is on the stack twice: to push its items, and
+        # to be
+        # stacked after them.
         pending = [(self, False)]
         within: set[int] = set()
         while pending:
@@ -110,18 +111,18 @@ def _joined(items: list[Value]) -> Value:
 
 
 def in_dtype(value: Value) -> Value:
-    """A number of the program as one of the dtype in use, beside tensors that are to be joined with it."""
+    """A Python number in the dtype in use, as it is to be joined with tensors; other values unchanged."""
     return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PLAIN else value
 
 
 def is_position(key: Value) -> bool:
-    """Whether a key is a number or a slice of numbers, as a list of Python's takes."""
+    """Whether a key is a number or a slice of numbers, as Python's lists take."""
     parts = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
     return all(type(p) in arrays.PLAIN or p is None for p in parts) and (isinstance(key, slice) or key is not None)
 
 
 def item_of(value: Items, key: Value) -> Value:
-    """An item of a list, or the list of those that a slice takes. Raises ShapeError for a place that it has not."""
+    """An item of a list, or the list that a slice selects. Raises ShapeError for an index out of bounds."""
     if isinstance(key, slice):
         bounds = [None if b is None else whole(b, "a bound of a slice") for b in (key.start, key.stop, key.step)]
         return taken(value, slice(*bounds))
@@ -132,7 +133,7 @@ def item_of(value: Items, key: Value) -> Value:
 
 
 def taken(value: Items, part: slice) -> Items:
-    """The list of what a slice takes. Raises EvaluationError for one of no steps."""
+    """The list that a slice selects. Raises EvaluationError for a step of 0."""
     if part.step == 0:
         raise EvaluationError("the step of a slice must not be 0")
     limits.charge(len(range(*part.indices(len(value.items)))))
@@ -140,7 +141,7 @@ def taken(value: Items, part: slice) -> Items:
 
 
 def replace_item(value: Items, key: tuple[Value, ...], item: Value) -> None:
-    """Put another item in a list. Raises ShapeError for a place that it has not."""
+    """Replace an item of a list. Raises ShapeError for an index out of bounds, and for other keys."""
     if len(key) != 1 or isinstance(key[0], slice) or not is_position(key[0]):
         raise ShapeError("one item of a list is assigned to at a time", hint="array(…) makes a tensor of a list")
     item_of(value, key[0])

@@ -1,7 +1,7 @@
-"""The machine that runs programs: what is known while one runs, and the loop.
+"""The evaluation loop of programs, and the state of a running program.
 
-Handlers are generators: `value = yield node` has a child evaluated. One loop drives them with a
-stack of its own, so that neither deep trees nor recursive programs recurse in Python.
+Handlers of nodes are generators: `value = yield node` evaluates a child. One loop drives them with an explicit stack,
+so that neither deep trees nor recursive programs use Python's recursion.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
 from gradcli.language.values import FUNCTIONS, Builtin, Value, number
 
-# Called with each operation's place, name, operands and result.
+# Called for each operation with its span, name, operands and result.
 Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
 Task = Generator[Any, Value, Value]
 
-# Of a name or a number, in eighths of steps.
+# Cost of a name or a literal, in eighths of a step.
 _SIMPLE = 1
-# Each of them calls for another in a frame of Python's own.
+# Raised where handlers call each other in Python frames and reach Python's recursion limit.
 TOO_DEEP = "functions with hand-written derivatives, or lists, are nested too deeply"
 
 
 class Scope:
-    """The names of the program, of one call of a function, or of a comprehension, and the scope around them.
+    """The names of the program, of one call of a function, or of a comprehension, with the enclosing scope.
 
-    `opaque` is the innermost function with a hand-written derivative around it; `own` are the names that the function
-    assigns, which it does not read from around it.
+    `opaque` is the name of the innermost enclosing function with a hand-written derivative. `own` are the local names
+    of the function, which are not looked up in enclosing scopes.
     """
 
     __slots__ = ("names", "opaque", "outer", "own")
@@ -56,22 +56,22 @@ class Scope:
 
 
 class Activation(NamedTuple):
-    """A node to evaluate with names of its own: the body of a function."""
+    """A node to evaluate in a scope of its own, as the body of a function."""
 
     node: tree.SyntaxNode
     scope: Scope
 
 
 class Leaving(NamedTuple):
-    """That statements up to the end of a loop or function are left out: by `break`, `continue` or `return`."""
+    """A pending `break`, `continue` or `return`: further statements of the loop or function are skipped."""
 
     by: type[tree.Statement]
     value: Value = None
 
 
 class Machine:
-    """A program at work. `handlers` evaluate the nodes of each type: with the machine, a node and the scope they
-    give a task; the `simple` ones give the value at once."""
+    """A running program. `handlers` map a type of node to a generator function of machine, node and scope; those in
+    `simple` return the value directly."""
 
     def __init__(
         self,
@@ -85,18 +85,19 @@ class Machine:
         clauses: bool,
     ) -> None:
         self.program = program
-        # Whether functions have the derivatives that their `backward` clauses say.
+        # Whether `backward` clauses are used as the derivatives of their functions.
         self.clauses = clauses
         self.handlers = handlers
         self.simple = simple
         self.stable = stable
         self.rewritten: dict[Rewritten, None] = {}
-        # Values of expressions that are being evaluated in one of two forms.
+        # Values of subexpressions that are already evaluated, while the expression around them is evaluated in some
+        # form.
         self.held: dict[tree.SyntaxNode, Value] = {}
-        # What computes with the numbers that are written, where those are no floats.
+        # Makes the numbers written in the program, where these are not floats.
         namespace = arrays.chosen_namespace()
         self.scalars = None if namespace is None else namespace.scalars
-        # The names of values from outside.
+        # The names of inputs.
         self.inputs = scope_of_program.inputs(program, bindings)
         self.targets = scope_of_program.differentiation_targets(program, self.inputs)
         self.names: dict[str, Value] = {}
@@ -106,7 +107,7 @@ class Machine:
         self._lossless: frozenset[tree.SyntaxNode] | None = None
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
-        # What the last statement asks to be left, if anything.
+        # The pending `break`, `continue` or `return`, if any.
         self.leaving: Leaving | None = None
         self.depth = 0
         self.observe = observe
@@ -118,7 +119,7 @@ class Machine:
             provenance.bind(name, value)
 
     def drive(self, task: Task, node: tree.SyntaxNode, scope: Scope) -> Value:
-        """Run a task and everything it asks for."""
+        """Run a task and all tasks that it asks for."""
         tasks: list[tuple[Task, tree.SyntaxNode, Scope]] = [(task, node, scope)]
         value: Value = None
         held = self.held
@@ -149,14 +150,16 @@ class Machine:
                 value = stop.value
             except GradcliError as error:
                 error.locate(place(node), self.program.source)
-                # What they hold must not outlive them: the backward pass that failed may be done in another way.
+                # Close the generators now, as they hold values: the caller may try another execution path after this
+                # error.
                 for task, *_ in reversed(tasks):
                     task.close()
                 raise
         return value
 
     def loses_nothing(self, node: tree.Call) -> bool:
-        """Whether a call may cut a number off from its gradient, as only conditions and indices read it."""
+        """Whether `item` or `float` is called where only conditions or indices read the result, so that no gradient is
+        lost."""
         if self._lossless is None:
             from gradcli.language import lossless
 
@@ -164,7 +167,8 @@ class Machine:
         return node in self._lossless
 
     def lookup(self, node: tree.Name, scope: Scope) -> Value:
-        """The value of a name: of the function that runs or one around it, of the program, or a constant."""
+        """The value of a name, from the scope and those around it, or a constant. Raises UnknownNameError where it has
+        none."""
         name = node.id
         if node.module:
             if name in scope_of_program.LIBRARY_CONSTANTS:
@@ -197,12 +201,12 @@ class Machine:
         return value if self.scalars is None else self.scalars.constants.get(name, lambda: value)()
 
     def find(self, name: str, scope: Scope) -> Scope | None:
-        """The scope that has a name, the innermost one; None where it has no value."""
+        """The innermost scope that binds a name, or None."""
         within: Scope | None = scope
         while within is not None:
             if name in within.names:
                 return within
-            # A function that assigns a name reads its own alone.
+            # A local name of a function is not looked up outside of it.
             within = None if name in within.own else within.outer
         return None
 
@@ -213,7 +217,7 @@ class Machine:
         self.provenance.bind(name, value)
 
     def is_input(self, name: str, scope: Scope) -> bool:
-        """Whether a name is that of a value from outside where it stands, and not of a parameter or a variable there."""
+        """Whether a name refers to an input in this scope, not to a parameter or a local variable."""
         if name not in self.inputs:
             return False
         around: Scope | None = scope
@@ -224,13 +228,14 @@ class Machine:
         return True
 
     def kept(self, value: Value) -> Value:
-        """A value as one that names and lists hold: a tensor as one that may be changed in place, where programs do that."""
+        """A value as names and lists hold it: a tensor becomes a mutable reference, if the program changes tensors in
+        place."""
         if self.changes and not isinstance(value, _NO_TENSORS) and arrays.shape(value):
             return Cell(value)
         return value
 
     def apply(self, node: tree.SyntaxNode, name: str, operation: Callable[..., Value], *operands: Value) -> Value:
-        """The result of an operation, which stands at `node` in the text."""
+        """The result of an operation at `node`, reported to the observer."""
         current_span.set(place(node))
         result = operation(*operands)
         if self.observe is not None:
@@ -238,14 +243,14 @@ class Machine:
         return result
 
     def local(self, named: Mapping[str, Value]) -> dict[str, Value]:
-        """The names of a call; what is differentiated by is a node of its own."""
+        """The bindings of a call's parameters; those that are differentiated by become nodes of the graph."""
         return {n: self.kept(self._tracked(v) if n in self.targets else v) for n, v in named.items()}
 
     def _tracked(self, value: Value) -> Value:
-        """What may be differentiated by as a tensor of its own."""
+        """A value as a tensor node of its own, by which one can differentiate; functions and strings unchanged."""
         if value is None or isinstance(value, (str, tuple, *FUNCTIONS)):
             return value
-        # Loaded by programs that differentiate.
+        # Imported here as only programs that differentiate need it.
         from gradcli.calculus.inside import tracked
 
         return tracked(number(value, "a name"))
@@ -255,7 +260,7 @@ _NO_TENSORS = (Cell, Items, *FUNCTIONS, range, str, tuple, float, bool, int, typ
 
 
 def block(machine: Machine, statements: Iterable[tree.Statement]) -> Task:
-    """The value of the last statement, or of the last before one that leaves the block."""
+    """Run statements, and return the value of the last one that ran."""
     value = None
     for statement in statements:
         value = yield statement
@@ -267,7 +272,7 @@ def block(machine: Machine, statements: Iterable[tree.Statement]) -> Task:
 def arguments_of(
     given: Sequence[tree.Expression], named: Sequence[tree.Keyword]
 ) -> Generator[Any, Value, tuple[list[Value], dict[str, Value]]]:
-    """The values of the arguments of a call, by position and by name."""
+    """The values of the positional and keyword arguments of a call."""
     positional, keywords = [], {}
     for argument in given:
         positional.append((yield argument))

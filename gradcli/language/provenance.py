@@ -1,4 +1,4 @@
-"""Which call or loop of a program an operation was recorded in, and what its result was called."""
+"""Records in which call or loop of a program each operation ran, and to which name its result was assigned."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from gradcli.language.syntax import tree
 
 
 class Provenance:
-    """Is told of a run as it goes. This one takes no notice."""
+    """Receives the events of a run. This class ignores them."""
 
     def enter(self, node: tree.Call | tree.For | tree.While) -> None:
-        """A function is called, its arguments known, or a loop begins."""
+        """A call begins, after its arguments were evaluated, or a loop begins."""
 
     def repeat(self) -> None:
-        """The innermost loop goes round once more."""
+        """The innermost loop begins another iteration."""
 
     def leave(self) -> None:
-        """What was entered last is done."""
+        """The call or loop entered last has ended."""
 
     def bind(self, name: str, value: Any) -> None:
-        """A name is given a value."""
+        """A value is assigned to a name."""
 
 
 UNKNOWN = Provenance()
 
 
 class Frame:
-    """A call or a loop: its operations have sequence numbers between `begin` and `end`.
+    """A call or a loop, whose operations have sequence numbers between `begin` and `end`.
 
-    `parent` is the number of the frame around it, `times` how often a loop went round.
+    `parent` is the index of the enclosing frame, `times` the number of iterations of a loop.
     """
 
     __slots__ = ("begin", "end", "node", "parent", "times")
@@ -45,8 +45,8 @@ class Frame:
 
 
 class Log(Provenance):
-    """A provenance that is kept: the frames in the order in which they began, and the first name of
-    every leaf and operation that got one."""
+    """Keeps all frames in the order in which they began, and for each leaf and operation the first name that it was
+    assigned to."""
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []

@@ -1,4 +1,4 @@
-"""Python's own functions of numbers and lists: `range`, `zip`, `len` and their like."""
+"""Python's built-in functions of numbers and lists, such as `range`, `zip` and `len`, in the language."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _float(node: tree.Call, value: Value) -> Value:
 
 
 def _check_no_gradient(node: tree.Call, value: Value) -> None:
-    """Raise EvaluationError where a gradient would be lost in silence."""
+    """Raise EvaluationError where the call would drop a gradient silently."""
     tensor = number(value, f"'{node.name}'")
     if isinstance(tensor, Tensor) and tensor.requires_grad:
         raise EvaluationError(
@@ -88,7 +88,7 @@ def _check_no_gradient(node: tree.Call, value: Value) -> None:
 
 
 def _int(node: tree.Call, value: Value) -> float:
-    # What is cut off changes by steps alone: there is no gradient to lose.
+    # `int` is a step function, whose derivative is 0, so that no gradient is lost.
     numbers = concrete(number(value, "'int'"))
     if arrays.shape(numbers):
         raise EvaluationError("'int' needs a number", span=node.span)
@@ -108,18 +108,18 @@ def _sorted(node: tree.Call, items: Value, reverse: Value = False) -> Items:
     return Items([found[i] for i in order], node.span, "generated")
 
 
-# To sort an item, in eighths of steps.
+# Cost of sorting one item, in eighths of a step.
 _SORTED = 4
 
 
 def _floats(_node: tree.Call, x: Value) -> Value:
-    """`x.float()`: truth values as numbers, which all others are."""
+    """`x.float()`: converts booleans to numbers and returns other tensors unchanged."""
     found = number(x, "a method")
     return cast(found, arrays.default_dtype()) if arrays.dtype_name(found) == "bool" else found
 
 
 def _as_type(node: tree.Call, x: Value, dtype: Value, copy: Value = True) -> Value:
-    """`x.astype(float)`, where that is what it is anyway."""
+    """`x.astype(float)`. Raises EvaluationError for a dtype other than that of the program."""
     wanted = {"float": "float64", "double": "float64"}.get(str(dtype), dtype)
     if wanted != arrays.default_dtype():
         raise EvaluationError(
@@ -151,7 +151,7 @@ _FUNCTIONS: Mapping[str, tuple[str, Callable[..., Value]]] = {
 
 
 def find(call: tree.Call) -> Callable[..., Value] | None:
-    """The function of Python's that a call means, None where it means none."""
+    """The Python function that a call refers to, or None."""
     known = _FUNCTIONS if call.receiver is None and not call.module else {}
     found = (_METHODS_OF_TENSORS if call.receiver is not None else known).get(call.name)
     return None if found is None else functools.partial(_called, call, *found)
@@ -174,7 +174,7 @@ def _pop(_node: tree.Call, own: Items, index: Value = -1.0) -> Value:
     if not own.items:
         raise EvaluationError("an empty list has nothing to pop")
     item, place = item_of(own, number(index, "'pop'")), whole(index, "an index")
-    # Those behind it are moved.
+    # The items behind it move by one.
     limits.charge((-place - 1 if place < 0 else len(own.items) - place) // _MOVED)
     del own.items[place]
     own.changed()
@@ -185,9 +185,9 @@ def _copy(_node: tree.Call, own: Items) -> Items:
     return taken(own, slice(None))
 
 
-# Items of a list that are moved in the time of an element.
+# Moving this many items of a list costs as much as computing one array element.
 _MOVED = 16
-# Of lists, each with its signature.
+# Methods of lists, each with its signature.
 _METHODS: Mapping[str, tuple[str, Callable[..., Value]]] = {
     "append": ("item", _append),
     "extend": ("items", _extend),

@@ -1,4 +1,4 @@
-"""Distributions as values of a program: `scipy.stats.norm(0, 1)`, `torch.distributions.Normal(0.0, 1.0)`."""
+"""Distributions as values of a program, such as `scipy.stats.norm(0, 1)` and `torch.distributions.Normal(0.0, 1.0)`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.primitives.signature import parse_signature
 
 
 def made(node: tree.Call, positional: Sequence[Value], keywords: Mapping[str, Value]) -> RandomVariable:
-    """The distribution that a call makes. Raises CallError for arguments that it does not take."""
+    """The distribution that a constructor call makes. Raises CallError for arguments that do not fit."""
     distribution = f"{node.module}.{node.name}"
     arguments.fit(node.name, parse_signature(probability.parameters(distribution)), positional, keywords)
     return RandomVariable(distribution, positional, keywords)
@@ -23,13 +23,15 @@ def made(node: tree.Call, positional: Sequence[Value], keywords: Mapping[str, Va
 def method(
     node: tree.Call, variable: RandomVariable, positional: Sequence[Value], keywords: Mapping[str, Value]
 ) -> tuple[tree.Call, list[Value], dict[str, Value]]:
-    """A call of a function of a distribution as that of the function of its library, with the parameters behind."""
+    """A method call on a distribution as a call of the library's function, with the parameters appended to the
+    arguments."""
     called = tree.Call(node.span, node.name, node.name_span, None, node.arguments, node.keywords, variable.distribution)
     return called, [*positional, *variable.positional], {**keywords, **variable.keywords}
 
 
 def missing(call: tree.Call) -> CallError | None:
-    """The error for a function that a distribution lacks, or one of distributions that is called of something else."""
+    """The error for a missing method of a distribution, or for such a method called on another value; None for other
+    calls."""
     if is_within_distributions(call.module) and not is_distribution(call.module):
         library = call.module.removeprefix("jax.").rpartition(".")[0]
         return CallError(

@@ -1,20 +1,21 @@
-"""Reading a program: from its text to a tree, within the limits of the run."""
+"""Parses a program within the limits of the run."""
 
 from __future__ import annotations
 
 from gradcli import limits
 from gradcli.language.syntax import parse, tree
 
-# To parse the text and to look through what was found, in eighths of steps for each part of it.
+# Cost of parsing and analysing one node, in eighths of a step.
 _PART = 24
 
 
 def read(source: str) -> tree.Module:
-    """The tree of a program. Raises ProgramSyntaxError, located in `source`, and LimitError for one of too many parts."""
+    """The syntax tree of a program. Raises ProgramSyntaxError, located in `source`, and LimitError for a tree of too
+    many nodes."""
     return charged(parse(source))
 
 
 def charged(program: tree.Module) -> tree.Module:
-    """A program that was parsed. Raises LimitError for one of too many parts."""
+    """A parsed program, after its cost was charged. Raises LimitError for a tree of too many nodes."""
     limits.charge_steps(_PART * len(tree.everything(program)))
     return program

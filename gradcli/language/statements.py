@@ -1,4 +1,4 @@
-"""What statements do: names bound, branches and loops."""
+"""Handlers of statements: assignments, branches, loops and `return`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradcli.language.syntax import tree
 from gradcli.language.values import READ, Value, number, truth
 from gradcli.primitives.indexing import index
 
-# What stands in the brackets of an index.
+# The evaluated items of an index.
 Key = tuple[Any, ...]
 
 
@@ -36,7 +36,7 @@ def _assign(machine: Machine, node: tree.Assign, scope: Scope) -> Task:
 
 
 def _to_targets(machine: Machine, target: tree.SyntaxNode, value: Value, scope: Scope) -> Task:
-    """Assign to names and to elements."""
+    """Assign to names and elements."""
     for within, part in _taken_apart(target, value):
         if isinstance(within, tree.Index):
             whole_value = yield within.value
@@ -47,7 +47,7 @@ def _to_targets(machine: Machine, target: tree.SyntaxNode, value: Value, scope: 
 
 
 def put(value: Value, key: Key, part: Value, node: tree.Index) -> None:
-    """Replace elements. Raises EvaluationError for what has none that could be."""
+    """Replace elements of a tensor or a list. Raises EvaluationError for values without elements."""
     current_span.set(node.span)
     if isinstance(value, Items):
         replace_item(value, key, part)
@@ -59,14 +59,14 @@ def put(value: Value, key: Key, part: Value, node: tree.Index) -> None:
 
 
 def bind(machine: Machine, target: tree.SyntaxNode, value: Value, scope: Scope) -> None:
-    """Give a value to what stands on the left of an assignment, or behind `for`."""
+    """Assign a value to the names of an assignment target or a loop target."""
     for within, part in _taken_apart(target, value):
         if isinstance(within, tree.BoundName):
             machine.assign(within.name, part, scope)
 
 
 def _taken_apart(target: tree.SyntaxNode, value: Value) -> Iterator[tuple[tree.SyntaxNode, Value]]:
-    """The single targets with what each is given."""
+    """The single targets of a nested target, each with its part of the value."""
     pending: list[tuple[tree.SyntaxNode, Value]] = [(target, value)]
     while pending:
         target, value = pending.pop()
@@ -77,7 +77,8 @@ def _taken_apart(target: tree.SyntaxNode, value: Value) -> Iterator[tuple[tree.S
 
 
 def _parts(value: Value, count: int) -> Sequence[Value]:
-    """The items of a list, what a function gives, or a tensor along its first axis: `count` parts."""
+    """A list, a tuple of results, or a tensor along its first axis, as `count` values. Raises ShapeError for another
+    count."""
     if isinstance(value, Cell):
         value = value.value
     if isinstance(value, (tuple, Items, range)):
@@ -161,7 +162,7 @@ def _for(machine: Machine, node: tree.For, scope: Scope) -> Task:
 
 
 def _goes_on(machine: Machine) -> bool:
-    """Whether a loop goes on where something is to be left."""
+    """Whether the innermost loop continues after a `return`, `break` or `continue`."""
     assert machine.leaving is not None
     by = machine.leaving.by
     if by is not tree.Return:
@@ -170,12 +171,12 @@ def _goes_on(machine: Machine) -> bool:
 
 
 def elements(value: Value, place: Span) -> Iterator[Value]:
-    """What a loop goes along, a step charged for each. Raises ShapeError for a number."""
+    """The values that a loop iterates over, charging a step for each. Raises ShapeError for a number."""
     return _charged(_elements(value, place))
 
 
 def listed(value: Value, place: Span) -> list[Value]:
-    """What a loop goes along, as a list of its own. Raises ShapeError for a number."""
+    """The values that a loop iterates over, as a new list. Raises ShapeError for a number."""
     if isinstance(value, Items):
         limits.charge(len(value.items))
         return value.items[:]
@@ -190,7 +191,7 @@ def _charged(items: Iterable[Value]) -> Iterator[Value]:
 
 def _elements(value: Value, place: Span) -> Iterable[Value]:
     if isinstance(value, Items):
-        # As in Python, what is appended within the loop is gone along too.
+        # As in Python, items that the loop body appends are iterated over too.
         return value.items
     if isinstance(value, range):
         return map(float, value)
@@ -224,7 +225,7 @@ def _while(machine: Machine, node: tree.While, _scope: Scope) -> Task:
 
 
 def key_of(node: tree.Index) -> Generator[Any, Value, Key]:
-    """What stands in the brackets of an index."""
+    """Evaluate the items of an index."""
     items: Sequence[tree.SyntaxNode] = node.items
     if len(items) == 1 and isinstance(items[0], tree.Tuple):
         items = items[0].items

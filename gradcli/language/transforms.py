@@ -1,4 +1,4 @@
-"""Functions of functions, as JAX and PyTorch have them: `grad`, `vmap`, `scan` and their like."""
+"""Function transformations and control flow of JAX and PyTorch: `grad`, `vmap`, `scan` and the like."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from gradcli.primitives.indexing import index
 from gradcli.primitives.shape import moveaxis, stack
 from gradcli.primitives.signature import parse_signature
 
-# To make a list or a tensor of a part of a value, in eighths of steps.
+# Cost of collecting one part of a nested value in a list or tensor, in eighths of a step.
 _A_PART = 16
-# Calls a function of the program with values: a task.
+# Calls a function of the program with values, as a task.
 Caller = Callable[..., Task]
 
 
-# What makes a function of a function, with the options that it takes.
+# The transformations, with their signatures.
 MAKERS: Mapping[str, str] = {
     "grad": "f, argnums=0",
     "value_and_grad": "f, argnums=0",
@@ -38,12 +38,12 @@ MAKERS: Mapping[str, str] = {
 }
 
 
-# What PyTorch calls options of JAX's, and both the function.
+# PyTorch's names of options, and other names of the function, by JAX's.
 _OPTIONS = {"in_dims": "in_axes", "out_dims": "out_axes", "fun": "f", "func": "f"}
 
 
 def made(node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Transformed | None:
-    """The function that one of `MAKERS` makes of the one that it is given, None where a call is none of these."""
+    """The function that a call of one of `MAKERS` returns, or None for any other call."""
     if node.name not in MAKERS:
         return None
     parameters = parse_signature(MAKERS[node.name])
@@ -57,7 +57,7 @@ def made(node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value
 
 
 def loop(node: tree.Call, caller: Caller, positional: Sequence[Value], given: Mapping[str, Value]) -> Task | None:
-    """What a loop with functions of the program does, None where a call is none of these."""
+    """The task of a call of `scan` and the like, or None for any other call."""
     rules = LOOPS if node.module.startswith("jax") else {} if node.module or node.receiver is not None else _OF_PYTHON
     if node.name not in rules:
         return None
@@ -69,7 +69,7 @@ def loop(node: tree.Call, caller: Caller, positional: Sequence[Value], given: Ma
 def call(
     node: tree.SyntaxNode, function: Transformed, given: Sequence[Value], named: Mapping[str, Value], caller: Caller
 ) -> Task:
-    """The value of a function that was made of another one, called at `node`. What is given by name is handed on."""
+    """Call a transformed function at `node`. Keyword arguments are passed on to the original function."""
     if function.name == "jit":
         return (yield from caller(function.of, *given, **named))
     if function.name == "vmap":
@@ -110,7 +110,7 @@ def _derivative(
 
 
 def _by_leaves(value: Value) -> Value:
-    """An argument with every tensor in it as one that is differentiated by."""
+    """An argument with every tensor in it tracked for differentiation."""
     return _through(value, lambda v: inside.tracked(number(v, "what is differentiated by")))
 
 
@@ -139,7 +139,7 @@ def _mapped(function: Transformed, given: Sequence[Value], caller: Caller) -> Ta
 
 
 def _stacked(rows: Sequence[Value], axis: Value) -> Value:
-    """Results of the same form as one, with an axis more."""
+    """Results of the same structure, stacked along a new axis."""
     limits.charge_steps(_A_PART)
     if rows and isinstance(rows[0], Items):
         columns = zip(*(row.items for row in rows))
@@ -182,7 +182,8 @@ def _scan(node: tree.Call, caller: Caller, f: Value, init: Value, xs: Value = No
 
 
 def _rows_of(node: tree.Call, xs: Value, length: Value) -> Iterator[Value]:
-    """What `scan` goes along: the rows of a tensor, those of several beside each other, or nothing, `length` times."""
+    """The values that `scan` iterates over: the rows of a tensor, of several tensors in parallel, or None, `length`
+    times."""
     if xs is None and length is None:
         raise CallError(
             "'scan' needs 'xs' or 'length'", hint=arguments.usage("scan", parse_signature(LOOPS["scan"][0]))

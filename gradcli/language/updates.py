@@ -1,4 +1,4 @@
-"""`x.at[i].set(v)`: elements replaced in a new tensor, as JAX writes it."""
+"""JAX's functional updates, `x.at[i].set(v)`, which return a new tensor with replaced elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradcli.primitives.signature import parse_signature
 
 
 def _added(x: Value, key: Any, value: Value) -> Value:
-    # What is given for one place several times is added several times.
+    # Values for repeated indices are all added.
     taken = arrays.shape(index(x, key))
     return add(x, scatter(broadcast_to(value, taken), key, arrays.shape(x)))
 
@@ -44,7 +44,7 @@ _RULES: Mapping[str, Callable[[Value, Any, Value], Value]] = {
 
 
 def updated(node: tree.Call) -> Task:
-    """The new tensor. Raises CallError for what `at` does not have."""
+    """Evaluate the update and return the new tensor. Raises CallError for an unknown method of `at`."""
     if node.name not in _RULES:
         raise CallError(
             f"'.at[…].{node.name}' is not known", hint=f"x.at[i].set(v), or .{', .'.join(_RULES)}", span=node.name_span

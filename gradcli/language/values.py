@@ -1,4 +1,4 @@
-"""The values of the language, and what may be asked of them."""
+"""The types of values in the language, and conversions and checks of them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from gradcli.primitives.bind import Kind, concrete, decide
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import Parameter
 
-# A number, an array, a Tensor; True, False or None; a text; a list of values, or a range of numbers; a tuple of the
-# tensors that a function such as `qr` gives; a function of the program.
+# A number, array or Tensor; True, False or None; a string; a list or a range; the tuple of tensors that a function such
+# as `qr` returns; a function of the program.
 Value = Any
 
 
 class Closure:
-    """A function of the program as a value: its definition, the names around it, its parameters and their defaults, and
-    the names that are its own."""
+    """A function of the program as a value: its definition, the enclosing scope, its parameters with their defaults,
+    and its local names (`own`)."""
 
     __slots__ = ("defaults", "node", "own", "parameters", "scope")
 
@@ -57,7 +57,7 @@ class Builtin:
 
 
 class Transformed:
-    """A function made of another one, as `grad(f)`: of which, and what was said of it."""
+    """A transformed function, as `grad(f)`: the name of the transformation, the function `of`, and its options."""
 
     __slots__ = ("name", "of", "options")
 
@@ -68,7 +68,8 @@ class Transformed:
 
 
 class RandomVariable:
-    """A distribution with its parameters, as `torch.distributions.Normal(0.0, 1.0)`, by its name in a library."""
+    """A distribution with its parameters, as `torch.distributions.Normal(0.0, 1.0)`; `distribution` is its qualified
+    name."""
 
     __slots__ = ("distribution", "keywords", "positional")
 
@@ -78,21 +79,21 @@ class RandomVariable:
         self.keywords = keywords
 
 
-# What stands for a tensor, and is read where one is needed.
+# Types that are converted where a tensor is needed.
 READ = (Items, Cell, range)
-# What can be called.
+# Types that can be called.
 FUNCTIONS = (Closure, Builtin, Transformed)
 
 
 def length_of(numbers: range) -> int:
-    """How many numbers there are, also where that is more than Python counts."""
+    """The length of a range, also where `len` overflows."""
     return max(0, -((numbers.start - numbers.stop) // numbers.step))
 
 
 def number(value: Value, what: str) -> Value:
-    """A value as a number or tensor; lists and ranges become tensors. Raises EvaluationError for what is neither."""
+    """A value as a number or tensor; lists and ranges become tensors. Raises EvaluationError for all else."""
     kind = type(value)
-    # What nearly all are is seen first.
+    # The most common types are tested first.
     if kind is Tensor or kind in arrays.PLAIN:
         return value
     if isinstance(value, Cell):
@@ -132,7 +133,7 @@ def _several(tensors: tuple[Value, ...], what: str) -> SeveralTensorsError:
 
 
 def one_of(tensors: tuple[Value, ...], key: Sequence[Value]) -> Value:
-    """One of the tensors that a function gives, by its number."""
+    """One of the tensors that a function returns, by its index. Raises ShapeError for any other key."""
     position = whole(key[0], "the number of a tensor") if len(key) == 1 else None
     if position is None or not -len(tensors) <= position < len(tensors):
         raise ShapeError(f"one of {len(tensors)} tensors is taken by its number, from 0 to {len(tensors) - 1}")
@@ -140,7 +141,7 @@ def one_of(tensors: tuple[Value, ...], key: Sequence[Value]) -> Value:
 
 
 def plain(value: Value) -> Any:
-    """A result as a number or an array of NumPy in the dtype in use, or as balls; truth values as 0 and 1."""
+    """A result as a number or NumPy array of the dtype in use, or as balls; booleans become 0 and 1."""
     array, namespace = concrete(value), arrays.chosen_namespace()
     if array is not None and namespace is not None and namespace.scalars is not None:
         return namespace.asarray(array, arrays.default_dtype())
@@ -148,9 +149,9 @@ def plain(value: Value) -> Any:
 
 
 def check_arguments(operation: Operation, positional: Sequence[Value], keywords: Mapping[str, Value]) -> None:
-    """Raise EvaluationError for a text, None or several tensors as an argument that must be a number or a tensor.
+    """Raise EvaluationError for a string, None or several tensors as an argument that must be a number or a tensor.
 
-    A text is only for parameters that take one, and None only where it is what stands for an argument left out.
+    A string is accepted only by the parameters in `_TEXTS`, None only by optional parameters whose default it is.
     """
     parameters = operation.parameters
     if operation.name == "einsum" and len(positional) < 2 and not (positional and isinstance(positional[0], str)):
@@ -164,7 +165,7 @@ def check_arguments(operation: Operation, positional: Sequence[Value], keywords:
 
 
 _NO_NUMBERS = (str, tuple, type(None), *FUNCTIONS)
-# The parameters that take a text.
+# The parameters that accept a string.
 _TEXTS = frozenset(
     [
         "subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing", "approximate", "UPLO",
@@ -182,12 +183,12 @@ def _check_argument(operation: Operation, parameter: Parameter, value: Value) ->
 
 
 def truth(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool:
-    """Whether a condition holds, `of_loop` that of a loop, which may go on for any number of rounds.
+    """Whether a condition holds; `of_loop` marks that of a loop, which may run any number of times.
 
-    Raises EvaluationError for a tensor of several elements.
+    Raises EvaluationError for values that are no number, and ShapeError for a tensor of several elements.
     """
     condition = value.value if isinstance(value, Cell) else value
-    # What is recorded is decided only where it is one number.
+    # A recorded condition is decided only where it is a single number.
     if not isinstance(condition, Kind) or arrays.size(condition) == 1:
         condition = decide(condition, of_loop=of_loop)
     if isinstance(condition, (Items, range)):
