@@ -1,7 +1,8 @@
-"""Programs as text, to a frozen tree with places.
+"""Parses the text of a program to a frozen syntax tree whose nodes have spans.
 
 `parse` gives the tree of a program, `parse_expression` that of a single expression, and `parse_equations` the
-statements of a text of equations; the nodes are in `gradcli.language.syntax.tree`. All raise `ProgramSyntaxError` and nothing else.
+statements of a text of equations; the nodes are in `gradcli.language.syntax.tree`. All raise `ProgramSyntaxError` and
+no other error.
 """
 
 from gradcli.language.syntax.layout import MAX_NESTING

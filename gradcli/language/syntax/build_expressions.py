@@ -1,7 +1,8 @@
-"""One function per rule of the grammar for expressions, named there: the children to a node of the tree.
+"""The semantic actions of the grammar's rules for expressions: each function makes a node from the children of its
+rule.
 
-Children are tokens, nodes, and tuples of nodes. What the grammar cannot say, such as the order of
-arguments, is said here by a ProgramSyntaxError.
+Children are tokens, nodes, and tuples of nodes. Constraints that the grammar cannot express, such as the order of
+arguments, are checked here and raise ProgramSyntaxError.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def nodes(children: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def identifier(token: Token) -> str:
-    """The name as Python reads it: two spellings of one character are one name."""
+    """The name of a token in Unicode normal form NFKC, as Python compares names."""
     text = token.value
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
@@ -51,14 +52,14 @@ def lambda_parameters(*children: Child) -> tuple[tree.Parameter, ...]:
 
 
 def parameter(token: Token, *rest: Any) -> tree.Parameter:
-    """A name, its annotation, which says nothing, and its default."""
+    """A parameter: its name, its default, and an annotation, which is ignored."""
     default = rest[-1] if len(rest) > 1 and rest[-2].value == "=" else None
     end = default.span.end if default is not None else token.end_pos
     return tree.Parameter(Span(token.start_pos, end), identifier(token), default, False)
 
 
 def check_parameters(parameters: Iterable[tree.Parameter | tree.BoundName]) -> None:
-    """Raise ProgramSyntaxError for two parameters of one name, and one without a default behind one with a default."""
+    """Raise ProgramSyntaxError for duplicate names, and for a parameter without a default after one with a default."""
     names: set[str] = set()
     defaults = False
     for given in parameters:
@@ -81,7 +82,7 @@ def logical(left: tree.Expression, operator: Token, right: tree.Expression) -> t
     return tree.Logical(span, operator.value, left, right)  # type: ignore[arg-type]
 
 
-# How print writes operators.
+# Typographic operators, and the ones that the tree has for them.
 _IN_ASCII = {"·": "*", "⋅": "*", "×": "*", "": "*", "÷": "/", "−": "-", "^": "**", "≤": "<=", "≥": ">=", "≠": "!="}
 
 
@@ -106,7 +107,7 @@ def compare(*children: Any) -> tree.Compare:
 
 
 def _is_an_arrow(sign: Token, right: tree.Unary) -> bool:
-    """Whether a minus touches the sign before it, and not what follows, as in `x <- 2`."""
+    """Whether `<-` is written without a space, and a space follows, as in `x <- 2`."""
     return right.operator == "-" and right.span.start == sign.end_pos and right.operand.span.start > sign.end_pos + 1
 
 
@@ -130,7 +131,7 @@ def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tr
 
 
 def _is_an_error(left: tree.Expression, operator: Token, right: tree.Expression) -> bool:
-    """Whether a number has an uncertainty behind it, as in 1.25+-0.02."""
+    """Whether `+-` joins two numbers, as in 1.25+-0.02, which may be meant as an uncertainty."""
     return (
         isinstance(right, tree.Unary)
         and right.operator == "-"
@@ -169,7 +170,7 @@ def root(sign: Token, operand: tree.Expression) -> tree.Call:
 
 
 def _is_bare(node: tree.Expression, first: Any) -> bool:
-    """Whether an expression stands without brackets around it: it begins where its first part does."""
+    """Whether an expression has no parentheses around it, which is so where it starts at its first operand."""
     return bool(node.span.start == first.span.start)
 
 
@@ -197,12 +198,12 @@ def call(callee: tree.Expression, opening: Token, *rest: Token | tuple[tree.Synt
 
 
 def _is_piece(argument: tree.Expression) -> bool:
-    """Whether an argument is a pair of a value and a condition."""
+    """Whether an argument is a pair (value, condition)."""
     return isinstance(argument, tree.Tuple) and len(argument.items) == 2
 
 
 def _piecewise(span: Span, callee: tree.Name, pieces: tuple[Any, ...]) -> tree.Expression:
-    """SymPy's `Piecewise((a, p), (b, q), …)`: the value of the first condition that holds, nan where none does."""
+    """SymPy's `Piecewise((a, p), (b, q), …)`: the value with the first condition that holds, nan where none does."""
     value: tree.Expression = tree.Number(callee.span, math.nan, "")
     for piece in reversed(pieces):
         result, condition = piece.items
@@ -308,7 +309,7 @@ def constant(token: Token) -> tree.Constant:
 
 
 def group(opening: Token, value: tree.Expression, closing: Token) -> tree.Expression:
-    """The same node, its span widened to the parentheses, for the carets of what it is part of."""
+    """The same node with the span of the parentheses included, so that carets of its parents cover them."""
     fields: tuple[str, ...] = value.__match_args__
     rest = (getattr(value, field) for field in fields[1:])
     return type(value)(Span(opening.start_pos, closing.end_pos), *rest)
@@ -328,7 +329,7 @@ def list_(opening: Token, *rest: Any) -> tree.List:
 
 
 def _check_items(item: tree.Binary) -> None:
-    """Raise Readings for numbers side by side, as in `[1 -2]`: a sign that touches the second one alone."""
+    """Raise Readings for an item such as `[1 -2]`, where a sign touches only the second number."""
     first = item.left.operand if isinstance(item.left, tree.Unary) else item.left
     sign = item.operator_span
     if isinstance(first, tree.Number) and first.span.end < sign.start and sign.end == item.right.span.start:
@@ -353,7 +354,7 @@ def comprehension(
 
 
 def targets(*children: Any) -> tree.BoundName | tree.Several:
-    """What a loop gives values to: a name, or several."""
+    """The target of a loop: a single name, or several."""
     found = tuple(target(child) for child in nodes(children))
     commas = len(children) > 1
     return tree.Several(Span(found[0].span.start, found[-1].span.end), found) if commas else found[0]
@@ -365,7 +366,7 @@ def nested(opening: Token, within: tree.BoundName | tree.Several, closing: Token
 
 
 def target(node: Any) -> Any:
-    """A name as one that is given a value."""
+    """A name node as a binding of that name; other nodes unchanged."""
     return tree.BoundName(node.span, node.id) if isinstance(node, tree.Name) else node
 
 

@@ -1,4 +1,4 @@
-"""One function per rule of the grammar for statements: see `build_expressions`."""
+"""The semantic actions of the grammar's rules for statements; see `build_expressions`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.language.syntax.lexer import Token, place
 
 
 class Block(NamedTuple):
-    """The statements of a block, and where it ends."""
+    """The statements of a block, and the offset of its end."""
 
     statements: tuple[tree.Statement, ...]
     end: int
@@ -26,7 +26,7 @@ def program(*children: Child) -> tuple[tree.Statement, ...]:
 def block(*children: Any) -> Block:
     statements = nodes(children)
     closing = children[-1]
-    # What ends a suite stands behind blank lines.
+    # DEDENT may be several blank lines after the last statement.
     end = statements[-1].span.end if closing.type == "DEDENT" and statements else closing.end_pos
     return Block(statements, end)
 
@@ -45,7 +45,7 @@ def bare_tuple(first: tree.Expression, *rest: Any) -> tree.Tuple:
 
 
 def assign(*children: Any) -> tree.Statement:
-    """`name = value`, `a, b = value`, `a = b = value`, or `f(a, b) = value`, the latter with a `backward` or without."""
+    """`name = value`, `a, b = value`, `a = b = value`, or `f(a, b) = value` with or without a `backward` clause."""
     *given, value = nodes(c for c in children if not isinstance(c, tree.Backward))
     rule = children[-1] if isinstance(children[-1], tree.Backward) else None
     span = Span(given[0].span.start, (rule or value).span.end)
@@ -62,7 +62,7 @@ def assign(*children: Any) -> tree.Statement:
 
 
 def annotated(target: tree.Expression, _: Token, annotation: tree.Expression, *rest: Any) -> tree.Statement:
-    """`name: float = value`: what is said of the name is skipped."""
+    """`name: float = value`, whose annotation is ignored."""
     if not rest:
         raise ProgramSyntaxError(
             f"'{target.id}' is given no value" if isinstance(target, tree.Name) else "unexpected ':'",
@@ -80,8 +80,9 @@ def augment(target: tree.Expression, operator: Token, value: tree.Expression) ->
 
 
 def _target(node: tree.Expression, value: tree.Expression) -> tree.SyntaxNode:
-    """What is given a value; of several, a display of values says whether there are as many."""
-    # Those of several targets stand behind them; brackets may be nested deeper than Python may recurse.
+    """The target of an assignment. Raises ProgramSyntaxError where the number of names differs from that of a display
+    of values."""
+    # A worklist, as parentheses may be nested deeper than Python's recursion limit; inner targets follow outer ones.
     given: list[tuple[tree.Expression, tree.Expression | None]] = [(node, value)]
     for target, display in given:
         if isinstance(target, tree.List) and target.items:
@@ -97,7 +98,7 @@ def _target(node: tree.Expression, value: tree.Expression) -> tree.SyntaxNode:
     made: deque[tree.SyntaxNode] = deque()
     for target, _ in reversed(given):
         if isinstance(target, tree.List):
-            # The first ones that no other has taken are its own, the last of them first.
+            # In this order, the inner targets of this one are at the front of the queue, the last one first.
             parts = [made.popleft() for _ in target.items]
             made.append(tree.Several(target.span, tuple(reversed(parts))))
         else:
@@ -187,7 +188,7 @@ def positional_only(slash: Token) -> Token:
 
 
 def _with_kinds(given: Sequence[Any]) -> tuple[tree.Parameter, ...]:
-    """The parameters, those behind a `*` given by name alone."""
+    """The parameters, with those after a `*` marked as keyword-only."""
     found: list[tree.Parameter] = []
     behind = False
     for parameter in given:
@@ -265,7 +266,7 @@ def everything(star: Token) -> _Module:
 
 
 def import_(word: Token, *rest: Any) -> tree.Import:
-    """`import a, b` or `from a import b`; what the names mean is known before (see `libraries`)."""
+    """`import a, b` or `from a import b`. The names were resolved before, in `libraries`."""
     from gradcli.language.syntax import libraries
 
     modules = [part for part in rest if isinstance(part, _Module)]

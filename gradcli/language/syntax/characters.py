@@ -1,4 +1,4 @@
-"""What to say of a character that no program can hold."""
+"""Error messages for characters that cannot occur in a program."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _INSTEAD = {
     "‘": 'write "\'"',
     "’": 'write "\'"',
 }
-# Characters before and behind one that are looked at.
+# The number of characters before and after one that are examined.
 _AROUND = 1_000
 
 
 def unexpected_character(source: str, place: int) -> ProgramSyntaxError:
-    """The error for the character at `place`, be it a quote without its partner."""
+    """The error for the character at `place`, which may be a quote that is never closed."""
     character = source[place]
     if character in "'\"":
         before = re.search(r"[^\W\d]\w*$", source[:place])
@@ -54,7 +54,7 @@ def unexpected_character(source: str, place: int) -> ProgramSyntaxError:
 
 
 def _between(source: str, place: int) -> str | None:
-    """The hint for a character that means something else between what stands around it."""
+    """The hint for a character with a special meaning in its context, or None."""
     before, behind = source[max(0, place - _AROUND) : place], source[place + 1 : place + _AROUND].lstrip()
     if source[place] == "±" and behind and not (behind[0].isdigit() or behind[0] == "."):
         return "leave one of the two signs, + or -"

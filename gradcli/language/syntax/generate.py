@@ -1,6 +1,6 @@
-"""Parse tables from the grammar, by Lark.
+"""Generates the parse tables from the grammar, with Lark.
 
-The build of a wheel loads this file by itself, so it imports nothing of gradcli.
+The build of a wheel loads this file on its own, so it must not import gradcli.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import re
 from importlib.util import source_hash
 from typing import Any
 
-# Counted up when the form of the tables changes, so that older prepared tables are not used.
+# Incremented when the format of the tables changes, so that older prepared tables are not used.
 FORMAT = 2
 
 START = ("program", "expression")
 
 
 def fingerprint(grammar: bytes) -> str:
-    """What prepared tables must have recorded to be those of this grammar."""
+    """A text that prepared tables contain, and that identifies the grammar and the format of the tables."""
     return f"{FORMAT}:{source_hash(grammar).hex()}"
 
 
 def generate(grammar: bytes) -> dict[str, Any]:
-    """The fields of `parse_tables.Tables`. Takes a tenth of a second, most of it in Lark."""
+    """The fields of `parse_tables.Tables`. Takes 0.1 s, most of it in Lark."""
     from lark import Lark
     from lark.grammar import Rule
 
@@ -33,7 +33,7 @@ def generate(grammar: bytes) -> dict[str, Any]:
         keep_all_tokens=True,
         maybe_placeholders=False,
     )
-    # What `Lark.save` writes; each rule stands in it as a number.
+    # The data that `Lark.save` writes; it refers to rules by number.
     saved, _ = lark.memo_serialize([Rule])
     table = saved["parser"]["parser"]
     starts, ends = table["start_states"], table["end_states"]
@@ -52,13 +52,13 @@ def generate(grammar: bytes) -> dict[str, Any]:
 
 
 def module_text(grammar: bytes) -> str:
-    """A module that holds the tables of `grammar`, for `parse_tables.load` to find."""
+    """The source of a module with the tables of `grammar`, which `parse_tables.load` imports."""
     fields = {"fingerprint": fingerprint(grammar), **generate(grammar)}
     return "".join(f"{name} = {value!r}\n" for name, value in fields.items())
 
 
 def _states(table: dict[str, Any], rules: list[int]) -> dict[int, dict[str, int]]:
-    """For each of Lark's states its shifts and gotos as the next state, its reductions as ~rule."""
+    """Lark's states, with shifts and gotos as the number of the next state, and reductions as ~rule."""
     places = {rule: ~place for place, rule in enumerate(rules)}
     return {
         state: dict(
@@ -72,12 +72,12 @@ def _states(table: dict[str, Any], rules: list[int]) -> dict[int, dict[str, int]
 
 
 def _row(moves: dict[str, int], symbols: list[str], order: dict[int, int]) -> str:
-    """A row as text: the number of each symbol, and where it leads."""
+    """A row as text: pairs of the number of a symbol and its move."""
     return " ".join(f"{symbols.index(symbol)} {order[n] if n >= 0 else n}" for symbol, n in moves.items())
 
 
 def _order(states: dict[int, dict[str, int]], starts: dict[str, int]) -> dict[int, int]:
-    """New numbers for the states, as Lark's differ from run to run: by the shortest way there."""
+    """New numbers of the states in breadth-first order, as Lark's numbers differ from run to run."""
     order = {starts[name]: index for index, name in enumerate(START)}
     queue = list(order)
     for state in queue:
@@ -89,10 +89,10 @@ def _order(states: dict[int, dict[str, int]], starts: dict[str, int]) -> dict[in
 
 
 def _rule(rule: Any) -> tuple[str, int, str | None, tuple[int, ...]]:
-    """Origin, length, action, and which children are lists to splice in.
+    """Origin, length, action, and the indices of children that are lists to splice in.
 
-    The action is the name of a function; "" hands the only child on; None gathers a list that the
-    parent rule splices in.
+    The action is the name of a function, "" to pass on the only child, or None to gather a list that the parent rule
+    splices in.
     """
     size = len(rule.expansion)
     spliced = tuple(
@@ -107,10 +107,10 @@ def _rule(rule: Any) -> tuple[str, int, str | None, tuple[int, ...]]:
 
 
 def _lexicon(terminals: list[Any], ignored: list[str]) -> tuple[str, dict[str, str]]:
-    """One pattern for every token, and the terminals of fixed texts.
+    """A pattern that matches one token, and a mapping from fixed texts to their terminals.
 
-    The pattern's groups are the terminals, `LITERAL` for fixed texts of several characters that are no word, and
-    `SINGLE` for one character, be it a text of the language or not. What is ignored has no group.
+    The groups of the pattern are terminals, `LITERAL` for fixed texts of several characters that are no words, and
+    `SINGLE` for any other character, valid or not. Ignored tokens have no group.
     """
     literals = {t.pattern.value: t.name for t in terminals if t.pattern.type == "str"}
     groups = [

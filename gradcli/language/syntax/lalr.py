@@ -1,4 +1,4 @@
-"""The LALR(1) automaton: tokens in, the value of the start symbol out."""
+"""The LALR(1) parser: turns tokens into the value of the start symbol."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.language.syntax.parse_tables import Tables
 
 
 class UnexpectedToken(Exception):
-    """A token that no program can have there; `expected` holds the terminals that could be."""
+    """A token that cannot follow the ones before it; `expected` are the terminals that could."""
 
     def __init__(self, token: Token, expected: frozenset[str]) -> None:
         super().__init__(token, expected)
@@ -24,15 +24,15 @@ def run(
     stream: Iterable[Token],
     actions: Mapping[str, Callable[..., Any]],
 ) -> Any:
-    """Apply the action of each rule to its children as soon as it is complete.
+    """Parse the tokens, applying the action of each rule to its children as soon as the rule is complete.
 
-    `stream` ends with an END. Raises UnexpectedToken at the first token that cannot follow.
+    `stream` ends with an END token. Raises UnexpectedToken at the first token that cannot follow.
     """
     rows, rules = tables.rows, tables.rules
     first, last = tables.starts[start]
     states: list[int] = [first]
     values: list[Any] = []
-    # Where a symbol leads that rules with one child alone are then applied to: they are most of the rules.
+    # Caches the state after a chain of unit rules, which pass on an only child: most of the rules are such.
     chains: dict[tuple[int, str, str], int] = {}
     for token in stream:
         kind = token.type
@@ -64,7 +64,7 @@ def run(
 
 
 def _end_of_chain(tables: Tables, below: int, origin: str, kind: str) -> int:
-    """The state behind `below` for the symbol `origin`, after all rules that hand an only child on."""
+    """The state that follows `below` after `origin` and all unit rules that apply before `kind`."""
     rows, rules = tables.rows, tables.rules
     state = rows[below][origin]
     while (move := rows[state].get(kind, 0)) < 0:
@@ -78,14 +78,14 @@ def _end_of_chain(tables: Tables, below: int, origin: str, kind: str) -> int:
 def _acceptable(tables: Tables, states: list[int], last: int) -> frozenset[str]:
     """The terminals that could follow.
 
-    A row alone says too much: it also reduces on terminals that no shift will take in the end.
+    The row of a state is not enough: it also has reductions on terminals that no later state shifts.
     """
     terminals = filter(str.isupper, tables.rows[states[-1]])
     return frozenset(t for t in terminals if _accepts(tables, states, t, last))
 
 
 def _accepts(tables: Tables, states: list[int], terminal: str, last: int) -> bool:
-    kept = len(states)  # of `states`, with `pushed` on top
+    kept = len(states)  # the number of states still on the stack, below `pushed`
     pushed: list[int] = []
     while True:
         top = pushed[-1] if pushed else states[kept - 1]
@@ -101,7 +101,7 @@ def _accepts(tables: Tables, states: list[int], terminal: str, last: int) -> boo
 
 
 def _splice(children: list[Any], places: tuple[int, ...]) -> list[Any]:
-    # A list in front is extended in place: left recursion would copy it at every step.
+    # The first list is extended in place, as left recursion would copy it at every step.
     result: list[Any] = children[0] if places[0] == 0 else children[:1]
     for place in range(1, len(children)):
         if place in places:

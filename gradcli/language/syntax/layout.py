@@ -1,4 +1,4 @@
-"""Lines, brackets and indentation: where statements end, and what the blocks are."""
+"""Processes newlines, brackets and indentation: finds the ends of statements and the blocks behind colons."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ MAX_NESTING = 1_000
 
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 _OPENING = {closing: opening for opening, closing in CLOSING.items()}
-# What a line may begin with that belongs to the statement of the line before.
+# The first tokens of lines that continue the statement of the line before.
 _CONTINUES_A_LINE = {"LBRACE", "BACKWARD"}
 _CONTINUES_A_BLOCK = {"ELSE", "ELIF"}
-# What a statement begins with whose block may stand behind a colon.
+# The first tokens of statements that may have a block behind a colon.
 _HEADS = {"IF", "ELIF", "ELSE", "FOR", "WHILE", "DEF"}
 _TAB = 8
 
 
 class _Suite(NamedTuple):
-    """A block behind a colon: how far its lines are indented, None for statements on the line of the colon; and how
-    far the line of the colon is."""
+    """A block behind a colon: the indentation of its lines, None for statements on the line of the colon, and the
+    indentation of the line with the colon."""
 
     indent: int | None
     outer: int
 
 
 def laid_out(raw: Iterator[Token], source: str, *, lines: bool) -> Iterator[Token]:
-    """The tokens that the grammar is written over, then an END: newlines only where they separate statements (none
-    unless `lines`), and blocks behind a colon between INDENT and DEDENT.
+    """The tokens of the grammar, with a final END. Newlines remain only where they separate statements (nowhere unless
+    `lines`), and blocks behind a colon are enclosed in INDENT and DEDENT.
 
-    Raises ProgramSyntaxError for brackets that do not match or nest too deep, and for lines that are indented as no
-    block is.
+    Raises ProgramSyntaxError for unmatched or too deeply nested brackets, and for inconsistent indentation.
     """
     return _Layout(source, lines=lines).run(raw)
 
@@ -43,21 +42,21 @@ class _Layout:
         self.source = source
         self.lines = lines
         self.brackets: list[Token] = []
-        # For each bracket, and outside of them all, how many lambdas wait for their colon.
+        # For each open bracket, and for the outermost level, the number of lambdas whose colon is still to come.
         self.lambdas = [0]
         self.suites: list[_Suite] = []
-        # The separator that stands before the next token, unless that goes on with the statement.
+        # The separator to emit before the next token, unless that continues the statement.
         self.pending: Token | None = None
         self.closed_block = False
-        # Where the line begins, how far the line of the outermost statement is indented, and whether a line begins.
+        # The offset of the line, the indentation of the outermost statement, and whether the next token starts a line.
         self.line = 0
         self.base = 0
         self.begins = True
-        # A place on the line, and its column.
+        # The offset whose column was computed last, and that column.
         self.measured = (0, 0)
         # The first token of the statement, None before it.
         self.head: Token | None = None
-        # The colon whose block is to come.
+        # The colon whose block is still to come.
         self.colon: Token | None = None
 
     def run(self, raw: Iterator[Token]) -> Iterator[Token]:
@@ -84,7 +83,7 @@ class _Layout:
             yield from self._dedent(at)
 
     def _begun(self, token: Token) -> Iterator[Token]:
-        """What comes before the first token of a line or of a block."""
+        """Emit the tokens that precede the first token of a line or of a block."""
         separator, self.pending = self.pending, None
         begins, self.begins = self.begins, False
         if self.colon is not None:
@@ -97,7 +96,7 @@ class _Layout:
                 yield separator
 
     def _outdent(self, token: Token, at: int) -> Iterator[Token]:
-        """End the blocks that a line is not indented enough for."""
+        """Close the blocks that are indented more than the line of `token`."""
         indent, wanted = self._indentation(token), self._indent_of_block
         while self.suites and indent < self._indent_of_block:
             wanted = self.suites[-1].outer
@@ -131,7 +130,7 @@ class _Layout:
         yield Token("INDENT", "", token.start_pos, token.start_pos)
 
     def _indentation(self, token: Token) -> int:
-        # From where it was measured last, as all statements may stand on one line.
+        # Continues from the offset measured last: a scan from the start of the line would be quadratic for long lines.
         at, column = self.measured if self.measured[0] >= self.line else (self.line, 0)
         begun = column % _TAB
         part = " " * begun + self.source[at : token.start_pos]
@@ -216,8 +215,8 @@ class _Layout:
 
 
 def _check_head(head: Token) -> None:
-    """Raise ProgramSyntaxError for a word whose block the language does not have, as `try:`."""
-    # Annotations have colons too, and few programs have those.
+    """Raise ProgramSyntaxError for a statement with a block that the language lacks, such as `try:`."""
+    # Imported only where a name starts a line with a colon, which few programs have.
     from gradcli.language.syntax.words import FOREIGN_WORDS, foreign_word
 
     if head.value in FOREIGN_WORDS:
@@ -231,7 +230,7 @@ def _no_suite(colon: Token) -> ProgramSyntaxError:
 
 
 def within_brackets(text: str) -> str:
-    """What stands in the brackets that a text begins with; an ellipsis where they are not closed."""
+    """The text inside the bracket that a text starts with, or an ellipsis where that is not closed."""
     steps = {text[0]: 1, CLOSING[text[0]]: -1}
     depth = 0
     for end, character in enumerate(text):

@@ -1,4 +1,4 @@
-"""Text to tokens as they stand."""
+"""Splits the text of a program into raw tokens."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax.parse_tables import Tables
 
 MAX_LENGTH = 1_000_000
-# Normalising a name takes time that is quadratic in its combining marks.
+# Longest name in characters: normalising it takes time quadratic in the number of combining marks.
 MAX_NAME = 1_000
 
 
 class Token(NamedTuple):
-    """The names are those of Lark's tokens; `module` is the prefix of a name, which the token begins with."""
+    """A token; `type` is the name of a terminal in Lark's convention, `module` the library prefix that was removed from
+    a name."""
 
     type: str
     value: str
@@ -27,7 +28,7 @@ class Token(NamedTuple):
 
 END = "$END"
 
-# What libraries are called without an import, and which they are.
+# Usual prefixes of libraries, which need no import, and their modules.
 PREFIXES = {
     "np": "numpy",
     "numpy": "numpy",
@@ -44,7 +45,7 @@ PREFIXES = {
 
 
 def check_text(source: str) -> None:
-    """Raise ProgramSyntaxError for text that is too long or holds control characters."""
+    """Raise ProgramSyntaxError for text that is too long or has control characters."""
     if len(source) > MAX_LENGTH:
         raise ProgramSyntaxError(
             f"the program is longer than {MAX_LENGTH} characters",
@@ -58,7 +59,7 @@ def check_text(source: str) -> None:
 
 
 def scan(source: str, tables: Tables) -> Iterator[Token]:
-    """Every token of the text as it stands, newlines and prefixes included."""
+    """All tokens of the text, including newlines and prefixes of names."""
     literals = tables.literals
     for match in re.compile(tables.pattern).finditer(source):
         kind = match.lastgroup
@@ -89,7 +90,7 @@ def _check_name(source: str, token: Token, words: Collection[str]) -> None:
 
 
 def _unexpected(source: str, place: int) -> NoReturn:
-    # Only a wrong program pays for the import.
+    # Imported here as only wrong programs need it.
     from gradcli.language.syntax.characters import unexpected_character
 
     raise unexpected_character(source, place)

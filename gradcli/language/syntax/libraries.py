@@ -1,4 +1,4 @@
-"""Prefixes and imports: which library a name of a program is said to be of."""
+"""Resolves library prefixes and imports: removes them from names and stores the module in the tokens."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from gradcli.language.syntax.lexer import PREFIXES, Token
 
-# These are names of people's own too, as F is for a force or a matrix: F is a prefix only before a function that PyTorch
-# has there.
+# Prefixes that are also common names of variables, such as F for a force: they are prefixes only before a module or a
+# function that PyTorch has there.
 _OWN_NAMES = frozenset({"F", "nn", "special"})
 _FUNCTIONAL = frozenset(
     [
@@ -91,28 +91,28 @@ _MODULES = frozenset(
         "distributions",
     }
 )
-# Their names have functions of their own, as distributions have: `scipy.stats.norm.pdf`.
+# Modules of classes, whose methods may be named with a prefix: `scipy.stats.norm.pdf`.
 _OF_CLASSES = frozenset({"scipy.stats", "jax.scipy.stats", "torch.distributions"})
 _KNOWN = frozenset({"numpy", "jax", "scipy", "math", "torch", "sympy"})
-# What may be imported and says nothing.
+# Modules that may be imported and have no effect.
 SKIPPED = frozenset({"typing", "__future__"})
 
 
 class Imported(NamedTuple):
-    """What a name stands for that a program imports: a module, or with `name` something of it."""
+    """The meaning of an imported name: a module, or the member `name` of it."""
 
     module: str
     name: str = ""
 
 
 def named(raw: Iterator[Token]) -> Iterator[Token]:
-    """The tokens without the prefixes of names, which the names tell of."""
+    """The tokens with library prefixes removed from names and stored in `Token.module`."""
     tokens = [*raw]
     yield from _without_prefixes(tokens, _prefixes(tokens, _imports(tokens)))
 
 
 def known(module: str) -> bool:
-    """Whether a module may be imported."""
+    """Whether a program may import a module."""
     root, *parts = module.split(".")
     return root in SKIPPED or (root in _KNOWN and _MODULES.issuperset(parts))
 
@@ -127,7 +127,7 @@ def _imports(tokens: Sequence[Token]) -> dict[str, Imported]:
 
 
 def _module_before(tokens: Sequence[Token], place: int) -> str | None:
-    """The module of `from a.b import`, None where there is none."""
+    """The module of `from a.b import`, or None without a `from`."""
     parts: list[str] = []
     while place > 0 and tokens[place - 1].type in ("NAME", "DOT"):
         place -= 1
@@ -136,7 +136,7 @@ def _module_before(tokens: Sequence[Token], place: int) -> str | None:
 
 
 def _imported(tokens: Sequence[Token], place: int, module: str | None) -> Iterator[tuple[str, Imported]]:
-    """The names that stand behind `import`, with what each stands for."""
+    """The names bound by an `import`, each with its meaning."""
     while True:
         place += tokens[place : place + 1] != [] and tokens[place].type == "LPAR"
         path: list[str] = []
@@ -144,7 +144,7 @@ def _imported(tokens: Sequence[Token], place: int, module: str | None) -> Iterat
             path.append(tokens[place].value)
             place += 1
         if not path:
-            # `from math import *` names nothing.
+            # `from math import *` lists no names.
             return
         dotted = "".join(path)
         alias = dotted.partition(".")[0] if module is None else dotted
@@ -160,7 +160,7 @@ def _imported(tokens: Sequence[Token], place: int, module: str | None) -> Iterat
 
 
 def _prefixes(tokens: Sequence[Token], imported: Mapping[str, Imported]) -> dict[str, Imported]:
-    """What the prefixes of a program stand for: those it imports, and the usual ones that it does not use as names."""
+    """The meaning of each prefix: imported names, and the usual prefixes unless the program uses them as variables."""
     usual = {name: Imported(module) for name, module in PREFIXES.items()}
     for i, token in enumerate(tokens):
         if token.type == "NAME" and token.value in usual and not _is_prefix(tokens, i):
@@ -179,7 +179,7 @@ def _is_prefix(tokens: Sequence[Token], place: int) -> bool:
 
 
 def _resolved(meant: Imported) -> Imported:
-    """`from torch import nn` imports a module."""
+    """The module itself, where the imported member is a module, as in `from torch import nn`."""
     if meant.name in _MODULES:
         return Imported(f"{meant.module}.{meant.name}")
     return meant
@@ -207,7 +207,8 @@ def _without_prefixes(tokens: Sequence[Token], prefixes: Mapping[str, Imported])
 
 
 def _path(tokens: Sequence[Token], place: int, module: str) -> tuple[str, int]:
-    """The whole module that a name stands behind, and the place of that name; the prefix itself where none does."""
+    """The module path before a name, and the index of the name; "" and the index of the prefix where no name
+    follows."""
     first = place
     while place + 2 < len(tokens) and tokens[place + 1].type == "DOT" and tokens[place + 2].type == "NAME":
         place += 2
@@ -218,5 +219,5 @@ def _path(tokens: Sequence[Token], place: int, module: str) -> tuple[str, int]:
 
 
 def _is_path(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a name is one that a further one is taken from."""
+    """Whether a name is followed by a dot and another name."""
     return [t.type for t in tokens[place + 1 : place + 3]] == ["DOT", "NAME"]

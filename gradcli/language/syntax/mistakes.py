@@ -1,4 +1,4 @@
-"""What to say of a token that cannot follow those before it, in the words of a person."""
+"""Explains syntax errors: finds the likely mistake behind a token that the parser cannot accept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Finding(NamedTuple):
 
 
 def explain(source: str, unexpected: UnexpectedToken) -> ProgramSyntaxError:
-    """The error for a token at which the parser stopped."""
+    """The error for the token at which the parser stopped."""
     mistake = surroundings(source, unexpected)
     finding = next(filter(None, (rule(mistake) for rule in _RULES)))
     return ProgramSyntaxError(finding.message, hint=finding.hint, span=finding.span or place(mistake.token))
@@ -33,7 +33,7 @@ def _quoted(token: Token) -> str:
 
 
 def _is_word(token: Token) -> bool:
-    """Whether the grammar knows the word by itself."""
+    """Whether a token is a keyword of the grammar."""
     return token.type != "NAME" and token.value.isidentifier()
 
 
@@ -41,7 +41,7 @@ def _is_value(token: Token) -> bool:
     return token.value in {"True", "False", "None"}
 
 
-# Each rule looks for one kind of mistake; the first that finds it has the word.
+# Each rule recognizes one kind of mistake; the first that applies gives the message.
 
 
 def _foreign_word(m: Mistake) -> Finding | None:
@@ -213,7 +213,7 @@ def _no_else(m: Mistake) -> Finding | None:
 
 
 def _gap(m: Mistake) -> Span:
-    """The token, or the place just after the last one where the text or line ends."""
+    """The span of the token, or the empty span after the last token where the text or line ends."""
     if m.token.type not in {END, "SEPARATOR"} or m.token.value == ";":
         return place(m.token)
     end = m.previous.end_pos if m.previous else 0
@@ -221,7 +221,7 @@ def _gap(m: Mistake) -> Span:
 
 
 def _percent(m: Mistake) -> Finding | None:
-    """`x + 5%`, which is 105 % of x on a calculator."""
+    """`x + 5%`, which on a calculator is 105 % of x."""
     if not (m.after("%") and m.wants_expression and len(m.statement) > 3):
         return None
     sign, number, percent = m.statement[-3:]
@@ -303,7 +303,7 @@ def _bars(m: Mistake) -> Finding | None:
     return Finding("'|' stands between truth values", hint)
 
 
-# Words of sentences that are names of nothing.
+# Words of English sentences that are no usual names of variables.
 _OF_SENTENCES = {
     "of",
     "from",
@@ -322,7 +322,7 @@ _OF_SENTENCES = {
 
 
 def _sentence(m: Mistake) -> Finding | None:
-    """`derivative of x^2`, as one asks WolframAlpha."""
+    """A question in words, such as `derivative of x^2`."""
     first = re.match(r"\s*([A-Za-z]+)\s+[\w(|\\√]", m.source)
     if first is not None and m.previous is not None and first[1].casefold() in COMMANDS_ELSEWHERE:
         return Finding("a program is a formula, and no sentence", COMMANDS_ELSEWHERE[first[1].casefold()])

@@ -1,4 +1,4 @@
-"""What the nodes of the syntax tree are made of: frozen, slotted classes from annotations."""
+"""The base classes of syntax tree nodes, and the metaclass that makes them frozen and slotted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, dataclass_transform
 
 from gradcli.errors import Span
 
-# Fields that never hold nodes, by their annotations.
+# Prefixes of annotations of fields that never hold nodes.
 _PLAIN = ("Span", "str", "float", "bool", "OneOf", "tuple[OneOf")
 
 
 def _constructor(slots: list[Callable[[Any, object], None]]) -> Callable[..., None]:
-    """`__init__` with the fields by position, each put into its slot. A long program calls it a million
-    times: a loop would take four times as long."""
+    """An `__init__` with positional fields that sets their slots. It is unrolled for each number of fields, as a long
+    program calls it a million times and a loop would take four times as long."""
 
     def one(self: Any, a: object) -> None:
         set_a(self, a)
@@ -55,8 +55,8 @@ def _constructor(slots: list[Callable[[Any, object], None]]) -> Callable[..., No
 class _NodeType(type):
     """Makes frozen, slotted classes from annotations, as `dataclass` does.
 
-    That would add 10 ms to every start, and half of that again for importing it. `below` are the fields that
-    may hold nodes.
+    `dataclass` would add 10 ms to every start, plus half of that for its import. `below` are the fields that may hold
+    nodes.
     """
 
     below: tuple[str, ...]
@@ -75,7 +75,7 @@ class _NodeType(type):
 
 # Compared by identity: a structural comparison would recurse, and trees may be very deep.
 class SyntaxNode(metaclass=_NodeType):
-    """`__match_args__` names the fields, in the order of the constructor's arguments."""
+    """The base class of all nodes. `__match_args__` are the fields in the order of the constructor's arguments."""
 
     span: Span
 

@@ -1,6 +1,7 @@
-"""Notations of books, spreadsheets and other languages, and what they are here: what the hint of an error proposes.
+"""Proposes corrections for notations of books, spreadsheets and other languages that the parser does not accept.
 
-Each rule rewrites a statement that could not be read; what comes of all of them is proposed where it can be.
+Each rule rewrites one notation in a statement that could not be parsed; the result of all rules is proposed if it
+parses.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from collections.abc import Callable
 from gradcli.errors import Proposal, Span
 from gradcli.language.syntax.words import COMMANDS_ELSEWHERE
 
-# Rewriting takes time with a power of the length of the statement, and what comes of it is read with all of the text.
+# Longest statement and longest source, in characters: the time for rewriting is a power of the length of the statement,
+# and the rewritten source is parsed as a whole.
 _LONGEST, _LONGEST_TEXT = 300, 20_000
 
 
 def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Proposal | None:
-    """The hint for a text that cannot be read on at a place, which says what to write for the statement around it; None
-    where that is not known.
+    """The hint with a correction of the statement around `place`, where the text cannot be parsed further; None where
+    no rule helps.
 
-    `is_read` says of a text whether it can be read as far as a place.
+    `is_read(text, place)` tells whether a text can be parsed up to a place.
     """
     if len(source) > _LONGEST_TEXT:
         return None
@@ -39,12 +41,12 @@ def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Pr
         return None
     if ".T" not in written or ".T" in given:
         function = re.fullmatch(r"lambda [\w, ]*: (.+)", written)
-        # Its value is no number, where it is all that the program is.
+        # A program that is only a function has no value, so that its body is proposed instead.
         body = Proposal(f"write {function[1]}", function[1], span=span) if function is not None else None
         length = re.search(r"(?<![|\w])\|(\w+)\|(?!\|)", given)
         said = f"write {written}" + (f"; norm({length[1]}) is the length of a vector" if length is not None else "")
         return Proposal(said, written, span=span, otherwise=body)
-    # `*` multiplies element by element, where books have a product of matrices unless one factor is a number.
+    # `*` is elementwise here, while books mean the matrix product unless one factor is a number.
     factors = {re.sub(r"\.T\s*\*\s*(?=[\w(])", ".T@", written): None, written: None}
     hint = None
     for text in reversed(factors):
@@ -54,7 +56,7 @@ def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Pr
 
 
 def _statement(source: str, place: int) -> Span:
-    """The line around a place, or the part of it between semicolons outside of brackets."""
+    """The span of the line around a place, or of its part between semicolons outside of brackets."""
     start = source.rfind("\n", 0, place) + 1
     end = source.find("\n", place)
     end = len(source) if end < 0 else end
@@ -70,14 +72,14 @@ def _statement(source: str, place: int) -> Span:
     return Span(start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
 
 
-# Functions whose arguments print writes without brackets.
+# Functions that are often written without parentheses around the argument.
 WITHOUT_BRACKETS = (
     "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
     "coth", "exp", "log", "ln", "log2", "log10", "sqrt", "abs", "erf", "det",
 )  # fmt: skip
 _FUNCTION = rf"(?<![\w.])({'|'.join(sorted(WITHOUT_BRACKETS, key=len, reverse=True))})"
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
-# An argument without brackets around it: a name or number with what print puts around it.
+# An argument without parentheses: a number and a name, with exponents or superscripts.
 _BARE = rf"(?:{_NUMBER})?(?:[^\W\d_]\w*(?:\([^()]*\))?)?(?:\^\w+|[⁰¹²³⁴-⁹]+)?"
 _BRACKETED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 
@@ -126,7 +128,7 @@ _SIGNS = {
 }  # fmt: skip
 
 
-# A sum or product that stands last.
+# A sum or product at the end of a formula.
 _SUM = (
     r"((?:.*[-+*/(=]|[\d.]*)\s*)\\(sum|prod)\s*(?:\\limits)?\s*"
     r"_\{\s*(\w+)\s*=\s*([^{}=]+)\}\s*\^\s*(?:\{([^{}]+)\}|(\w))\s*(\S.*)"
@@ -161,7 +163,7 @@ def _from_latex(text: str) -> str:
     text = re.sub(rf"\\({'|'.join([*WITHOUT_BRACKETS, 'max', 'min'])})(?![a-zA-Z])\s*", r" \1 ", text)
     text = re.sub(rf"\\({'|'.join(_GREEK)})(?![a-zA-Z])", r" \1 ", text)
     text = re.sub(rf"({_FUNCTION})\s+(?=\()", r"\1", text)
-    # Side by side is multiplied.
+    # Factors side by side are multiplied.
     words = rf"(?!(?:{'|'.join(WITHOUT_BRACKETS)})\b)"
     text = _functions_without_brackets(_powers_of_functions(text))
     text = re.sub(
@@ -171,11 +173,11 @@ def _from_latex(text: str) -> str:
 
 
 def _next(whole: str) -> str:
-    """The number after a whole one, or after what a name stands for."""
+    """The end of a range that includes `whole`, which is a number or a name: that number plus 1."""
     return str(int(whole) + 1) if whole.strip().isdecimal() else f"{whole.strip()} + 1"
 
 
-# --- what print writes
+# --- typographic notation
 
 
 def _powers_of_functions(text: str) -> str:
@@ -227,7 +229,7 @@ def _fractions(text: str) -> str:
     if not any(unicodedata.decomposition(c).startswith("<fraction>") for c in text):
         return text
     if re.search(r"/\s*[^\W\d]\w*[¼-¾⅐-⅞]", text):
-        # A product there can be read in two ways, and is none where T½ is a half-life.
+        # `a/x½` is ambiguous, and no product where T½ is a half-life.
         return text
     text = re.sub(r"(?<![\w.])(\d*)([¼-¾⅐-⅞])", written, re.sub(r"(?<=[^\W\d])(?=[¼-¾⅐-⅞])", "*", text))
     return re.sub(r"(\([\d+/ ]+\))(?=[\w(])", r"\1*", text)
@@ -243,13 +245,13 @@ _CHARACTERS = str.maketrans({
 def _characters(text: str) -> str:
     text = text.translate(_CHARACTERS)
     text = re.sub(r"\^(?=[⁺⁻⁰¹²³⁴-⁹])", "", text)
-    # An index at a root, behind nothing of which it could be the power.
+    # A superscript before a root is its index, unless it can be an exponent of what stands before it.
     text = re.sub(r"(?<![\w)\]²³!])³\s*√", "∛", re.sub(r"(?<![\w)\]²³!])⁴\s*√", "∜", text))
     text = re.sub(rf"∜\s*({_BRACKETED}|\w+)", r"(\1)^(1/4)", text)
     text = re.sub(r"(\w+)\s*∈\s*\[([^][,]+),([^][,]+)\]", r"\2 <= \1 <=\3", text)
     text = re.sub(r"[∑Σ]\s*(?=\()", "sum", re.sub(r"[∏Π]\s*(?=\()", "prod", text))
     text = re.sub(r"(\w)⁺(?=\W|$)", r"\1", text)
-    # Indices below the line.
+    # Subscripts.
     return re.sub(r"(?<=\w)[₀-₉]+", lambda m: unicodedata.normalize("NFKC", m[0]), text)
 
 
@@ -283,7 +285,7 @@ def _numbers(text: str) -> str:
     text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%\s*of\s+(?=[\w(])", r"\1/100*", text)
     text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", _hundredths, text)
     if "[" not in text:
-        # Between the thousands of a number; in brackets they are between numbers.
+        # Spaces between thousands; inside brackets, they separate numbers.
         text = re.sub(r"(?<![\w.])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\w])", lambda m: re.sub(r"\s", "_", m[0]), text)
     text = re.sub(r"\$?\b([A-Z]{1,2})\$(\d+)\b", r"\1\2", text)
     text = re.sub(rf"[$€£]\s*({_NUMBER})|({_NUMBER})\s*[€£]", r"\1\2", text)
@@ -292,7 +294,8 @@ def _numbers(text: str) -> str:
 
 
 def _hundredths(m: re.Match[str]) -> str:
-    """Of a percentage; behind a sum it may be a share of what stands before it, other than 1."""
+    """A percentage as a fraction, unless it is added to something other than 1, where it may be meant relative to
+    that."""
     before = m.string[: m.start()]
     added = re.search(r"[\w)\]]\s*[-+]\s*$", before) and not re.search(r"(?<![\w.)\]])1\s*[-+]\s*$", before)
     return m[0] if added else f"{m[1]}/100"
@@ -306,7 +309,7 @@ def _in_decimals(m: re.Match[str]) -> str:
 
 
 def _commas(text: str) -> str:
-    """Decimal commas, and those between thousands, of a number that stands alone."""
+    """Convert decimal commas and thousands separators in a statement that is a single number."""
     if re.fullmatch(r"[-+]?\d{1,3}(?:,\d{3})+\.\d+", text):
         return text.replace(",", "")
     if re.fullmatch(r"[-+]?\d{1,3}(?:\.\d{3})*,\d+", text) and not re.fullmatch(r"[-+]?[1-9]\d{0,2},\d{3}", text):
@@ -342,7 +345,7 @@ def _operators(text: str) -> str:
 
 
 def _of_spreadsheet(text: str) -> str:
-    """A formula whose powers are read as spreadsheets do: `-x^2` is `(-x)^2` there, and `2^3^2` is `(2^3)^2`."""
+    """A formula with the precedence of spreadsheets, where `-x^2` is `(-x)^2` and `2^3^2` is `(2^3)^2`."""
     operand = rf"(?:{_NUMBER}|[^\W\d]\w*(?:{_BRACKETED})?|{_BRACKETED})"
     text = re.sub(rf"(^|[-+*/^(,;<>=&])(\s*)(-\s*{operand})(?=\s*\^)", r"\1\2(\3)", text)
     return re.sub(rf"({operand}\s*\^\s*-?{operand})(?=\s*\^)", r"(\1)", text)
@@ -352,7 +355,7 @@ _FORTRAN = {"gt": ">", "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!="
 
 
 def _of_mathematica(text: str) -> str:
-    """`Sum[k^2, {k, 1, n}]`, `Table[…]` and `D[y, {x, 2}]`, the innermost first."""
+    """Mathematica's `Sum[k^2, {k, 1, n}]`, `Table[…]` and `D[y, {x, 2}]`, innermost first."""
     part, index = r"((?:[^][{},]|\[[^][]*\])+)", r"\{\s*(\w+)\s*,\s*([^{},]+),\s*([^{},]+)\}"
 
     def summed(m: re.Match[str]) -> str:
@@ -384,7 +387,7 @@ def _choices(text: str) -> str:
 
 
 def _separated_arguments(text: str) -> str:
-    """`MAX(1,5;2)`: where semicolons separate arguments, commas are in numbers."""
+    """`MAX(1,5;2)`: where semicolons separate arguments, commas are decimal commas."""
     within = re.search(r"\w\([^()]*;", text)
     if within is None or re.search(r"\[[^\[\]]*;", text):
         return text
@@ -403,7 +406,8 @@ _WHOLE = r"\d+|end"
 
 
 def _indices(text: str) -> str:
-    """`A(1,:)`, `x(2:3)` and `x(2:end)` of MATLAB, whose first element has the number 1, and `1:5`, `0:0.1:1`."""
+    """MATLAB's indices, which start at 1, as in `A(1,:)`, `x(2:3)` and `x(2:end)`, and its ranges `1:5` and
+    `0:0.1:1`."""
 
     def written(m: re.Match[str]) -> str:
         parts = [part.strip() for part in m[2].split(",")]
@@ -423,7 +427,7 @@ def _indices(text: str) -> str:
 
 
 def _from_one(part: str) -> str:
-    """An index that counts from 1 as one that counts from 0."""
+    """An index or slice counted from 1, converted to one counted from 0."""
     first, colon, last = (bound.strip() for bound in part.partition(":"))
     start = "-1" if first == "end" else str(int(first) - 1) if first else ""
     return f"{start}:{'' if last == 'end' else last}" if colon else start

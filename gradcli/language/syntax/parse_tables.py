@@ -1,4 +1,5 @@
-"""The tables that drive the lexer and the parser: prepared ones where they fit the grammar."""
+"""Loads the tables of the lexer and the parser: prepared ones if they match the grammar, otherwise newly generated
+ones."""
 
 from __future__ import annotations
 
@@ -12,10 +13,9 @@ from gradcli.language.syntax.generate import fingerprint, generate
 
 
 class Production(NamedTuple):
-    """`action` names a function of `build`; "" hands the only child on, None gathers a list.
-
-    Such lists are spliced into their parent's children, at the places `spliced`.
-    """
+    """A rule of the grammar. `action` names a function in `build_expressions` or `build_statements`; "" passes on the
+    only child, and None gathers a list, which is spliced into the children of the parent rule at the indices
+    `spliced`."""
 
     origin: str
     size: int
@@ -24,8 +24,8 @@ class Production(NamedTuple):
 
 
 class Rows(dict[int, dict[str, int]]):
-    """For each state, what maps a symbol to the next state, or to ~rule where one is complete. It is read from its text
-    when it is first asked for: a program needs few of them."""
+    """For each state, a mapping from symbols to the next state, or to ~rule for a reduction. Rows are decoded from text
+    on first access, as a program needs few of them."""
 
     def __init__(self, symbols: Sequence[str], texts: Sequence[str]) -> None:
         self._symbols = symbols
@@ -38,9 +38,11 @@ class Rows(dict[int, dict[str, int]]):
 
 
 class Tables:
-    """`rows` and `rules` are those of the automaton, `starts` gives the first and the last state of each start symbol.
+    """The tables of the lexer and parser.
 
-    `pattern` matches one token, whose terminal is the group's name, or in `literals` for words and operators.
+    `rows` and `rules` are those of the automaton; `starts` has the first and the last state of each start symbol.
+    `pattern` matches one token: the terminal is the name of the matching group, or for words and operators their entry
+    in `literals`.
     """
 
     __slots__ = ("literals", "pattern", "rows", "rules", "starts")
@@ -66,7 +68,7 @@ _FIELDS = ("pattern", "literals", "symbols", "rows", "rules", "starts")
 
 @cache
 def load() -> Tables:
-    """The prepared tables if they were made from this very grammar, else freshly generated ones."""
+    """The prepared tables if they were generated from this grammar, otherwise newly generated ones."""
     grammar = read_grammar()
     try:
         prepared = vars(import_module("gradcli.language.syntax._lalr"))
@@ -78,7 +80,7 @@ def load() -> Tables:
 
 
 def read_grammar() -> bytes:
-    """The grammar, from inside the package, or from beside it when that is installed editable."""
+    """The grammar file, from inside the package, or from the checkout where the package is installed editable."""
     package = path.dirname(path.dirname(path.dirname(path.abspath(__file__))))
     inside = path.join(package, "grammar", "gradcli.lark")
     beside = path.join(path.dirname(package), "grammar", "gradcli.lark")

@@ -1,4 +1,4 @@
-"""From text to tree."""
+"""Parses source text to a syntax tree, and turns parser failures into errors with hints."""
 
 from __future__ import annotations
 
@@ -20,36 +20,37 @@ from gradcli.language.syntax import (
 from gradcli.language.syntax.readings import Readings
 
 _OPENING, _CLOSING = ("LPAR", "LSQB", "LBRACE", "INDENT"), ("RPAR", "RSQB", "RBRACE", "DEDENT")
-# What the rules of the grammar make, by their names.
+# The semantic actions, by the names that the grammar gives them.
 ACTIONS = {**vars(build_expressions), **vars(build_statements)}
 
 
-# Reads a text. Raises GradcliError, Readings and UnexpectedToken.
+# A function that parses a text. It raises GradcliError, Readings and UnexpectedToken.
 Read = Callable[[str], Any]
 
 
 class Said(NamedTuple):
-    """A statement of a text that may have equations: as statements of a program, None where it stands for none, and the
-    `sides` of the one `=` in it."""
+    """A statement of a text that may have equations: as statements of a program, or None where it is none, and the two
+    `sides` of its `=`, if it has one."""
 
     statements: tuple[tree.Statement, ...] | None
     sides: tuple[tree.Expression, tree.Expression] | None = None
 
 
 def parse(source: str) -> tree.Module:
-    """The tree of a program. Raises ProgramSyntaxError, located in `source`."""
+    """The syntax tree of a program. Raises ProgramSyntaxError, located in `source`."""
     return tree.Module(Span(0, len(source)), source, program_body(_parse(source, _whole_program), source))
 
 
 def parse_equations(source: str) -> list[Said]:
-    """The statements of a program in which an expression may stand on the left of `=`. Raises ProgramSyntaxError, located
-    in `source`."""
+    """The statements of a text in which any expression may be on the left of `=`. Raises ProgramSyntaxError, located in
+    `source`."""
     said: list[Said] = _parse(source, _equations)
     return said
 
 
 def program_body(body: tuple[tree.Statement, ...], source: str) -> tuple[tree.Statement, ...]:
-    """The statements that a program of these is run by. Raises ProgramSyntaxError where there are none."""
+    """The statements of a program, with a call appended where it only defines functions. Raises ProgramSyntaxError
+    where there are none."""
     if not body:
         raise ProgramSyntaxError(
             "the program is empty",
@@ -61,7 +62,8 @@ def program_body(body: tuple[tree.Statement, ...], source: str) -> tuple[tree.St
 
 
 def _call_of_the_last(body: tuple[tree.Statement, ...]) -> tuple[tree.Statement, ...]:
-    """A file with a `def` at its end that calls nothing means the call of that function by its parameters' names."""
+    """The call of the last function, with inputs named like its parameters, for a program that ends with a `def` and
+    evaluates nothing."""
     last = body[-1]
     if not (isinstance(last, tree.Define) and isinstance(last.body, tree.Block)):
         return ()
@@ -73,7 +75,7 @@ def _call_of_the_last(body: tuple[tree.Statement, ...]) -> tuple[tree.Statement,
 
 
 def parse_expression(source: str) -> tree.Expression:
-    """The tree of a single expression. Raises ProgramSyntaxError, located in `source`."""
+    """The syntax tree of a single expression. Raises ProgramSyntaxError, located in `source`."""
     expression: tree.Expression = _parse(source, lambda text: _read(text, "expression", lines=False))
     return expression
 
@@ -112,7 +114,7 @@ def _equations(source: str) -> list[Said]:
 
 
 def _statements(found: Iterable[lexer.Token]) -> Iterator[list[lexer.Token]]:
-    """The tokens of each statement that is in no other."""
+    """The tokens of each top-level statement."""
     part: list[lexer.Token] = []
     depth = 0
     for token in found:
@@ -151,26 +153,26 @@ def _read(source: str, start: str, *, lines: bool) -> Any:
 
 
 def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterator[lexer.Token]:
-    """The tokens that the grammar is written over, then an END."""
+    """The tokens of the grammar, with a final END."""
     words = soft_words.told_apart(lexer.scan(source, prepared))
     laid_out = layout.laid_out(products.with_products(words, source), source, lines=lines)
     if not any(word in source for word in ("import", *lexer.PREFIXES)):
         return laid_out
-    # Loaded by programs that may have prefixes.
+    # Imported here as only programs with prefixes need it.
     from gradcli.language.syntax.libraries import named
 
     return named(laid_out)
 
 
 def _explained(source: str, unexpected: lalr.UnexpectedToken) -> GradcliError:
-    # Only a wrong program pays for the import.
+    # Imported here as only wrong programs need it.
     from gradcli.language.syntax.mistakes import explain
 
     return explain(source, unexpected)
 
 
 def _propose(error: GradcliError, source: str, read: Read) -> None:
-    """Have the hint of an error say what to write, where that is a notation that is known."""
+    """Replace the hint of a syntax error by a correction, where the statement uses a known foreign notation."""
     from gradcli.language.syntax.notations import proposal
 
     def is_read(text: str, place: int) -> bool:

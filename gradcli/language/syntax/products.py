@@ -1,4 +1,4 @@
-"""Products without a sign: a number right before a name, a bracket or a root."""
+"""Implicit products: inserts a token between a number and a directly following name, parenthesis or root."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from gradcli.language.syntax.readings import two_readings
 
 _FACTORS = {"NAME", "LPAR"}
 _ROOTS = {"√", "∛"}
-# What a number and letters behind it may be that is no product, in other notations of numbers.
+# Notations of numbers in other languages, whose letters are no factor.
 _OTHER_NUMBER = r"0[xXoObB][0-9a-fA-F_]*|[\d._]+(?:[eEjJ_]|_\w*)|\d*\.\d*[fF]|[\d.]+[dD]\d+"
-# Operators that bind a number tighter, or as tightly, from the left.
+# Operators that bind at least as tightly as the implicit product, so that a product after them is ambiguous.
 _BEFORE = {"/", "÷", "//", "%", "@", "**", "^", *_ROOTS}
 _SIGNS = {"+", "-", "−"}
 
 
 def with_products(raw: Iterator[Token], source: str) -> Iterator[Token]:
-    """The tokens, with an IMPLICIT one between the factors of such products.
+    """The tokens with an IMPLICIT token between the factors of implicit products.
 
-    Raises ProgramSyntaxError where one could be read in two ways.
+    Raises ProgramSyntaxError where a product is ambiguous.
     """
     operator: Token | None = None
     previous: Token | None = None
-    # What stands before the operator.
+    # The token before the operator.
     left: Token | None = None
     for token in raw:
         if previous is not None and previous.type == "NUMBER" and previous.end_pos == token.start_pos:
@@ -73,8 +73,8 @@ def _unclear(source: str, left: Token | None, operator: Token, number: Token, to
 
 
 def _is_called(name: str, source: str) -> bool:
-    """Whether a power of a name is that of a function, as in `sin^2(x)`, and not of a factor."""
-    # Loaded by wrong programs alone.
+    """Whether a name before an exponent is that of a function, as in `sin^2(x)`, rather than a factor."""
+    # Imported here as only wrong programs need it.
     from gradcli.language.syntax.notations import WITHOUT_BRACKETS
 
     return name in WITHOUT_BRACKETS or re.search(rf"(?<!\w){re.escape(name)}\(", source) is not None

@@ -1,4 +1,4 @@
-"""What can be read in two ways."""
+"""Errors for ambiguous syntax, with both readings as proposals."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from gradcli.errors import ProgramSyntaxError, Proposal, Span
 
 
 class Readings(Exception):
-    """That a place can be read in two ways. `{0}`, `{1}` … in the texts of these stand for the parts of the program's
-    text that `parts` are the places of."""
+    """Raised by semantic actions for ambiguous syntax. In the texts of both readings, `{0}`, `{1}` … stand for the
+    source at `parts`."""
 
     def __init__(self, span: Span, one: str, other: str, *parts: Span, hint: str = "write {one} or {other}") -> None:
         super().__init__(span)
@@ -17,7 +17,7 @@ class Readings(Exception):
         self.hint = hint
 
     def error(self, source: str) -> ProgramSyntaxError:
-        """What to say of it, for the text of the program."""
+        """The error to report, given the source of the program."""
         given = [source[p.start : p.end] for p in self.parts]
         one, other = (text.format(*given) for text in self.texts)
         programs = [text for text, mark in ((one, "{one}"), (other, "{other}")) if mark in self.hint]
@@ -26,7 +26,7 @@ class Readings(Exception):
 
 
 def two_readings(span: Span, one: str, other: str, hint: str | None = None) -> ProgramSyntaxError:
-    """The error for a place in the text that can be read in two ways."""
+    """The error for a span that can be read in two ways."""
     return ProgramSyntaxError(
         f"this can be read as {one} and as {other}", hint=hint or f"write {one} or {other}", span=span
     )

@@ -1,4 +1,4 @@
-"""Words that are words of the language only where their statement or operator stands, and names elsewhere."""
+"""Soft keywords, which are keywords only at certain places of a statement, and names elsewhere."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SOFT = {*_AT_THE_BEGINNING, "LAMBDA", "IS", "AS"}
 
 
 def told_apart(raw: Iterator[Token]) -> Iterator[Token]:
-    """The tokens, with the words that are none where they stand as names."""
+    """The tokens, with soft keywords turned into names where they are used as such."""
     before = statement = ""
     token = next(raw, None)
     while token is not None:
@@ -41,7 +41,7 @@ def told_apart(raw: Iterator[Token]) -> Iterator[Token]:
 
 
 def _is_word(token: Token, before: str, following: str, statement: str) -> bool:
-    """Whether a word stands where it means something; `statement` is what its statement begins with."""
+    """Whether a soft keyword is used as a keyword; `statement` is the type of the first token of its statement."""
     if token.type == "LAMBDA":
         return following == "NAME" or (following == "COLON" and before != "LSQB")
     if token.type == "IS":

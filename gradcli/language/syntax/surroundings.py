@@ -1,4 +1,4 @@
-"""The place where a program could not be read on, and what stands around it."""
+"""Collects the context of a syntax error: tokens before and after it, its statement, and the open bracket."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gradcli.language.syntax.parse_tables import load
 
 
 class Mistake(NamedTuple):
-    """The unexpected token and what surrounds it."""
+    """The unexpected token and its context."""
 
     token: Token
     expected: frozenset[str]
     previous: Token | None
     following: Token | None
     statement: list[Token]  # the tokens of the same statement so far
-    bracket: Token | None  # the innermost one still open
+    bracket: Token | None  # the innermost open one
     source: str
 
     @property
@@ -40,7 +40,7 @@ class Mistake(NamedTuple):
 
     @property
     def touching(self) -> bool:
-        """Whether nothing stands between the token and the one before."""
+        """Whether the token follows the previous one without a space."""
         return self.previous is not None and self.previous.end_pos == self.token.start_pos
 
 

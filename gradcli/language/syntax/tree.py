@@ -1,4 +1,4 @@
-"""The frozen syntax tree. Every node carries the span of the text that it came from."""
+"""The node classes of the syntax tree, and functions to walk it. Nodes are frozen and have the span of their source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Expression", "Statement", "SyntaxNode"]
 
 
 class Number(Expression):
-    """`text` is its decimal, which need not be a float; "" where the value is all."""
+    """A number. `text` is its decimal form, which may have more digits than a float, or "" where `value` is exact."""
 
     value: float
     text: str
@@ -29,7 +29,7 @@ class Constant(Expression):
 
 
 class Name(Expression):
-    """`module` is the prefix that it was written with, `np` or `torch.nn.functional`, "" without one."""
+    """A name; `module` is its library, such as `numpy` or `torch.nn.functional`, or "" without a prefix."""
 
     id: str
     module: str
@@ -51,7 +51,7 @@ class Unary(Expression):
 
 
 class Binary(Expression):
-    """`operator_span` is the place of the operator itself; `^` is stored as `**`."""
+    """A binary operation; `operator_span` is the span of the operator itself. `^` is stored as `**`."""
 
     operator: OneOf["+", "-", "*", "/", "//", "%", "@", "**", "&", "|"]
     operator_span: Span
@@ -98,8 +98,8 @@ class Keyword(SyntaxNode):
 class Call(Expression):
     """`name(arguments, keywords)`.
 
-    A method call `x.name(a)` is stored with `receiver=x`. `module` is the prefix of the name (`np`, `torch.linalg`, …),
-    "" without one; `name_span` is the place of the name itself.
+    A method call `x.name(a)` is stored with `receiver=x`. `module` is the library of the name, such as `numpy` or
+    `torch.linalg`, or "" without a prefix; `name_span` is the span of the name itself.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Call(Expression):
 
 
 class Apply(Expression):
-    """`function(arguments, keywords)` of what is no name: `grad(f)(x)`."""
+    """A call of an expression that is no name, as in `grad(f)(x)`."""
 
     function: Expression
     arguments: tuple[Expression, ...]
@@ -152,13 +152,13 @@ class Evaluate(Statement):
 
 
 class BoundName(SyntaxNode):
-    """A name that is given a value."""
+    """A name that is assigned."""
 
     name: str
 
 
 class Several(SyntaxNode):
-    """`a, (b, c)`: names that are given the parts of a value."""
+    """`a, (b, c)`: nested targets, to which the parts of a value are assigned."""
 
     targets: tuple[SyntaxNode, ...]
 
@@ -180,7 +180,7 @@ class Augment(Statement):
 
 
 class Parameter(SyntaxNode):
-    """A parameter of a function; `keyword_only` ones are given by name."""
+    """A parameter of a function; `keyword_only` where it cannot be passed by position."""
 
     name: str
     default: Expression | None
@@ -234,13 +234,13 @@ class Pass(Statement):
 
 
 class Import(Statement):
-    """`import numpy as np`; `libraries` are the first parts of the modules' names, with spaces between them."""
+    """`import numpy as np`; `libraries` are the top-level packages, separated by spaces."""
 
     libraries: str
 
 
 class If(Statement):
-    """`elif` and `else if` are an `orelse` of one `If`."""
+    """An `if` statement; `elif` and `else if` are an `orelse` of a single `If`."""
 
     test: Expression
     body: tuple[Statement, ...]
@@ -283,14 +283,15 @@ class IsNone(Expression):
 
 
 class Input(Expression):
-    """The value that a parameter of a program's last function has from outside, else its default."""
+    """The input with the name of a parameter of the program's last function, or the parameter's default where it is not
+    given."""
 
     id: str
     default: Expression | None
 
 
 class Module(SyntaxNode):
-    """A whole program and the text it came from."""
+    """A whole program and its source."""
 
     __slots__ = ("_everything", "_rewrites")
 
@@ -304,7 +305,7 @@ def positional(call: Call) -> tuple[Expression, ...]:
 
 
 def children(node: SyntaxNode) -> list[SyntaxNode]:
-    """The direct child nodes, in the order of the text."""
+    """The direct child nodes, in the order of the source."""
     found: list[SyntaxNode] = []
     for field in type(node).below:
         value = getattr(node, field)
@@ -316,7 +317,7 @@ def children(node: SyntaxNode) -> list[SyntaxNode]:
 
 
 def walk(node: SyntaxNode) -> Iterator[SyntaxNode]:
-    """`node` and everything below it, in the order of the text, without recursion."""
+    """`node` and all nodes below it, in the order of the source, without recursion."""
     stack = [node]
     while stack:
         current = stack.pop()
@@ -326,7 +327,7 @@ def walk(node: SyntaxNode) -> Iterator[SyntaxNode]:
 
 
 def everything(program: Module) -> Sequence[SyntaxNode]:
-    """What `walk` gives of a program, which is asked for it again and again."""
+    """All nodes of a program in the order of `walk`, cached on the program."""
     try:
         found: Sequence[SyntaxNode] = program._everything  # type: ignore[attr-defined]
     except AttributeError:

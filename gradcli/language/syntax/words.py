@@ -1,4 +1,4 @@
-"""Words of Python and its neighbours that people try, and what to write instead."""
+"""Keywords of Python and other languages that the language lacks, with a hint for each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MINIMIZE = "gradcli minimize finds a minimum from a start: gradcli minimize '(x
 _LIMIT = "gradcli eval has limits such as that of sin(x)/x at x=0"
 _SERIES = "gradcli series 'exp(x)' x=0 prints the Taylor polynomial"
 _PLOT = "gradcli plot 'sin(x)' x=0..6 draws it"
-# Commands of Mathematica, and what people ask in words.
+# Commands of Mathematica, and words of questions in English, in lower case.
 COMMANDS_ELSEWHERE = {
     **dict.fromkeys(("derivative", "differentiate", "deriv"), _DIFF),
     **dict.fromkeys(("integrate", "nintegrate", "integral", "dsolve", "ndsolve"), _INTEGRALS),
