@@ -5,7 +5,7 @@ Every function of the language is a function of this module: `gradcli.log(x)`, `
 
 from __future__ import annotations
 
-# Nothing is imported here, so that `import gradcli` costs nothing and the command can guard its start.
+# Nothing is imported here, so that `import gradcli` is fast and the command can handle interrupts before it imports.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -100,7 +100,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Loaded when first asked for.
+# The module of each name that is not a function of the language; it is imported on first access.
 _HOMES = {
     "AccuracyWarning": "gradcli.errors",
     "BoolTensor": "gradcli.autograd.factory",
@@ -336,12 +336,12 @@ def __getattr__(name: str) -> Any:
     from importlib.machinery import PathFinder
 
     if name in _HOMES:
-        # Kept here, where it is found from now on.
+        # Cached, so that later accesses do not call this function.
         found = globals()[name] = getattr(import_module(_HOMES[name]), name)
         return found
     if name in _MODULES:
         return import_module(f"gradcli.{name}")
-    # A part of the package that is not loaded yet: the import statement that asks here finds it.
+    # For a submodule that is not loaded yet, AttributeError is raised, and the import statement then finds it.
     reason = ""
     if not name.startswith("_") and PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
         from gradcli.autograd.tensor_functions import function, in_place

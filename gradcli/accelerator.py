@@ -1,4 +1,4 @@
-"""What PyTorch's code asks of accelerators before it takes one; see `gradcli.cuda`."""
+"""`torch.accelerator`, as seen on a machine without accelerators; see `gradcli.cuda`."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["current_accelerator", "device_count", "is_available", "synchronize"]
 
 
 def current_accelerator(check_available: bool = False) -> None:
-    """The device that is asked for by no name: there is none."""
+    """The current accelerator, of which there is none."""

@@ -1,4 +1,4 @@
-"""What `autograd.builtins` has: containers are Python's own here, and a tensor is an array."""
+"""The names of `autograd.builtins`: Python's containers, and an `isinstance` for which a tensor is an array."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
 
 
 def isinstance(value: Any, kinds: Any) -> bool:
-    """As Python's, and for a tensor whether arrays of NumPy are among the `kinds`."""
+    """Like Python's `isinstance`, except that a tensor is also an instance of `numpy.ndarray`."""
     if builtins.isinstance(value, kinds):
         return True
     return builtins.isinstance(value, Kind) and _has_arrays(kinds)

@@ -1,6 +1,6 @@
-"""A call in a process of its own, which ends where it takes too long or too much memory, or where its caller ends.
+"""Calls a function in a subprocess that is ended at a limit of time or memory, or when its caller ends.
 
-The operating system holds these limits, inside a single call of a library too, where nothing in this process could.
+The operating system enforces the limits, so that they also hold inside a single call of a library.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ Result = TypeVar("Result")
 
 _MOST_SECONDS = 1_000_000
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT]?)(i?)B)?", re.IGNORECASE)
-# What a process is started with. Behind it stand what `answer` takes, and where Python finds modules.
+# The code of the subprocess. Its arguments are those of `answer`, followed by `sys.path`.
 _START = "import sys; sys.path[:] = sys.argv[5:]; from gradcli.confined import answer; answer(*sys.argv[1:5])"
-# So many bytes are left for the error that says that there is no more memory.
+# Bytes of memory added to the limit for reporting that memory has run out.
 _TO_REPORT = 2**24
-# A process with fewer bytes left than this for so many seconds, where it is looked at, has none.
+# A process counts as out of memory where two checks in a row, this many seconds apart, find fewer than `_TOO_FEW` bytes
+# left.
 _TOO_FEW = 2**18
 _LOOK = 0.5
-# How much this process may have, where that is limited.
+# The memory limit of this process in bytes, if it has one.
 _memory: int | None = None
-# What libraries say, each in an error of its own, where the system refuses them memory.
+# Messages of various libraries' errors where the system refuses them memory.
 _REFUSED = re.compile("cannot allocate memory|can't start new thread|unable to allocate", re.IGNORECASE)
 
 
 class Limits(NamedTuple):
-    """How many seconds a process may take, from its start on, and how many bytes of memory; None is no limit.
+    """Limits of a process: seconds from its start, and bytes of memory. None is no limit.
 
-    The memory is what it has reserved for itself to write to, used or not: `RLIMIT_DATA` of Linux.
-    Other systems have no such limit, and what is asked for here is let be.
+    The memory is what the process has reserved for writing, used or not: `RLIMIT_DATA` on Linux. Other systems have no
+    such limit, and `memory` is ignored there.
     """
 
     seconds: float | None = None
@@ -48,7 +49,8 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, seconds: float | None, memory: int | str | None) -> Limits:
-        """The limits that a user asks for. Raises UsageError for what is none, or cannot be held here."""
+        """The limits that a user asks for. Raises UsageError for invalid values, and for limits that this system does
+        not have."""
         if os.name != "posix":
             raise UsageError("limits on time and memory need a POSIX system", hint="limit the steps and the elements")
         if memory is not None and sys.platform != "linux":
@@ -63,9 +65,10 @@ def _seconds(seconds: float) -> float:
 
 
 def byte_count(size: int | str, what: str = "size of memory") -> int:
-    """A number of bytes, or a text such as `500MB`, of 1000 × 1000 bytes each, or `2GiB`, of 1024 × 1024 × 1024.
+    """A number of bytes, from a number or a text such as `500MB` (1000 × 1000 bytes each) or `2GiB` (1024 × 1024 ×
+    1024).
 
-    Raises UsageError, which names `what` was asked for, where it is neither.
+    Raises UsageError, whose message names `what` was asked for, where `size` is neither.
     """
     found = size
     if isinstance(size, str) and (match := _SIZE.fullmatch(size.strip())):
@@ -91,14 +94,14 @@ def call(
     descriptors: Sequence[int] = (),
     linear_algebra: bool = True,
 ) -> Result:
-    """What `function`, which is one of a module, returns for `arguments`; both go to and fro by pickling.
+    """Call `function`, which must be importable, in a subprocess and return its result; both ways are pickled.
 
-    The process has `descriptors` open, and neither standard streams nor anything else of this one. It has ended,
-    and left nothing behind, when this returns or raises, and it ends when this process does. One without
-    `linear_algebra`, which is not to compute with matrices, starts sooner where its memory is limited.
+    The process inherits `descriptors`, but neither standard streams nor other files. It has ended when this returns or
+    raises, and it ends when the calling process does. Without `linear_algebra`, which promises that no matrices are
+    computed with, it starts sooner where memory is limited.
 
     Raises the GradcliError that `function` raises, CallError for arguments that cannot be pickled, and LimitError where
-    a limit is reached, or where the process ends in any other way than by an answer.
+    a limit is reached or the process ends without an answer.
     """
     try:
         sent = pickle.dumps((function, arguments))
@@ -131,7 +134,7 @@ def call(
 
 
 def _reply(process: subprocess.Popen[bytes], question: bytes, limits: Limits) -> bytes:
-    """What the process writes until it ends. Raises LimitError where it reaches a limit and does not end by that."""
+    """The output of the process. Raises LimitError where it reaches a limit without ending by itself."""
     ends = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
     exhausted = False
     while True:
@@ -141,7 +144,7 @@ def _reply(process: subprocess.Popen[bytes], question: bytes, limits: Limits) ->
         except subprocess.TimeoutExpired:
             if left <= _LOOK:
                 raise _too_long(limits) from None
-        # Python without memory may go round for ever in search of enough for an exception.
+        # Without memory, Python may loop forever trying to allocate an exception.
         was, exhausted = exhausted, _is_exhausted(process.pid, limits)
         if was and exhausted:
             raise _too_much(limits)
@@ -149,17 +152,17 @@ def _reply(process: subprocess.Popen[bytes], question: bytes, limits: Limits) ->
 
 
 def _is_exhausted(process: int, limits: Limits) -> bool:
-    """Whether the process has less memory left than anything could be done with."""
+    """Whether the process has less than `_TOO_FEW` bytes of memory left."""
     if limits.memory is None or sys.platform != "linux":
         return False
     import resource
 
     try:
-        # Its limit is higher before it has limited itself, and when it says that it has reached that.
+        # The soft limit is higher before the process has limited itself, and while it reports that memory has run out.
         most = resource.prlimit(process, resource.RLIMIT_DATA)[0]
         return most != resource.RLIM_INFINITY and _reserved(str(process)) > most - _TOO_FEW
     except (OSError, StopIteration):
-        # It has ended by now.
+        # The process has ended by now.
         return False
 
 
@@ -195,8 +198,9 @@ def _signal_name(number: int) -> str:
 
 
 def out_of_memory(error: BaseException) -> LimitError | None:
-    """The error where what was raised, or what that came from, means that there was no more memory; else None."""
-    # Python loses a MemoryError at times, where its memory is limited, and then wonders.
+    """The LimitError to report where an exception, or one of its causes, means that memory has run out; otherwise
+    None."""
+    # Where memory is limited, Python at times loses a MemoryError and raises SystemError instead.
     without = MemoryError if _memory is None else (MemoryError, SystemError)
     if not isinstance(error, without) and not any(_REFUSED.search(str(e)) for e in _causes(error)):
         return None
@@ -207,7 +211,7 @@ def out_of_memory(error: BaseException) -> LimitError | None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """What was raised, and what that came from."""
+    """An exception, and the exceptions that caused it."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -215,8 +219,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def answer(seconds: str, memory: str, linear_algebra: str, caller: str) -> None:
-    """The life of the process: it takes a call from its standard input, and writes to its standard output what
-    comes of it. What libraries print goes nowhere."""
+    """The main function of the subprocess: reads a pickled call from standard input and writes the pickled result to
+    standard output. Output of libraries is discarded."""
     replies = os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
@@ -234,7 +238,7 @@ def answer(seconds: str, memory: str, linear_algebra: str, caller: str) -> None:
         reply = pickle.dumps((False, _explained(error)))
     replies.write(reply)
     replies.flush()
-    # Threads of libraries are not waited for, and what they would clean up goes with the process.
+    # Exits without waiting for threads of libraries; the system cleans up after them.
     os._exit(0)
 
 
@@ -243,8 +247,9 @@ def _explained(error: Exception) -> GradcliError:
 
 
 def _end_with(caller: int) -> None:
-    """Have this process end, wherever it is, when the one ends that started it."""
-    # Even where that ignores interrupts: a library that gets no more memory may end itself by one.
+    """End this process when its caller ends."""
+    # Restores the default for SIGINT even where the caller ignores it, as a library without memory may end itself by
+    # it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
         import ctypes
@@ -256,14 +261,14 @@ def _end_with(caller: int) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """Have the system end this process, for the case that its caller cannot."""
+    """Let the system end this process after `seconds`, in case the caller cannot."""
     if sys.platform != "win32":
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _limit_memory(memory: int) -> None:
-    """Have the system refuse more memory. Raises LimitError where this process has more already."""
+    """Let the system refuse memory beyond `memory` bytes. Raises LimitError where this process already has more."""
     import resource
 
     reserved = _reserved()
@@ -277,7 +282,7 @@ def _limit_memory(memory: int) -> None:
     highest = memory + _TO_REPORT if most == resource.RLIM_INFINITY else min(memory + _TO_REPORT, most)
     resource.setrlimit(resource.RLIMIT_DATA, (min(memory, highest), highest))
     _memory = memory
-    # What is taken apart needs memory to say so.
+    # Errors in finalizers need memory to be reported.
     sys.unraisablehook = _allow_a_report
 
 
@@ -287,12 +292,12 @@ def _reserved(process: str = "self") -> int:
 
 
 def memory_left() -> int | None:
-    """How many bytes this process may still reserve, where that is limited."""
+    """The number of bytes that this process may still reserve, or None where that is not limited."""
     return None if _memory is None else max(0, _memory - _reserved())
 
 
 def _allow_a_report(_unraisable: object = None) -> None:
-    """Let this process, which has no memory left, have enough to say so."""
+    """Raise the soft limit to the hard one, so that there is memory for reporting that it has run out."""
     import resource
 
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
@@ -300,8 +305,9 @@ def _allow_a_report(_unraisable: object = None) -> None:
 
 
 def _load_linear_algebra() -> None:
-    """Have the libraries for matrices loaded, with their buffers: without memory for these they hang, or end the
-    process. They use one core, as each further one takes a buffer, and what a program needs must not depend on it."""
+    """Load the linear algebra libraries and have them allocate their buffers: without memory for these they hang, or
+    end the process. They get one thread, as each one takes a buffer, and the memory that a program needs must not
+    depend on the number of cores."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     threading.stack_size(2**20)
     import numpy

@@ -1,5 +1,8 @@
-"""What PyTorch's code asks of GPUs before it takes one. Tensors are made on the CPU unless a backend is named, as in
-`tensor(data, backend="cupy")`; `gradcli backends` shows the devices of each."""
+"""`torch.cuda`, as seen on a machine without GPUs.
+
+Tensors are made on the CPU unless a backend is named, as in `tensor(data, backend="cupy")`; `gradcli backends` shows
+the devices of each.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +10,29 @@ from typing import Any
 
 
 def is_available() -> bool:
-    """Whether a device that is asked for without a backend may be a GPU: it may not."""
+    """Whether a GPU is used without naming a backend, which is never so."""
     return False
 
 
 def device_count() -> int:
-    """How many such devices there are."""
+    """The number of GPUs that are used without naming a backend: 0."""
     return 0
 
 
 def current_device() -> int:
-    """Raises RuntimeError: there is none."""
+    """Raise RuntimeError, as there is no current device."""
     raise RuntimeError("No CUDA GPUs are available")
 
 
 def manual_seed_all(seed: Any) -> None:
-    """Seed the numbers that GPUs draw: there are none."""
+    """Accept the seed and do nothing."""
 
 
 manual_seed = manual_seed_all
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for what was asked of a GPU: there is nothing."""
+    """Do nothing."""
 
 
 empty_cache = synchronize

@@ -1,4 +1,4 @@
-"""Every error and warning a user can see: what, where, and what to do about it."""
+"""The errors and warnings that users can see, each with a message, a place in the source, and a hint what to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Span(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Line and column as a person counts them, from 1."""
+    """Line and column, counted from 1."""
 
     line: int
     column: int
@@ -40,9 +40,9 @@ _WINDOW = 96
 
 
 def caret_text(source: str, span: Span) -> str:
-    """The source line of `span` and a line of carets under it, cut to a window around the carets.
+    """The source line of `span` with a line of carets under it, cut to a window around the carets.
 
-    Where the source has several lines, the number of this one stands before it.
+    In a source of several lines, the line number comes first.
     """
     line_start = source.rfind("\n", 0, span.start) + 1
     line_end = source.find("\n", span.start)
@@ -74,15 +74,15 @@ def _width(character: str) -> int:
 
 
 def with_word_replaced(text: str, word: str, by: str) -> str:
-    """A text with something else in the place of a whole word, wherever that stands."""
+    """A text with all occurrences of a whole word replaced."""
     return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _: by, text)
 
 
 class Proposal(str):
-    """A hint that says what to write: each of `texts` in place of `span` of the source, or of what the error points at
-    where that is None; with `word` in place of this word in it, and with `whole` in place of the whole program.
+    """A hint that proposes replacements in the source.
 
-    `otherwise` is the hint where a program that comes of it does not run.
+    Each of `texts` is one alternative. It replaces the source at `span` (None: at the error's span), or only the word
+    `word` in it, or with `whole` the whole program. `otherwise` is the hint to use where no proposed program runs.
     """
 
     texts: tuple[str, ...]
@@ -105,7 +105,7 @@ class Proposal(str):
         return made
 
     def programs(self, source: str, pointed_at: Span) -> Iterator[tuple[str, Span]]:
-        """Each program that comes of it, and the place in that of what is new."""
+        """Each proposed program, with the span of the new text in it."""
         start, end = (0, len(source)) if self.whole else self.span or pointed_at
         for text in self.texts:
             part = source[start:end]
@@ -113,30 +113,30 @@ class Proposal(str):
             yield source[:start] + new + source[end:], Span(start, start + len(new))
 
     def moved(self, offset: int) -> Proposal:
-        """The same for a text that stands at an offset of another one."""
+        """The same proposal for a source in which this text starts at `offset`."""
         moved = self.saying(str(self))
         moved.span = self.span and Span(self.span.start + offset, self.span.end + offset)
         return moved
 
     def saying(self, hint: str) -> Proposal:
-        """The same in other words."""
+        """The same proposal with another message."""
         return Proposal(hint, *self.texts, span=self.span, word=self.word, whole=self.whole, otherwise=self.otherwise)
 
 
-# Comparing words takes time with the product of their lengths.
+# Words are compared up to this length and number, as the time is proportional to the product of their lengths.
 _LONGEST_WORD = 64
 _MOST_WORDS = 2_000
-# The share of letters in which words are alike that may be meant for each other.
+# Least similarity of words, as difflib measures it.
 _LEAST_ALIKE = 0.5
-# Letters of an abbreviation, and those that it leaves out: `matrix` is none of `matrix_exp`.
+# The fewest letters of an abbreviation, and the most that it leaves out: `matrix` is no abbreviation of `matrix_exp`.
 _SHORTEST_BEGINNING, _LONGEST_REST = 3, 3
-# Candidates whose letters are compared one by one, and those that are proposed, each where the one before does not run.
+# The most candidates whose edit distance is computed, and the most that are proposed, each if the ones before do not
+# run.
 _MOST_ALIKE, _MOST_PROPOSED = 10, 3
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that `word` is a misspelling of, as far as its letters say, or None where there is none, or too
-    many to look through."""
+    """The candidate that `word` is most likely a misspelling of; None where there is none, or there are too many."""
     return next(iter(alike(word, candidates)), None)
 
 
@@ -147,27 +147,28 @@ def alike(word: str, candidates: Iterable[str]) -> list[str]:
     known = [candidate for candidate in candidates if len(candidate) <= _LONGEST_WORD]
     if len(word) > _LONGEST_WORD or len(known) > _MOST_WORDS:
         return []
-    # Letters in another case are no mistake, but count where two differ by them alone.
+    # Compared without case first; the case decides between words that are otherwise equal.
     folded = {f"{candidate.casefold()} {candidate}": candidate for candidate in sorted(known)}
     found = difflib.get_close_matches(f"{word.casefold()} {word}", folded, n=_MOST_ALIKE, cutoff=_LEAST_ALIKE)
     near = [folded[each] for each in found if _is_misspelt(word.casefold(), folded[each].casefold())]
-    # Letters are swapped more often than left out: `tahn` is `tanh`.
+    # Candidates of the same letters come first, as swapped letters are more frequent than missing ones: `tahn` is
+    # `tanh`.
     return sorted(near, key=lambda each: sorted(each.casefold()) != sorted(word.casefold()))
 
 
 def _is_misspelt(word: str, candidate: str) -> bool:
-    """Whether a word is another one but for a mistake in every third letter at most, or its beginning: what sounds alike
-    and is further away is another word."""
+    """Whether `word` is `candidate` with at most one mistake in three letters, or is an abbreviation of it."""
     rest = candidate.removeprefix(word) if len(word) >= _SHORTEST_BEGINNING else candidate
     begins = rest != candidate and (len(rest) <= _LONGEST_REST or rest.startswith(" "))
-    # Who knows a word has its first letter right, or swaps it with the second: `seq` is not `eq`, nor `rnorm` `norm`.
+    # A misspelling has the right first letter, or the first two swapped: `seq` is not `eq`, nor `rnorm` `norm`.
     first, wanted = word.strip("-_")[:2], candidate.strip("-_")[:2]
     alike = first[:1] == wanted[:1] or first == wanted[::-1]
     return begins or (alike and _edits(word, candidate) <= max(1, len(word) // 3))
 
 
 def _edits(one: str, other: str) -> int:
-    """How many letters are to be inserted, left out, replaced or swapped with the next one to make a word another one."""
+    """The Damerau-Levenshtein distance: the number of insertions, deletions, replacements and swaps of adjacent
+    letters."""
     previous: list[int] = []
     before: list[int] = []
     row: list[int] = [*range(len(other) + 1)]
@@ -183,14 +184,14 @@ def _edits(one: str, other: str) -> int:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
-    """The hint for a word that is not one of those `known`: the nearest of them, or else what is given."""
+    """The hint for an unknown word, which proposes the nearest of the `known` words, or `otherwise`."""
     hint = otherwise
     for close in reversed(alike(word, known)[:_MOST_PROPOSED]):
         hint = Proposal(f"did you mean '{close}'?", close, word=word, otherwise=hint)
     return hint
 
 
-# Characters of a message: what a program names may be a megabyte long.
+# Longest message in characters: the names in a program may be a megabyte long.
 _LONGEST_MESSAGE = 1_000
 
 
@@ -201,20 +202,20 @@ def _shortened(text: str) -> str:
     return text.saying(short) if isinstance(text, Proposal) else short
 
 
-# Characters of a text, such as a field of a table, that a message shows.
+# Most characters of a text, such as a field of a table, that a message shows.
 _MOST_SHOWN = 40
 
 
 def beginning(text: str) -> str:
-    """What a message shows of a text."""
+    """The beginning of a text, with an ellipsis where it is cut."""
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 
 class GradcliError(Exception):
-    """The base of every error that gradcli raises on purpose.
+    """The base class of all errors that gradcli raises on purpose.
 
-    `source` is the text the error points into and `span` the place in it; both may be filled in
-    by `locate` on the way up, by the first caller that knows them.
+    `source` is the text that the error refers to, `span` the place in it. Both may be filled in by `locate`, by the
+    first caller that knows them.
     """
 
     kind = "error"
@@ -235,7 +236,7 @@ class GradcliError(Exception):
         self.source = source
 
     def locate(self, span: Span | None, source: str | None = None) -> None:
-        """Fill in what is not known yet; an inner place is never overwritten by an outer one."""
+        """Set the span and the source where they are not known yet."""
         if self.span is None:
             self.span = span
         if self.source is None:
@@ -248,7 +249,7 @@ class GradcliError(Exception):
         return position(self.source, self.span)
 
     def report(self) -> str:
-        """The error as people read it: the message, the place with a caret, the hint."""
+        """The error as text for people: message, source line with carets, hint."""
         lines = [f"error: {self.message}"]
         if self.source is not None and self.span is not None:
             lines.append(caret_text(self.source, self.span))
@@ -257,7 +258,7 @@ class GradcliError(Exception):
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, object]:
-        """The error as programs read it: kind, message, line, column, hint."""
+        """The error as data for JSON: kind, message, line, column, hint."""
         place = self.position
         return {
             "kind": self.kind,
@@ -270,7 +271,7 @@ class GradcliError(Exception):
 
 @contextmanager
 def pointing_into(source: str | None, span: Span | None = None) -> Iterator[None]:
-    """Within the block, an error without a text gets `source`, if there is one, and one without a place gets `span`."""
+    """Within the block, locate errors: those without a source get `source`, those without a span get `span`."""
     try:
         yield
     except GradcliError as error:
@@ -279,7 +280,7 @@ def pointing_into(source: str | None, span: Span | None = None) -> Iterator[None
 
 
 def internal(error: BaseException) -> GradcliError:
-    """The error that says of another, which nobody foresaw, that it is a fault of gradcli."""
+    """The error that reports an unexpected exception as a fault of gradcli."""
     return GradcliError(
         f"internal error: {type(error).__name__}: {error}",
         hint="this is a fault of gradcli; --traceback shows where",
@@ -315,7 +316,7 @@ class CallError(GradcliError, TypeError):
 
 
 class ArgumentError(GradcliError, ValueError):
-    """A function called with a value that it does not take, or with two that exclude each other."""
+    """A function called with a value that it does not accept, or with two that exclude each other."""
 
     kind = "call"
     exit_status = ExitStatus.USAGE
@@ -329,24 +330,24 @@ class BindingError(GradcliError, ValueError):
 
 
 def expect(value: object, kinds: type | tuple[type, ...], what: str) -> None:
-    """Raise CallError, which says `what` was to be given, where `value` is no instance of `kinds`."""
+    """Raise CallError, with `what` as the expectation, unless `value` is an instance of `kinds`."""
     if not isinstance(value, kinds):
         raise CallError(f"{what}, not {type(value).__name__}")
 
 
 def expect_callable(value: object, what: str) -> None:
-    """Raise CallError, which says `what` was to be given, where `value` cannot be called."""
+    """Raise CallError, with `what` as the expectation, unless `value` is callable."""
     if not callable(value):
         raise CallError(f"{what}, not {type(value).__name__}")
 
 
 def expect_function(value: object) -> None:
-    """Raise CallError where what is to be differentiated, or mapped, cannot be called."""
+    """Raise CallError unless a function to be differentiated or mapped is callable."""
     expect_callable(value, "the first argument is a function of tensors")
 
 
 def flag(value: object, what: str) -> bool:
-    """A truth value. Raises CallError for what is none, such as an array of several."""
+    """A value as a bool. Raises CallError where that is impossible, as for an array of several elements."""
     try:
         return bool(value)
     except Exception:
@@ -354,22 +355,22 @@ def flag(value: object, what: str) -> bool:
 
 
 class EvaluationError(GradcliError, RuntimeError):
-    """A program that is right but has no value for these operands."""
+    """A valid program that has no value for these operands."""
 
     kind = "evaluation"
 
 
 class ShapeError(EvaluationError, ValueError):
-    """Operands whose shapes do not fit together, or an index or axis outside a shape."""
+    """Operands whose shapes do not fit together, or an index or axis that is out of bounds."""
 
     kind = "shape"
 
 
 class SeveralTensorsError(EvaluationError):
-    """Several tensors, which a function gives, where one is needed; `names` are theirs, or their numbers."""
+    """Several tensors, the results of one function, where one is needed; `names` are their names or indices."""
 
     names: tuple[str | int, ...] = ()
-    # Whether they are the value of the program itself.
+    # Whether they are the value of the whole program.
     of_program = False
 
 
@@ -380,11 +381,11 @@ class LimitError(EvaluationError):
 
 
 class NotRecordableError(EvaluationError):
-    """What happens next depends on numbers that a program, while it is recorded, does not know."""
+    """While a program is recorded, control flow depends on numbers that are not known then."""
 
 
 class NotBatchableError(EvaluationError):
-    """What happens next depends on numbers that are others in each row of a batch."""
+    """Control flow depends on numbers that differ between the rows of a batch."""
 
 
 class DifferentiationError(GradcliError, RuntimeError):
@@ -394,41 +395,41 @@ class DifferentiationError(GradcliError, RuntimeError):
 
 
 class DtypeError(DifferentiationError, ValueError):
-    """Numbers of a dtype that has no derivatives."""
+    """A dtype that has no derivatives, such as integers."""
 
 
 class CheckpointError(DifferentiationError):
-    """A checkpoint that computes something else the second time, or is used where it cannot be."""
+    """A checkpoint whose recomputation differs from the first one, or that is used where it is not allowed."""
 
 
 class GradcheckError(DifferentiationError):
-    """A derivative that is not what a check says it is."""
+    """A derivative that a check found to be wrong."""
 
 
 class ExpectationError(DifferentiationError, AssertionError):
-    """A function, or what is to be checked of it, that no check can be made of."""
+    """A function that cannot be checked as asked."""
 
 
 class MissingRuleError(DifferentiationError, NotImplementedError):
-    """A derivative that is not known."""
+    """A primitive or function whose derivative is not defined."""
 
 
 class BackendError(GradcliError):
-    """An array library, one of its devices or functions that is not there."""
+    """An array library, device or function of a backend that is missing."""
 
     kind = "backend"
 
 
 class UndecidedError(GradcliError):
-    """At a precision it cannot be told which of two numbers is larger, or whether one is in a domain.
+    """At the current precision, a comparison of two numbers, or whether one is in a domain, cannot be decided.
 
-    What runs programs catches it, and runs them again at a higher precision.
+    The code that runs programs catches this error and repeats the run at a higher precision.
     """
 
     kind = "undecided"
 
     def at_most(self, digits: int) -> UndecidedError:
-        """The same with the digits that were not enough."""
+        """The error where `digits` were the most that could be used."""
         return UndecidedError(
             f"{self.message} with {digits:,} digits",
             hint="--max-precision allows more; what is equal is not told apart by any",
@@ -438,15 +439,15 @@ class UndecidedError(GradcliError):
 
 
 class AccuracyWarning(UserWarning):
-    """Derivatives of which less than half of the digits are right."""
+    """Less than half of the digits of a derivative are right."""
 
 
 class RowWarning(UserWarning):
-    """Rows of a table that failed, and have no results."""
+    """Rows of a table failed and have no results."""
 
 
 class PipeClosed(Exception):
-    """The reader of the results has gone; there is nobody to tell."""
+    """The reader of standard output has closed the pipe, so that there is nobody to report to."""
 
 
 class OutputError(GradcliError):

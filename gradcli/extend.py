@@ -1,4 +1,4 @@
-"""Functions with derivatives of the user's own, with the names and behaviour of `autograd.extend`."""
+"""Custom derivatives of functions of arrays, with the names and behaviour of `autograd.extend`."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ __all__ = [
     "primitive",
 ]
 
-# The cotangents of the arguments `argnums` by that of the value, and the tangent of the value by those of arguments.
+# Pull maps the cotangent of the value to those of the arguments `argnums`; push maps tangents of arguments to that of
+# the value.
 _Pull = Callable[[Sequence[int], Any, Sequence[Any], dict[str, Any], Any], Sequence[Any]]
 _Push = Callable[[Sequence[int], Sequence[Any], Any, Sequence[Any], dict[str, Any]], Any]
 
 
 class primitive:
-    """A function of arrays that is recorded as one operation where it is given tensors, as a decorator.
+    """Decorator that records a function of arrays as a single operation where it is called with tensors.
 
-    It is given their numbers. `defvjp` or `defjvp` says what its derivative is, which may be any code of arrays; where
-    the derivative is differentiated itself, that code is given tensors.
+    The function gets NumPy arrays. Its derivative is set by `defvjp` or `defjvp`, and may be any code of arrays; where
+    the derivative is itself differentiated, that code gets tensors.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -77,7 +78,7 @@ class primitive:
 
 
 def notrace_primitive(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays without a derivative: of tensors it is that of their numbers. As a decorator."""
+    """Decorator for a function of arrays without a derivative; called with tensors, it gets their arrays."""
 
     @functools.wraps(function)
     def of_numbers(*arguments: Any, **keywords: Any) -> Any:
@@ -90,8 +91,11 @@ def notrace_primitive(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def defvjp(fun: primitive, *vjpmakers: Callable[..., Any] | None, argnums: Iterable[int] | None = None) -> None:
-    """Say for each argument of `fun`, or for those of `argnums`, what a cotangent g of the value gives:
-    `vjpmaker(ans, *arguments, **keywords)(g)`; None for an argument that the value does not depend on."""
+    """Set the vjp of `fun` for each argument, or for those in `argnums`.
+
+    `vjpmaker(ans, *arguments, **keywords)(g)` is the cotangent of the argument for the cotangent g of the value `ans`;
+    None stands for an argument that the value does not depend on.
+    """
     makers = dict(zip(count() if argnums is None else argnums, vjpmakers))
 
     def pull(places: Sequence[int], ans: Any, given: Sequence[Any], keywords: dict[str, Any], g: Any) -> Sequence[Any]:
@@ -102,7 +106,7 @@ def defvjp(fun: primitive, *vjpmakers: Callable[..., Any] | None, argnums: Itera
 
 
 def defvjp_argnum(fun: primitive, vjpmaker: Callable[..., Any]) -> None:
-    """As `defvjp`, by `vjpmaker(argnum, ans, arguments, keywords)(g)` for all arguments."""
+    """Set the vjp of `fun` for all arguments, `vjpmaker(argnum, ans, arguments, keywords)(g)`."""
 
     def pull(places: Sequence[int], ans: Any, given: Sequence[Any], keywords: dict[str, Any], g: Any) -> Sequence[Any]:
         return [vjpmaker(place, ans, given, keywords)(g) for place in places]
@@ -111,7 +115,7 @@ def defvjp_argnum(fun: primitive, vjpmaker: Callable[..., Any]) -> None:
 
 
 def defvjp_argnums(fun: primitive, vjpmaker: Callable[..., Any]) -> None:
-    """As `defvjp`, by `vjpmaker(argnums, ans, arguments, keywords)(g)` for all arguments at once."""
+    """Set the vjp of `fun` for all arguments at once, `vjpmaker(argnums, ans, arguments, keywords)(g)`."""
 
     def pull(places: Sequence[int], ans: Any, given: Sequence[Any], keywords: dict[str, Any], g: Any) -> Sequence[Any]:
         found: Sequence[Any] = [*vjpmaker(tuple(places), ans, given, keywords)(g)]
@@ -121,9 +125,12 @@ def defvjp_argnums(fun: primitive, vjpmaker: Callable[..., Any]) -> None:
 
 
 def defjvp(fun: primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterable[int] | None = None) -> None:
-    """Say for each argument of `fun`, or for those of `argnums`, what a tangent g of it gives:
-    `jvpfun(g, ans, *arguments, **keywords)`; "same" for an argument in which `fun` is linear, and None for one that
-    the value does not depend on. Gradients are the transpose of that, where there is no `defvjp`."""
+    """Set the jvp of `fun` for each argument, or for those in `argnums`.
+
+    `jvpfun(g, ans, *arguments, **keywords)` is the tangent of the value `ans` for the tangent g of the argument. "same"
+    stands for an argument in which `fun` is linear, None for one that the value does not depend on. Without a `defvjp`,
+    gradients are computed as the transpose of the jvp.
+    """
     rules = dict(zip(count() if argnums is None else argnums, jvpfuns))
 
     def push(
@@ -133,7 +140,7 @@ def defjvp(fun: primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: I
         for place, tangent in zip(places, tangents):
             rule = _rule(fun, rules, place, "jvp")
             if rule == "same":
-                # The function itself, of tensors: its own derivative is what is asked for.
+                # Calls the function itself with tensors, so that its own derivatives are used.
                 parts.append(fun.fun(*given[:place], tangent, *given[place + 1 :], **keywords))
             elif rule is not None:
                 parts.append(rule(tangent, ans, *given, **keywords))
@@ -143,7 +150,7 @@ def defjvp(fun: primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: I
 
 
 def defjvp_argnum(fun: primitive, jvpmaker: Callable[..., Any]) -> None:
-    """As `defjvp`, by `jvpmaker(argnum, g, ans, arguments, keywords)` for all arguments."""
+    """Set the jvp of `fun` for all arguments, `jvpmaker(argnum, g, ans, arguments, keywords)`."""
 
     def push(
         places: Sequence[int], tangents: Sequence[Any], ans: Any, given: Sequence[Any], keywords: dict[str, Any]
@@ -154,7 +161,7 @@ def defjvp_argnum(fun: primitive, jvpmaker: Callable[..., Any]) -> None:
 
 
 def defjvp_argnums(fun: primitive, jvpmaker: Callable[..., Any]) -> None:
-    """As `defjvp`, by `jvpmaker(argnums, gs, ans, arguments, keywords)` for all arguments at once."""
+    """Set the jvp of `fun` for all arguments at once, `jvpmaker(argnums, gs, ans, arguments, keywords)`."""
 
     def push(
         places: Sequence[int], tangents: Sequence[Any], ans: Any, given: Sequence[Any], keywords: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Functions of Python functions, with the names and behaviour of `torch.func`, and containers as vectors."""
+"""Transformations of Python functions with the names and behaviour of `torch.func`, and `flatten` for containers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Modules are loaded by programs that have some.
+    # Imported on first access, as only programs with modules need it.
     if name not in ("functional_call", "stack_module_state"):
         raise AttributeError(f"module 'gradcli.func' has no attribute {name!r}")
     from gradcli.nn import functional_calls

@@ -1,4 +1,4 @@
-"""The command that installs what an extra brings, as it is typed where the user is."""
+"""Finds the shell command that installs an optional extra in the running environment, for hints of errors."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 
 def command(extra: str = "") -> str:
-    """The command that installs gradcli anew, with an extra of it: from where it is, where that is known."""
-    # Only a message has use for them.
+    """The command that reinstalls gradcli with an extra, from its original source where that is known."""
+    # Imported here as only error messages need it.
     from shlex import quote
 
     requirements = _requirements(extra)
     return f"{_installer(requirements == [*_packages(extra)])} {' '.join(map(quote, requirements))}"
 
 
-# What tools that give a command an environment of its own leave in that, and how they install the command anew, and
-# packages beside it.
+# For tools that install a command in an environment of its own: the file that marks such an environment, the command
+# that reinstalls gradcli, and the one that adds packages beside it.
 _TOOLS = {
     "pipx_metadata.json": ("pipx install --force", "pipx inject gradcli"),
     "uv-receipt.toml": ("uv tool install --force", None),
@@ -26,7 +26,8 @@ _TOOLS = {
 
 
 def _installer(beside: bool) -> str:
-    """What installed gradcli, as a command that installs requirements, or packages `beside` it."""
+    """The tool that installed gradcli, as the start of a command that installs requirements, or packages `beside`
+    it."""
     for noted, (anew, added) in _TOOLS.items():
         if os.path.isfile(os.path.join(sys.prefix, noted)):
             return (added or f"uv pip install --python {_python()}") if beside else anew
@@ -38,12 +39,12 @@ def _installer(beside: bool) -> str:
 def _has_pip() -> bool:
     from importlib.machinery import PathFinder
 
-    # Other finders take the question for an import: that of setuptools then gives up its own distutils.
+    # Only this finder is asked: that of setuptools would take the question for an import and disable its own distutils.
     return PathFinder.find_spec("pip") is not None
 
 
 def _is_of_uv() -> bool:
-    """Whether uv made the virtual environment."""
+    """Whether the virtual environment was created by uv."""
     try:
         with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as noted:
             return any(line.startswith("uv = ") for line in noted)
@@ -52,7 +53,7 @@ def _is_of_uv() -> bool:
 
 
 def _pip() -> str:
-    """What installs for the Python that runs, which need not be the first one that is found."""
+    """The pip command of the running Python, which need not be the first one in PATH."""
     from shutil import which
 
     found = which("pip")
@@ -62,7 +63,7 @@ def _pip() -> str:
 
 
 def _python() -> str:
-    """The Python that runs, as it is typed here."""
+    """The path of the running Python, relative to the current directory where it is inside of it."""
     from shlex import quote
 
     inside = os.path.relpath(sys.executable)
@@ -76,7 +77,7 @@ def _requirements(extra: str) -> list[str]:
         return [f"{_here(checkout)}{suffix}"]
     origin = _origin()
     if origin is None:
-        # An index had it.
+        # It was installed from a package index.
         return [f"gradcli{suffix}"]
     place = origin["url"].removeprefix("file://")
     if "dir_info" in origin and os.path.isdir(place):
@@ -86,12 +87,12 @@ def _requirements(extra: str) -> list[str]:
         return [f"gradcli{suffix} @ {version_control['vcs']}+{origin['url']}@{version_control['commit_id']}"]
     if place == origin["url"] or os.path.isfile(place):
         return [f"gradcli{suffix} @ {origin['url']}"]
-    # What it was installed from is gone.
+    # The source that it was installed from no longer exists.
     return [*_packages(extra)] or ["gradcli"]
 
 
 def _here(directory: str) -> str:
-    """A directory as it is said in the current one."""
+    """A directory, or "." for the current one."""
     try:
         return "." if os.path.samefile(directory, os.curdir) else directory
     except OSError:
@@ -99,13 +100,13 @@ def _here(directory: str) -> str:
 
 
 def _checkout() -> str | None:
-    """The checkout that this file lies in, None where it has been installed elsewhere."""
+    """The root of the checkout that contains this file, or None where it is installed elsewhere."""
     parent = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return parent if os.path.isfile(os.path.join(parent, "pyproject.toml")) else None
 
 
 def _origin() -> dict[str, Any] | None:
-    """What the installer noted of a direct origin (PEP 610)."""
+    """The direct origin that the installer recorded (PEP 610), or None."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
 
@@ -117,7 +118,7 @@ def _origin() -> dict[str, Any] | None:
 
 
 def _packages(extra: str) -> Iterator[str]:
-    """Those that an extra asks for."""
+    """The packages that an extra requires."""
     from importlib.metadata import requires
 
     for requirement in requires("gradcli") or ():

@@ -1,7 +1,7 @@
-"""How much a program may do before it is stopped: the limits where nobody says otherwise, and the budget of a run.
+"""The default limits on the work of a program, and the budget of a run from which the work is charged.
 
-Work is charged where it is done, so that no way to it leads around: what is computed in `bind`, what is recorded
-beside it where that happens, and what else takes time in proportion to what a program says, there.
+Work is charged where it is done, so that it cannot be avoided: computed elements in `bind`, recorded equations where
+they are recorded, and any other work that is proportional to the size of a program at its place.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ from contextvars import ContextVar, Token
 from gradcli.errors import LimitError, UsageError
 
 MAX_STEPS = 2_000_000
-# Elements of all arrays that one run computes: 3.2 GB in float64, if it kept them all.
+# Elements of all arrays that one run computes; kept all at once, they would take 3.2 GB in float64.
 MAX_ELEMENTS = 400_000_000
-# Of digits that are to be proved, and of those that are computed with for them.
+# Most digits that can be asked for, and most digits of working precision for them.
 MAX_DIGITS = 1_000
 MAX_PRECISION = 10_000
-# Calls of functions within calls.
+# Depth of nested function calls.
 MAX_DEPTH = 100_000
-# So many rows may reach a limit where it is not said how many may: each takes seconds, and there may be millions.
+# Rows that may reach a limit, unless the user gives another number: each of them takes seconds, and there may be
+# millions.
 MOST_LIMITED = 10
 
-# A step is what it takes to evaluate one part of a program, about 3 µs; what takes less is charged in these parts of it.
+# A step is the time to evaluate one node of a program, about 3 µs. This is its number of charge units: all costs are
+# given in eighths of a step.
 STEP = 8
-# The shares of the steps and of the elements that are left that may be spent on what may be in vain: half of the steps,
-# as an equation that is recorded takes 40 times those of an operation on numbers.
+# Divisors of the remaining steps and elements that `attempt` may spend: half of the steps, as recording an equation
+# takes 40 times as many as an operation on numbers.
 _SHARE_OF_STEPS, _SHARE_OF_ELEMENTS = 2, 4
 
 
 class Budget:
-    """What a run may still do: eighths of steps, and elements of arrays."""
+    """The remaining work of a run: eighths of steps, and elements of arrays."""
 
     __slots__ = ("eighths", "elements", "max_elements", "max_steps")
 
@@ -42,7 +44,7 @@ class Budget:
         self.elements = max_elements
 
     def charge_steps(self, eighths: int = STEP) -> None:
-        """Count steps. Raises LimitError, and counts none, where so many are not left."""
+        """Charge steps. Raises LimitError, and charges none, where fewer are left."""
         left = self.eighths - eighths
         if left < 0:
             raise LimitError(
@@ -52,7 +54,7 @@ class Budget:
         self.eighths = left
 
     def charge(self, elements: int) -> None:
-        """Count array elements. Raises LimitError, and counts none, where so many are not left."""
+        """Charge array elements. Raises LimitError, and charges none, where fewer are left."""
         left = self.elements - elements
         if left < 0:
             raise LimitError(
@@ -63,7 +65,7 @@ class Budget:
 
 
 def check(**given: int) -> None:
-    """Raise UsageError for a limit, by its name, that is no whole number of 1 or more."""
+    """Raise UsageError for a named limit that is not an integer of at least 1."""
     for name, limit in given.items():
         if type(limit) is not int or limit < 1:
             raise UsageError(f"'{name}' must be a whole number of 1 or more")
@@ -71,29 +73,30 @@ def check(**given: int) -> None:
 
 _current: ContextVar[Budget | None] = ContextVar("gradcli_budget", default=None)
 
-# The budget of the run at hand, None where it has no limits.
+# The budget of the current run, None where it is unlimited.
 budget = _current.get
 
 
 def charge(elements: int) -> None:
-    """Count array elements that are about to be made, or work that takes as long, against the limit of this run, if
-    it has one."""
+    """Charge array elements that are about to be computed, or work that takes as long, to the current budget, if
+    any."""
     left = _current.get()
     if left is not None:
         left.charge(elements)
 
 
 def charge_steps(eighths: int = STEP) -> None:
-    """Count what is about to be done, in eighths of steps, against the limit of this run, if it has one."""
+    """Charge work that is about to be done, in eighths of a step, to the current budget, if any."""
     left = _current.get()
     if left is not None:
         left.charge_steps(eighths)
 
 
 class within:
-    """Within the block, taking more than `max_steps` or computing more than `max_elements` is a LimitError.
+    """Context manager that raises LimitError where the block takes more than `max_steps` steps or computes more than
+    `max_elements` array elements.
 
-    A block inside such a block draws on the same budget: no part of a run has one of its own.
+    A nested block draws on the budget of the outer one.
     """
 
     __slots__ = ("_budget", "_token")
@@ -114,7 +117,7 @@ class within:
 
 @contextmanager
 def spending(budget: Budget) -> Iterator[None]:
-    """Within the block, work is charged to this budget."""
+    """Within the block, charge all work to this budget."""
     token = _current.set(budget)
     try:
         yield
@@ -124,9 +127,9 @@ def spending(budget: Budget) -> Iterator[None]:
 
 @contextmanager
 def attempt() -> Iterator[None]:
-    """Within the block, work is charged to a budget of its own, a share of what the run has left.
+    """Within the block, charge all work to a separate budget, a share of what the run has left.
 
-    For what may be in vain and is not missed then: a run that has no need of it must not fail by it.
+    This is for optional work that may fail, so that it cannot exhaust the budget of a run that does not need it.
     """
     whole = _current.get()
     if whole is None:

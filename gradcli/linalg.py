@@ -1,4 +1,5 @@
-"""The functions of the language in the meaning that modules such as `numpy.linalg` have for their names."""
+"""The functions of the language that have another meaning in `numpy.linalg` and similar modules than without a
+prefix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that are loaded under a second name, as `torch.nn` is after `sys.modules["torch"] = gradcli`."""
+"""Registers packages in `sys.modules` under a second name, as `torch.nn` after `sys.modules["torch"] = gradcli`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from importlib import import_module
 
 
 def share(name: str, package: str, parts: Sequence[str] = ()) -> None:
-    """Let the name, and those of modules below it, stand for a package and its modules: those that are loaded, and the parts
-    named here, which are loaded now. Loaded anew from their files, they had classes of their own, which
-    are no subclasses of those of the package."""
+    """Register a package and its loaded modules under `name` as well, after importing `parts` of it.
+
+    If they were loaded again from their files under the second name, they would have different classes, which are no
+    subclasses of those of the package.
+    """
     for module in (package, *(f"{package}.{part}" for part in parts)):
         import_module(module)
     for loaded, found in [*sys.modules.items()]:

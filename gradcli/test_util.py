@@ -1,4 +1,4 @@
-"""`check_grads` as `autograd.test_util` has it: derivatives beside central differences, along random directions."""
+"""`autograd.test_util`: `check_grads` compares derivatives with central differences along random directions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _STEP = _TOLERANCE = 1e-6
 def check_grads(
     f: Callable[..., Any], argnum: int = 0, modes: Sequence[str] = ("fwd", "rev"), order: int = 2
 ) -> Callable[..., None]:
-    """The function of arguments that compares the derivatives of `f` there by the argument `argnum` with differences.
+    """A function of arguments that compares the derivatives of `f` by argument number `argnum` with central
+    differences.
 
-    `modes` are "rev" and "fwd", and the derivatives are those up to `order`. Raises GradcheckError where one differs by
-    more than 1e-6, absolute and relative, and ArgumentError for other modes.
+    `modes` are "rev" and "fwd"; derivatives are checked up to `order`. The function raises GradcheckError where one
+    differs by more than 1e-6, absolute and relative; `check_grads` raises ArgumentError for other modes.
     """
     if not set(modes) <= {"fwd", "rev"} or not modes:
         raise ArgumentError(f"the modes of a check are 'fwd' and 'rev', not {modes!r}")

@@ -1,7 +1,7 @@
-"""How long the phases of a run take.
+"""Measures the time of the phases of a run.
 
-A block says which phase it belongs to by `phase`; `measured` asks for the seconds of them all. Where
-nobody asks, nothing is measured.
+Code marks its phase by `phase`, and `measured` collects the seconds of all phases. Without `measured` nothing is
+measured.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ PHASES = ("import", "parse", "read", "record", "compile", "transfer", "run")
 
 
 class Stopwatch:
-    """`seconds` has the time of each phase without that of the phases inside it, 0 for one that did not
-    happen. `synchronise` waits for what a device still computes."""
+    """Measures phases. `seconds` has the time of each phase, without the phases nested in it, and 0 for one that did
+    not occur. `synchronise` waits until the device in use has finished."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(PHASES, 0.0)
@@ -25,7 +25,7 @@ class Stopwatch:
         self._since = 0.0
 
     def switch(self, phase: str | None) -> str | None:
-        """End the phase that runs, which is returned, and begin `phase`."""
+        """Start `phase` and return the phase that ended."""
         self.synchronise()
         now, ended = perf_counter(), self._phase
         if ended is not None:
@@ -35,7 +35,7 @@ class Stopwatch:
 
 
 def _at_once() -> None:
-    """A device that computes while it is called has nothing left to wait for."""
+    """The `synchronise` of devices that compute synchronously; does nothing."""
 
 
 _running: ContextVar[Stopwatch | None] = ContextVar("gradcli_stopwatch", default=None)
@@ -43,7 +43,7 @@ _running: ContextVar[Stopwatch | None] = ContextVar("gradcli_stopwatch", default
 
 @contextmanager
 def measured(asked: bool) -> Iterator[Stopwatch]:
-    """Within the block, phases are measured where that is `asked` for, by the stopwatch that is given."""
+    """Within the block, measure phases if `asked`, with the stopwatch that is yielded."""
     stopwatch = Stopwatch()
     token = _running.set(stopwatch if asked else None)
     try:
@@ -54,7 +54,7 @@ def measured(asked: bool) -> Iterator[Stopwatch]:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """The block, or the function that this decorates, belongs to the phase `name`, one of PHASES."""
+    """Context manager and decorator that assigns the block or function to the phase `name`, one of PHASES."""
     stopwatch = _running.get()
     if stopwatch is None:
         yield
