@@ -1,5 +1,4 @@
-"""The entry point of the command `gradcli` and of `python -m gradcli`, which handles interrupts and tunes the
-process."""
+"""The entry point of `gradcli` and `python -m gradcli`: handles interrupts early, and tunes the process."""
 
 import gc
 import os
@@ -25,12 +24,12 @@ def run() -> None:
             signal.signal(signal.SIGINT, _leave)
     except KeyboardInterrupt:
         _leave()
-    # Modules, and a long program, make millions of objects that live to the end. With the default threshold of 700, the
-    # garbage collector takes a third of the run time, and for Polars alone, a tenth of a short run over rows.
+    # Modules, and a long program, make millions of objects that live to the end. With the default threshold of 700,
+    # garbage collection takes a third of the run time; two collections of Polars' objects alone take a tenth of a
+    # short run over rows.
     gc.set_threshold(200_000, 20, 20)
     # Threads of OpenBLAS spin while they wait for each other. While other processes run, 500 decompositions of matrices
-    # with
-    # 300 rows take 34 s on two cores and 3 s on one. The largest matrix products within the limits take one core 2 s.
+    # with 300 rows take 34 s on two cores and 3 s on one. The largest products within the limits take one core 2 s.
     if "OMP_NUM_THREADS" not in os.environ:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from gradcli.cli.main import run

@@ -27,8 +27,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT]?)(i?)B)?", re.IGNORECASE)
 _START = "import sys; sys.path[:] = sys.argv[5:]; from gradcli.confined import answer; answer(*sys.argv[1:5])"
 # Bytes of memory added to the limit for reporting that memory has run out.
 _TO_REPORT = 2**24
-# A process counts as out of memory where two checks in a row, this many seconds apart, find fewer than `_TOO_FEW` bytes
-# left.
+# A process counts as out of memory where two checks, `_LOOK` seconds apart, both find fewer than `_TOO_FEW` bytes left.
 _TOO_FEW = 2**18
 _LOOK = 0.5
 # The memory limit of this process in bytes, if it has one.
@@ -49,8 +48,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, seconds: float | None, memory: int | str | None) -> Limits:
-        """The limits that a user asks for. Raises UsageError for invalid values, and for limits that this system does
-        not have."""
+        """The limits that a user asks for. Raises UsageError for invalid ones, and for those that the system lacks."""
         if os.name != "posix":
             raise UsageError("limits on time and memory need a POSIX system", hint="limit the steps and the elements")
         if memory is not None and sys.platform != "linux":
@@ -65,8 +63,7 @@ def _seconds(seconds: float) -> float:
 
 
 def byte_count(size: int | str, what: str = "size of memory") -> int:
-    """A number of bytes, from a number or a text such as `500MB` (1000 × 1000 bytes each) or `2GiB` (1024 × 1024 ×
-    1024).
+    """A number of bytes, from a number or a text such as `500MB` (500 * 1000**2 bytes) or `2GiB` (2 * 1024**3 bytes).
 
     Raises UsageError, whose message names `what` was asked for, where `size` is neither.
     """
@@ -198,8 +195,7 @@ def _signal_name(number: int) -> str:
 
 
 def out_of_memory(error: BaseException) -> LimitError | None:
-    """The LimitError to report where an exception, or one of its causes, means that memory has run out; otherwise
-    None."""
+    """The LimitError to report where an exception, or a cause of it, means that memory has run out; otherwise None."""
     # Where memory is limited, Python at times loses a MemoryError and raises SystemError instead.
     without = MemoryError if _memory is None else (MemoryError, SystemError)
     if not isinstance(error, without) and not any(_REFUSED.search(str(e)) for e in _causes(error)):
@@ -219,8 +215,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def answer(seconds: str, memory: str, linear_algebra: str, caller: str) -> None:
-    """The main function of the subprocess: reads a pickled call from standard input and writes the pickled result to
-    standard output. Output of libraries is discarded."""
+    """The main function of the subprocess: reads a pickled call from standard input, and writes the pickled result.
+
+    The result goes to standard output; output of libraries is discarded.
+    """
     replies = os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
@@ -248,8 +246,7 @@ def _explained(error: Exception) -> GradcliError:
 
 def _end_with(caller: int) -> None:
     """End this process when its caller ends."""
-    # Restores the default for SIGINT even where the caller ignores it, as a library without memory may end itself by
-    # it.
+    # Restores the default for SIGINT even where the caller ignores it: a library without memory may end itself so.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
         import ctypes
@@ -305,9 +302,12 @@ def _allow_a_report(_unraisable: object = None) -> None:
 
 
 def _load_linear_algebra() -> None:
-    """Load the linear algebra libraries and have them allocate their buffers: without memory for these they hang, or
-    end the process. They get one thread, as each one takes a buffer, and the memory that a program needs must not
-    depend on the number of cores."""
+    """Load the linear algebra libraries and have them allocate their buffers.
+
+    Without memory for these they hang, or end the process. They get one thread, as each one takes a buffer, and the
+    memory
+    that a program needs must not depend on the number of cores.
+    """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     threading.stack_size(2**20)
     import numpy

@@ -130,8 +130,7 @@ _MOST_WORDS = 2_000
 _LEAST_ALIKE = 0.5
 # The fewest letters of an abbreviation, and the most that it leaves out: `matrix` is no abbreviation of `matrix_exp`.
 _SHORTEST_BEGINNING, _LONGEST_REST = 3, 3
-# The most candidates whose edit distance is computed, and the most that are proposed, each if the ones before do not
-# run.
+# The most candidates whose edit distance is computed, and the most that are proposed, in order until one of them runs.
 _MOST_ALIKE, _MOST_PROPOSED = 10, 3
 
 
@@ -151,8 +150,7 @@ def alike(word: str, candidates: Iterable[str]) -> list[str]:
     folded = {f"{candidate.casefold()} {candidate}": candidate for candidate in sorted(known)}
     found = difflib.get_close_matches(f"{word.casefold()} {word}", folded, n=_MOST_ALIKE, cutoff=_LEAST_ALIKE)
     near = [folded[each] for each in found if _is_misspelt(word.casefold(), folded[each].casefold())]
-    # Candidates of the same letters come first, as swapped letters are more frequent than missing ones: `tahn` is
-    # `tanh`.
+    # Candidates of the same letters come first: swapped letters are more frequent than missing ones, as in `tahn`.
     return sorted(near, key=lambda each: sorted(each.casefold()) != sorted(word.casefold()))
 
 
@@ -167,8 +165,7 @@ def _is_misspelt(word: str, candidate: str) -> bool:
 
 
 def _edits(one: str, other: str) -> int:
-    """The Damerau-Levenshtein distance: the number of insertions, deletions, replacements and swaps of adjacent
-    letters."""
+    """The Damerau-Levenshtein distance: the number of inserted, deleted, replaced and swapped letters."""
     previous: list[int] = []
     before: list[int] = []
     row: list[int] = [*range(len(other) + 1)]

@@ -25,8 +25,7 @@ __all__ = [
     "primitive",
 ]
 
-# Pull maps the cotangent of the value to those of the arguments `argnums`; push maps tangents of arguments to that of
-# the value.
+# Pull maps the cotangent of the value to those of the arguments `argnums`, push their tangents to that of the value.
 _Pull = Callable[[Sequence[int], Any, Sequence[Any], dict[str, Any], Any], Sequence[Any]]
 _Push = Callable[[Sequence[int], Sequence[Any], Any, Sequence[Any], dict[str, Any]], Any]
 

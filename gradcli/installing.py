@@ -26,8 +26,7 @@ _TOOLS = {
 
 
 def _installer(beside: bool) -> str:
-    """The tool that installed gradcli, as the start of a command that installs requirements, or packages `beside`
-    it."""
+    """The tool that installed gradcli, as the start of a command; `beside` where only packages are to be added."""
     for noted, (anew, added) in _TOOLS.items():
         if os.path.isfile(os.path.join(sys.prefix, noted)):
             return (added or f"uv pip install --python {_python()}") if beside else anew

@@ -20,8 +20,7 @@ MAX_DIGITS = 1_000
 MAX_PRECISION = 10_000
 # Depth of nested function calls.
 MAX_DEPTH = 100_000
-# Rows that may reach a limit, unless the user gives another number: each of them takes seconds, and there may be
-# millions.
+# Rows that may reach a limit, by default: each of them takes seconds, and there may be millions.
 MOST_LIMITED = 10
 
 # A step is the time to evaluate one node of a program, about 3 µs. This is its number of charge units: all costs are
@@ -78,25 +77,23 @@ budget = _current.get
 
 
 def charge(elements: int) -> None:
-    """Charge array elements that are about to be computed, or work that takes as long, to the current budget, if
-    any."""
+    """Charge array elements that are about to be computed, or work that takes as long, to the current budget."""
     left = _current.get()
     if left is not None:
         left.charge(elements)
 
 
 def charge_steps(eighths: int = STEP) -> None:
-    """Charge work that is about to be done, in eighths of a step, to the current budget, if any."""
+    """Charge work that is about to be done, in eighths of a step, to the current budget."""
     left = _current.get()
     if left is not None:
         left.charge_steps(eighths)
 
 
 class within:
-    """Context manager that raises LimitError where the block takes more than `max_steps` steps or computes more than
-    `max_elements` array elements.
+    """Context manager that limits the block to `max_steps` steps and `max_elements` array elements.
 
-    A nested block draws on the budget of the outer one.
+    Raises LimitError beyond these. A nested block draws on the budget of the outer one.
     """
 
     __slots__ = ("_budget", "_token")

@@ -1,5 +1,4 @@
-"""The functions of the language that have another meaning in `numpy.linalg` and similar modules than without a
-prefix."""
+"""The functions of the language, with the meaning that their names have in `numpy.linalg` and similar modules."""
 
 from __future__ import annotations
 

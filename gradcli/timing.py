@@ -15,8 +15,10 @@ PHASES = ("import", "parse", "read", "record", "compile", "transfer", "run")
 
 
 class Stopwatch:
-    """Measures phases. `seconds` has the time of each phase, without the phases nested in it, and 0 for one that did
-    not occur. `synchronise` waits until the device in use has finished."""
+    """Measures phases; `seconds` has the time of each one without those nested in it, 0 for one that did not occur.
+
+    `synchronise` waits until the device in use has finished.
+    """
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(PHASES, 0.0)

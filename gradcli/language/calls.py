@@ -170,8 +170,8 @@ def _call_named(
 
 
 def _without_stated(node: tree.Call, given: Mapping[str, Value], parameters: Sequence[Parameter]) -> dict[str, Value]:
-    """The keywords of a call without `dtype`, `device` and `requires_grad`, where they state what holds anyway. Raises
-    CallError where they ask for something else."""
+    """The keywords of a call without `dtype` and the like, which must state what holds anyway, or CallError is
+    raised."""
     from gradcli.primitives.copies import check_is_there
 
     known = {p.name for p in parameters}
@@ -252,7 +252,7 @@ _CUTTING = frozenset({"item", "float"})
 
 
 def _place_of_list(operation: Operation | None) -> int | None:
-    """The index of the parameter that takes a list as it is (of tensors, or with None), or None."""
+    """The index of the parameter that takes a list (of tensors, or with None in it) as it is, or None."""
     if operation is None or not _LISTS.intersection(p.name for p in operation.parameters):
         return None
     return next((i for i, p in enumerate(operation.parameters) if p.name in _LISTS and not p.variadic), None)

@@ -106,7 +106,7 @@ class InParts(Cell):
 
     @value.setter
     def value(self, _value: Value) -> None:
-        # An input of known shape has become a tensor when it was read before, so that this one's shape is unknown.
+        # Only inputs of unknown shape get here: reading one of known shape, which comes first, makes it a tensor.
         raise self._needs_sizes()
 
     def _needs_sizes(self) -> SizeNeededError:
@@ -116,8 +116,10 @@ class InParts(Cell):
         )
 
     def part(self, key: Any) -> InParts | None:
-        """The part at a key, or None where the key is not made of indices within the shape. Raises ShapeError where the
-        shape is needed but not known."""
+        """The part at a key, or None where the key is not made of indices within the shape.
+
+        Raises ShapeError where the shape is needed and not known.
+        """
         places = normalize_key(key)
         counted = all(type(i) is int for i in places)
         if self.sizes is None:

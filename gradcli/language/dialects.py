@@ -30,8 +30,7 @@ _PREFIXES_BESIDE = {"sinc": "np", "jn": "scipy.special", "yn": "scipy.special"}
 
 
 def of_program(program: tree.Module) -> Dialect:
-    """The dialect of a program: PyTorch's where only its prefixes, imports and keywords occur, otherwise NumPy's or
-    JAX's.
+    """PyTorch's dialect where only its prefixes, imports and keywords occur in the program, else NumPy's or JAX's.
 
     Raises CallError for a name with another meaning in SymPy, where the program has names that only SymPy has.
     """
@@ -132,8 +131,10 @@ def _is_defined(program: tree.Module, name: str) -> bool:
 
 
 def _said_by_keywords(call: tree.Call) -> str | None:
-    """The library to which the keywords of a call belong, None where it may be either. Raises CallError for keywords of
-    both."""
+    """The library to which the keywords of a call belong, None where it may be either.
+
+    Raises CallError for keywords of both.
+    """
     torch, numpy = table.find(call.name, "torch"), table.find(call.name, "numpy")
     said: dict[str, str] = {}
     for argument in call.keywords:

@@ -1,5 +1,4 @@
-"""Derivatives that a program takes by a call: `diff`, `jacobian`, `jvp`, `detach`, `torch.autograd.grad` and the
-like."""
+"""Calls by which a program takes derivatives: `diff`, `jacobian`, `jvp`, `detach`, `torch.autograd.grad` and so on."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ def _derivative(
 
 
 def _order_or_variable(machine: Machine, node: tree.Call) -> DifferentiationError:
-    """The error for a third argument on which the differentiated value does not depend, and that may be meant as the
-    order."""
+    """The error for a third argument that y does not depend on, and that may be meant as the order."""
     y, x, n = (machine.program.source[a.span.start : a.span.end] for a in tree.positional(node)[:3])
     return DifferentiationError(
         f"'{n}' is an input that {y} does not depend on, and not the order of 'diff'",

@@ -28,11 +28,11 @@ class Equations(NamedTuple):
 def read_equations(source: str, names: Collection[str]) -> Equations:
     """Read statements `left = right`, `left == right`, or expressions that are to be 0, as equations for unknowns.
 
-    `names` are the inputs and the unknowns: `name = value` is an equation if it is one of these, otherwise a
-    definition.
+    `names` are the inputs and the unknowns. `name = value` is an equation for one of these, otherwise a definition.
 
-    Raises ProgramSyntaxError, located in `source`, for inequalities, for statements that could be either, and where
-    there is no equation.
+    Raises ProgramSyntaxError, located in `source`, for inequalities, for a name that is defined twice or has a value
+    from
+    outside, and where there is no equation.
     """
     reader = _Reader(source, names)
     for said in _said(source):
@@ -49,8 +49,7 @@ def read_equations(source: str, names: Collection[str]) -> Equations:
 
 
 def _said(source: str) -> Sequence[Said]:
-    """The parsed statements. Raises ProgramSyntaxError with a suggestion of ';' where equations are separated by other
-    signs."""
+    """The parsed statements. Raises ProgramSyntaxError, with a hint where equations are not separated by ';'."""
     try:
         return parse_equations(source)
     except ProgramSyntaxError as error:

@@ -1,5 +1,7 @@
-"""Rewrites powers of Euler's number, `e**x`, as exp(x), which is more accurate, as the float `e` is rounded, and which
-stable forms recognize."""
+"""Rewrites powers of Euler's number, `e**x`, as exp(x).
+
+exp(x) is more accurate, as the float `e` is rounded, and stable forms recognize it.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,10 @@ _NAME = "e"
 
 
 def exponentials(program: tree.Module, named: Collection[str], module: str) -> dict[tree.Expression, tree.Call]:
-    """The powers of Euler's number in a program, each as a call of `module`'s exp. Where `e` is in `named`, it is a
-    name with another value."""
+    """The powers of Euler's number in a program, each as a call of exp of a `module`.
+
+    If `e` is in `named`, it has another value and is not Euler's number.
+    """
     return {
         node: tree.Call(node.span, "exp", node.span, None, (node.right,), (), module)
         for node in tree.everything(program)

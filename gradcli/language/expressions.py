@@ -188,8 +188,7 @@ def _of_lists(machine: Machine, node: tree.Binary, left: Value, right: Value) ->
         counted = items is left or isinstance(node.left, tree.Number)
         if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
             # A list of a literal is repeated. A list of a computed value may be meant as a tensor, unless imports show
-            # that the
-            # program is Python code.
+            # that the program is Python code.
             written = not isinstance(display, tree.List) or all(map(_is_written, display.items))
             if not written and not machine.imports:
                 raise _both(node, "repeats the list", "multiplies its elements", "tile(x, n)", "multiply(x, n)")
@@ -356,8 +355,7 @@ def _limits_of_elements(
 
 
 def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequence[Mapping[str, tuple[Value, Value]]]:
-    """For each name, the pairs of values to choose from by the condition: for the stable form, and for the original
-    one."""
+    """For each name, the two values to choose from by the condition: in the stable form, and in the original one."""
     within, without = numbers
     return {n: (v, within) for n, v in values.items()}, {n: (without, v) for n, v in values.items()}
 

@@ -1,4 +1,4 @@
-"""Resolves calls of reductions that Python, NumPy and mathematics read differently, or raises an error that shows the
+"""Reductions that Python, NumPy and mathematics read differently: resolves them, or raises an error with both
 readings."""
 
 from __future__ import annotations
@@ -123,8 +123,10 @@ def _check_operands(node: tree.Call, name: str, positional: Sequence[Value]) -> 
 
 
 def _of_list(node: tree.Call, name: str, given: Items) -> Value:
-    """Reduce a list as Python does, item by item. Raises EvaluationError for a display of tensors, which NumPy reduces
-    as a whole."""
+    """Reduce a list item by item, as Python does.
+
+    Raises EvaluationError for a display of tensors, which NumPy reduces as a whole.
+    """
     limits.charge_steps(len(given.items))
     items = [number(i, f"'{name}'") for i in given.items]
     shapes = {arrays.shape(i) for i in items}

@@ -33,8 +33,7 @@ def call(machine: Machine, closure: Closure, named: Mapping[str, Value]) -> Task
 def _gradients(
     machine: Machine, closure: Closure, g: Value, inputs: tuple[Value, ...], wanted: Iterable[bool]
 ) -> list[Value]:
-    """Evaluate the expressions of the `backward` clause, with the parameters bound to `inputs` and the cotangent to
-    `g`."""
+    """Evaluate the expressions of the `backward` clause, given the arguments (`inputs`) and the cotangent `g`."""
     node = closure.node
     assert isinstance(node, tree.Define)
     assert node.backward is not None

@@ -27,8 +27,7 @@ _CHARACTER = 2
 
 
 class Evaluation(NamedTuple):
-    """The value of a program, the last value of each name in the order of assignment, and the expressions that were
-    evaluated in a stable form."""
+    """The value of a program, the last value of each name in the order of assignment, and the stable forms in use."""
 
     value: Value
     names: dict[str, Value]
@@ -87,8 +86,7 @@ def _run(machine: Machine) -> Evaluation:
 
 
 def _with_points(text: str) -> str:
-    """A text without thousands separators and with decimal points, where it has decimal commas or commas between
-    thousands."""
+    """A text with its decimal commas turned into points, or without the commas between thousands."""
     thousands = re.sub(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?=\.\d)", lambda m: m[0].replace(",", ""), text)
     decimal = re.sub(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+(?=,\d)", lambda m: m[0].replace(".", ""), text)
     return re.sub(r"(?<=\d),(?=\d)", ".", decimal) if thousands == text else thousands

@@ -1,5 +1,4 @@
-"""Limits of expressions, with their derivatives, at points where the expression or a derivative has no value as
-written.
+"""Limits, with derivatives, at points where an expression or a derivative of it has no value as written.
 
 They are computed from the asymptotic series at the point, see `gradcli.kinds.asymptotic`. This handles what
 `gradcli.language.removable` cannot: expressions in several variables, such as (cos(a*x) - cos(b*x))/x**2 at x = 0,
@@ -29,8 +28,7 @@ from gradcli.primitives.powers import power
 if TYPE_CHECKING:
     from gradcli.kinds.asymptotic import Asymptotic
 
-# The numbers of exponents beyond the leading one to which a series is computed; each is tried after the one before it
-# turned out to be too few.
+# The numbers of exponents beyond the leading one to which a series is computed, tried in this order.
 _COUNTS = (10, 24, 48)
 # The limit is computed to this many orders more than are differentiated at once, as it may be differentiated again.
 _FURTHER = 3
@@ -48,16 +46,17 @@ _GOLDEN = 0.6180339887498949
 
 
 class Leaf(NamedTuple):
-    """An operand without operands of its own: all nodes at which it occurs, and its value, which is None for a
-    variable."""
+    """An operand that has no operands: the nodes at which it occurs, and its value, None for a variable."""
 
     nodes: tuple[tree.Expression, ...]
     number: float | None
 
 
 class Step(NamedTuple):
-    """An operation with the indices of its operands among leaves and earlier steps, and the index of the operand in
-    which it is singular, if any."""
+    """An operation with the indices of its operands among leaves and earlier steps.
+
+    `singular` is the index of the operand in which it is singular, if there is one.
+    """
 
     operation: Operation
     operands: tuple[int, ...]
@@ -65,8 +64,12 @@ class Step(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A point at which the expression has no value but a limit: leaf number `leaf` equals `value` or, where `other` is
-    not None, the leaf of that number. At `distance` from the point the expression can be evaluated as written."""
+    """A point at which the expression has a limit but no value.
+
+    Leaf number `leaf` equals `value` there or, where `other` is not None, the leaf of that number. At `distance` from
+    the
+    point the expression can be evaluated as written.
+    """
 
     leaf: int
     value: float
@@ -92,8 +95,7 @@ class Plan:
         return any(numbers[leaf] in self.numbers for leaf in self.variables)
 
     def number(self, point: float, values: Sequence[Any], numbers: Sequence[float]) -> Any:
-        """The value, with all of its digits, of the numeric leaf that is `point` or -`point` as a float; `point` where
-        there is none."""
+        """`point` with all of its digits where it is the float of a numeric leaf or its negative, else itself."""
         for leaf, value, number in zip(self.leaves, values, numbers):
             if leaf.number is not None and abs(point) == abs(number):
                 return value if point == number else negative(value)
@@ -167,8 +169,10 @@ class Plan:
         return all(c is None or math.isfinite(c) for c in getattr(found, "coefficients", (found,)))
 
     def limit(self, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int) -> Any:
-        """The expression near the value `point` of a leaf, as a function of that leaf and the others, differentiable up
-        to `order`. Raises NoLimitError where there is no limit or none is found."""
+        """The expression near the value `point` of a leaf, as a function of all leaves, differentiable up to `order`.
+
+        Raises NoLimitError where there is no limit or none is found.
+        """
         side, series, _ = self._series(values, samples, leaf, point, order)
         found = series.at(multiply(side, subtract(values[leaf], point)), order)
         for value in values:
@@ -180,8 +184,7 @@ class Plan:
     def _series(
         self, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int
     ) -> tuple[float, Asymptotic, float]:
-        """The side of the point on which a series exists (1.0 right, -1.0 left), the series, and a signed distance at
-        which it agrees with the expression."""
+        """The side of the point with a series (1.0 right, -1.0 left), the series, and a signed distance to check it."""
         # Imported here as few programs need it.
         from gradcli.kinds.asymptotic import NoLimitError
 
@@ -213,8 +216,10 @@ class Plan:
         raise NoLimitError("too few terms are known")
 
     def _distance(self, series: Asymptotic, samples: Sequence[float], leaf: int, side: float) -> float:
-        """The first of `_DISTANCES`, with the sign of the side, at which the series agrees with the expression. Raises
-        NoLimitError where they differ at all of them."""
+        """The first of `_DISTANCES`, with the sign of the side, at which the series agrees with the expression.
+
+        Raises NoLimitError where they differ at all of them.
+        """
         from gradcli.kinds.asymptotic import NoLimitError
 
         whole = all(t.exponent % 1.0 == 0.0 and not t.logs for t in series.terms)
@@ -255,8 +260,10 @@ class Plan:
     def sampled(
         self, leaf: int, point: float, numbers: Sequence[float] | None = None, kept: Collection[int] = ()
     ) -> list[float]:
-        """Sample values of all leaves, with leaf number `leaf` at `point`. With `numbers` the samples are perturbations
-        of these, except for the leaves in `kept`, which keep their values."""
+        """Sample values of all leaves, with leaf number `leaf` at `point`.
+
+        With `numbers` the samples are perturbations of these, except for the leaves in `kept`, which keep their values.
+        """
         found = []
         for i, known in enumerate(self.leaves):
             if known.number is not None or i == leaf:
@@ -313,8 +320,7 @@ def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
 
 
 def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
-    """The limit where a variable is at one of the numbers in `plan.numbers`. Returns None where there is no limit, or
-    where the expression is regular."""
+    """The limit where a variable is at one of `plan.numbers`, None where there is none or the value is regular."""
     if not plan.is_singular(numbers):
         return None
     from gradcli.kinds.asymptotic import samples
@@ -334,8 +340,7 @@ def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]
 
 
 def limit_of_equals(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
-    """The limit where a variable is at a value given by other variables, as x = a in (log(x) - log(a))/(x - a). Returns
-    None where there is no limit."""
+    """The limit where a variable equals a value given by others, as x = a in (log(x) - log(a))/(x - a), or None."""
     from gradcli.kinds.asymptotic import samples
 
     order = max(map(_orders, values))
@@ -406,8 +411,12 @@ def _is_at(value: Any, point: Any) -> bool:
 def _zeros(
     plan: Plan, values: Sequence[Any], numbers: Sequence[float], samples: Sequence[float]
 ) -> Iterator[tuple[int, Any, float]]:
-    """Leaves, each with the value and the sample at which a step is singular that is singular now. The value is that of
-    another leaf, as in log(x) - log(a), or the root of an operand that is linear in the leaf, as in x - 2*a."""
+    """Leaves, each with a value and a sample at which a step is singular that is singular now.
+
+    The value is that of another leaf, as in log(x) - log(a), or the root of an operand that is linear in the leaf, as
+    in
+    x - 2*a.
+    """
     found = plan.floats(numbers)
     places = [
         s.singular for s in plan.steps if found is not None and s.singular is not None and found[s.singular] == 0.0
@@ -431,8 +440,7 @@ def _is_zero_at(plan: Plan, samples: Sequence[float], leaf: int, point: float, p
 
 
 def _linear_root(plan: Plan, values: Sequence[Any], leaf: int, place: int) -> Any:
-    """The value of a leaf at which result number `place`, which must be linear in it, is 0. Returns None where it is
-    not linear."""
+    """The value of a leaf at which result number `place` is 0; None where that is not linear in the leaf."""
 
     def at(number: float) -> Any:
         return plan.results([number if i == leaf else v for i, v in enumerate(values)])[place]

@@ -72,8 +72,7 @@ class Items:
         Raises ShapeError where shapes differ, and EvaluationError for a list that contains itself.
         """
         # Lists may be nested deeper than Python's recursion limit. Each is on the stack twice: to push its items, and
-        # to be
-        # stacked after them.
+        # to be stacked after them.
         pending = [(self, False)]
         within: set[int] = set()
         while pending:

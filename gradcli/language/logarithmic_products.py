@@ -1,5 +1,4 @@
-"""Rewrites products u*log(u) with `entr`, so that enclosures of them stay bounded down to u = 0, where log(u) is
-not."""
+"""Rewrites products u*log(u) with `entr`: enclosures of them are then bounded down to u = 0, where log(u) is not."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ _RULE = StableForm("x*log(x)", "-entr(x)", "entr(x) is -x*log(x), and 0 at 0")
 
 
 def logarithmic_products(program: tree.Module, own: Collection[str]) -> Iterator[Fitting]:
-    """The products that have u and log(u) among their factors, each with its rewritten form; `own` are functions that
-    the program defines."""
+    """The products with factors u and log(u), in their rewritten form; `own` are functions that the program defines."""
     inner: set[tree.SyntaxNode] = set()
     for node in tree.everything(program):
         if not isinstance(node, tree.Binary) or node.operator != "*" or node in inner:
@@ -58,8 +56,10 @@ def _is_log(node: tree.Expression, own: Collection[str]) -> bool:
 def _with_entropy(
     program: tree.Module, factors: list[tree.Expression], place: int, node: tree.Expression
 ) -> tree.Expression | None:
-    """The product of `factors` with u*log(u) replaced by -entr(u), where `place` is the index of log(u); None where u
-    is no factor."""
+    """The product of `factors` with u*log(u) replaced by -entr(u); None where u is no factor.
+
+    `place` is the index of log(u).
+    """
     log = factors[place]
     assert isinstance(log, tree.Call)
     (operand,) = log.arguments

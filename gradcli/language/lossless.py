@@ -49,7 +49,7 @@ def _below(parts: Iterable[tree.SyntaxNode]) -> set[tree.SyntaxNode]:
 
 
 def _changed(nodes: Iterable[tree.SyntaxNode]) -> set[str]:
-    """The names that are assigned by loops, augmented assignments or element-wise, which may read them as well."""
+    """The names that are assigned in loops, by `+=` and the like, or by unpacking, all of which count as reads."""
     others = [n for n in nodes if isinstance(n, (tree.For, tree.Augment, tree.Clause))]
     elements = [t for n in nodes if isinstance(n, tree.Assign) for t in n.targets if not isinstance(t, tree.BoundName)]
     return set().union(*map(scope.bound_by, others), *map(scope.names_of, elements))

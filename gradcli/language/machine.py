@@ -70,8 +70,11 @@ class Leaving(NamedTuple):
 
 
 class Machine:
-    """A running program. `handlers` map a type of node to a generator function of machine, node and scope; those in
-    `simple` return the value directly."""
+    """A running program.
+
+    `handlers` have for each type of node a generator function of machine, node and scope; those in `simple` are plain
+    functions that return the value.
+    """
 
     def __init__(
         self,
@@ -91,8 +94,7 @@ class Machine:
         self.simple = simple
         self.stable = stable
         self.rewritten: dict[Rewritten, None] = {}
-        # Values of subexpressions that are already evaluated, while the expression around them is evaluated in some
-        # form.
+        # Values of subexpressions that are already known while the expression around them is evaluated in some form.
         self.held: dict[tree.SyntaxNode, Value] = {}
         # Makes the numbers written in the program, where these are not floats.
         namespace = arrays.chosen_namespace()
@@ -150,16 +152,14 @@ class Machine:
                 value = stop.value
             except GradcliError as error:
                 error.locate(place(node), self.program.source)
-                # Close the generators now, as they hold values: the caller may try another execution path after this
-                # error.
+                # Close the generators, which hold values: the caller may try another execution path after this error.
                 for task, *_ in reversed(tasks):
                     task.close()
                 raise
         return value
 
     def loses_nothing(self, node: tree.Call) -> bool:
-        """Whether `item` or `float` is called where only conditions or indices read the result, so that no gradient is
-        lost."""
+        """Whether this call of `item` or `float` loses no gradient, as only conditions and indices read its result."""
         if self._lossless is None:
             from gradcli.language import lossless
 
@@ -167,8 +167,7 @@ class Machine:
         return node in self._lossless
 
     def lookup(self, node: tree.Name, scope: Scope) -> Value:
-        """The value of a name, from the scope and those around it, or a constant. Raises UnknownNameError where it has
-        none."""
+        """The value of a name in this scope or those around it, or of a constant. Raises UnknownNameError."""
         name = node.id
         if node.module:
             if name in scope_of_program.LIBRARY_CONSTANTS:
@@ -228,8 +227,7 @@ class Machine:
         return True
 
     def kept(self, value: Value) -> Value:
-        """A value as names and lists hold it: a tensor becomes a mutable reference, if the program changes tensors in
-        place."""
+        """A value as names and lists hold it: a tensor as a mutable reference, if the program changes tensors."""
         if self.changes and not isinstance(value, _NO_TENSORS) and arrays.shape(value):
             return Cell(value)
         return value

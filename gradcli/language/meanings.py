@@ -1,5 +1,4 @@
-"""Finds the expressions that names stand for: their assigned expressions, where these would still have the same
-value."""
+"""Finds the expressions that names stand for, where they would still have the value that was assigned."""
 
 from __future__ import annotations
 
@@ -12,8 +11,12 @@ from gradcli.language.syntax import tree
 
 
 class _Block(NamedTuple):
-    """A sequence of statements. `counts` has how often each name is assigned in the enclosing function, `settled` the
-    names that have their final value, and `known` the expressions that names stand for."""
+    """A sequence of statements, with the names around it.
+
+    `counts` has how often each name is assigned in the enclosing function, `settled` the names that have their final
+    value,
+    and `known` the expressions that names stand for.
+    """
 
     statements: Sequence[tree.Statement]
     counts: Mapping[str, int]
@@ -87,8 +90,7 @@ def _read(
 
 
 def _names(node: tree.SyntaxNode) -> Iterator[tree.Name]:
-    """The names that are read in an expression or directly in a statement, not those in blocks or functions within
-    it."""
+    """The names that are read in an expression, or directly in a statement, outside of its blocks and functions."""
     waiting = [node]
     while waiting:
         part = waiting.pop()

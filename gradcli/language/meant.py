@@ -151,8 +151,7 @@ _OTHERWISE = {
 }
 
 
-# Dotted names, as spreadsheets and R have: `STDEV.S` and `is.na`. The next line has the sample deviations, which divide
-# by n - 1.
+# Dotted names of spreadsheets and R, such as `STDEV.S` and `is.na`; and those, by name, that divide by n - 1.
 _DOTTED = re.compile(r"(?<![\w.)\]])[A-Za-z]+(?:\.[A-Za-z]+)+$")
 _OF_SAMPLES = {"stdev": "std", "stdevs": "std", "sd": "std", "vars": "var"}
 # R's names of distributions, and the prefixes of its densities, distribution functions and quantiles.
@@ -244,8 +243,10 @@ def of_function(name: str, source: str, span: Span) -> str | None:
 
 
 def _indexed(name: str, before: str, behind: str, place: int) -> Proposal | None:
-    """The hint for a name that is the index of `sum(i, 1, n, i^2)` or `sum(i^2, i, 1, n)`, or None. `behind` begins
-    with the name, which is at offset `place`."""
+    """The hint for a name that is the index of `sum(i, 1, n, i^2)` or `sum(i^2, i, 1, n)`, or None.
+
+    `behind` begins with the name, which is at offset `place`.
+    """
     call = re.search(r"\b(sum|prod)\((?=[^()]*(?:\([^()]*\)[^()]*)*$)", before)
     if call is None:
         return None

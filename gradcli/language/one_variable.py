@@ -43,8 +43,7 @@ Real = Any
 
 
 class Product(NamedTuple):
-    """An expression as a number times powers of others. Products are equal where expressions differ only in the order
-    of their operands."""
+    """An expression as a number times powers of others; equal for expressions that differ in the order of operands."""
 
     factor: Real
     factors: Factors
@@ -64,8 +63,10 @@ class Place(NamedTuple):
 
 
 class OneVariable(NamedTuple):
-    """An expression as a function of one variable times powers of others. `places` are the nodes that are multiples of
-    the variable, those with the multiple 1 first."""
+    """An expression as a function of one variable times powers of others.
+
+    `places` are the nodes that are multiples of the variable, those with the multiple 1 first.
+    """
 
     form: Form
     places: tuple[Place, ...]
@@ -73,9 +74,10 @@ class OneVariable(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A factor of a product: an operation on operands, a sum of the operands where `operation` is None, or opaque where
-    there are no operands either. `varies` has the texts of the opaque expressions it depends on; it is empty for a
-    number."""
+    """A factor of a product: an operation on operands, a sum (no operation), or opaque (no operands either).
+
+    `varies` has the texts of the opaque expressions that it depends on; it is empty for a number.
+    """
 
     varies: frozenset[str]
     operation: Operation | None = None
@@ -212,8 +214,7 @@ class Reader:
         return None
 
     def _is_plain(self, node: tree.Expression) -> bool:
-        """Whether an expression consists of elementwise operations on names and numbers, so that its value follows from
-        theirs."""
+        """Whether an expression consists of elementwise operations on names and numbers alone."""
         waiting, below = [node], self.operands(node)
         while waiting and below:
             part = waiting.pop()
@@ -224,8 +225,10 @@ class Reader:
         return bool(below)
 
     def _number(self, node: tree.SyntaxNode) -> Real | str | None:
-        """The number of a literal or a constant such as `pi`, None for other nodes. In exact arithmetic, a number that
-        is no fraction is given as its text."""
+        """The number of a literal or a constant such as `pi`, None for other nodes.
+
+        In exact arithmetic, a number that is no fraction is given as its text.
+        """
         value, text = None, ""
         if isinstance(node, tree.Number):
             value, text = node.value, node.text

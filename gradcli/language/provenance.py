@@ -45,8 +45,7 @@ class Frame:
 
 
 class Log(Provenance):
-    """Keeps all frames in the order in which they began, and for each leaf and operation the first name that it was
-    assigned to."""
+    """Keeps all frames in the order in which they began, and the first name of each leaf and operation."""
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []

@@ -23,15 +23,13 @@ def made(node: tree.Call, positional: Sequence[Value], keywords: Mapping[str, Va
 def method(
     node: tree.Call, variable: RandomVariable, positional: Sequence[Value], keywords: Mapping[str, Value]
 ) -> tuple[tree.Call, list[Value], dict[str, Value]]:
-    """A method call on a distribution as a call of the library's function, with the parameters appended to the
-    arguments."""
+    """A call of a distribution's method as one of the library's function, with the parameters as further arguments."""
     called = tree.Call(node.span, node.name, node.name_span, None, node.arguments, node.keywords, variable.distribution)
     return called, [*positional, *variable.positional], {**keywords, **variable.keywords}
 
 
 def missing(call: tree.Call) -> CallError | None:
-    """The error for a missing method of a distribution, or for such a method called on another value; None for other
-    calls."""
+    """The error for a method that a distribution lacks, or that is called on another value; None for other calls."""
     if is_within_distributions(call.module) and not is_distribution(call.module):
         library = call.module.removeprefix("jax.").rpartition(".")[0]
         return CallError(

@@ -10,8 +10,10 @@ _PART = 24
 
 
 def read(source: str) -> tree.Module:
-    """The syntax tree of a program. Raises ProgramSyntaxError, located in `source`, and LimitError for a tree of too
-    many nodes."""
+    """The syntax tree of a program.
+
+    Raises ProgramSyntaxError, located in `source`, and LimitError for a tree of too many nodes.
+    """
     return charged(parse(source))
 
 

@@ -1,5 +1,4 @@
-"""The descriptions of everything that a program can call or name: functions of the table, of the evaluator,
-constants."""
+"""Describes everything that a program can call or name: functions of the table and the evaluator, and constants."""
 
 from __future__ import annotations
 
@@ -15,8 +14,10 @@ from gradcli.primitives.operation import Operation
 
 
 class Entry(NamedTuple):
-    """A function or constant with its subject. `usage` is how a program calls it, `operator` the same call written with
-    an operator, if there is one."""
+    """A function or constant with its subject.
+
+    `usage` is how a program calls it, `operator` the same call written with an operator, if there is one.
+    """
 
     subject: str
     operation: Operation

@@ -62,8 +62,7 @@ class Removable(Rewritten):
 
 
 class RemovableOverBalls(Rewritten):
-    """A removable singularity with a series over balls, which is used where `is_near` holds; see
-    `gradcli.language.removable_over_balls`."""
+    """A removable singularity with a series over balls, used where `is_near` holds; see `removable_over_balls`."""
 
     series: SeriesOverBalls
     is_near: Callable[[Any], bool]
@@ -181,8 +180,10 @@ def _limits(
 
 
 def _is_whole(known: Rewritten | None) -> bool:
-    """Whether an expression has another form that covers all of its limits: one of the forms at 0, or a Taylor series
-    whose other factors contain the variable at most as a plain name."""
+    """Whether an expression has another form that covers all of its limits.
+
+    This is one of the forms at 0, or a Taylor series whose other factors contain the variable at most as a plain name.
+    """
     if not isinstance(known, Removable):
         return known is not None and known.rule.pattern in AT_0
     variable = {n.id for place in known.places for n in tree.walk(place.node) if isinstance(n, tree.Name)}
@@ -232,8 +233,7 @@ def _scalars() -> Any:
 
 
 def _series_where_nan(form: Form, point: Real, scalars: Any) -> Series | ExactSeries | None:
-    """The series of a function at a point where it is nan, or where it is 0 only because digits of its limit cancel;
-    None elsewhere."""
+    """The series of a function at a point where it is nan, or where the limits of its parts cancel to 0; else None."""
     if form[0] in ("number", "variable", "written"):
         return None
     value = float(_of_limits(form, point, scalars))
@@ -339,8 +339,7 @@ def _all_coefficients(form: Form, point: float) -> Callable[[int], Sequence[floa
 
 
 def _unit(known: Sequence[float]) -> float:
-    """A power of 2 as the unit of distances from the point, such that further coefficients neither over- nor
-    underflow."""
+    """A power of 2 as the unit of distances from the point, so that further coefficients do not over- or underflow."""
     from gradcli.primitives.taylor_series import ratios
 
     exponents = [math.frexp(r)[1] for r in ratios(known) if math.isfinite(r)]
@@ -378,8 +377,7 @@ def _series(form: Form, point: float) -> Series | None:
 
 
 def _exact_series(form: Form, point: Real) -> ExactSeries | None:
-    """The Taylor series of a function in exact arithmetic, at a point where it is nan as written; None where it has
-    none.
+    """The Taylor series of a function in exact arithmetic, at a point where it is nan as written; None if it has none.
 
     Where only a series in floats can be found, the result raises EvaluationError when coefficients are asked for.
     """
@@ -438,8 +436,7 @@ def _agrees(form: Form, series: Series) -> bool:
 
 
 def _agrees_exactly(form: Form, point: Real, known: Sequence[Any]) -> bool:
-    """Whether leading coefficients agree with a function on both sides of the point, at one of the distances in
-    `_NEAR`."""
+    """Whether leading coefficients agree with a function on both sides of the point, at a distance in `_NEAR`."""
     from fractions import Fraction
 
     from gradcli.arrays.balls import precise

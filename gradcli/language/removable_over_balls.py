@@ -34,8 +34,10 @@ _MOST_KNOWN = 64
 
 
 def rewrites(program: tree.Module, bound: Collection[str]) -> Mapping[tree.SyntaxNode, Rewritten]:
-    """The expressions of a program with a removable singularity in one variable, and its products u*log(u), with their
-    forms; `bound` are the names of inputs."""
+    """The expressions with a removable singularity in one variable, and the products u*log(u), with their forms.
+
+    `bound` are the names of inputs of the program.
+    """
     constants = frozenset(name for name in scope.CONSTANTS if name in bound)
     own = scope.defined_functions(program)
     products: dict[tree.SyntaxNode, Rewritten] = {
@@ -99,8 +101,10 @@ def _key(number: Number) -> Any:
 
 
 def _coefficients(form: Form, point: Number, number: Number, count: int) -> Sequence[Number]:
-    """The Taylor coefficients, `count` or more, of a function over all points of a ball. Raises UndecidedError where it
-    has no series there."""
+    """The Taylor coefficients, `count` or more, of a function over all points of a ball.
+
+    Raises UndecidedError where it has no series there.
+    """
     way = number - point
     around = way if type(way) is fmpq and not way else arb(0).union(arb(way))
     for zeros in range(_MOST_ZEROS + 1):

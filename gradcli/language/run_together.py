@@ -36,8 +36,7 @@ def spelled_out(name: str, given: Collection[str]) -> str | None:
 
 
 def function_spelled_out(name: str, given: Collection[str]) -> str | None:
-    """The name of a called function split into a product of known names and a function, without its arguments; None
-    where that is impossible."""
+    """The name of a called function, without its arguments, split into factors and a function; None if impossible."""
     if len(name) > _LONGEST:
         return None
     for end in range(1, len(name) - 1):
@@ -61,8 +60,8 @@ _VARIABLES = "xyzθφ"
 
 
 def function_of_a_letter(name: str, reads: Collection[str]) -> str | None:
-    """The call that a name such as `sinx` or `ln2x` may stand for, with a usual variable or a name that the program
-    reads; None for another name."""
+    """The call that a name such as `sinx` or `ln2x` may stand for, of a usual variable or a name in `reads`, or
+    None."""
     for function in WITHOUT_BRACKETS:
         number, letter = _NUMBER_AND_REST.fullmatch(name.removeprefix(function)).groups()  # type: ignore[union-attr]
         if name.startswith(function) and letter and (letter in _VARIABLES or letter in reads):
@@ -71,8 +70,7 @@ def function_of_a_letter(name: str, reads: Collection[str]) -> str | None:
 
 
 def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
-    """The fewest names and constants that make up a text, at least one of them in `given`; empty where there are
-    none."""
+    """The fewest names and constants that make up a text, at least one of them in `given`; empty if there are none."""
     found: list[tuple[str, ...] | None] = [()]
     for end in range(1, len(text) + 1):
         ways = [

@@ -69,8 +69,7 @@ class _Bind(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A node or an assignment with its context: whether it always runs, and the enclosing local names, which are not
-    read from outside."""
+    """A node or an assignment, whether it always runs, and the local names around it, which are no inputs."""
 
     node: tree.SyntaxNode | _Bind
     certain: bool

@@ -1,5 +1,4 @@
-"""Which expressions of a program may have a removable singularity, decided from operators and names without
-evaluation."""
+"""Finds expressions that may have a removable singularity, by their operators and names, without evaluation."""
 
 from __future__ import annotations
 
@@ -21,8 +20,10 @@ _MOST_PARTS = 40
 
 
 class Search:
-    """Iterates over the expressions that may have a removable singularity, innermost first: those in which a singular
-    subexpression is combined with another one that depends on the same names."""
+    """Iterates over the expressions that may have a removable singularity, innermost first.
+
+    They combine a singular subexpression with another one that depends on the same names.
+    """
 
     def __init__(
         self,
@@ -116,8 +117,10 @@ class Written:
 
 
 def has_irregular(program: tree.Module) -> bool:
-    """Whether an expression may have a limit, or a derivative in the limit, but no value as written. A cheap check that
-    avoids reading programs where this is impossible."""
+    """Whether an expression may lack a value or derivative, as written, where a limit exists.
+
+    This is a cheap check that avoids reading programs where that is impossible.
+    """
     nodes = tree.everything(program)
     if not any(map(may_be_irregular, nodes)):
         return False
@@ -151,6 +154,5 @@ def may_be(node: tree.SyntaxNode) -> bool:
 
 
 def _multiplies(node: tree.SyntaxNode) -> bool:
-    """Whether the node is finite and as accurate as its operands wherever these are finite: a product or a unary
-    operation."""
+    """Whether it is a product or a unary operation, which is finite and accurate wherever its operands are."""
     return isinstance(node, tree.Unary) or (isinstance(node, tree.Binary) and node.operator == "*")

@@ -40,16 +40,14 @@ _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P
 
 
 class Rewritten(tree.Expression):
-    """An expression that is evaluated in another form. `original` is the expression as written, or its form by a rule
-    of lower precedence."""
+    """An expression that is evaluated in another form; `original` is as written, or a form of lower precedence."""
 
     rule: StableForm
     original: tree.Expression
 
 
 class Fitting(Rewritten):
-    """An expression that matches a rule. `parts` maps each name of the pattern to the subexpressions matched at its
-    occurrences."""
+    """An expression that matches a rule; `parts` has the subexpressions that each name of the pattern matched."""
 
     stable: tree.Expression
     parts: Mapping[str, Sequence[tree.Expression]]
@@ -92,8 +90,7 @@ def rewrites(
 
 
 class _Reading(NamedTuple):
-    """A pattern that may match `node`, which is an expression or, with `factor` and `sign`, what an expression is a
-    multiple of."""
+    """A pattern that may match `node`, which is an expression or, with `factor` and `sign`, a part of it."""
 
     pattern: tree.Expression
     node: tree.Expression
@@ -104,8 +101,10 @@ class _Reading(NamedTuple):
 def _readings(
     root: str, node: tree.Expression, powers: _ReadAs, called: frozenset[str]
 ) -> Iterator[tuple[StableForm, _Reading]]:
-    """The rules that may match an expression, in ascending precedence: for a sum, those of the sum without its common
-    factor or with the signs exchanged, then those of the expression as written."""
+    """The rules that may match an expression, in ascending precedence.
+
+    For a sum, these begin with rules for the sum without its common factor, or with the signs exchanged.
+    """
     if root in ("+", "-") and called:
         for factor, sign, terms in _with_factor(node):  # type: ignore[arg-type]
             for rule, pattern in _likely(terms.operator, _outline(terms, powers), called):
@@ -184,8 +183,12 @@ def _operands(node: Any) -> Sequence[tree.SyntaxNode]:
 
 @lru_cache(_MOST_OUTLINES)
 def _likely(root: str, outline: _Outline, called: frozenset[str]) -> Sequence[tuple[StableForm, tree.Expression]]:
-    """The rules that may match an expression with this outline in a program that calls these functions, in ascending
-    precedence, each with its pattern in the order of operands that may match. Usually there are none."""
+    """The rules that may match an expression with this outline, in ascending precedence; usually there are none.
+
+    `called` are the functions that the program calls. Each rule comes with its pattern in the order of operands that
+    may
+    match.
+    """
     rules = [rule for rule in RULES_BY_ROOT[root] if _functions(rule) <= called]
     return [
         (rule, order)
@@ -197,8 +200,7 @@ def _likely(root: str, outline: _Outline, called: frozenset[str]) -> Sequence[tu
 
 @cache
 def _functions(rule: StableForm) -> frozenset[str]:
-    """The functions that a pattern calls, or `**` where it calls none. Found by a regular expression, as parsing takes
-    longer."""
+    """The functions that a pattern calls, or `**` where it calls none, found faster than by parsing it."""
     return frozenset(table.known(name).name for name in _CALLED.findall(rule.pattern)) or frozenset({"**"})
 
 
@@ -216,8 +218,10 @@ def _ordered(rule: StableForm) -> Sequence[tuple[tree.Expression, _Outline]]:
 
 
 def _with_factor(node: tree.Binary) -> Iterator[tuple[tree.Expression | None, str, tree.Binary]]:
-    """A sum of two terms as `factor` (None for 1) times a sum without common factors, with a sign: 2 - 2*cos(x) is 2*(1
-    - cos(x)), and cos(x) - 1 is -(1 - cos(x))."""
+    """A sum of two terms as `factor` (None for 1) times a sum without common factors, with a sign.
+
+    2 - 2*cos(x) is 2*(1 - cos(x)), and cos(x) - 1 is -(1 - cos(x)).
+    """
     (sign, factors), (other_sign, others) = _term(node.left, 1), _term(node.right, -1 if node.operator == "-" else 1)
     if not any(type(part) in (tree.Call, tree.Binary) for part in (*factors, *others)):
         return
@@ -324,8 +328,7 @@ def _parsed(text: str) -> tree.Expression:
 def _match(
     pattern: tree.SyntaxNode, node: tree.SyntaxNode, own: Collection[str], read_as: _ReadAs
 ) -> Mapping[str, Sequence[tree.Expression]] | None:
-    """The subexpressions of `node` that each name of `pattern` matches, one for each occurrence; None where the pattern
-    does not match."""
+    """The subexpressions that each name of `pattern` matches in `node`, one per occurrence; None if it differs."""
     parts: dict[str, list[tree.Expression]] = {}
     pairs: list[tuple[tree.SyntaxNode, tree.SyntaxNode]] = [(pattern, node)]
     while pairs:

@@ -1,5 +1,4 @@
-"""The table of stable forms: pairs of equal expressions, of which one neither overflows nor cancels where the other
-does.
+"""The table of stable forms: pairs of equal expressions, one of which may overflow or cancel and one of which does not.
 
 A name in a pattern matches any expression, and the same expression at each occurrence. Numbers and functions match
 themselves, functions under any of their names. The operands of sums and products match in either order.
@@ -305,8 +304,8 @@ RULES = tuple(rule for rules in RULES_BY_ROOT.values() for rule in rules)
 # Patterns of the forms at 0 whose derivatives are those of the limit, in all orders.
 AT_0 = frozenset({"x*log(x)", "-x*log(x)", "x*log2(x)", "-x*log2(x)", "x**x"})
 
-# Replacements for rules where the sum inside the logarithm has a stable form of its own: near 0 log1p is accurate,
-# elsewhere the logarithm of that form.
+# Replacements for rules where the sum inside the logarithm has a stable form of its own: the logarithm of that form is
+# used where the sum is near 0, and log1p elsewhere.
 OF_STABLE_SUMS = {
     "log(1 - x)": StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p", _below_half, (0.0, 0.9)),
     "log(1 + x)": StableForm("log(1 + x)", "log1p(x)", "the definition of log1p", _above_minus_half, (0.0, -0.9)),

@@ -77,8 +77,7 @@ def _taken_apart(target: tree.SyntaxNode, value: Value) -> Iterator[tuple[tree.S
 
 
 def _parts(value: Value, count: int) -> Sequence[Value]:
-    """A list, a tuple of results, or a tensor along its first axis, as `count` values. Raises ShapeError for another
-    count."""
+    """The `count` values of a list, a tuple of results, or a tensor along its first axis. Raises ShapeError."""
     if isinstance(value, Cell):
         value = value.value
     if isinstance(value, (tuple, Items, range)):

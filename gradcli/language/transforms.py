@@ -182,8 +182,7 @@ def _scan(node: tree.Call, caller: Caller, f: Value, init: Value, xs: Value = No
 
 
 def _rows_of(node: tree.Call, xs: Value, length: Value) -> Iterator[Value]:
-    """The values that `scan` iterates over: the rows of a tensor, of several tensors in parallel, or None, `length`
-    times."""
+    """The values that `scan` iterates over: rows of a tensor, of several in parallel, or None, `length` times."""
     if xs is None and length is None:
         raise CallError(
             "'scan' needs 'xs' or 'length'", hint=arguments.usage("scan", parse_signature(LOOPS["scan"][0]))

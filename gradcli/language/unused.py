@@ -51,7 +51,7 @@ def _values(program: tree.Module) -> Iterator[Unused]:
 
 
 def does_something(value: tree.Expression) -> bool:
-    """Whether an expression statement is no mistake: it is a method call with an effect, a docstring or `…`."""
+    """Whether an expression statement is no mistake: it is a method call with an effect, or a docstring."""
     return isinstance(value, tree.String) or (isinstance(value, tree.Call) and value.name in scope.LIST_METHODS)
 
 
@@ -76,8 +76,7 @@ def _defined(program: tree.Module) -> Iterator[tuple[str, Span, tree.SyntaxNode]
 
 
 def _lines(program: tree.Module) -> Iterator[Unused]:
-    """A last line that starts with a sign, after an assignment whose name it does not read: it may be meant as a
-    continuation of the assignment."""
+    """A last line that starts with a sign, after an assignment that it may be meant to continue."""
     if len(program.body) < 2:
         return
     before, last = program.body[-2:]

@@ -22,8 +22,7 @@ Value = Any
 
 
 class Closure:
-    """A function of the program as a value: its definition, the enclosing scope, its parameters with their defaults,
-    and its local names (`own`)."""
+    """A function of the program as a value: its definition, scope, parameters, defaults and local names (`own`)."""
 
     __slots__ = ("defaults", "node", "own", "parameters", "scope")
 
@@ -68,8 +67,7 @@ class Transformed:
 
 
 class RandomVariable:
-    """A distribution with its parameters, as `torch.distributions.Normal(0.0, 1.0)`; `distribution` is its qualified
-    name."""
+    """A distribution with its parameters, as `torch.distributions.Normal(0.0, 1.0)`, by its qualified name."""
 
     __slots__ = ("distribution", "keywords", "positional")
 

@@ -1,5 +1,4 @@
-"""The semantic actions of the grammar's rules for expressions: each function makes a node from the children of its
-rule.
+"""The semantic actions of the grammar's rules for expressions: functions that make nodes from the children of a rule.
 
 Children are tokens, nodes, and tuples of nodes. Constraints that the grammar cannot express, such as the order of
 arguments, are checked here and raise ProgramSyntaxError.

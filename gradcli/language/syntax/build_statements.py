@@ -80,8 +80,7 @@ def augment(target: tree.Expression, operator: Token, value: tree.Expression) ->
 
 
 def _target(node: tree.Expression, value: tree.Expression) -> tree.SyntaxNode:
-    """The target of an assignment. Raises ProgramSyntaxError where the number of names differs from that of a display
-    of values."""
+    """The target of an assignment. Raises ProgramSyntaxError where it does not fit a display of values."""
     # A worklist, as parentheses may be nested deeper than Python's recursion limit; inner targets follow outer ones.
     given: list[tuple[tree.Expression, tree.Expression | None]] = [(node, value)]
     for target, display in given:

@@ -21,18 +21,19 @@ _TAB = 8
 
 
 class _Suite(NamedTuple):
-    """A block behind a colon: the indentation of its lines, None for statements on the line of the colon, and the
-    indentation of the line with the colon."""
+    """A block behind a colon: the indentation of its lines (None: none of its own), and that of the colon's line."""
 
     indent: int | None
     outer: int
 
 
 def laid_out(raw: Iterator[Token], source: str, *, lines: bool) -> Iterator[Token]:
-    """The tokens of the grammar, with a final END. Newlines remain only where they separate statements (nowhere unless
-    `lines`), and blocks behind a colon are enclosed in INDENT and DEDENT.
+    """The tokens of the grammar, with a final END.
 
-    Raises ProgramSyntaxError for unmatched or too deeply nested brackets, and for inconsistent indentation.
+    Newlines remain only where they separate statements (nowhere unless `lines`), and blocks behind a colon are enclosed
+    in
+    INDENT and DEDENT. Raises ProgramSyntaxError for unmatched or too deeply nested brackets, and for inconsistent
+    indentation.
     """
     return _Layout(source, lines=lines).run(raw)
 

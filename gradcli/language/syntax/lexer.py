@@ -16,8 +16,7 @@ MAX_NAME = 1_000
 
 
 class Token(NamedTuple):
-    """A token; `type` is the name of a terminal in Lark's convention, `module` the library prefix that was removed from
-    a name."""
+    """A token; `type` is the name of a terminal in the grammar, `module` the library of a name that had a prefix."""
 
     type: str
     value: str

@@ -207,8 +207,7 @@ def _without_prefixes(tokens: Sequence[Token], prefixes: Mapping[str, Imported])
 
 
 def _path(tokens: Sequence[Token], place: int, module: str) -> tuple[str, int]:
-    """The module path before a name, and the index of the name; "" and the index of the prefix where no name
-    follows."""
+    """The module before a name, and the index of the name; "" and the index of the prefix where no name follows."""
     first = place
     while place + 2 < len(tokens) and tokens[place + 1].type == "DOT" and tokens[place + 2].type == "NAME":
         place += 2

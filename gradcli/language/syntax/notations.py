@@ -19,8 +19,7 @@ _LONGEST, _LONGEST_TEXT = 300, 20_000
 
 
 def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Proposal | None:
-    """The hint with a correction of the statement around `place`, where the text cannot be parsed further; None where
-    no rule helps.
+    """The hint with a correction of the statement around `place`, where parsing stopped; None where no rule helps.
 
     `is_read(text, place)` tells whether a text can be parsed up to a place.
     """
@@ -294,8 +293,7 @@ def _numbers(text: str) -> str:
 
 
 def _hundredths(m: re.Match[str]) -> str:
-    """A percentage as a fraction, unless it is added to something other than 1, where it may be meant relative to
-    that."""
+    """A percentage as a fraction, unless it is added to something other than 1, of which it may be a share."""
     before = m.string[: m.start()]
     added = re.search(r"[\w)\]]\s*[-+]\s*$", before) and not re.search(r"(?<![\w.)\]])1\s*[-+]\s*$", before)
     return m[0] if added else f"{m[1]}/100"
@@ -406,8 +404,7 @@ _WHOLE = r"\d+|end"
 
 
 def _indices(text: str) -> str:
-    """MATLAB's indices, which start at 1, as in `A(1,:)`, `x(2:3)` and `x(2:end)`, and its ranges `1:5` and
-    `0:0.1:1`."""
+    """MATLAB's indices, which start at 1: `A(1,:)`, `x(2:3)` and `x(2:end)`; and its ranges `1:5` and `0:0.1:1`."""
 
     def written(m: re.Match[str]) -> str:
         parts = [part.strip() for part in m[2].split(",")]

@@ -1,5 +1,4 @@
-"""Loads the tables of the lexer and the parser: prepared ones if they match the grammar, otherwise newly generated
-ones."""
+"""Loads the tables of the lexer and the parser: prepared ones if they match the grammar, else newly generated ones."""
 
 from __future__ import annotations
 
@@ -13,9 +12,12 @@ from gradcli.language.syntax.generate import fingerprint, generate
 
 
 class Production(NamedTuple):
-    """A rule of the grammar. `action` names a function in `build_expressions` or `build_statements`; "" passes on the
-    only child, and None gathers a list, which is spliced into the children of the parent rule at the indices
-    `spliced`."""
+    """A rule of the grammar.
+
+    `action` names a function in `build_expressions` or `build_statements`; "" passes on the only child, and None
+    gathers a
+    list, which is spliced into the children of the parent rule at the indices `spliced`.
+    """
 
     origin: str
     size: int
@@ -24,8 +26,10 @@ class Production(NamedTuple):
 
 
 class Rows(dict[int, dict[str, int]]):
-    """For each state, a mapping from symbols to the next state, or to ~rule for a reduction. Rows are decoded from text
-    on first access, as a program needs few of them."""
+    """For each state, a mapping from symbols to the next state, or to ~rule for a reduction.
+
+    Rows are decoded from text on first access, as a program needs few of them.
+    """
 
     def __init__(self, symbols: Sequence[str], texts: Sequence[str]) -> None:
         self._symbols = symbols

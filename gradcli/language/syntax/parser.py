@@ -29,8 +29,10 @@ Read = Callable[[str], Any]
 
 
 class Said(NamedTuple):
-    """A statement of a text that may have equations: as statements of a program, or None where it is none, and the two
-    `sides` of its `=`, if it has one."""
+    """A statement of a text that may have equations.
+
+    `statements` are its meaning in a program, None where it has none, and `sides` those of its `=`, if it has one.
+    """
 
     statements: tuple[tree.Statement, ...] | None
     sides: tuple[tree.Expression, tree.Expression] | None = None
@@ -42,15 +44,16 @@ def parse(source: str) -> tree.Module:
 
 
 def parse_equations(source: str) -> list[Said]:
-    """The statements of a text in which any expression may be on the left of `=`. Raises ProgramSyntaxError, located in
-    `source`."""
+    """The statements of a text in which any expression may be on the left of `=`.
+
+    Raises ProgramSyntaxError, located in `source`.
+    """
     said: list[Said] = _parse(source, _equations)
     return said
 
 
 def program_body(body: tuple[tree.Statement, ...], source: str) -> tuple[tree.Statement, ...]:
-    """The statements of a program, with a call appended where it only defines functions. Raises ProgramSyntaxError
-    where there are none."""
+    """The statements of a program, with the call of a final `def` appended. Raises ProgramSyntaxError for none."""
     if not body:
         raise ProgramSyntaxError(
             "the program is empty",
@@ -62,8 +65,7 @@ def program_body(body: tuple[tree.Statement, ...], source: str) -> tuple[tree.St
 
 
 def _call_of_the_last(body: tuple[tree.Statement, ...]) -> tuple[tree.Statement, ...]:
-    """The call of the last function, with inputs named like its parameters, for a program that ends with a `def` and
-    evaluates nothing."""
+    """The call of a final `def` in a program that evaluates nothing, with inputs named like its parameters."""
     last = body[-1]
     if not (isinstance(last, tree.Define) and isinstance(last.body, tree.Block)):
         return ()

@@ -283,8 +283,7 @@ class IsNone(Expression):
 
 
 class Input(Expression):
-    """The input with the name of a parameter of the program's last function, or the parameter's default where it is not
-    given."""
+    """The input that is named like a parameter of the program's last function; `default` is that of the parameter."""
 
     id: str
     default: Expression | None
