@@ -21,6 +21,7 @@ from gradcli.errors import CallError, GradcliError, LimitError, UsageError, inte
 
 Result = TypeVar("Result")
 
+# The highest limit of time in seconds that a user can set.
 _MOST_SECONDS = 1_000_000
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT]?)(i?)B)?", re.IGNORECASE)
 # The code of the subprocess. Its arguments are those of `answer`, followed by `sys.path`.

@@ -36,6 +36,7 @@ def position(source: str, span: Span) -> Position:
     return Position(source.count("\n", 0, span.start) + 1, span.start - line_start + 1)
 
 
+# Widest part of a source line that is shown with carets, in characters.
 _WINDOW = 96
 
 

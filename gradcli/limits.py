@@ -12,6 +12,7 @@ from contextvars import ContextVar, Token
 
 from gradcli.errors import LimitError, UsageError
 
+# Steps of one run, about 3 µs each.
 MAX_STEPS = 2_000_000
 # Elements of all arrays that one run computes; kept all at once, they would take 3.2 GB in float64.
 MAX_ELEMENTS = 400_000_000

@@ -11,6 +11,7 @@ from gradcli.errors import ArgumentError, GradcheckError
 from gradcli.misc.flatten import flatten
 from gradcli.numpy import random
 
+# Step of the differences, and the absolute and relative tolerance, as in `autograd.test_util`.
 _STEP = _TOLERANCE = 1e-6
 
 

@@ -23,6 +23,7 @@ from gradcli.primitives.refusals import FOREIGN
 
 # The longest text that identifies a subexpression; each one with a longer text is distinct from all others.
 _LONGEST = 200
+# Size of the cache of which operations are elementwise.
 _MOST_OPERATIONS = 1000
 # At most this many subexpressions are tried as the variable.
 _MOST_VARIABLES = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradcli import limits
 from gradcli.language.syntax import parse, tree
 
-# Cost of parsing and analysing one node, in eighths of a step.
+# Cost of parsing and analysing one node, in eighths of a step, as measured for chains of 500,000 `.T`.
 _PART = 24
 
 

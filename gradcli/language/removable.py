@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from gradcli.language.one_variable import Form, OneVariable, Place, Real
     from gradcli.primitives.taylor_series import ExactSeries, Series, SeriesOverBalls
 
+# Size of the caches of series and limits.
 _MOST_FORMS = 10_000
 # Cost of examining an expression, in eighths of a step.
 _LOOK = 16
+# The numbers in a function are searched until there are this many points to examine.
 _MOST_NUMBERS = 4
 # The number of coefficients that show that a series exists. Where leading terms cancel, the expansion is extended by at
 # least this many terms, up to a limit.
@@ -215,7 +217,7 @@ def _all_series(form: Form) -> Iterator[Series | ExactSeries]:
 
 
 def _points(form: Form) -> list[Real]:
-    """The points at which a function may be nan: 0, 1, -1, and the numbers that occur in it and their negatives."""
+    """The points at which a function may be nan: 0, 1, -1, and the first other number in it with its negative."""
     found: dict[Real, None] = {0.0: None, 1.0: None, -1.0: None}
     waiting = [form]
     while waiting and len(found) < _MOST_NUMBERS:

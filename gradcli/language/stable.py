@@ -23,10 +23,11 @@ _OF_EULER = StableForm("e**x", "exp(x)", "e is Euler's number")
 _COMMUTATIVE = ("+", "*")
 # A term with more factors is kept as one factor.
 _MOST_FACTORS = 8
-# The numbers that occur in patterns, and the most arguments of a call in one.
+# The numbers that occur in patterns.
 _NUMBERS = (1.0, 2.0)
 # Whole numbers below this are exact as floats.
 _WHOLE = 2.0**53
+# The most arguments of a call in a pattern.
 _MOST_ARGUMENTS = 2
 # The module prefix of functions in stable forms, so that a function of the program does not shadow them.
 MODULE = "gradcli"
@@ -152,9 +153,11 @@ def _root(node: tree.SyntaxNode) -> str | None:
 # The type, operator or function at the root of an expression, and the outlines of its operands down to `_LEVELS`; None
 # for operands that are not compared.
 _Outline = tuple[Any, tuple[Any, ...] | None]
+# Depth of an outline.
 _LEVELS = 2
 # Nodes that are to be matched as another expression.
 _ReadAs = Mapping[Any, tree.Expression]
+# Size of the cache of rules by outline.
 _MOST_OUTLINES = 10_000
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gradcli.errors import ProgramSyntaxError
 from gradcli.language.syntax.lexer import END, Token, place
 
+# Deepest nesting of brackets.
 MAX_NESTING = 1_000
 
 CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -17,6 +18,7 @@ _CONTINUES_A_LINE = {"LBRACE", "BACKWARD"}
 _CONTINUES_A_BLOCK = {"ELSE", "ELIF"}
 # The first tokens of statements that may have a block behind a colon.
 _HEADS = {"IF", "ELIF", "ELSE", "FOR", "WHILE", "DEF"}
+# Columns between tab stops, as in Python.
 _TAB = 8
 
 

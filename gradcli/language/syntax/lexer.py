@@ -10,6 +10,7 @@ from typing import NamedTuple, NoReturn
 from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax.parse_tables import Tables
 
+# Longest program in characters.
 MAX_LENGTH = 1_000_000
 # Longest name in characters: normalising it takes time quadratic in the number of combining marks.
 MAX_NAME = 1_000
