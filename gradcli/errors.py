@@ -166,7 +166,7 @@ def _is_misspelt(word: str, candidate: str) -> bool:
 
 
 def _edits(one: str, other: str) -> int:
-    """The Damerau-Levenshtein distance: the number of inserted, deleted, replaced and swapped letters."""
+    """The restricted Damerau-Levenshtein distance: how many letters are inserted, deleted, replaced or swapped."""
     previous: list[int] = []
     before: list[int] = []
     row: list[int] = [*range(len(other) + 1)]

@@ -30,7 +30,7 @@ _PREFIXES_BESIDE = {"sinc": "np", "jn": "scipy.special", "yn": "scipy.special"}
 
 
 def of_program(program: tree.Module) -> Dialect:
-    """PyTorch's dialect where only its prefixes, imports and keywords occur in the program, else NumPy's or JAX's.
+    """The dialect of a program, judged by its prefixes, imports and keywords; NumPy's where there are none.
 
     Raises CallError for a name with another meaning in SymPy, where the program has names that only SymPy has.
     """

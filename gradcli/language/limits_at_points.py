@@ -184,7 +184,7 @@ class Plan:
     def _series(
         self, values: Sequence[Any], samples: Sequence[float], leaf: int, point: Any, order: int
     ) -> tuple[float, Asymptotic, float]:
-        """The side of the point with a series (1.0 right, -1.0 left), the series, and a signed distance to check it."""
+        """The side of the point with a series (1.0 right, -1.0 left), the series, and a distance where it agrees."""
         # Imported here as few programs need it.
         from gradcli.kinds.asymptotic import NoLimitError
 

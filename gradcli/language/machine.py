@@ -167,7 +167,11 @@ class Machine:
         return node in self._lossless
 
     def lookup(self, node: tree.Name, scope: Scope) -> Value:
-        """The value of a name in this scope or those around it, or of a constant. Raises UnknownNameError."""
+        """The value of a name in this scope or those around it, or of a constant.
+
+        Raises UnknownNameError, and DifferentiationError where a function with a hand-written derivative reads a tensor
+        from around it that requires a gradient.
+        """
         name = node.id
         if node.module:
             if name in scope_of_program.LIBRARY_CONSTANTS:

@@ -195,7 +195,7 @@ class Reader:
         return None
 
     def cancels(self, node: tree.Expression) -> bool:
-        """Whether an expression is constant, as x/x is."""
+        """Whether an expression is a number whatever its variables are, as x/x is."""
         return not self._product(node).factors
 
     def key(self, node: tree.SyntaxNode) -> str:

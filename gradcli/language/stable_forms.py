@@ -30,8 +30,8 @@ class StableForm(NamedTuple):
     """`pattern` may be evaluated as `stable`, provided that `when` holds for the values of its names.
 
     With `apart`, `when` is evaluated and the form chosen for each element. The first number of `apart` satisfies the
-    condition, and replaces elements that do not in the stable form; the second replaces the others in the original
-    form.
+    condition, and is substituted in the stable form for elements that do not; the second does not satisfy it, and is
+    substituted in the original form for elements that do.
     """
 
     pattern: str

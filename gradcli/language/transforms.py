@@ -38,7 +38,7 @@ MAKERS: Mapping[str, str] = {
 }
 
 
-# PyTorch's names of options, and other names of the function, by JAX's.
+# JAX's names of options by those of PyTorch, and that of the function argument by its other names.
 _OPTIONS = {"in_dims": "in_axes", "out_dims": "out_axes", "fun": "f", "func": "f"}
 
 

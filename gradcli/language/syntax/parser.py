@@ -53,7 +53,7 @@ def parse_equations(source: str) -> list[Said]:
 
 
 def program_body(body: tuple[tree.Statement, ...], source: str) -> tuple[tree.Statement, ...]:
-    """The statements of a program, with the call of a final `def` appended. Raises ProgramSyntaxError for none."""
+    """The statements of a program, with the call of a final `def` appended. Raises ProgramSyntaxError if empty."""
     if not body:
         raise ProgramSyntaxError(
             "the program is empty",
