@@ -306,8 +306,7 @@ def _load_linear_algebra() -> None:
     """Load the linear algebra libraries and have them allocate their buffers.
 
     Without memory for these they hang, or end the process. They get one thread, as each one takes a buffer, and the
-    memory
-    that a program needs must not depend on the number of cores.
+    memory that a program needs must not depend on the number of cores.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     threading.stack_size(2**20)

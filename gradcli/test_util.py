@@ -21,8 +21,7 @@ def check_grads(
     """A function of arguments that compares derivatives of `f` by argument number `argnum` with central differences.
 
     `modes` are "rev" and "fwd"; derivatives are checked up to `order`. The function raises GradcheckError where one
-    differs
-    by more than 1e-6, absolute and relative; `check_grads` raises ArgumentError for other modes.
+    differs by more than 1e-6, absolute and relative; `check_grads` raises ArgumentError for other modes.
     """
     if not set(modes) <= {"fwd", "rev"} or not modes:
         raise ArgumentError(f"the modes of a check are 'fwd' and 'rev', not {modes!r}")

@@ -31,8 +31,7 @@ def read_equations(source: str, names: Collection[str]) -> Equations:
     `names` are the inputs and the unknowns. `name = value` is an equation for one of these, otherwise a definition.
 
     Raises ProgramSyntaxError, located in `source`, for inequalities, for a name that is defined twice or has a value
-    from
-    outside, and where there is no equation.
+    from outside, and where there is no equation.
     """
     reader = _Reader(source, names)
     for said in _said(source):

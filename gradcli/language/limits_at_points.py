@@ -41,7 +41,7 @@ _ROUNDED = 2.0**-40
 _MOST_NUMBERS = 4
 # Samples of the other variables are perturbed by a fraction of up to this, both relative to their values and absolute.
 _OFF = 0.0137
-# Samples of variables without known values are the fractional parts of multiples of the golden ratio.
+# Samples of variables without known values are 0.6 plus fractional parts of multiples of the golden ratio.
 _GOLDEN = 0.6180339887498949
 
 
@@ -67,8 +67,7 @@ class Point(NamedTuple):
     """A point at which the expression has a limit but no value.
 
     Leaf number `leaf` equals `value` there or, where `other` is not None, the leaf of that number. At `distance` from
-    the
-    point the expression can be evaluated as written.
+    the point the expression can be evaluated as written.
     """
 
     leaf: int
@@ -414,8 +413,7 @@ def _zeros(
     """Leaves, each with a value and a sample at which a step is singular that is singular now.
 
     The value is that of another leaf, as in log(x) - log(a), or the root of an operand that is linear in the leaf, as
-    in
-    x - 2*a.
+    in x - 2*a.
     """
     found = plan.floats(numbers)
     places = [

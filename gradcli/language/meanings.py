@@ -14,8 +14,7 @@ class _Block(NamedTuple):
     """A sequence of statements, with the names around it.
 
     `counts` has how often each name is assigned in the enclosing function, `settled` the names that have their final
-    value,
-    and `known` the expressions that names stand for.
+    value, and `known` the expressions that names stand for.
     """
 
     statements: Sequence[tree.Statement]

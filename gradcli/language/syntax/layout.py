@@ -33,8 +33,7 @@ def laid_out(raw: Iterator[Token], source: str, *, lines: bool) -> Iterator[Toke
     """The tokens of the grammar, with a final END.
 
     Newlines remain only where they separate statements (nowhere unless `lines`), and blocks behind a colon are enclosed
-    in
-    INDENT and DEDENT. Raises ProgramSyntaxError for unmatched or too deeply nested brackets, and for inconsistent
+    in INDENT and DEDENT. Raises ProgramSyntaxError for unmatched or too deeply nested brackets, and for inconsistent
     indentation.
     """
     return _Layout(source, lines=lines).run(raw)

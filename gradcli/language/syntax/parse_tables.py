@@ -15,8 +15,7 @@ class Production(NamedTuple):
     """A rule of the grammar.
 
     `action` names a function in `build_expressions` or `build_statements`; "" passes on the only child, and None
-    gathers a
-    list, which is spliced into the children of the parent rule at the indices `spliced`.
+    gathers a list, which is spliced into the children of the parent rule at the indices `spliced`.
     """
 
     origin: str
