@@ -23,7 +23,7 @@ _TAB = 8
 
 
 class _Suite(NamedTuple):
-    """A block behind a colon: the indentation of its lines, None if on the colon's line, and that of the colon's line."""
+    """A block behind a colon: the indentation of its lines (None if on the colon's line) and of the colon's line."""
 
     indent: int | None
     outer: int

@@ -164,7 +164,7 @@ class Several(SyntaxNode):
 
 
 class Assign(Statement):
-    """`a = value`, `a, b = value`, `a[i] = value`, `a = b = value`: each target is a `BoundName`, `Several`, or an `Index`."""
+    """`a = value`, `a, b = value`, `a[i] = value`, `a = b = value`: targets are `BoundName`, `Several` or `Index`."""
 
     targets: tuple[SyntaxNode, ...]
     value: Expression
