@@ -37,8 +37,8 @@ _MOST_FORMS = 10_000
 _LOOK = 16
 # The numbers in a function are searched until there are this many points to examine.
 _MOST_NUMBERS = 4
-# The number of coefficients that show that a series exists; and the number of further terms of the expansion, as leading
-# terms may cancel, at first and at most.
+# The number of coefficients that show that a series exists; and how many further terms are expanded, at first and at
+# most, as leading terms may cancel.
 _FEW, _FURTHER, _MOST_FURTHER = 4, 4, 64
 # Distances up to 2 to the power of plus or minus this need no scaling: even their sixtieth power is a float.
 _USUAL_EXPONENT = 16
