@@ -1,1 +1,1 @@
-"""One run of a program: from bindings to results, recorded and compiled programs, diagnosis, the graph."""
+"""Run a program: bindings to results, recorded and compiled programs, diagnosis of results, and the graph."""

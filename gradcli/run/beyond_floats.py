@@ -1,4 +1,4 @@
-"""Results that are not finite in floats, and have digits."""
+"""Tells whether results that are not finite in floating point have digits in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from gradcli import arrays, limits
 from gradcli.errors import GradcliError
 from gradcli.run import digits
 
-# Each element is a ball of its own: for more of them it takes long to find out.
+# Bound on the number of input elements: each element is a separate ball, so evaluation of large arrays takes long.
 _MOST_ELEMENTS = 100
-# So many digits are asked for, and most computed with: whether there are any is the question.
+# Decimal digits requested, and the largest working precision in digits. Both are small: only the existence of digits
+# matters here.
 _DIGITS, _PRECISION = 3, 60
 
 
 def has_digits(request: digits.Request) -> bool:
-    """Whether all results of a run are finite in ball arithmetic; False where it lacks a function or is not installed, or
-    finding out takes many steps. `request` makes the run with the numbers as they were written."""
+    """Return whether all results of a run are finite in ball arithmetic.
+
+    False as well where ball arithmetic lacks a function or python-flint is not installed, or where the evaluation
+    exceeds the step limits of an attempt. `request` returns the run with its numbers as they were written.
+    """
     with suppress(GradcliError, NotImplementedError), limits.attempt(), digits.computing():
         if sum(map(arrays.size, request().bindings.values())) <= _MOST_ELEMENTS:
             return digits.proved(request, _DIGITS, _PRECISION).finite

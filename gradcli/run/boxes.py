@@ -1,6 +1,7 @@
-"""A program over a box of its inputs: one run in balls that stand for all numbers in them.
+"""Interval evaluation: encloses the value and derivatives of a program over a box of its inputs.
 
-What a run gives holds for every point of the box: where a comparison is open, both of its outcomes are gone through.
+One run in ball arithmetic covers the whole box. Where a comparison is undecided over the box, both branches are run and
+their enclosures are joined.
 """
 
 from __future__ import annotations
@@ -35,27 +36,29 @@ from gradcli.language.syntax.tree import Module, SyntaxNode
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import Primitive
 
-# An interval for each input, the elements of all leaves one after another.
+# One interval for each input element; the elements of all leaves are concatenated.
 Box = tuple[Bounds, ...]
-# An element of the value, and the inputs by which it is differentiated, in their order.
+# The index of an element of the value, and the indices of the inputs by which it is differentiated, in increasing
+# order.
 Entry = tuple[int, tuple[int, ...]]
 Enclosures = dict[Entry, Bounds]
-# So many zeros the parts of a removable singularity may have, each of which takes a coefficient.
+# Bound on the number of zeros that numerator and denominator of a removable singularity may share. Each zero costs one
+# more series coefficient.
 _MOST_ZEROS = 12
-# What may be any number.
+# The enclosure of a derivative about which nothing is known.
 _UNKNOWN = arb("nan")
-# What has derivatives that are not those of its value.
+# Operations after which the derivatives of a program are not those of its value.
 _HIDING = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:data|item|numpy|tolist)\b")
 
 
 class Reading(NamedTuple):
-    """Enclosures over a box, and whether what they are of is known to be continuous there."""
+    """Enclosures over a box, and whether the enclosed quantities are known to be continuous there."""
 
     found: Enclosures
     continuous: bool
 
     def narrowed(self, other: Reading) -> Reading:
-        """What holds by both, of what is known to be continuous by one of them."""
+        """Intersect two readings of the same quantities; the result is continuous where either is known to be."""
         both = {
             entry: self.found.get(entry, ALL).narrowed(other.found.get(entry, ALL))
             for entry in {**self.found, **other.found}
@@ -64,8 +67,10 @@ class Reading(NamedTuple):
 
 
 class _CertainEqualities:
-    """Whether what is differentiated is compared with what it is equal to at all points; where it may be so at some, both
-    branches are gone through."""
+    """Watcher that records whether differentiated numbers are compared with numbers that equal them over the whole box.
+
+    Where they may be equal at some points only, the run takes both branches, and nothing needs to be recorded.
+    """
 
     def __init__(self) -> None:
         self.seen = False
@@ -77,7 +82,7 @@ class _CertainEqualities:
 
 
 class Boxed:
-    """A program, the values of the names that are numbers, and the shapes of the leaves, which are intervals."""
+    """A program, the values of its fixed names, and the shapes of its leaves, whose elements range over intervals."""
 
     def __init__(self, program: Module, fixed: Mapping[str, Any], leaves: Mapping[str, Shape], whole: Box) -> None:
         self.program = program
@@ -90,24 +95,24 @@ class Boxed:
             self.inputs[name] = range(first, first + math.prod(shape))
             first += math.prod(shape)
         self.shape: Shape = ()
-        # What is known of the numbers that operations give, by their places.
+        # Known bounds of operation results, by the source span of the operation.
         self.known: dict[Span, Bounds] = {}
-        # The same for those in loops, of each round.
+        # Known bounds of the results of operations in loops: one entry for each iteration.
         self.known_in_rounds: Mapping[Span, Sequence[Bounds]] = {}
         self._rounds: dict[Span, int] = {}
         self._known_shape: Shape | None = None
-        # Whether derivatives are those of the value.
+        # Whether the derivatives are those of the value, that is, nothing leaves the graph.
         self.honest = _HIDING.search(unicodedata.normalize("NFKC", program.source)) is None
-        # The removable singularities, and whether their series were used in a run.
+        # Series forms of the removable singularities, and whether a run used any of them.
         self._forms = rewrites(program, {*fixed, *leaves}) if self.honest else {}
         self._form_places = {place(node) for node in self._forms}
         self._by_forms = False
 
     def read(self, box: Box, order: int, names: Collection[str] | None = None) -> Reading:
-        """The value over a box for order 0, and else it with all derivatives up to an order by the leaves of these names,
-        by all where that is None.
+        """Enclose the value over a box, and for `order` > 0 all derivatives up to that order by the leaves in `names`
+        (None: all leaves).
 
-        Raises UndecidedError where there are no bounds, and what the program raises.
+        Raises UndecidedError where no bounds can be found, and whatever the program raises.
         """
         if not self._forms:
             return self._read(box, order, names)
@@ -136,8 +141,12 @@ class Boxed:
         return Reading(found, continuous)
 
     def around(self, box: Box, name: str, point: fmpq, order: int) -> Sequence[Bounds]:
-        """Bounds of the Taylor coefficients by a number, up to an order, at all points of a box and between these and a
-        `point` of that number, where the value may have a removable singularity; none where none are found."""
+        """Enclose the Taylor coefficients up to `order` by the scalar leaf `name`, near a possible removable
+        singularity.
+
+        The enclosures hold for all values of that leaf in the convex hull of its interval in `box` and `point`. Empty
+        where none are found.
+        """
         part = box[self.inputs[name][0]]
         low, high = min(part.low - point, fmpq(0)), max(part.high - point, fmpq(0))
         distance = Balls(intervals.ball(low, high, at_high=low < 0))
@@ -159,7 +168,7 @@ class Boxed:
         return ()
 
     def described(self, box: Box) -> str:
-        """Where a box is, for people."""
+        """The box as text for messages."""
         places = []
         for name, inputs in self.inputs.items():
             for i in inputs:
@@ -172,8 +181,11 @@ class Boxed:
     def _derived(
         self, box: Box, order: int, names: Collection[str] | None, forms: Mapping[SyntaxNode, Rewritten] | None
     ) -> list[tuple[Entry, Number]]:
-        """The numbers of a run. Where numbers that are differentiated by are equal, a comparison takes the branch of that point,
-        whose derivatives may be others: those by inputs that are points are then not known."""
+        """Return the enclosures of one run, as (entry, number) pairs.
+
+        If an equality comparison holds over the whole box, the run takes the branch of equal numbers, and its
+        derivatives may differ from those nearby. Derivatives by inputs that are points are then unknown.
+        """
         switching = _CertainEqualities()
         with watching(switching):
             numbers = self._numbers(box, order, names, forms)
@@ -210,20 +222,22 @@ class Boxed:
             return made
 
     def _value(self, given: Mapping[str, Any], forms: Mapping[SyntaxNode, Rewritten] | None) -> Any:
-        # Stable forms are for numbers that round.
+        # Numerically stable rewrites serve rounded arithmetic; here only the series forms apply.
         observe = self._narrow if self.known or self.known_in_rounds else None
         self._rounds = {}
         made = evaluate(self.program, {**self.fixed, **given}, rewrite=forms or False, observe=observe)
         if any(self._rounds.get(span) != len(known) for span, known in self.known_in_rounds.items()):
-            # What was told apart by rounds is not what was counted.
+            # The number of iterations differs from the number of recorded bounds, so the bounds do not apply.
             self.known_in_rounds = {}
             return self._value(given, forms)
         self._by_forms |= bool(made.rewritten)
         return made.value
 
     def _narrow(self, span: Span, _name: str, _operands: Any, result: Any) -> None:
-        """Make the ball of a number that is known to be in narrower bounds one of those: it is the same number. What stands
-        at the place of another form may be a part of it."""
+        """Observer of the interpreter: shrink the ball of a result to the bounds that are known for it.
+
+        Nodes with a series form are skipped: the number observed there may be only a part of the node's value.
+        """
         if span in self._form_places:
             return
         bounds = self.known.get(span)
@@ -249,7 +263,7 @@ class Boxed:
         return intervals.ball(part.low, part.high, at_high=part.high == whole.high and part.low != whole.low)
 
     def _elements(self, part: Any, names: Sequence[str]) -> Iterator[tuple[Entry, Number]]:
-        """The numbers of a value or of a derivative by leaves, by what they are."""
+        """Yield (entry, number) for each element of a value, or of a derivative by the leaves `names`."""
         array = concrete(part)
         if not names:
             self.shape = arrays.shape(array)
@@ -268,7 +282,7 @@ class Boxed:
 
 
 def _flat(array: Any, count: int) -> Sequence[Number]:
-    """The numbers of an array, zeros where there is none."""
+    """The elements of an array as a flat sequence of `count` numbers; zeros where the array is None."""
     if array is None:
         return [fmpq(0)] * count
     balls = array if type(array) is Balls else arrays.placed(arrays.astype(array, "float64"))
@@ -277,7 +291,8 @@ def _flat(array: Any, count: int) -> Sequence[Number]:
 
 
 def _ways() -> Iterator[Doubts]:
-    """The ways that a run can go, each to be run within, before the next is asked for."""
+    """Yield one `Doubts` for each path through undecided comparisons. The caller must run the program within each
+    before it asks for the next."""
     waiting: list[list[bool]] = [[]]
     while waiting:
         known = waiting.pop()

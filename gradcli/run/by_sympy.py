@@ -1,4 +1,4 @@
-"""Formulas simplified by SymPy in a process of its own, as nobody knows before what it will take."""
+"""Simplifies formulas with SymPy in a separate process, because its time and memory cannot be predicted."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from gradcli.run.symbolic import parsed_formula
 
 LIMITS = Limits(seconds=6.0, memory=2 * 2**30)
 
-# A program with the names of its primitives in their place: their rules are functions, which cannot be sent.
+# A program as it is sent to the process, with the names of its primitives instead of the primitives, which hold
+# functions and cannot be pickled.
 _Sent = tuple[tuple[Variable, ...], list[Any], tuple[Atom, ...], tuple[Variable, ...]]
 
 
 def simplified(formulas: Formulas) -> Formulas | None:
-    """The formulas with the derivatives as `sympy.simplify` has them; None where that takes too long or too much memory.
+    """Return the formulas with their derivatives simplified by `sympy.simplify`; None where that exceeds `LIMITS`.
 
-    Raises UsageError where SymPy is not installed, DifferentiationError for a formula with tensors
-    or with functions that SymPy lacks.
+    Raises UsageError where SymPy is not installed, and DifferentiationError for a formula with tensors or with
+    functions that SymPy lacks.
     """
     if find_spec("sympy") is None:
         raise UsageError(

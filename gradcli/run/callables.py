@@ -1,4 +1,4 @@
-"""Functions of Python's, of tensors, as computations beside the programs of the language."""
+"""Wraps a Python function of tensors as a computation that can be evaluated and recorded like a program."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ _NAMED_BY = "an input is named after its argument: lambda x, y: f(x, y)"
 
 
 class PythonFunction:
-    """A function of tensors whose inputs are its arguments.
+    """A Python function of tensors, whose inputs are its arguments.
 
-    `positional` are those that may be given by position, in their order, `required` those without a default.
+    `positional` are the arguments that may be given by position, in order; `required` are those without a default.
+    Raises CallError for a function whose arguments have no names.
     """
 
-    # Where a program has its text.
+    # A program has its source text here; a function has none.
     source = None
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
         try:
-            # A module is called with the arguments of its `forward`.
+            # Calling a module passes its arguments to `forward`, so its signature is that of `forward`.
             described = function.forward if isinstance(function, Module) else function
             parameters = [*inspect.signature(described).parameters.values()]
         except (TypeError, ValueError):
@@ -48,16 +49,17 @@ class PythonFunction:
         self.required = tuple(p.name for p in parameters if p.default is inspect.Parameter.empty)
 
     def called(self, values: Mapping[str, Any]) -> Any:
-        """What the function gives for its arguments by name."""
+        """Call the function with arguments by name; positional-only arguments are passed by position."""
         first = [*takewhile(values.__contains__, self.positional)]
         return self.function(*[values[n] for n in first], **{n: v for n, v in values.items() if n not in first})
 
     def value(self, bindings: Mapping[str, Any]) -> Any:
-        """The value for arrays, or kinds around them, by name: a number or a Tensor.
+        """Return the value, a number or a Tensor, for arrays (or kinds that wrap arrays) by name.
 
         Raises CallError where the function returns anything else.
         """
-        # Of one that carries derivatives along, what leaves the graph would still depend on it.
+        # Forward mode: numbers that are read out of the graph would still depend on the inputs, so reading them is
+        # refused.
         carries = any(len(components(v)) > 1 for v in bindings.values())
         with arrays.quiet(), refusing_to_leave_the_graph() if carries else nullcontext():
             given = {name: _as_tensor(v) for name, v in bindings.items()}
@@ -70,8 +72,8 @@ class PythonFunction:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Within the block, an error of the function's own says that it cannot be recorded: called as it is, it may have
-        none."""
+        """Within the block, turn an exception of the function into NotRecordableError: a plain call may succeed where
+        recording fails."""
         try:
             yield
         except (GradcliError, MemoryError):
@@ -80,8 +82,11 @@ class PythonFunction:
             raise NotRecordableError(f"{self.name} cannot be recorded: {type(error).__name__}: {error}") from error
 
     def recordable_value(self, bindings: Mapping[str, Any]) -> Any:
-        """The value as `value` has it. Raises NotRecordableError where it depends on tensors from outside that require
-        grad: they are there to be changed."""
+        """Return the value as `value` does.
+
+        Raises NotRecordableError where it depends on tensors from outside that require grad, because those may change
+        between calls.
+        """
         began = next_sequence()
         value = self.value(bindings)
         if reaches_earlier([value], began, bindings.values()):
@@ -93,7 +98,7 @@ def _as_tensor(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     made = Tensor(value)
-    # What is differentiated along a direction is a leaf as in reverse mode.
+    # A value with a tangent is marked as a leaf, as it would be in reverse mode.
     return made.requires_grad_() if len(components(value)) > 1 else made
 
 
@@ -101,5 +106,5 @@ def _described(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-# What can be recorded.
+# Everything that can be recorded: a parsed program or a Python function.
 Computation = tree.Module | PythonFunction

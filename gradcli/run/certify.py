@@ -1,7 +1,8 @@
-"""How many digits of a run in floats are right: each number beside the ball that the exact one lies in.
+"""Certify how many digits of a floating-point run are right, by comparing each number with a ball that encloses the
+exact one.
 
-What is proved is about the program as typed, whatever form it was evaluated in. Its inputs and the numbers in it are the
-floats of the ordinary run; its constants, `pi` and the like, are the true ones.
+The proof is about the program as written, whatever form was evaluated. Inputs and literals are the floats of the
+ordinary run; constants such as `pi` are exact.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ from gradcli.run.session import PARTS, EvaluationRequest, Result
 if TYPE_CHECKING:
     from gradcli.arrays.right_digits import Right
 
-# With so many digits the first proof is tried: most numbers lose fewer than these have beyond a float.
+# Decimal digits of the first attempt. A float has 16: most programs lose fewer than the 14 digits in between.
 _FIRST = 30
 _CODE = "unproved"
 
 
 class Certified(NamedTuple):
-    """What a program gives, and how many digits of it are right: `digits` has them under "value", and under "grad" and
-    the others by the same names. `problems` say why None stands there for numbers that exist."""
+    """The results of a program, and how many of their digits are right.
+
+    `digits` holds the counts under "value", and those of the derivatives under "grad", "derivatives" and "jacobian", by
+    the same names. `problems` say why a count is None although the number exists.
+    """
 
     value: Any
     grad: Mapping[str, Any] | None
@@ -38,7 +42,7 @@ class Certified(NamedTuple):
 
 
 def run(request: EvaluationRequest, max_precision: int = MAX_PRECISION) -> Certified:
-    """A run, with the digits that are right. Raises what the run raises, and what `certify` raises."""
+    """Run a program and certify its results. Raises what `session.run` and `certify` raise."""
     result = session.run(request)
     certify(request, result, max_precision)
     problems = tuple(w.message for w in result.warnings if w.code == _CODE)
@@ -46,12 +50,13 @@ def run(request: EvaluationRequest, max_precision: int = MAX_PRECISION) -> Certi
 
 
 def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX_PRECISION) -> int:
-    """Find how many digits are right of the result of a run, for its member `certified`, and give the fewest.
+    """Set `result.certified` to the numbers of right digits, and return the smallest of them.
 
-    There they are of the value, under "value", and of the numbers and arrays in each member that has them, under its
-    name and theirs. Of an array they are those of the element that has the fewest. None stands for a derivative that does
-    not exist, and for what no digits are proved of, as ball arithmetic lacks a function, the proof takes too long or
-    nan is the result: of that warnings tell, and it counts as 0. Raises BackendError where python-flint is not there.
+    `result.certified` has the value's count under "value", and under the name of each other member a dict with the
+    counts of its numbers. The count of an array is that of its worst element. A count is None for a derivative that
+    does not exist, and where nothing is proved: ball arithmetic lacks a function, the proof takes too long or the
+    result is nan. The latter adds a warning to the result, and counts as 0 in the return value. Raises BackendError
+    where python-flint is not installed.
     """
     with digits.computing(as_written=False):
         try:
@@ -83,7 +88,7 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
 
 
 def in_balls(request: EvaluationRequest) -> EvaluationRequest:
-    """The run of the same numbers."""
+    """Return the request with the same numbers as exact balls."""
     bindings = {name: _exactly(value) for name, value in request.bindings.items()}
     cotangent = None if request.grad_output is None else _exactly(request.grad_output)
     return request._replace(bindings=bindings, grad_output=cotangent, nodes=False)
@@ -94,7 +99,7 @@ def _exactly(value: Any) -> Any:
 
 
 def _numbers(result: Result) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """What was computed, by the member of the result and by name."""
+    """Yield the computed numbers, keyed by the member of the result and by name."""
     yield ("value",), result.value
     for part in PARTS:
         for name, number in (getattr(result, part) or {}).items():
@@ -102,7 +107,7 @@ def _numbers(result: Result) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _pairs(result: Result, exact: Result) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
-    """The numbers that there are, each beside the exact one."""
+    """Yield the numbers that exist, each with its key and its ball."""
     balls = dict(_numbers(exact))
     for key, number in _numbers(result):
         if number is not None and balls.get(key) is not None:
@@ -110,7 +115,7 @@ def _pairs(result: Result, exact: Result) -> Iterator[tuple[tuple[str, ...], Any
 
 
 def _is_enough(result: Result, exact: Result) -> bool:
-    """Whether more digits of the exact numbers would not show more that are right, but for one at a rounding."""
+    """Whether a higher precision could not prove more digits, apart from one digit at a rounding boundary."""
     rights = (_right(number, ball) for _, number, ball in _pairs(result, exact))
     return all(right is None or _is_told(right) for right in rights)
 
@@ -120,7 +125,7 @@ def _is_told(right: Right) -> bool:
 
 
 def _right(found: Any, exact: Any) -> Right | None:
-    """Of the element that has the fewest; None where one has no value as it stands, as 0/0."""
+    """Return the right digits of the worst element; None where an element has no value as written, such as 0/0."""
     from gradcli.arrays.right_digits import ALL, Right, right_digits
 
     if not arrays.shape(exact):
@@ -150,7 +155,7 @@ def _unproved(request: EvaluationRequest, error: Exception) -> Warning:
 
 
 def _without(request: EvaluationRequest, keys: Sequence[tuple[str, ...]], reason: str) -> Warning:
-    """That of some results no digits are proved."""
+    """The warning that no digits of some results are proved."""
     names = " and ".join("the value" if len(key) == 1 else f"the derivative by {key[1]}" for key in keys)
     return _warning(request, None, f"no digits of {names} are proved: {reason}")
 

@@ -1,4 +1,4 @@
-"""The check of derivatives, for programs."""
+"""Checks the derivatives of a program or function: against finite differences, or against proved derivatives."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def gradcheck(
     max_seconds: float | None = None,
     max_memory: int | str | None = None,
 ) -> Report:
-    """Check the derivatives of a program or of a function of Tensors against differences.
+    """Check the derivatives of a program or of a function of Tensors against finite differences.
 
-    `inputs` are the values at which to check, numbers, arrays or Tensors of any shape: for a
-    program a mapping of names to them, for a function a sequence of them (or a mapping of
-    keywords). Every order up to `order` is compared with differences of the order below, within a
-    relative `tolerance`. The report is true where all agree; its `rows` are the worst entry of each
-    leaf in each order (see `Check`). The whole check of a program may take `max_steps` and compute
-    `max_elements`; a function has no limits. `max_seconds` and `max_memory` are those of `compile`, for a text.
+    `inputs` are the values at which to check, numbers, arrays or Tensors of any shape: a mapping of names to values for
+    a program, a sequence or a mapping of keyword arguments for a function. Each order up to `order` is compared with
+    differences of the order below, within a relative `tolerance`. The report is true where all agree; its `rows` are
+    the worst entry of each leaf in each order (see `Check`). The whole check of a program is limited by `max_steps` and
+    `max_elements`, and for source text also by `max_seconds` and `max_memory` (see `compile`); a function has no
+    limits.
 
-    Raises what the program or function raises at `inputs`, BindingError for inputs that are no
-    mapping where they must be, and DifferentiationError where there are none.
+    Raises what the program or function raises at `inputs`, BindingError for inputs of a program that are no mapping,
+    and DifferentiationError where there are none.
     """
     if isinstance(program_or_callable, str):
         program_or_callable = compile(
@@ -66,7 +66,7 @@ def gradcheck(
 
 
 class Checked(NamedTuple):
-    """The report on a program, and the warnings that explain what could not be compared."""
+    """The report on a program, and warnings that explain entries that could not be compared."""
 
     report: Report
     warnings: Sequence[Warning]
@@ -81,15 +81,18 @@ def check_program(
     tolerance: float = TOLERANCE,
     by_proof: bool = False,
 ) -> Checked:
-    """Check the derivatives of `program` by the names in `wrt`: against differences, or those that are proved. Raises as
-    `gradcheck` and `check_by_proof` do."""
+    """Check the derivatives of `program` by the names in `wrt`: against differences, or with `by_proof` against proved
+    ones.
+
+    Raises what `gradcheck` and `check_by_proof` raise.
+    """
 
     def function(**leaves: Any) -> Any:
         return evaluate(program, {**bindings, **leaves}).value
 
     with pointing_into(program.source):
         if by_proof:
-            # Loaded by who asks for it.
+            # Ball arithmetic is loaded only on demand.
             from gradcli.run.proved_check import check_by_proof
 
             report = check_by_proof(program, bindings, wrt, order, tolerance)
@@ -100,7 +103,7 @@ def check_program(
 
 
 def _warnings(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str]) -> Sequence[Warning]:
-    """What a run of the program says about kinks and numbers that are not finite."""
+    """Return the warnings about kinks and non-finite numbers from one run of the program."""
     request = session.EvaluationRequest(program, bindings, wrt)
     value = session.run(request._replace(gradient=False)).value
     return session.run(request._replace(grad_output=arrays.ones_like(value))).warnings

@@ -1,4 +1,4 @@
-"""A program, or a function of Python's, that is run many times: from recordings, where it can be."""
+"""Repeated evaluation of a program or Python function, from recordings where its control flow permits."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """A computation, which a program or a function of Python's says.
+    """Base class of compiled programs and compiled Python functions.
 
-    Its inputs are Python numbers, arrays, nested lists or Tensors; results come back as numbers
-    and arrays, or as Tensors, with their graph, where an input is a Tensor.
+    Inputs are Python numbers, arrays, nested lists or Tensors; results are numbers and arrays, or Tensors with their
+    graph where an input is a Tensor.
 
-    When it is called again with inputs of the same shapes and dtypes, its value and gradients come
-    from a recording, unless what it does depends on their numbers.
+    Further calls with inputs of the same shapes and dtypes run a recording, unless the control flow depends on the
+    numbers.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Compiled:
         self._computation = computation
         self.inputs = inputs
         self._accepted = frozenset(accepted)
-        # The inputs that may be truth values, by which elements are taken.
+        # The inputs that may be boolean masks.
         self._masks = masks
         self._limits = max_steps, max_elements
         self._recordings = Recordings(computation)
@@ -73,19 +73,19 @@ class Compiled:
         self._rows: RowGradients | None = None
 
     def _evaluated(self, bindings: Mapping[str, Any]) -> Any:
-        """The value for inputs that are arrays or Tensors."""
+        """Evaluate the computation for arrays or Tensors."""
         raise NotImplementedError
 
     def _unknown(self, name: str) -> BindingError:
-        """The error that it has no input of this name."""
+        """The error for a name that is not an input."""
         raise NotImplementedError
 
     def _expect_all(self, names: Collection[str]) -> None:
-        """Raise BindingError where it needs more inputs than these."""
+        """Raise BindingError where a required input is not among `names`."""
         raise NotImplementedError
 
     def _called(self, values: dict[str, Any]) -> Any:
-        """The value, the inputs given by name."""
+        """Return the value for inputs by name."""
         found = self._scalar.value_and_grad(values, ())
         if found is not None:
             return found[0]
@@ -104,11 +104,11 @@ class Compiled:
             return converted.plain(outcome.value, {})
 
     def _eager_value(self, bindings: Mapping[str, Any]) -> Any:
-        """The value for inputs none of which is a tensor."""
+        """Evaluate without a recording, for inputs of which none is a tensor."""
         return converted.plain(self._run(bindings), bindings)
 
     def _of_tensors(self, values: Mapping[str, Any]) -> Any:
-        """The value with its graph, for inputs some of which are tensors."""
+        """Return the value with its graph, for inputs of which some are tensors."""
         return self._run(self._bindings(values))
 
     def value_and_grad(
@@ -119,23 +119,23 @@ class Compiled:
         *,
         rows: bool | Sequence[str] = False,
     ) -> tuple[Any, dict[str, Any]]:
-        """The value, and its gradient by each name in `wrt` (all inputs, where that is None).
+        """Return the value, and its gradient by each name in `wrt` (None: all inputs).
 
-        `grad_output` is the cotangent of a value that is no scalar. A gradient is None where the
-        value does not depend on the input. Raises DifferentiationError for a value that is no
-        scalar without `grad_output`.
+        `grad_output` is the cotangent of a non-scalar value. A gradient is None where the value does not depend on the
+        input. Raises DifferentiationError for a non-scalar value without `grad_output`.
 
-        With `rows=True` each row of the inputs is computed by itself: inputs with axes have a row for each index of the
-        first, and numbers are the same for all of them. `rows=["x", "q"]` says which inputs have rows, where others are
-        arrays that all rows share. The value has shape [n, …], and a gradient [n, …] too: that of each row, by shared
-        inputs as well, and its Jacobian where the value of a row is no scalar. A row takes its own course through
-        conditions and loops; where its value does not depend on an input and others do, the gradient is nan. Limits hold
-        for each row. Raises ShapeError where the numbers of rows differ, and the error of the first row that has one.
+        With `rows=True` each row is computed on its own: inputs with axes have one row for each index of the first
+        axis, and scalars are shared by all rows. `rows=["x", "q"]` names the inputs that have rows; all others are
+        shared arrays. The value has shape [n, …], and so has each gradient, also by shared inputs: the gradient of each
+        row, or its Jacobian where the value of a row is not scalar. Each row takes its own path through conditions and
+        loops; where the value of a row does not depend on an input and that of other rows does, the gradient is nan.
+        Limits hold for each row. Raises ShapeError where the numbers of rows differ, and the error of the first row
+        that fails.
         """
         if rows is not False:
             return self._of_rows(values, wrt, grad_output, rows)
         if wrt is not None and type(wrt) not in (list, tuple):
-            # An iterator could be read only once.
+            # `wrt` is read several times, which an iterator does not permit.
             wrt = converted.listed(wrt)
         seen = None
         if grad_output is None:
@@ -158,7 +158,7 @@ class Compiled:
     def _of_rows(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any, rows: bool | Sequence[str]
     ) -> tuple[Any, dict[str, Any]]:
-        # Most programs do without.
+        # Loaded on demand: most programs have no rows.
         from gradcli.run import row_gradients
 
         row_gradients.check(rows, grad_output)
@@ -173,11 +173,11 @@ class Compiled:
         return self._rows.value_and_grad(bindings, names, rows)
 
     def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
-        """A function of the inputs `names`, by position, that gives `(value, gradients)`: the
-        gradients by each of `wrt` (all of `names`, where that is None), as a tuple.
+        """Return a function of the inputs `names`, by position, that returns `(value, gradients)`.
 
-        Raises BindingError where `names` are not what the program reads, and NotRecordableError
-        where what it does depends on the numbers: then there is nothing to compile.
+        `gradients` is a tuple: one for each of `wrt` (None: all of `names`). Raises BindingError where `names` are not
+        the inputs of the program, and NotRecordableError where its control flow depends on the numbers, so that it
+        cannot be compiled.
         """
         names = converted.listed(names)
         leaves = names if wrt is None else converted.listed(wrt)
@@ -207,7 +207,7 @@ class Compiled:
     def _recorded(
         self, bindings: Mapping[str, Any], wanted: Wanted, grad_output: Any = None, seen: Any = None
     ) -> Outcome | None:
-        """The outcome from a recording; None where there is none, or none for these inputs."""
+        """Return the outcome of a recording; None where no recording fits these inputs."""
         if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
             return None
         if self._masks and any(converted.is_truths(bindings[name]) for name in self._masks & bindings.keys()):
@@ -239,7 +239,8 @@ class Compiled:
         found: Mapping[str, Any],
         grad_output: Any = None,
     ) -> Mapping[str, Any]:
-        """The derivatives where those that were `found` are of one branch of an equality, or nan at a kink."""
+        """Replace the derivatives that may be those of a single branch of an equality, or the convention at a kink: the
+        true derivative, or nan where none exists."""
         bindings = self._bindings(values)
 
         def function(given: Mapping[str, Any]) -> Any:
@@ -250,7 +251,8 @@ class Compiled:
             return first_derivatives(function, points, weighted(value, grad_output), found)
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
-        """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
+        """Return the Jacobian by each input, of shape value.shape + input.shape; None where the value does not depend
+        on it."""
         with limits.within(*self._limits):
             bindings, names = self._leaves(values, wrt)
             outcome = self._recorded(bindings, Wanted(tuple(names), "jacobians"))
@@ -269,15 +271,14 @@ class Compiled:
     def hessian(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
     ) -> dict[str, Any]:
-        """The second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one once.
+        """Return the second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one appears once.
 
-        Their shape is the shapes of both inputs joined; None where the value does not depend on
-        an input. With `sparse` they are `Coordinates` of matrices, with a row for each element of
-        the first input and a column for each of the second: no dense matrix is made on the way.
+        Their shape is the concatenation of both input shapes; None where the value does not depend on an input. With
+        `sparse` they are `Coordinates` of matrices, with a row for each element of the first input and a column for
+        each of the second; no dense matrix is formed.
 
-        Raises DifferentiationError for a value that is no scalar; with `sparse` NotRecordableError
-        where what the program does depends on the numbers, and LimitError where most second
-        derivatives are there.
+        Raises DifferentiationError for a non-scalar value. With `sparse`, raises NotRecordableError where control flow
+        depends on the numbers, and LimitError where the matrix is mostly nonzero.
         """
         with limits.within(*self._limits):
             bindings, names = self._leaves(values, wrt)
@@ -292,7 +293,7 @@ class Compiled:
             return {key: d for key, d in found.items() if "," in key}
 
     def _coordinates(self, bindings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        # Most programs do without, and it takes milliseconds to load.
+        # Loaded on demand: it takes milliseconds, and few programs need it.
         from gradcli.run.hessians import program_hessian
 
         given = {name: concrete(value) for name, value in bindings.items()}
@@ -300,11 +301,11 @@ class Compiled:
             return program_hessian(self._computation, given, names).at(given)
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
-        """All derivatives of a scalar value up to `order`.
+        """Return all derivatives of a scalar value up to `order`.
 
-        With one scalar input the list [f, f', f'', …]; else a dict keyed by inputs joined with
-        commas. Gives an AccuracyWarning where, from order 2 on, less than half of the digits of one are
-        right. Raises DifferentiationError for a value that is no scalar.
+        For a single scalar input they are the list [f, f', f'', …]; else a dict keyed by inputs joined with commas.
+        Issues an AccuracyWarning where a derivative of order 2 or higher has lost more than half of its digits. Raises
+        DifferentiationError for a non-scalar value.
         """
         order = whole(order, "the order of a derivative")
         if order < 0:
@@ -343,19 +344,19 @@ class Compiled:
         )
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
-        """The leaves to differentiate by, and the value with its graph."""
+        """Return the leaves to differentiate by, and the value with its graph."""
         bindings, names = self._leaves(values, wrt)
         leaves = {n: converted.leaf(bindings[n]) for n in names}
         with enable_grad():
             return leaves, self._run(bindings | leaves)
 
     def _leaves(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
-        """The inputs as arrays, and the names to differentiate by."""
+        """Return the inputs as arrays, and the names to differentiate by."""
         names = self._names(values, wrt)
         return self._bindings(values), names
 
     def _names(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
-        """The inputs to differentiate by, all of them where `wrt` is None."""
+        """Return the names to differentiate by; by default all inputs except boolean masks."""
         expect(values, Mapping, "the values of a program are a mapping of names to numbers, arrays or tensors")
         if wrt is None:
             names = [n for n in values if n in self._accepted and not (n in self._masks and _truths(values[n]))]
@@ -387,7 +388,7 @@ class Compiled:
 
 
 def _is_finite(outcome: Outcome) -> bool:
-    """Whether all derivatives are: others may have a value that evaluation in another way finds."""
+    """Whether all derivatives are finite. Eager evaluation may find a finite value where a recording does not."""
     return all(d is None or arrays.every(isfinite(d)) for d in outcome.derivatives.values())
 
 
@@ -396,5 +397,5 @@ def _truths(value: Any) -> bool:
 
 
 def _seen_by(seen: Any, values: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
-    """`seen`, where the values are bound as they are given."""
+    """Return `seen` where every input is bound unconverted, else None."""
     return seen if all(bindings[n] is v for n, v in values.items()) else None

@@ -1,4 +1,4 @@
-"""Compiled functions of Python's: what `CompiledProgram` is of a text, of a function of tensors."""
+"""Compiled Python functions of tensors, the counterpart of `CompiledProgram` for source text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from gradcli.run.compiled import Compiled
 
 
 class CompiledFunction(Compiled):
-    """A function of tensors, whose inputs are its arguments, by their names or by position.
+    """A compiled Python function of tensors; its inputs are its arguments, by name or by position.
 
-    It is given tensors, whatever it is called with, and returns one; an argument that has a default, and is not
-    given, is what that is. When it is called again with inputs of the same shapes and dtypes, a recording of it runs.
-    So it has to be pure: what it reads from outside, other than tensors that require grad, is what it was when it was
-    recorded, and what it prints or changes outside is done then alone. Where its course depends on the numbers, by
-    `if` and `while`, a few courses are recorded, each for the numbers that take it; where it reads the numbers
-    themselves, as with `item()`, `numpy()` or `float()`, it is called each time. Where an input is a tensor, it is
-    called with that, and the result has its graph; so it has where a tensor from outside requires grad.
+    The function receives tensors, whatever it is called with, and returns one tensor. Further calls with inputs of the
+    same shapes and dtypes run a recording. The function must therefore be pure: values that it reads from outside,
+    other than tensors that require grad, are those at the time of recording, and side effects happen only then. Where
+    `if` and `while` depend on the numbers, a few execution paths are recorded, each for the inputs that take it. A
+    function that reads the numbers themselves, with `item()`, `numpy()` or `float()`, is called each time. With a
+    tensor as input, or a tensor from outside that requires grad, the function is called as it is and the result has a
+    graph.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class CompiledFunction(Compiled):
         functools.update_wrapper(self, function, updated=())
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """How it is copied and pickled: by its name where it has taken the place of its function, as a decorator does; else
-        as that and its limits."""
+        """Copy and pickle by qualified name where the object has replaced its function, as a decorator does; else by
+        the function and its limits."""
         function = self.__wrapped__  # type: ignore[attr-defined]
         place: Any = sys.modules.get(getattr(function, "__module__", ""))
         name = getattr(function, "__qualname__", "")
@@ -50,17 +50,17 @@ class CompiledFunction(Compiled):
         return f"<compiled function {self.function.name}>"
 
     def __call__(self, /, *arguments: Any, **values: Any) -> Any:
-        """The value, its inputs given by position or by name."""
+        """Return the value for inputs by position or by name."""
         return self._called(self._by_name(arguments, values) if arguments else values)
 
     def _eager_value(self, bindings: Mapping[str, Any]) -> Any:
         began = next_sequence()
         value = self._run(bindings)
-        # Tensors from outside that it reads are inputs as well.
+        # The value keeps its graph where it depends on tensors from outside.
         return value if reaches_earlier([value], began) else converted.plain(value, bindings)
 
     def _of_tensors(self, values: Mapping[str, Any]) -> Any:
-        # As without being compiled: they may be rows, or series, or what is being recorded.
+        # Pass the values unconverted: they may be batched, Taylor series or tracers.
         self._expect_known(values)
         return self._evaluated({name: converted.value(v) for name, v in values.items()})
 

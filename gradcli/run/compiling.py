@@ -1,4 +1,4 @@
-"""`gradcli.compile`: a program of a text or of a function, in this process or in one of its own for each use."""
+"""`gradcli.compile`: compile source text or a Python function, with or without a separate process for each use."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def compile(
     max_seconds: float | None = None,
     max_memory: int | str | None = None,
 ) -> CompiledProgram | CompiledFunction:
-    """Parse `program`, or take a function of tensors, also as a decorator: see `CompiledFunction`.
+    """Compile source text or a function of tensors; also a decorator (see `CompiledFunction`).
 
-    This, and whatever is asked of it then, a value or derivatives, may take so many steps and compute so many array
-    elements at a time; more is a LimitError.
+    Each use, the compilation as well as a later value or derivative, may take `max_steps` steps and compute
+    `max_elements` array elements; beyond that it raises LimitError.
 
-    With `max_seconds`, or with `max_memory` in bytes or as a text such as "2GiB", this and all that is asked of it
-    later take a process of its own each time, which is ended where it needs more: a LimitError too. Inputs are then
-    numbers, lists and arrays of NumPy.
+    With `max_seconds`, or `max_memory` in bytes or as text such as "2GiB", each use runs in a process of its own that
+    is ended when it exceeds the limit, which raises LimitError as well. Inputs are then numbers, lists and NumPy
+    arrays.
 
-    Raises ProgramSyntaxError, with the place, where `program` is none, CallError for a function with arguments that
-    have no names, and UsageError for a limit that is none, that this system cannot hold, or that is one of time or
+    Raises ProgramSyntaxError, with its position, for invalid source text, CallError for a function whose arguments have
+    no names, and UsageError for a limit that is invalid, that this system cannot enforce, or that is one of time or
     memory for a function.
     """
     limits.check(max_steps=max_steps, max_elements=max_elements)
@@ -61,14 +61,14 @@ def compile(
                 "max_seconds and max_memory hold for a program that is a text",
                 hint="a function of Python's runs in this process: max_steps and max_elements count what it computes",
             )
-        # The command compiles none.
+        # Loaded on demand: the command line compiles no functions.
         from gradcli.run.compiled_functions import CompiledFunction
 
         return CompiledFunction(program, max_steps, max_elements)
     expect(program, str, "a program is a text")
     if not apart:
         return parsed(program, max_steps, max_elements)
-    # Few programs are, and the command has processes of its own.
+    # Loaded on demand: few programs are confined, and the command line manages its own processes.
     from gradcli.confined import Limits
     from gradcli.run.confined_programs import ConfinedProgram
 

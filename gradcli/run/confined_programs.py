@@ -1,4 +1,4 @@
-"""Programs for Python whose time or memory is limited: each use of one is a process of its own."""
+"""Compiled programs whose time or memory is limited: each use runs in a separate process."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 
 class ConfinedProgram(CompiledProgram):
-    """A parsed program, each use of which is a process of its own; where that is ended, it is a LimitError."""
+    """A parsed program, each use of which runs in a process of its own; raises LimitError where that process is
+    ended."""
 
     def __init__(self, program: str, max_steps: int, max_elements: int, process: confined.Limits) -> None:
         self._process = process
         self._compile = partial(parsed, program, max_steps, max_elements)
-        # What can be parsed there can be parsed here.
+        # Source text that the limited process can parse is safe to parse here.
         self.apart(_compiled, self._compile)
         with limits.within(max_steps, max_elements):
             super().__init__(read(program), max_steps, max_elements)
@@ -35,12 +36,14 @@ class ConfinedProgram(CompiledProgram):
         return type(self), (self.program.source, *self._limits, self._process)
 
     def apart(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of a module gives for arguments that can be pickled, in a process of its own."""
+        """Call a module-level function in a separate process and return its result. Arguments must be picklable."""
         return confined.call(self._process, function, *arguments)
 
     def sent(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> tuple[dict[str, Any], list[str]]:
-        """The inputs for that process, and the names to differentiate by. Raises BindingError for inputs that cannot be
-        sent."""
+        """Return the inputs in a form that can be sent to the process, and the names to differentiate by.
+
+        Raises BindingError for inputs that cannot be sent.
+        """
         bindings, names = self._leaves(values, wrt)
         return {name: _sent(value) for name, value in bindings.items()}, names
 
@@ -96,14 +99,14 @@ class ConfinedProgram(CompiledProgram):
         bindings, names = self.sent(values, wrt)
         found, warnings = self.apart(_asked, self._compile, method, bindings, {"wrt": names, **further})
         for text in warnings:
-            # At the call of the method that asked.
+            # stacklevel 3 is the caller of the public method.
             warn(text, AccuracyWarning, stacklevel=3)
         return found
 
     def _scalar_function(
         self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
     ) -> Callable[..., Any] | None:
-        """None, as every call is a process of its own. Raises what compiling the function does."""
+        """Return None, as each call runs in a process of its own. Raises what compiling the function raises."""
         self.apart(_compiled, self._compile, list(inputs), wrt)
         return None
 
@@ -118,7 +121,7 @@ def _sent(value: Any) -> Any:
     return value
 
 
-# What the process does.
+# The functions below run in the separate process.
 
 
 def _compiled(compile: Callable[[], CompiledProgram], *names: Sequence[str]) -> None:
@@ -143,7 +146,7 @@ def _evaluated(
 def _asked(
     compile: Callable[[], CompiledProgram], method: str, values: Mapping[str, Any], further: Mapping[str, Any]
 ) -> tuple[Any, Sequence[str]]:
-    """What the method gives, and the texts of the warnings that digits were lost."""
+    """Call a method of the program; return its result and the texts of its accuracy warnings."""
     with catch_warnings(record=True) as seen:
         simplefilter("always")
         found = getattr(compile(), method)(values, **further)

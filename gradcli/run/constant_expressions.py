@@ -1,4 +1,4 @@
-"""Values that are written as expressions without free names: `5`, `[1, 2]`, `linspace(0, 1, 5)`."""
+"""Evaluates values that are written as expressions without free names: `5`, `[1, 2]`, `linspace(0, 1, 5)`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.run import converted
 _OTHER_NAMES = "a value is made of numbers alone: what is made of other names is computed in the program"
 _FILE = re.compile(r"[\w./\\~-]+\.(?:csv|tsv|txt|npy|npz|json|jsonl|parquet|arrow)(?::[^:]+)?")
 _WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/^*²³]*)")
-# Units that stand behind a prefix of the SI as a rule, and the powers of ten of these.
+# Units that commonly take an SI prefix; `_PREFIXES` maps each prefix to its power of ten.
 _UNITS = (
     "kg", "m", "g", "s", "A", "K", "mol", "cd", "Hz", "N", "Pa", "J", "W", "C", "V", "F", "Ω", "Ohm", "ohm", "S", "Wb", "T", "H",
     "lm", "lx", "Bq", "Gy", "Sv", "eV", "l", "L", "t", "bar",
@@ -35,7 +35,7 @@ _PREFIXES = {
     "G": 9,
     "T": 12,
 }
-# Numbers as those write them who do not know them for certain.
+# Notations of uncertain numbers: 1..2, 1±0.1, 1+-0.1, 1.00(5).
 _UNCERTAIN = re.compile(r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+(\.\d*)?\)\s*([eE][-+]?\d+)?\s*$")
 _UNCERTAIN_HINT = (
     "gradcli propagate and the --prior of gradcli fit take x=1±0.1, gradcli eval --enclose takes intervals, "
@@ -44,8 +44,11 @@ _UNCERTAIN_HINT = (
 
 
 def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool = False) -> Any:
-    """The value of an expression without free names, which starts at `offset` of the text `whole`, as an array of the
-    default namespace; with `truths` a tensor of truth values as it is. Raises what parsing and evaluating do, with the place in `whole`."""
+    """Evaluate an expression without free names, and return an array of the default namespace.
+
+    `text` starts at `offset` of the text `whole`. With `truths`, a boolean array is returned unconverted. Raises what
+    parsing and evaluation raise, with the position in `whole`.
+    """
     try:
         expression = parse_expression(text)
         program = Module(expression.span, text, (Evaluate(expression.span, expression),))
@@ -74,7 +77,7 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
 
 
 def _without_unit(number: str, unit: str, span: Span) -> Proposal | str:
-    """The hint for a number with letters behind it."""
+    """The hint for a number that is followed by letters."""
     prefix, of = unit[0], unit[1:]
     if unit in ("deg", "degree", "degrees"):
         return Proposal(f"write deg2rad({number})", f"deg2rad({number})", span=span)

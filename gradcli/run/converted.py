@@ -1,4 +1,4 @@
-"""What compiled programs take and give: Python's numbers, arrays and lists as values of the language, and back."""
+"""Converts the arguments of compiled programs to values of the language, and results back to numbers and arrays."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gradcli.errors import CallError, EvaluationError, expect
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
 
-# The kinds of complex numbers, times and durations.
+# NumPy dtype kinds that are rejected: complex numbers, durations and dates.
 _NO_NUMBERS = "cmM"
 
 
 def listed(names: Sequence[str]) -> tuple[str, ...]:
-    """Names as a tuple. Raises CallError for anything else."""
+    """Return names as a tuple. Raises CallError for anything that is not a sequence of names."""
     try:
         found = tuple(names)
     except TypeError:
@@ -27,35 +27,36 @@ def listed(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def value(given: Any, *, truths: bool = False) -> Any:
-    """A number, array, list or Tensor as a value of the language, where all numbers are floats; with `truths` a tensor of
-    truth values as it is.
+    """Convert a number, array, list or Tensor to a value of the language, whose numbers are floats.
 
-    Raises EvaluationError for an array of complex numbers, dates and the like.
+    With `truths`, boolean arrays are returned unconverted. Raises EvaluationError for an array of complex numbers,
+    dates and the like.
     """
     if isinstance(given, Tensor):
         return given
     array = operand(given)
     if arrays.is_floating(array) or (truths and is_truths(array)):
         return array
-    # Of NumPy, which would take what is real of complex numbers, and count the days of dates.
+    # NumPy would silently drop imaginary parts and turn dates into day counts.
     if type(array) not in arrays.PLAIN and getattr(array.dtype, "kind", "f") in _NO_NUMBERS:
         raise EvaluationError(f"cannot make an array of real numbers from {array.dtype} values")
     return arrays.astype(array, "float64")
 
 
 def beside(given: Any, namespace: arrays.Namespace) -> Any:
-    """An input that is an array of NumPy, beside others of a namespace, as one of it."""
+    """Convert a NumPy array to `namespace`, the array library of the other inputs; numbers and Tensors stay as they
+    are."""
     return given if isinstance(given, Tensor) or type(given) in arrays.PLAIN else namespace.asarray(given)
 
 
 def dtype(bindings: Mapping[str, Any]) -> str:
-    """float32 where every array is; a number alone has no say."""
+    """Return "float32" where every array has that dtype, else "float64". Python floats do not count."""
     given = {arrays.dtype_name(concrete(b)) for b in bindings.values() if type(concrete(b)) is not float}
     return "float32" if given == {"float32"} else "float64"
 
 
 def is_truths(given: Any) -> bool:
-    """Whether an input is a tensor of truth values, which take elements and are differentiated by nothing."""
+    """Whether an input is a boolean array (not a scalar), which selects elements and is not differentiated."""
     if type(given) in arrays.PLAIN:
         return False
     array = concrete(given)
@@ -67,12 +68,12 @@ def leaf(given: Any) -> Tensor:
 
 
 def plain(result: Any, inputs: Mapping[str, Any]) -> Any:
-    """A result as a number, or an array that shares no memory with the `inputs`; truth values as 0 and 1."""
+    """Return a result as a number, or as an array that shares no memory with `inputs`; booleans become 0 and 1."""
     return _apart_from(map(concrete, inputs.values()), result)
 
 
 def plain_by_name(results: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Results as `plain` gives them, none of which shares memory with another."""
+    """Return results as `plain` does, none of which shares memory with another."""
     found: dict[str, Any] = {}
     others = [*map(concrete, inputs.values())]
     for name, result in results.items():

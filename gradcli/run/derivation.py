@@ -1,4 +1,4 @@
-"""A program's value and its derivatives as recorded programs, for formulas."""
+"""Records the value of a program and its derivatives as programs, from which formulas are written."""
 
 from __future__ import annotations
 
@@ -25,23 +25,25 @@ from gradcli.program.ir import Element, Key, Program, Variable, element_name
 from gradcli.program.passes import optimise, separated
 from gradcli.program.record import Recorded
 
-# Where names without a value are recorded, one after the other, until every number is finite. They are
-# irrational, so that what is equal there is equal everywhere.
+# Scales of the points at which names without a value are recorded, tried in turn until every number is finite. They are
+# irrational, so that expressions that are equal there are most likely identical.
 _SCALES = (0.5641895835477563, 1.6487212707001282, 0.1353352832366127, 3.0419241001047387, -0.5641895835477563)
 _STEP = 0.0728771355234467
 
-# What a derivative is by: the names of inputs, each as often as it is by it.
+# The inputs of a derivative, each name repeated as often as the derivative is taken by it.
 By = tuple[str, ...]
 
 
 def derivation(
     program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int
 ) -> Mapping[By, Program]:
-    """The value of a program and its derivatives of `order` by the names `wrt`, each mixed one once, by what they are by;
-    the value is by nothing. They are recorded at a point where all of them are finite.
+    """Return the value of a program and its derivatives of `order` by the names in `wrt`, as recorded programs.
 
-    A number among `bindings` is put in for its name, unless the name is in `wrt`. Where a name in `wrt` is read
-    element by element, the derivatives are by the elements.
+    The key of a derivative is the tuple of names that it is taken by; each mixed derivative appears once, and the value
+    has the empty key. The point of recording is one where all of them are finite.
+
+    A number in `bindings` replaces its name, unless the name is in `wrt`. Where the program reads a name in `wrt`
+    element by element, the derivatives are taken by the elements.
     """
     whole: set[str] = set()
     while True:
@@ -53,13 +55,13 @@ def derivation(
 
 
 def value_of(program: tree.Module, values: Mapping[str, Any]) -> Any:
-    """The value of a program as a number."""
+    """Return the value of a program as a floating-point number."""
     value = evaluate(program, values, rewrite=False).value
     return value if arrays.is_floating(constant(value)) else cast(value, "float64")
 
 
 def example(shape: tuple[int, ...], i: int, scale: float = _SCALES[0]) -> Any:
-    """The value of the ith name without one."""
+    """The example value of the i-th name that has no value."""
     value = scale * (1.0 + i * _STEP)
     if not shape:
         return value
@@ -68,14 +70,14 @@ def example(shape: tuple[int, ...], i: int, scale: float = _SCALES[0]) -> Any:
 
 
 def _example_at(key: Key, value: Any) -> float:
-    """The value of an element, which is a number of its own where the tensor has none."""
+    """The example value of an element; derived from the scalar where the tensor has no value of its own."""
     if arrays.shape(value):
         return float(value[key])
     return float(value * (1.0 + _STEP * sum((i + 1) / (axis + 3) for axis, i in enumerate(key))))
 
 
 class _ReadWholeError(Exception):
-    """An input is not read by its elements alone."""
+    """An input that was taken as separate elements is also read as a whole."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -83,7 +85,7 @@ class _ReadWholeError(Exception):
 
 
 class _Recorder:
-    """Records the value of a program and its derivatives. The names in `whole` are not taken apart."""
+    """Records the value of a program and its derivatives. Names in `whole` are not split into elements."""
 
     def __init__(
         self,
@@ -98,14 +100,14 @@ class _Recorder:
         self.wrt = wrt
         self.order = order
         self.by = frozenset(wrt)
-        # The numbers that stand for their names.
+        # Scalars that replace their names.
         self.fixed = {n: v for n, v in bindings.items() if n not in self.by and not arrays.shape(v)}
         given = {*bindings, *wrt}
         reads = [n for n, r in scope.outer_reads(program).items() if n in given or not _has_value(n, r)]
         self.names = [n for n in reads if n not in self.fixed]
         self.places = {n: i for i, n in enumerate(self.names)}
         self.shapes = {n: arrays.shape(bindings[n]) for n in self.names if n in bindings}
-        # What the program itself differentiates by it takes as it is.
+        # A target of a gradient within the program must stay whole.
         targets = scope.differentiation_targets(program, self.names)
         indexes = any(isinstance(node, (tree.Index, tree.For, tree.Comprehension)) for node in tree.everything(program))
         self.in_parts = {
@@ -116,27 +118,29 @@ class _Recorder:
             and n not in whole
             and (n not in self.shapes or (n in self.by and self.shapes[n]))
         }
-        # What is read of them, in any course.
+        # The element keys that any execution path reads.
         self.read: dict[str, set[Key]] = {n: set() for n in self.in_parts}
-        # The inputs that the last course has read, and their numbers.
+        # The inputs that the last recorded path reads, and their example values.
         self.leaves: dict[str, Tensor] = {}
         self.examples: dict[str, Any] = {}
 
     def derivation(self) -> Mapping[By, Program]:
-        """Raises _ReadWholeError for a tensor that cannot be taken apart."""
+        """Return the programs. Raises _ReadWholeError for a tensor that cannot be split into elements."""
         tensors = any(self.shapes.get(n) and n not in self.in_parts for n in self.wrt)
         series = self._by_series() if self.order > 2 and not tensors and _is_plain(self.program) else None
         return series or self._by_reverse_mode()
 
     def _by_series(self) -> Mapping[By, Program] | None:
-        """By numbers: in a formula for each derivative what a person would collect is collected already. None where
-        something has no series, is not smooth everywhere, or depends on the numbers."""
+        """Derivatives by Taylor series, whose formulas have like terms collected already.
+
+        None where an operation has no series or is not smooth everywhere, or where control flow depends on the numbers.
+        """
         for scale in _SCALES:
             (course, *others) = self._courses(lambda **given: {(): self._value(given)}, scale)
             if others:
                 return None
             value = self._of_what_is_read(optimise(course.program))
-            # Of what is not read there is no other number.
+            # Elements have example values only where they are read.
             known = self._point(scale) | self.examples
             point = {v.name or "": known[v.name or ""] for v in value.inputs}
             names = [name for name in self._names_by() if name in point]
@@ -187,10 +191,10 @@ class _Recorder:
     def _point(self, scale: float) -> dict[str, Any]:
         return {n: self.bindings[n] if n in self.bindings else example((), i, scale) for i, n in enumerate(self.names)}
 
-    # --- a course
+    # --- recording one execution path
 
     def _value(self, given: Mapping[str, Recorded]) -> Any:
-        """The value, a scalar. Raises DifferentiationError for one that is no scalar."""
+        """Record the scalar value. Raises DifferentiationError for a non-scalar value."""
         self.leaves, self.examples = {}, {}
 
         def read(name: str, key: Key) -> Tensor:
@@ -214,7 +218,12 @@ class _Recorder:
         return leaf
 
     def _part(self, recorded: Recorded, name: str, key: Key) -> Tensor:
-        """What stands at a key of an input in parts: itself, or an element, which is an input too."""
+        """Return the leaf at a key of a split input: the input itself for the empty key, or an element as an input of
+        its own.
+
+        Raises _ReadWholeError where fewer indices are given than a tensor of known shape has axes, and SizeNeededError
+        where the number of indices differs between reads.
+        """
         shape = self.shapes.get(name)
         if shape and len(key) < len(shape):
             raise _ReadWholeError(name)
@@ -235,13 +244,13 @@ class _Recorder:
             self._leaf(called, name, recorded)
         return self.leaves[called]
 
-    # --- after all courses
+    # --- combining the execution paths
 
     def _is_tensor(self, name: str) -> bool:
         return any(self.read[name])
 
     def _of_what_is_read(self, program: Program) -> Program:
-        """The program without the tensors that are there as their elements."""
+        """Drop the tensor inputs that are replaced by their elements, and sort the rest."""
         gone = {n for n in self.in_parts if self._is_tensor(n)}
         inputs = [v for v in program.inputs if v.name not in gone]
         return program._replace(inputs=tuple(sorted(inputs, key=self._order)))
@@ -252,7 +261,8 @@ class _Recorder:
         return self.places[variable.name or ""], ()
 
     def _names_by(self) -> Sequence[str]:
-        """The inputs that the derivatives are by, of tensors in parts those that are read, or all where that is known."""
+        """The leaves to differentiate by. A split tensor stands for all its elements where its shape is known, else for
+        those that are read."""
         return [leaf for name in self.wrt for leaf in self._parts_of(name)]
 
     def _parts_of(self, name: str) -> Sequence[str]:
@@ -268,16 +278,16 @@ def _has_value(name: str, read: scope.Read) -> bool:
 
 
 def _is_plain(program: tree.Module) -> bool:
-    """Whether the derivatives of a program are those of what it computes: there is nothing detached, and no
-    derivative that is written by hand."""
+    """Whether the derivatives are those of the computed value: nothing is detached, and no derivative is written by
+    hand."""
     calls = (node for node in tree.everything(program) if isinstance(node, tree.Call))
     return not any(call.name in scope.DETACH for call in calls) and not scope.hand_written(program)
 
 
 def _derivatives(value: Any, leaves: Mapping[str, Tensor], order: int) -> dict[By, Any]:
-    """By repeated reverse mode, so that every derivative is a formula of those below it."""
+    """Differentiate by repeated reverse mode, so that each derivative is a formula of those of lower order."""
     names = [*leaves]
-    # The derivatives of an order, each with the place of the last leaf that it is by.
+    # The derivatives of one order, each with the index of the last leaf that it is taken by.
     found: dict[By, tuple[Any, int]] = {(): (value, 0)}
     for _ in range(order):
         found = {

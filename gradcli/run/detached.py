@@ -1,4 +1,4 @@
-"""What a program detaches: numbers of a recorded gradient that depend on its leaves, and are constants to further
+"""Finds the detached numbers of a recorded gradient: those that depend on its leaves but are constants to further
 derivatives."""
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import without_dead_code
 from gradcli.program.record import Recorded
 
-# What they are called among the inputs of a gradient; no name of the language.
+# Input names of detached numbers. The space keeps them apart from the names of the language.
 _NAME = "detached {}"
 
 
 def detached_variables(values: Sequence[Any], leaves: Sequence[Tensor]) -> tuple[Variable, ...]:
-    """The variables that the gradients of `values` by `leaves`, which are being recorded, take for constants.
+    """Return the variables that the gradients of `values` by `leaves`, while being recorded, treat as constants.
 
-    Raises NotRecordableError where one of them is differentiated too, by its other uses.
+    Raises NotRecordableError where such a variable is also differentiated through another use.
     """
     constants: dict[Variable, None] = {}
     attached = {variable for leaf in leaves for variable in _variables(leaf.inner)}
@@ -45,13 +45,14 @@ def _variables(value: Any) -> Sequence[Variable]:
 
 
 class Separated(NamedTuple):
-    """A gradient whose detached variables are inputs, and the program that has them for outputs."""
+    """A gradient that takes its detached variables as inputs, and the program that computes them (None: no such
+    variables)."""
 
     gradient: Program
     detached: Program | None
 
     def given(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs of the gradient, by name, from those of the program."""
+        """Return the inputs of the gradient by name, computed from the inputs of the program."""
         if self.detached is None:
             return dict(inputs)
         found = stepwise.run(self.detached, [inputs[v.name or ""] for v in self.detached.inputs])
@@ -60,7 +61,7 @@ class Separated(NamedTuple):
 
 
 def separated(gradient: Program, detached: Sequence[Variable]) -> Separated:
-    """A recorded gradient, and apart from it what it takes for constants."""
+    """Split a recorded gradient into the gradient proper and the program of its detached variables."""
     made = {equation.output for equation in gradient.equations}
     detached = [variable for variable in detached if variable in made]
     if not detached:

@@ -1,4 +1,4 @@
-"""Where a nan, an infinity or a kink came from: warnings with a place in the text."""
+"""Finds where a nan, an infinity or a kink came from, as warnings with a position in the program text."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 
 class Warning(NamedTuple):
-    """Something about a result that a user should know; `span` is its place in the program."""
+    """A warning about a result; `span` is its position in the program."""
 
     code: str
     phase: str
     operation: str
     span: Span
     message: str
-    # About how many digits are right, of derivatives that lost more than half of them.
+    # Approximate numbers of right digits, for derivatives that lost more than half of them.
     digits: Mapping[str, int] | None = None
 
 
 def unused_parts(program: Module) -> list[Warning]:
-    """Warnings of what a program says and does not use."""
+    """Return warnings about parts of a program that are not used."""
     if len(program.body) == 1:
         return []
-    # One statement uses all that it says.
+    # Loaded on demand: a single statement uses all its parts.
     from gradcli.language.unused import unused
 
     return [Warning("unused", "parse", "statement", part.span, part.message) for part in unused(program)]
@@ -53,23 +53,23 @@ class Watch:
 
     def __init__(self, program: Module) -> None:
         self.program = program
-        # Whether the run went beyond its limits before its end.
+        # Whether the run stopped at its limits.
         self.stopped = False
         self.nonfinite: dict[str, Warning] = {}
         self.nonsmooth: dict[Span, Warning] = {}
-        # A coefficient that is not finite of a series that was made at a place, of finite ones.
+        # The first non-finite coefficient of a Taylor series that was made of finite ones, by span.
         self.unseen: dict[Span | None, Any] = {}
-        # The operands of an operation that gave what is not finite, and the place of the number in its result.
+        # By phase: the operands of the operation with a non-finite result, and the index of the number in that result.
         self.before: dict[str, tuple[list[Any], tuple[int, ...]]] = {}
-        # What the program calls the operation at a place, and its latest operands there.
+        # The name of the operation at each span, and its latest operands.
         self.seen: dict[Span, tuple[str, list[Any]]] = {}
-        # Comparisons of what is equal, where the derivative may be that of one branch.
+        # Comparisons of equal numbers, where the derivative may be that of a single branch.
         self.ties: dict[Span, Warning] = {}
-        # Whether the value has all derivatives where the program switches; None where it does not switch.
+        # Whether the value has all derivatives at the points where the program switches; None where it does not switch.
         self.settled: bool | None = None
-        # Where a series lost its digits first.
+        # The first operation whose Taylor series lost digits.
         self.lossy: Span | None = None
-        # How far roundings are felt, where that is looked at.
+        # The estimate of rounding errors, where requested.
         self.felt: FeltRoundings | None = None
 
     @contextmanager
@@ -81,8 +81,11 @@ class Watch:
 
     @contextmanager
     def derivatives(self, *, nonfinite: bool, inaccurate: bool) -> Iterator[None]:
-        """Within the block, backward passes are watched for kinks, and where `nonfinite`, they and
-        Taylor series for numbers that are not finite, or where `inaccurate` these for a loss of digits."""
+        """Within the block, watch backward passes for kinks.
+
+        With `nonfinite`, watch them and Taylor series for non-finite numbers; with `inaccurate`, watch Taylor series
+        for a loss of digits.
+        """
         with self._series(nonfinite, inaccurate), observing(self._see_node if nonfinite else self._see_plain):
             yield
 
@@ -91,7 +94,7 @@ class Watch:
         if not nonfinite and not inaccurate:
             yield
             return
-        # Loaded where there is something to find in a series.
+        # Loaded on demand: most runs do not watch Taylor series.
         from gradcli.kinds import taylor
 
         token = taylor.observer.set(self._see_series if nonfinite else self._see_loss)
@@ -110,14 +113,14 @@ class Watch:
         self.see_backward(node, cotangents, pulled)
 
     def see_kinks(self, value: Any) -> None:
-        """Note every node of the graph of `value` that is not smooth; one without influence on the
-        first derivative may have some on the second."""
+        """Note every non-smooth node of the graph of `value`: even one that does not affect the first derivative may
+        affect the second."""
         with arrays.quiet():
             for node in ancestors(value):
                 self.see_kink(node, (1.0,), ())
 
     def see_kink(self, node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
-        """Note a node that is differentiated where its function is not smooth."""
+        """Note a node that is differentiated at a point where its function is not smooth."""
         if not isinstance(node, PrimitiveNode) or node.span is None or node.span in self.nonsmooth:
             return
         if node.is_smooth() or _all_zero(cotangents[0]):
@@ -127,7 +130,7 @@ class Watch:
         self.nonsmooth[node.span] = Warning("nonsmooth", "backward", name, node.span, message)
 
     def see_tie(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
-        """Note a comparison of what is equal, or a kink, where the program may go another way nearby; see
+        """Note a comparison of equal numbers, or a kink, where nearby points take another branch; see
         `gradcli.kinds.switching`."""
         span = current_span.get()
         if span is None or span in self.ties or not switches(primitive, operands, params):
@@ -141,8 +144,8 @@ class Watch:
         self.ties[span] = Warning("nonsmooth", "backward", name, span, text)
 
     def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
-        """Note the first operation whose result is not finite though its operands are, and the
-        first whose operands were not finite already."""
+        """Note the first operation with a non-finite result of finite operands ("forward"), and the first with
+        non-finite operands ("inputs")."""
         arguments = [constant(o) for o in operands]
         self.seen[span] = operation, arguments
         self._see_coefficient(span)
@@ -150,7 +153,7 @@ class Watch:
         self._see(phase, span, [result], "'{}' gives {}")
 
     def see_backward(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
-        """Note the first node whose operands' cotangents are not finite though its own are."""
+        """Note the first node that turns finite cotangents into non-finite ones."""
         self._see_coefficient(node.span)
         if node.span in self.seen and all_finite(*cotangents):
             results = [p for p in pulled if p is not None]
@@ -158,7 +161,7 @@ class Watch:
 
     def _see_series(self, operands: Sequence[Any], result: Jet) -> None:
         if result.varies is None:
-            # What is not finite is looked at again as one that is followed.
+            # A non-finite coefficient is looked at again in a series that tracks which coefficients vary.
             return
         bad = next((c for c in result.coefficients if not _finite(c)), None)
         given = (c for o in operands if isinstance(o, type(result)) for c in o.coefficients)
@@ -172,13 +175,13 @@ class Watch:
             self.lossy = current_span.get()
 
     def inaccurate(self, digits: Mapping[str, int]) -> Warning:
-        """The warning of derivatives that lost digits, at the first place that does."""
+        """The warning that derivatives lost digits, at the first operation where they did."""
         from gradcli.calculus.accuracy import loss_text
 
         return inaccurate(self.program, self.lossy, "'{}' loses digits here: " + loss_text(digits), digits)
 
     def _see_coefficient(self, span: Span | None) -> None:
-        """Note what a series had at this place, now that the operands there are known."""
+        """Report the coefficient that a series had at this span, now that the operands there are known."""
         bad = self.unseen.pop(span, None)
         if bad is not None and span in self.seen:
             self._see("backward", span, [bad], "the derivative of '{}' is {}")
@@ -193,7 +196,7 @@ class Watch:
         if written_there in (None, name):
             message = f"{text.format(name, _kind(number, where))} for {_describe(operands, where)}"
         else:
-            # Another form computes this: its last operation is none that the program has.
+            # A rewritten form computed this, whose last operation is not in the program text.
             name, expression = written_there, self.program.source[span.start : span.end]
             message = text.format(" ".join(expression.split()), _kind(number, where))
         self.before[phase] = operands, where
@@ -201,10 +204,12 @@ class Watch:
         self.nonfinite[phase] = Warning("nonfinite", written, name, span, message)
 
     def warnings(self, *, finite: bool, value_is_finite: bool, inputs_are_finite: bool) -> list[Warning]:
-        """What was noted, where `finite` says so of all results, or of all that kinks do not explain.
+        """Return the warnings; only those of kinks where `finite` says that all results, or all that kinks do not
+        explain, are finite.
 
-        A nan of the value was born forward, or came with an input; it explains those that follow
-        backward. Where the value is finite, what was born forward did not reach it.
+        A non-finite value comes from the forward pass or from an input, which also explains non-finite derivatives.
+        Where the value is finite, non-finite numbers of the forward pass did not reach it, and only the backward pass
+        is considered.
         """
         switching = [] if self.settled else [*(self.ties | self.nonsmooth).values()]
         if finite:
@@ -223,14 +228,19 @@ class Watch:
         return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *switching]
 
     def operands_of(self, warning: Warning) -> tuple[list[Any], tuple[int, ...]]:
-        """The operands of the operation that a warning is of, and the place of the number in its result that is not
-        finite; none where they are not known."""
+        """Return the operands of the operation that a warning is about, and the index of the non-finite number in its
+        result.
+
+        Both are empty where they are not known.
+        """
         return next((self.before[p] for p, known in self.nonfinite.items() if known is warning), ([], ()))
 
 
 def inaccurate(program: Module, place: Span | None, text: str, digits: Mapping[str, int] | None = None) -> Warning:
-    """The warning that digits are lost in the operation at a place, which the text has a gap for; where none does it
-    alone, at the last statement."""
+    """The warning that the operation at `place` loses digits; `text` has one gap for its name.
+
+    Where no single operation is responsible (None), the place is the last statement.
+    """
     span = program.body[-1].span if place is None else place
     name = operation_at(program, span) or "program"
     return Warning("inaccurate", "backward", name, span, text.format(name), digits)
@@ -245,12 +255,12 @@ def _all_zero(value: Any) -> bool:
 
 
 def all_finite(*values: Any) -> bool:
-    """Whether every number in `values`, None among them aside, is finite."""
+    """Whether every number in `values` is finite; None is skipped."""
     return all(_finite(v) for v in values if v is not None)
 
 
 def _first_nonfinite(value: Any) -> tuple[float, tuple[int, ...]]:
-    """The first such number, and its place; in a batch, its place in its row."""
+    """Return the first non-finite number and its index; in a batch, the index within its row."""
     numbers = stacked(constant(value))
     array, finite = arrays.on_host(numbers), arrays.on_host(isfinite(numbers))
     if not arrays.shape(array):
@@ -264,7 +274,7 @@ def _kind(number: float, where: tuple[int, ...]) -> str:
 
 
 def _describe(operands: Sequence[Any], where: tuple[int, ...] | None) -> str:
-    """The operands as people read them: numbers, or the number at the place in question."""
+    """Describe operands for a message: as numbers, or as the number at the index in question."""
     texts = [_operand_text(o, where) for o in operands if arrays.is_array(o)]
     if not texts:
         return "its operands"

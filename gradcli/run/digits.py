@@ -1,7 +1,7 @@
-"""A run with digits that are proved: in ball arithmetic, at a precision that is doubled until it is enough.
+"""Computes results to a given number of proved digits, in ball arithmetic whose precision is doubled until it suffices.
 
-What is computed is the ordinary run, of values, gradients, Jacobians and derivatives of every order, with the numbers
-as they were written.
+The computation is the ordinary run (values, gradients, Jacobians and derivatives of every order), with its numbers as
+they were written.
 """
 
 from __future__ import annotations
@@ -24,24 +24,27 @@ if TYPE_CHECKING:
     from gradcli.arrays.balls import Number
 
 _BITS_PER_DIGIT = 3.3219280948873626
-# Bits beyond the digits that are asked for: most results need a few, and a second run costs more than these.
+# Guard bits beyond the requested digits: most results need a few, and a second run costs more than these.
 _GUARD = 40
-# Of a ball that says where it is to so many bits beyond its digits, these are proved.
+# Bits of relative accuracy that a ball must have beyond its digits for these to count as proved.
 _MARGIN = 3
-# What stands before a bound.
+# The prefix of a magnitude bound.
 _BOUND = "|…| < "
 
-# What a run is of: the request, its inputs being balls of the precision that holds when it is asked for.
+# Returns the request of a run, with inputs as balls at the working precision of the call.
 Request = Callable[[], EvaluationRequest]
-# From it to the result at the precision that holds.
+# Computes the result of a request at the current working precision.
 Compute = Callable[[Request], Result]
 Computed = TypeVar("Computed")
 
 
 @contextmanager
 def computing(*, as_written: bool = True) -> Iterator[arrays.Namespace]:
-    """Within the block everything is computed in balls. The numbers in a program are then the decimals that are written,
-    or unless `as_written` the floats next to them. Raises BackendError where FLINT is not installed."""
+    """Within the block, compute in ball arithmetic.
+
+    Literals of a program are the decimals as written, or without `as_written` the nearest floats. Raises BackendError
+    where python-flint is not installed.
+    """
     namespace: Any = backends.namespace(backends.DIGITS.name)
     if not as_written:
         namespace = namespace.of_floats()
@@ -50,17 +53,17 @@ def computing(*, as_written: bool = True) -> Iterator[arrays.Namespace]:
 
 
 class Texts(NamedTuple):
-    """What was computed, each number as a text or an object array of texts, and whether all have their digits."""
+    """A result whose numbers are texts or object arrays of texts, and whether all have their digits."""
 
     result: Result
     complete: bool
 
 
 def run(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Texts:
-    """Evaluate and differentiate, within `computing`, as `compute` does: every number in so many digits, or fewer where
-    those are all.
+    """Evaluate and differentiate, within `computing`, to `digits` digits; exact numbers may have fewer.
 
-    One that is not told from 0 with `most` digits is a bound of its magnitude. Raises what `refined` raises.
+    `compute` runs a request (None: `at_precision`). A number that is not distinguished from 0 with `most` digits
+    becomes a bound of its magnitude, with a warning. Raises what `refined` raises.
     """
     missing: list[Number] = []
 
@@ -83,7 +86,7 @@ def _too_few(program: Module, most: int) -> Warning:
 
 
 def texts(inputs: Callable[[], Mapping[str, Any]], digits: int) -> dict[str, str | float]:
-    """Numbers by name, within `computing`, in so many digits."""
+    """Return numbers by name as texts of `digits` digits, within `computing`."""
     from gradcli.arrays.balls import precise
 
     with precise(bits_of(digits)):
@@ -91,8 +94,10 @@ def texts(inputs: Callable[[], Mapping[str, Any]], digits: int) -> dict[str, str
 
 
 def text_of(number: Number, digits: int, most: int) -> str | float:
-    """A number as text, nan and the infinities as floats; one that is not told from 0 is a bound of its magnitude, not
-    below 10**-most, see `is_bound`."""
+    """Return a number as text, and nan and infinities as floats.
+
+    A number that is not distinguished from 0 becomes a bound of its magnitude, of at least 10**-most; see `is_bound`.
+    """
     from gradcli.arrays import ball_text
 
     known = ball_text.text(number, digits)
@@ -102,8 +107,11 @@ def text_of(number: Number, digits: int, most: int) -> str | float:
 
 
 def proved(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Result:
-    """The result of a run, within `computing`, in balls that have so many digits, but for those not told from 0. At each
-    precision `compute` gives it, `at_precision` where that is None."""
+    """Return the result of a run as balls with `digits` proved digits, except for numbers not distinguished from 0,
+    within `computing`.
+
+    `compute` runs a request at each working precision (None: `at_precision`).
+    """
     compute = compute or at_precision
     return refined(lambda: compute(request), lambda result: _has_digits(result, digits), digits, most)[0]
 
@@ -111,12 +119,12 @@ def proved(request: Request, digits: int, most: int = MAX_PRECISION, compute: Co
 def refined(
     compute: Callable[[], Computed], enough: Callable[[Computed], bool], digits: int, most: int = MAX_PRECISION
 ) -> tuple[Computed, int]:
-    """What is computed, within `computing`, at a precision at which it is `enough`, or at that of `most` digits, and the
-    bits of that.
+    """Compute at rising precision until `enough` holds, within `computing`; return the result and its precision in
+    bits.
 
-    The first is one of `digits`; each further one is twice as large. Raises what `compute` raises, and UndecidedError with
-    its place where a comparison is open at the largest precision. A result is not lost where the limits of the run stop a
-    further one.
+    The precision starts at that of `digits` and doubles up to that of `most` digits. Raises what `compute` raises, and
+    UndecidedError with its position where a comparison is undecided at the largest precision. Where the limits of the
+    run stop a refinement, the previous result is returned.
     """
     from gradcli.arrays.balls import UndecidedError, precise
 
@@ -140,22 +148,22 @@ def refined(
 
 
 def bits_of(digits: int) -> int:
-    """A precision in bits that is above so many digits."""
+    """The working precision in bits for a number of decimal digits, including guard bits."""
     return int(digits * _BITS_PER_DIGIT) + _GUARD
 
 
 def digits_of(bits: int) -> int:
-    """Of how many digits a precision is."""
+    """The number of decimal digits of a working precision; the inverse of `bits_of`."""
     return round((bits - _GUARD) / _BITS_PER_DIGIT)
 
 
 def at_precision(request: Request) -> Result:
-    """The result of a run in balls, at the precision that holds."""
+    """Run a request eagerly in balls, at the current working precision."""
     return session.run(request()._replace(executor="eager"))
 
 
 def numbers(result: Result) -> Iterator[Number]:
-    """Every number in a result."""
+    """Yield every number in a result."""
     parts = [result.value]
     for name in PARTS:
         parts += (getattr(result, name) or {}).values()
@@ -169,7 +177,7 @@ def _has_digits(result: Result, digits: int) -> bool:
 
 
 def have_digits(numbers: Iterable[Number], digits: int) -> bool:
-    """Whether so many digits of every number are certain."""
+    """Whether every number has at least `digits` certain digits."""
     from gradcli.arrays.balls import is_exact
 
     bits = digits * _BITS_PER_DIGIT + _MARGIN
@@ -177,12 +185,12 @@ def have_digits(numbers: Iterable[Number], digits: int) -> bool:
 
 
 def is_bound(text: str | float) -> bool:
-    """Whether a text of `text_of` is a bound, and no number."""
+    """Whether a text of `text_of` is a magnitude bound rather than a number."""
     return str(text).startswith(_BOUND)
 
 
 def mapped(result: Result, function: Callable[[Number], Any]) -> Result:
-    """A result with what a function makes of each number in it, in object arrays where there are several."""
+    """Return a result with `function` applied to each number; several numbers become object arrays."""
 
     def each(part: Any) -> Any:
         if part is None or not part.shape:

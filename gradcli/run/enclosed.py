@@ -1,4 +1,5 @@
-"""What is proved of a program over intervals of its inputs, in decimals."""
+"""Writes what interval evaluation proves about a program over a box of inputs: decimal bounds, monotonicity and
+curvature."""
 
 from __future__ import annotations
 
@@ -17,33 +18,35 @@ from gradcli.run.boxes import Boxed
 from gradcli.run.enclosures import Enclosed, enclosures
 from gradcli.run.interval_inputs import Intervals, points
 
-# Of each bound, unless it is said, and as many more as tell an interval from a number.
+# Default digits of a bound; digits beyond those that two bounds share; and the most digits in all.
 _DIGITS, _MORE, _MOST = 10, 3, 40
-# A bound that is beyond the numbers found by less than this share of it, or of all of them, is not told to be.
+# An inner bound is reported only where its gap to the outer bound exceeds these shares: of the magnitude of the bound,
+# and of the width of the interval.
 _OVERLOOKED, _NARROW = fmpq(1, 1_000), fmpq(1, 1_000_000)
 
 
 class Interval(NamedTuple):
-    """The numbers from `low` to `high`, decimals that are rounded outward, texts or `decimal.Decimal`."""
+    """The numbers from `low` to `high`: outward-rounded decimals, as texts or `decimal.Decimal`."""
 
     low: Any
     high: Any
 
 
 class Enclosure:
-    """Intervals of the value and its derivatives for all inputs in a box, nested lists of them for tensors; what they
-    say of how the value rises and bends."""
+    """Intervals of the value and its derivatives over a box (nested lists for tensors), with proved monotonicity and
+    curvature."""
 
     def __init__(self, shape: Shape, digits: int) -> None:
         self.shape = shape
         self.digits = digits
         self.box: dict[str, Any] = {}
         self.value: Any = None
-        # Of a scalar, where its bounds may be wider than need be: numbers that it certainly has, the lowest and highest.
+        # For a scalar whose bounds may be too wide: the lowest and highest numbers that it is known to take.
         self.reached: Interval | None = None
         self.grad: dict[str, Any] | None = None
         self.derivatives: dict[str, Any] | None = None
-        # For each input that is an interval, how the value changes with it: None where that is not proved.
+        # For each scalar input that ranges over an interval, how the value changes with it; None where that is not
+        # proved.
         self.monotonic: dict[str, str | None] = {}
         self.curvature: str | None = None
 
@@ -58,11 +61,10 @@ def enclose(
     digits: int | None = None,
     number: Callable[[str], Any] = str,
 ) -> Enclosure:
-    """Enclosures of the value, and of all derivatives by the names `wrt` up to an order, within `digits.computing`; a bound is
-    what `number` makes of its text.
+    """Enclose the value and all its derivatives by the names in `wrt` up to `order`, within `digits.computing`.
 
-    Raises DifferentiationError for derivatives of a value that is no scalar unless a `jacobian` is asked for, and what
-    `enclosures` raises.
+    `number` converts the text of each bound. Raises DifferentiationError for derivatives of a non-scalar value without
+    `jacobian`, and what `enclosures` raises.
     """
     given = {
         n: v if isinstance(v, Intervals) else points(v)
@@ -134,13 +136,14 @@ class _Writer:
         self.number = number
 
     def part(self, names: Sequence[str]) -> Any:
-        """The value, or its derivative by some leaves."""
+        """The intervals of the value, or of its derivative by some leaves."""
         shape = self.boxed.shape + tuple(size for name in names for size in self.boxed.leaves[name])
         places = product(range(prod(self.boxed.shape)), *(self.boxed.inputs[name] for name in names))
         return self.nested(shape, (self.found.get((k, tuple(sorted(by))), ALL) for k, *by in places))
 
     def reached(self, value: Bounds, inner: Bounds) -> Interval | None:
-        """The numbers that a value is known to have, where its bounds are wider by more than people would overlook."""
+        """Return the range that a value is known to take, where the enclosure is noticeably wider than that; else
+        None."""
         if not inner.is_finite or inner == NOTHING:
             return None
         width = value.high - value.low
