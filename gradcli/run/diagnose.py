@@ -74,7 +74,7 @@ class Watch:
 
     @contextmanager
     def roundings(self) -> Iterator[None]:
-        """Within the block, the program runs whose roundings the backward pass is to tell of."""
+        """Within the block, record the forward pass for the rounding-error estimate of the backward pass."""
         self.felt = FeltRoundings()
         with self.felt.recording():
             yield

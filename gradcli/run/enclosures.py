@@ -1,11 +1,10 @@
-"""Enclosures: what a program's value and its derivatives are at least and at most over a box of its inputs, which is
-proved, and what follows from them.
+"""Encloses the value of a program and its derivatives over a box of its inputs: proved lower and upper bounds.
 
-Over a box every number is first that of a run in balls. It is narrowed by its derivatives: where these keep their
-sign, the extremes are on faces of the box, and else they bound how far it is from the number in the middle
-(the mean value form; R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to Interval Analysis, 2009, ch. 6). Where
-that is not enough the box is halved, again and again where a bound comes from. A derivative is used where the
-function is known to be continuous, and its rule to be that of the function.
+A first enclosure of each number comes from one run in ball arithmetic over the whole box. Derivatives narrow it: where
+they have a constant sign, the extremes lie on faces of the box, and elsewhere the mean value form bounds the distance
+from the number at the centre (R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to Interval Analysis, 2009, ch.
+6). Where that does not suffice, the box is bisected, repeatedly at the pieces that determine a bound. Derivatives are
+used only where the function is known to be continuous and its derivative rules to be those of the function.
 """
 
 from __future__ import annotations
@@ -26,29 +25,36 @@ from gradcli.run.boxes import Box, Boxed, Enclosures, Entry, Reading
 from gradcli.run.loop_bounds import loop_bounds
 from gradcli.run.operands import operands_at
 
+# Working precision in bits, before the bits of the requested digits.
 _BITS = 128
-# Runs of the program after which the box is divided no more for bounds of the value, and at all.
+# Numbers of runs of the program after which the box is no longer divided for bounds of the value, and not at all.
 _MOST_FOR_VALUE, _MOST_READINGS = 800, 1_200
-# The same for a round of a loop, of which so many count as one reading of the program.
+# The same bound for one iteration of a loop, and the number of runs of an iteration that count as one run of the
+# program.
 _MOST_FOR_ROUND, _ROUNDS_IN_READING = 60, 10
-# Derivatives that are not asked for narrow those that are, where they are no more than these.
+# Derivatives of one order more than requested are computed only where there are at most this many of them.
 _MOST_FURTHER = 36
-# Of so many inputs second derivatives are always used.
+# Up to this number of input elements, second derivatives are always computed.
 _FEW_INPUTS = 3
-# Of one box at most so many faces are gone to.
+# Bound on the number of faces of one box that are evaluated.
 _MOST_FACES = 8
-# A part of the box that is smaller than it by this, in each input, is not divided.
+# A piece that is smaller than this share of the box in every input is not divided.
 _SMALLEST = fmpq(1, 2**48)
-# A removable singularity matters to boxes within so many times their width: farther off they have bounds of their own.
+# The series at a removable singularity is used for boxes whose distance from it is at most this many times their width.
+# Farther away, other bounds suffice.
 _NEAR = 8
-# A bound for which so many parts were divided without getting better is left as it is.
+# A bound that stays the same in this many divisions is no longer pursued.
 _PATIENCE = 20
 
 
 class Enclosed(NamedTuple):
-    """Enclosures of the elements of a value and of its derivatives, up to one order more than was asked for where that
-    was easily done. The value, and its first derivatives, are `continuous` where that is proved, and these are then those
-    of the value. Numbers as low, and as high, as those of `reached` are certainly among them."""
+    """Enclosures of the elements of a value and of its derivatives, up to one order more than requested where that is
+    cheap.
+
+    `continuous` says whether the value and its first derivatives are proved to be continuous; the derivatives are then
+    those of the value. `reached` has a range for each entry, which is known to take a number at most as large as its
+    low end and one at least as large as its high end.
+    """
 
     found: Enclosures
     continuous: tuple[bool, bool]
@@ -60,7 +66,8 @@ class UnboundedError(EvaluationError):
 
 
 class _Piece(NamedTuple):
-    """A part of the box: what is known there, up to which order it is continuous, and what kept it from more."""
+    """A piece of the box: its enclosures, the continuity for each order, and the error that stopped at a higher
+    order."""
 
     box: Box
     found: Enclosures
@@ -69,7 +76,8 @@ class _Piece(NamedTuple):
 
 
 class _Loose(NamedTuple):
-    """A bound that is at a distance from what is reached, and the piece that it comes from."""
+    """A bound that can be improved: its relative distance from the reached numbers, and the piece that determines
+    it."""
 
     distance: Number
     key: tuple[Entry, int]
@@ -78,10 +86,10 @@ class _Loose(NamedTuple):
 
 
 def enclosures(boxed: Boxed, order: int, digits: int, *, jacobian: bool = False) -> Enclosed:
-    """Enclosures of the value, and of all derivatives up to an order, to about so many digits where that can be done.
+    """Enclose the value and all derivatives up to `order`, to about `digits` digits where that is possible.
 
-    Raises what the program raises, DifferentiationError for derivatives of a value that is no scalar unless a `jacobian`
-    is asked for, and UnboundedError where the value has no bounds.
+    Raises what the program raises, DifferentiationError for derivatives of a non-scalar value without `jacobian`, and
+    UnboundedError where the value has no bounds.
     """
     with precise(_BITS + 4 * digits):
         return _Search(boxed, order, digits, jacobian).run()
@@ -94,22 +102,23 @@ class _Search:
         self.jacobian = jacobian
         self.digits = digits
         self.most = _MOST_READINGS if most is None else most
-        # Where bounds of operands were looked for.
+        # Source spans whose operands have been enclosed, or tried to be.
         self.asked: set[Span] = set()
         self.tolerance = fmpq(1, 10 ** (digits + 1))
         self.wide = [i for i, part in enumerate(boxed.whole) if part.low < part.high]
         wide = frozenset(name for name, places in boxed.inputs.items() if not set(places).isdisjoint(self.wide))
-        # The leaves to differentiate by: all, or where there is no derivative by one that is a number, the others.
+        # The leaves to differentiate by: all of them, or, where derivatives by constant inputs do not exist, only those
+        # that range over intervals.
         self._differentiable = (None,) if wide == frozenset(boxed.inputs) else (None, wide)
         self.readings = 0
-        # The order of what the box is divided for: more is not looked for on faces.
+        # The order for which the box is being divided; faces are evaluated only up to this order.
         self.level = order
-        # What numbers certainly reach.
+        # See `Enclosed.reached`.
         self.reached: Enclosures = {}
         self.entries: dict[Entry, None] = {}
-        # Numbers at which there are removable singularities, by the names of the inputs.
+        # Points of removable singularities, by input name.
         self.centers: dict[str, dict[fmpq, None]] = {}
-        # The bounds for which parts were divided last, and how often that did not help.
+        # By bound: its value when a piece was last divided for it, and the number of divisions without improvement.
         self.tried: dict[tuple[Entry, int], tuple[Number, int]] = {}
 
     def run(self) -> Enclosed:
@@ -121,14 +130,14 @@ class _Search:
             try:
                 halves = [self._piece(box, worst.found) for box in self._halves(worst)]
             except LimitError:
-                # What is found holds.
+                # The enclosures found so far are valid.
                 break
             pieces.remove(worst)
             pieces += halves
         return self._joined(pieces)
 
     def _learn_the_shape(self) -> None:
-        """Find the shape of the value. Raises DifferentiationError for gradients of one that is no scalar."""
+        """Determine the shape of the value. Raises DifferentiationError for gradients of a non-scalar value."""
         middle = tuple(_at(_middle(part)) for part in self.boxed.whole)
         for box in (self.boxed.whole, middle):
             with suppress(UndecidedError):
@@ -142,12 +151,12 @@ class _Search:
             )
 
     def _bounds_of_round(self, boxed: Boxed) -> Sequence[Bounds]:
-        """Of each element of the value of a program, which takes a part of the readings."""
+        """Enclose each element of the value of a loop iteration, as a part of the budget of runs."""
         search = _Search(boxed, 0, self.digits, jacobian=False, most=_MOST_FOR_ROUND)
         if self.readings > _MOST_FOR_VALUE // 2:
             raise UndecidedError("the bounds of many rounds are wanted")
         found = search.run().found
-        # A round is a small part of the program.
+        # An iteration is a small part of the program.
         self.readings += search.readings // _ROUNDS_IN_READING
         return [found[k, ()] for k in range(prod(boxed.shape))]
 
@@ -181,7 +190,8 @@ class _Search:
     # --- one box
 
     def _piece(self, box: Box, around: Enclosures) -> _Piece:
-        """What is known over a box, and `around` it: of all orders up to one more than is asked for, as far as there are bounds."""
+        """Enclose everything over a box, up to one order more than requested as far as bounds exist. `around` are
+        enclosures over a larger box."""
         readings, why = self._readings(box)
         if self.boxed.honest and not self.boxed.shape and (why is not None or self.centers):
             series = self._around_a_center(box)
@@ -200,17 +210,17 @@ class _Search:
         return piece
 
     def _readings(self, box: Box) -> tuple[list[Reading], UndecidedError | None]:
-        """A run for each order, or what is as good, and why there are no more."""
+        """Return one reading for each order, and the error that prevents higher orders."""
         highest = self.order
         if self._goes_further():
-            # Second derivatives are worth it for the value alone, too.
+            # Second derivatives pay off even when only the value is requested.
             few = not self.boxed.shape and len(self.boxed.whole) <= _FEW_INPUTS
             highest = max(self.order + 1, 2) if few else self.order + 1
         for names in self._differentiable:
             try:
                 reading = self._read(box, highest, names)
                 if reading.continuous:
-                    # What is below is it too, and there.
+                    # Lower orders are continuous as well, and part of the same reading.
                     return [reading] * (highest + 1), None
                 break
             except UndecidedError:
@@ -226,7 +236,8 @@ class _Search:
         return readings, None
 
     def _around_a_center(self, box: Box) -> list[Reading]:
-        """What is known by the series around a removable singularity of one number, for each order, where there is one near."""
+        """Return one reading for each order from the series at a removable singularity of a scalar input; empty where
+        none is near."""
         for name, places in self.boxed.inputs.items():
             i = places.start
             if self.boxed.leaves[name] or i not in self.wide:
@@ -243,7 +254,8 @@ class _Search:
         return []
 
     def _learn_operands(self, error: UndecidedError) -> bool:
-        """Find bounds of the operands at a place where there were none, over the whole box: whether there are."""
+        """Enclose the operands of the operation that failed, over the whole box. Return whether new bounds were
+        found."""
         if error.span is None or error.span in self.asked or not self.wide:
             return False
         self.asked.add(error.span)
@@ -259,13 +271,13 @@ class _Search:
         return len(self.boxed.known) > before
 
     def _goes_further(self) -> bool:
-        """Whether derivatives of one more order than is asked for are computed too."""
+        """Whether derivatives of one order more than requested are computed."""
         if not self.wide or not self.boxed.honest:
             return False
         return self.order == 0 or (not self.boxed.shape and len(self.boxed.whole) ** (self.order + 1) <= _MOST_FURTHER)
 
     def _narrow(self, piece: _Piece) -> None:
-        """Narrow everything below the highest order that is known, by the order above it."""
+        """Narrow the enclosures of every order by those of the next order."""
         known = len(piece.continuous) - 1
         if known < 0:
             return
@@ -293,8 +305,8 @@ class _Search:
                 piece.found[entry] = narrowed
 
     def _second_order(self, entry: Entry, middle: Enclosures, piece: _Piece) -> Bounds:
-        """What a number is at most away from its Taylor polynomial of degree 1 in the middle of a box, by its second
-        derivatives."""
+        """Enclose a number by its Taylor polynomial of degree 1 at the centre of a box and its second derivatives over
+        the box."""
         slopes = {i: middle.get(_by(entry, i), ALL) for i in self.wide}
         bends = {(i, j): piece.found.get(_by(_by(entry, i), j), ALL) for i in self.wide for j in self.wide if i <= j}
         if not all(bounds.is_finite for bounds in (middle.get(entry, ALL), *slopes.values(), *bends.values())):
@@ -309,11 +321,11 @@ class _Search:
             if i < j:
                 products = [b * di * dj for b in bend for di in radii[i] for dj in radii[j]]
                 low, high = low + min(products), high + max(products)
-        # Fractions of many digits are rounded outward.
+        # Exact fractions with many digits are rounded outward.
         return Bounds(intervals.bounds(arb(low)).low, intervals.bounds(arb(high)).high)
 
     def _read_by_any(self, box: Box, order: int) -> Reading:
-        """By all leaves, or else by those that are no numbers."""
+        """Read with derivatives by all leaves, or, where that fails, by those that range over intervals."""
         first, *others = self._differentiable
         try:
             return self._read(box, order, first)
@@ -327,7 +339,7 @@ class _Search:
         return self.boxed.read(box, order, names)
 
     def _read_at(self, box: Box, order: int) -> Enclosures:
-        """What is known over a face or at a point; nothing where there are no bounds."""
+        """Enclosures over a face or at a point; empty where there are no bounds."""
         try:
             found = self._read(box, order).found
         except UndecidedError:
@@ -335,15 +347,16 @@ class _Search:
         if all(part.low == part.high for part in box):
             for entry, bounds in found.items():
                 if bounds.is_finite:
-                    # The number is somewhere between these.
+                    # The number lies between these bounds, so it is at most `high` and at least `low`.
                     inner = Bounds(bounds.high, bounds.low)
                     self.reached[entry] = self.reached.get(entry, inner).joined(inner)
         return found
 
-    # --- the search
+    # --- choosing what to divide
 
     def _worst(self, pieces: Sequence[_Piece]) -> _Piece | None:
-        """The piece to divide next: where the bound comes from that is farthest from what is reached, of the value first."""
+        """Return the piece to divide next: the one that determines the loosest bound, of the lowest order that has
+        loose bounds."""
         if not self.entries:
             return self._widest(pieces)
         for level in range(self.order + 1):
@@ -358,7 +371,7 @@ class _Search:
         return None
 
     def _loose(self, pieces: Sequence[_Piece], level: int) -> Iterator[_Loose]:
-        """The bounds of one order that may get better."""
+        """Yield the bounds of one order that may still improve."""
         for entry in self.entries:
             if len(entry[1]) != level:
                 continue
@@ -374,14 +387,14 @@ class _Search:
                         yield _Loose(gap / size, key, both[side], piece)
 
     def _widest(self, pieces: Sequence[_Piece]) -> _Piece | None:
-        """The first of the widest pieces, where nothing is known of any."""
+        """Return the widest piece, where nothing is known of any."""
         return max(filter(self._can_be_halved, pieces), key=lambda p: max(map(_width, p.box)), default=None)
 
     def _can_be_halved(self, piece: _Piece) -> bool:
         return any(_width(piece.box[i]) > _SMALLEST * _width(self.boxed.whole[i]) for i in self.wide)
 
     def _halves(self, piece: _Piece) -> Iterator[Box]:
-        """A box in two, across the input that has most to do with how wide its value is."""
+        """Bisect a box across the input with the largest influence on its value, estimated by slope times width."""
         slopes = [piece.found.get((0, (i,)), ALL) for i in self.wide]
         if all(slope.is_finite for slope in slopes):
             influence = [_width(piece.box[i]) * max(abs(s.low), abs(s.high)) for i, s in zip(self.wide, slopes)]
@@ -395,7 +408,7 @@ class _Search:
 
 
 def _by(entry: Entry, i: int) -> Entry:
-    """The derivative of an entry by an input."""
+    """The derivative of an entry by input `i`."""
     return entry[0], tuple(sorted((*entry[1], i)))
 
 
@@ -408,7 +421,7 @@ def _times(part: Bounds, factor: int) -> Bounds:
 
 
 def _is_near(point: fmpq, part: Bounds) -> bool:
-    """Whether a point is in an interval, or beside it within a few times its width."""
+    """Whether a point is in an interval, or within a few widths of it."""
     return bool(max(part.low - point, point - part.high) <= _NEAR * _width(part))
 
 
@@ -417,11 +430,11 @@ def _width(part: Bounds) -> Number:
 
 
 def _middle(part: Bounds) -> fmpq:
-    """A number with few bits about in the middle of an interval."""
+    """A dyadic number with few bits near the middle of an interval."""
     width = _width(part)
     if not width:
         return part.low
-    # A power of 2 that is between 1/16 and 1/64 of the width.
+    # A power of 2 between 1/16 and 1/64 of the width.
     exponent = int(width.p).bit_length() - int(width.q).bit_length() - 5
     step = fmpq(2) ** exponent
     return ((part.low + width / 2) / step).floor() * step
@@ -432,7 +445,7 @@ def _sign(slope: Bounds) -> int:
 
 
 def _face(box: Box, slopes: Mapping[int, Bounds], side: int) -> Box:
-    """The face on which a number is lowest, or highest, that rises and falls with the inputs of these slopes."""
+    """The face on which a number with these slopes is lowest (side -1) or highest (side 1)."""
     face = list(box)
     for i, slope in slopes.items():
         if sign := _sign(slope):
@@ -441,7 +454,7 @@ def _face(box: Box, slopes: Mapping[int, Bounds], side: int) -> Box:
 
 
 def _lowest(slope: fmpq, bend: fmpq, ends: tuple[fmpq, ...]) -> fmpq:
-    """The lowest number of slope*d + bend*d**2 between two ends."""
+    """The minimum of slope*d + bend*d**2 for d between two ends."""
     found = [d * (slope + bend * d) for d in ends]
     if bend > 0 and ends[0] < (vertex := -slope / (2 * bend)) < ends[1]:
         found.append(vertex * (slope + bend * vertex))
@@ -449,8 +462,10 @@ def _lowest(slope: fmpq, bend: fmpq, ends: tuple[fmpq, ...]) -> fmpq:
 
 
 def _mean_value(middle: Bounds, slopes: Mapping[int, Bounds], box: Box) -> Bounds:
-    """What a number is at most away from that in the middle of a box, by its slopes. Sums of ends that are too far out for
-    fractions are rounded: those are no ends, but have some."""
+    """The mean value form: enclose a number by that at the centre of a box and its slopes over the box.
+
+    Sums are rounded outward, since their exact fractions may be too large.
+    """
     low, high = middle
     for i, slope in slopes.items():
         if not (slope.is_finite and middle.is_finite):

@@ -1,11 +1,11 @@
-"""Bounds of what the roundings of a run do to its value and its gradient, to first order.
+"""Bounds the effect of rounding errors on a value and its gradient, to first order.
 
-A result is off by the sum over all operations of what each rounds off times the derivative of the result by it: S.
-Linnainmaa, "Taylor expansion of the accumulated rounding error", BIT 16 (1976). The gradient has operations of its own, so
-it is recorded as it is computed, and differentiated by all results that are on the way to it. What an operation of
-arithmetic rounds off is computed exactly (T. Dekker, "A floating-point technique for extending the available precision",
-Numerische Mathematik 18, 1971); of another it is bounded. Operations of one function on the same numbers round alike, and
-count as one.
+The error of a result is the sum over all operations of their rounding error times the derivative of the result by their
+output: S. Linnainmaa, "Taylor expansion of the accumulated rounding error", BIT 16 (1976). The gradient consists of
+operations of its own, so the backward pass is recorded as well and differentiated by its intermediate results. The
+rounding error of an arithmetic operation is computed exactly (T. Dekker, "A floating-point technique for extending the
+available precision", Numerische Mathematik 18, 1971); that of other operations is bounded. Equal operations on equal
+numbers have equal rounding errors and count as one.
 """
 
 from __future__ import annotations
@@ -29,15 +29,18 @@ from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.powers import sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
 
-# How many times that functions beside arithmetic are off, relatively: 2 units of the last place.
+# Bound of the error of non-arithmetic functions in units of the unit roundoff: 2 units in the last place.
 _OF_FUNCTIONS = 4.0
-# It splits a number of 53 bits into two of 26 each.
+# Dekker's splitter: it splits a 53-bit number into two of 26 bits.
 _SPLITTER = 2.0**27 + 1.0
 
 
 class _Step(NamedTuple):
-    """An operation: what it rounds off, which is `known` or at most that, and the operands that are rounded constants, by
-    their places. `key` is the same for operations that round alike."""
+    """The rounding error of an operation: its value if `known`, else a bound of its magnitude.
+
+    `constants` are the operands that are rounded constants, by index. Operations with equal `key` have equal rounding
+    errors.
+    """
 
     key: Any
     error: Any
@@ -48,8 +51,10 @@ class _Step(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Of what a number is off: `apart` if no errors cancel each other, `together` with those cancelled whose signs are
-    known. `gradients` are those of the number."""
+    """Bounds of the error of a number, and the gradients of that number.
+
+    `apart` assumes that no errors cancel; in `together` errors of known sign cancel.
+    """
 
     apart: float
     together: float
@@ -57,10 +62,10 @@ class Bounds(NamedTuple):
 
 
 class ErrorTerms:
-    """The operations of a run, and of the backward pass that is recorded in it."""
+    """The rounding errors of the operations of a run, including its recorded backward pass."""
 
     def __init__(self, exact: Collection[float]) -> None:
-        # Numbers that are no results of rounding, though they have many digits.
+        # Literals that count as exact although they have many digits.
         self._exact = exact
         self._steps: dict[Node, _Step] = {}
         self._last: tuple[Sequence[Any], Any] = ((), None)
@@ -70,7 +75,7 @@ class ErrorTerms:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Within the block operations on leaves that are series are kept."""
+        """Within the block, keep the operations on leaves that are Taylor series."""
         token = recorders.set((self._keep, *recorders.get()))
         seen = taylor.observer.set(self._see_operands)
         try:
@@ -102,7 +107,7 @@ class ErrorTerms:
             self._steps[node] = _Step(key, 0.0 if error is None else error, known, constants, numbers, number)
 
     def bounds(self, result: Tensor, cotangent: Any, leaves: Sequence[Tensor]) -> Bounds:
-        """How far a number, the sum of `result` weighted by `cotangent`, is off at most."""
+        """Bound the error of the sum of `result` weighted by `cotangent`."""
         terms: dict[Any, Any] = {}
         known: set[Any] = set()
 
@@ -124,7 +129,8 @@ class ErrorTerms:
 
 
 def _terms(node: Any, step: _Step, cotangent: Any) -> Iterator[tuple[Any, Any]]:
-    """What the error of an operation, and those of its constants, add to a result."""
+    """Yield (key, term): the first-order contributions of an operation's rounding error and of its rounded constants to
+    a result."""
     yield step.key, cotangent * step.error
     for i, number in step.constants.items():
         if node.primitive.differentiable(len(step.operands)) >> i & 1:
@@ -149,8 +155,7 @@ def _total(term: Any) -> float:
 def _rounded_off(
     primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]
 ) -> tuple[Any, bool]:
-    """What an operation rounds off, for each element, and whether it is known, else it is at most that; None where it is
-    nothing."""
+    """Return the rounding error of each element (None: exact), and whether it is known or only a bound."""
     if primitive in (negative, identity, absolute) or primitive.moves or primitive.selects or primitive.truths:
         return None, True
     unit = arrays.epsilon(arrays.dtype_name(result)) / 2
@@ -161,17 +166,17 @@ def _rounded_off(
     exactly = _of_square if primitive is whole_power and params["n"] == 2.0 else _EXACTLY.get(primitive)
     if exactly is not None:
         found = exactly(*map(_wide, (result, *operands)))
-        # Where a number is too large to be split.
+        # Splitting may overflow for large numbers; the bound of half an ulp remains.
         return (found, True) if _is_finite(found) else (unit * abs(result), False)
     if all(type(n) is float for n in (result, *operands)):
         if is_exact_result(result, operands):
             return None, True
     elif not primitive.elementwise and all(map(_is_short, (result, *operands))):
-        # Sums of whole numbers.
+        # Sums of integers.
         return None, True
     if primitive.elementwise:
         return _OF_FUNCTIONS * unit * abs(result), False
-    # Sums round each of their terms.
+    # A sum rounds each partial sum.
     size = max(map(arrays.size, operands))
     if primitive.multilinear or primitive.reduces is add:
         terms = bind(primitive, [abs(o) for o in operands], params)
@@ -181,7 +186,7 @@ def _rounded_off(
 
 
 def _wide(number: Any) -> Any:
-    """In 64 bits, where what numbers of 32 round off is exact."""
+    """Convert to float64, in which the rounding errors of float32 operations are exact."""
     return number if type(number) is float else arrays.numpy_namespace().asarray(number, "float64")
 
 
@@ -194,7 +199,7 @@ def _is_zero(error: Any) -> bool:
 
 
 def _is_short(number: Any) -> bool:
-    """Whether all numbers have so few digits that they are no results of rounding."""
+    """Whether all numbers have at most 24 significant bits, so that they are not results of rounding."""
     if type(number) is float:
         return is_short(number)
     xp = arrays.numpy_namespace()
@@ -232,7 +237,7 @@ def _divided(a: Any, b: Any) -> Any:
 
 
 def _split(a: Any) -> tuple[Any, Any]:
-    """Two numbers of half as many bits, of which it is the sum."""
+    """Split a number into a sum of two numbers with half as many bits."""
     c = _SPLITTER * a
     high = c - (c - a)
     return high, a - high

@@ -1,4 +1,4 @@
-"""What Python asks of a program with digits that are proved: `gradcli.compile(p).evaluate(values, digits=50)`."""
+"""Evaluates programs to proved digits from Python: `gradcli.compile(p).evaluate(values, digits=50)`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gradcli.run import converted, digits
 from gradcli.run.proved_recordings import ProvedRecordings
 from gradcli.run.session import EvaluationRequest, Result
 
-# Digits to compute with, more of which fit into no memory.
+# Bound on the working precision in digits; larger numbers do not fit into memory.
 _MOST_PRECISION = 10**9
 
 
 class Evaluated(NamedTuple):
-    """The value of a program and what it was asked for of derivatives, each number in decimals that are proved.
+    """The value of a program and the requested derivatives, in proved decimals.
 
-    A number is a `decimal.Decimal` of so many significant digits, of which the last is off by at most one unit, and of
-    fewer where it is exact; a tensor is an array of NumPy of them. A number that is not told from 0 is a zero with
-    the exponent of its bound: `Decimal("0E-10000")` is less than 1e-10000. Where balls were asked for, numbers are those
-    of python-flint: `fmpq`, which is exact, or `arb`.
+    A number is a `decimal.Decimal` with the requested significant digits, of which the last is off by at most one unit,
+    or with fewer digits where it is exact; a tensor is a NumPy array of them. A number that is not distinguished from 0
+    is a zero with the exponent of its bound: `Decimal("0E-10000")` is less than 1e-10000 in magnitude. With `balls`,
+    numbers are those of python-flint: `fmpq` where exact, else `arb`.
     """
 
     value: Any
@@ -36,7 +36,7 @@ class Evaluated(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What is asked for beside the value, as `CompiledProgram.evaluate` says it."""
+    """The options of `CompiledProgram.evaluate`."""
 
     digits: int
     order: int | None = None
@@ -50,9 +50,9 @@ class Options(NamedTuple):
 def evaluated(
     program: Module, values: Mapping[str, Any], wrt: Sequence[str], options: Options, recordings: ProvedRecordings
 ) -> Evaluated:
-    """What is asked for of a program, by its `recordings` where it was asked for before.
+    """Evaluate a program to proved digits, from `recordings` where the same was requested before.
 
-    Raises UsageError for digits that cannot be asked for, BindingError for what is no number, BackendError where FLINT
+    Raises UsageError for invalid options, BindingError for values that are no numbers, BackendError where python-flint
     is not installed, and what a run raises.
     """
     _check(options)
@@ -75,7 +75,7 @@ def evaluated(
 
 
 def _bound(value: Any, name: str, truths: bool) -> Any:
-    """The value of a name as balls, or as the truth values that it is where it takes elements."""
+    """Convert the value of a name to balls; a boolean mask is left as it is."""
     if truths and not isinstance(value, (str, int, float)):
         array = arrays.numpy_namespace().asarray(value)
         if converted.is_truths(array):
@@ -84,7 +84,7 @@ def _bound(value: Any, name: str, truths: bool) -> Any:
 
 
 def check_digits(digits: Any, max_precision: Any) -> None:
-    """Raise UsageError for digits that cannot be asked for; None are."""
+    """Raise UsageError for invalid digits or precision; `digits` may be None."""
     if digits is None:
         return
     _check_number("digits", digits, MAX_DIGITS)
@@ -94,12 +94,12 @@ def check_digits(digits: Any, max_precision: Any) -> None:
 
 
 def check_precision(number: Any, name: str = "max_precision") -> None:
-    """Raise UsageError for so many digits that nothing can be computed with."""
+    """Raise UsageError for a precision in digits that is invalid or too large."""
     _check_number(name, number, _MOST_PRECISION)
 
 
 def check_order(order: Any) -> None:
-    """Raise UsageError for what is no order of derivatives; None is one."""
+    """Raise UsageError for an invalid order of derivatives; None is valid."""
     if order is not None and (type(order) is not int or order < 1):
         raise UsageError("'order' must be a whole number from 1 on")
 
@@ -110,7 +110,7 @@ def _check_number(name: str, number: Any, most: int) -> None:
 
 
 def in_namespace(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of Python by name in the namespace that computes: a text is a decimal."""
+    """Convert Python values by name to the current namespace. Texts are decimals."""
     if not is_exact():
         return {name: converted.value(_decimal_text(v, name) if isinstance(v, str) else v) for name, v in given.items()}
     return {name: numbers(value, f"the value of '{name}'") for name, value in given.items()}
@@ -130,13 +130,15 @@ def _check(options: Options) -> None:
 
 
 def numbers(value: Any, what: str) -> Any:
-    """A number, or lists or an array of them, as balls: a text is a decimal, a float the binary number that it is. Raises
-    BindingError for what is none."""
+    """Convert a number, or lists or an array of numbers, to balls. Texts are decimals, and floats are taken exactly.
+
+    Raises BindingError for anything else.
+    """
     from gradcli.arrays.balls import Balls, exact
 
     try:
         if type(value) in (str, int, float):
-            # Without the time that the namespace takes to find out what it is.
+            # Fast path: the general conversion takes much longer for single numbers.
             return Balls(exact(value))
         if isinstance(value, (list, tuple)):
             value = arrays.numpy_namespace().asarray(value, dtype=object)

@@ -1,8 +1,8 @@
-"""How far the roundings of a run are felt in its value and gradient, from what a backward pass shows of them anyway.
+"""Estimates the rounding errors of a run from its ordinary backward pass, to decide whether a second run is worthwhile.
 
-To first order a result is off by the sum over all operations of what each rounds off times the derivative of the result by
-it: S. Linnainmaa, "Taylor expansion of the accumulated rounding error", BIT 16 (1976). The sizes of these terms say which
-runs are worth a second one with other roundings, which tells how many digits are right.
+To first order the error of a result is the sum over all operations of their rounding error times the derivative of the
+result by their output: S. Linnainmaa, "Taylor expansion of the accumulated rounding error", BIT 16 (1976). The
+magnitudes of these terms select the runs that are repeated with other roundings to find how many digits are right.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from gradcli.errors import Span
 from gradcli.primitives.arithmetic import add, subtract
 from gradcli.primitives.bind import Kind
 
-# A run is worth a second one where a term is so many times as large as a result: some bits below half of them, as terms add
-# up.
+# Ratio of the largest term to a result from which a run is repeated. It is some bits below half of the digits, as terms
+# add up.
 _SUSPECT = {"float64": 2.0**22, "float32": 2.0**8}
-# Longer runs and larger tensors are not looked at.
+# Limits on the number of nodes and on the size of tensors; larger runs are not estimated.
 _MOST_NODES = 2_000
 _MOST_ELEMENTS = 1_000
 
 
 class FeltRoundings:
-    """The largest of the terms of one run, and the operation that it is of."""
+    """The largest error term of one run, and the operation that it belongs to."""
 
     def __init__(self) -> None:
         self.place: Span | None = None
-        # Whether every operation gave a number.
+        # Whether every operation gave a scalar.
         self._scalar = True
-        # Whether a sum of numbers other than 0 is 0.
+        # Whether a sum of nonzero numbers is zero.
         self._vanished = False
-        # By node or leaf, the sum of what is sent to it, 0 aside.
+        # By node or leaf, the sum of the nonzero cotangents sent to it.
         self._sent: dict[Any, float] = {}
         self._largest = 0.0
         self._results: dict[Node, Any] = {}
@@ -43,7 +43,7 @@ class FeltRoundings:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Within the block, the results of operations are kept."""
+        """Within the block, keep the results of operations."""
         token = recorders.set((self._keep, *recorders.get()))
         try:
             yield
@@ -64,19 +64,20 @@ class FeltRoundings:
             self._whole = False
 
     def see(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
-        """Note the term of an operation that a backward pass visits, and what it sends to its operands."""
+        """Note the error term of an operation that a backward pass visits, and the cotangents that it sends to its
+        operands."""
         for edge, cotangent in zip(node.edges, pulled):
             if edge is not None and type(cotangent) is float and cotangent != 0.0:
                 self._sent[edge[0]] = self._sent.get(edge[0], 0.0) + cotangent
         result = self._results.get(node)
-        # Those of several passes at once are not of the gradient.
+        # Batched cotangents are those of several backward passes, not of the gradient.
         if result is not None and cotangents[0] is not None and not isinstance(cotangents[0], Kind):
             size = _size(cotangents[0], result)
             if size > self._largest:
                 self._largest, self.place = size, node.span
 
     def is_suspect(self, value: Any, gradients: Mapping[str, Any], leaves: Mapping[str, Any]) -> bool:
-        """Whether the value, a number, or a gradient may have lost half of its digits."""
+        """Whether the scalar value or a gradient may have lost half of its digits."""
         if not self._whole or not self._results:
             return False
         shares: list[float] = []
@@ -93,7 +94,7 @@ class FeltRoundings:
 
 
 def _size(derivative: Any, number: Any) -> float:
-    """The largest product of a derivative and what it is by."""
+    """The largest magnitude of a derivative times the number that it is taken by."""
     if type(derivative) is float and type(number) is float:
         return abs(derivative * number)
     products = _products(derivative, number)
@@ -101,13 +102,13 @@ def _size(derivative: Any, number: Any) -> float:
 
 
 def _sizes(derivative: Any, number: Any) -> Sequence[float]:
-    """The products of a derivative and what it is by."""
+    """The magnitudes of a derivative times the numbers that it is taken by."""
     products = _products(derivative, number)
     return [] if products is None else products.ravel().tolist()
 
 
 def _products(derivative: Any, number: Any) -> Any:
-    """The sizes of products as an array of NumPy; None where there are none of its."""
+    """The magnitudes of the products as a NumPy array; None for arrays of other libraries."""
     if arrays.backend_of(type(derivative)) not in ("numpy", None):
         return None
     xp = arrays.numpy_namespace()

@@ -1,5 +1,8 @@
-"""How many digits a value and its gradient lost by rounding: bounds of their errors, to first order, and what becomes of
-them in a second run with other roundings, which sees what the first order does not."""
+"""Estimates how many digits of a value and its gradient were lost to rounding.
+
+Two estimates are combined: first-order error bounds, and the differences from a second run with other roundings, which
+also shows effects beyond first order.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +23,26 @@ from gradcli.run.error_terms import ErrorTerms
 from gradcli.run.felt_roundings import FeltRoundings
 from gradcli.run.losses import apart_of, number_of
 
-# Inputs that are no short decimals are known to a few units of their last place: 8 of them.
+# Assumed relative error of inputs that are not short decimals: 8 units in the last place.
 _OF_INPUTS = 2.0**-49
-# So many times as much as an operation rounds off are its results in a second run off, at most.
+# Bound on the ratio of the error of an operation in the second run to its ordinary rounding error.
 _EXAGGERATED = 32.0
-# What is computed of roundings whose signs are known is itself rounded off by less than this, relatively.
+# Relative accuracy of the first-order sum of rounding errors with known signs.
 _OF_TERMS = 2.0**-44
-# The operations of all backward passes from elements of a gradient, one each; more take too long.
+# Bound on the operations that all backward passes visit, with one pass for each element of a gradient.
 _MOST_VISITS = 5_000
-# What to do about it.
+# Advice that ends each warning.
 _MORE = "; --digits gives more, --certify proves which are"
 
 
 def first_losses(
     program: tree.Module, felt: FeltRoundings, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str]
 ) -> list[Warning]:
-    """The warnings that the value, a number, or its gradient lost more than half of the digits, at the operation whose
-    rounding is felt most; `run` is the program, to be run again with other roundings."""
+    """Return warnings where the scalar value or its gradient lost more than half of the digits, at the operation with
+    the largest error term.
+
+    `run` evaluates the program for given leaves.
+    """
     roundings = Roundings(spare_exact=True)
     terms = ErrorTerms({node.value for node in tree.everything(program) if isinstance(node, tree.Number)})
     leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
@@ -64,24 +70,24 @@ def _felt(program: tree.Module, felt: FeltRoundings, phase: str, text: str, left
 
 
 class _Loss(NamedTuple):
-    """The relative error of a number, and whether the number is told from 0."""
+    """The relative error of a number, and whether the number is distinguished from 0."""
 
     relative: float
     told: bool
 
 
 class _Judge:
-    """Judges the value of a run, and its gradient, by its error terms."""
+    """Judges the value of a run and its gradient by its rounding errors."""
 
     def __init__(self, terms: ErrorTerms, leaves: Sequence[Tensor]) -> None:
         self.terms = terms
         self.leaves = leaves
         self.inputs = [number_of(leaf) for leaf in leaves]
-        # Such inputs are known to be exact.
+        # Short inputs are taken as exact.
         self.short = all(map(is_short, self.inputs))
 
     def digits(self, gradient: Tensor) -> int | None:
-        """How many digits are right of a gradient, None where at least half are; of the element that has the fewest."""
+        """Return how many digits of the worst element of a gradient are right; None where at least half are."""
         if arrays.size(gradient) * len(self.terms) > _MOST_VISITS:
             distance = apart_of(gradient)
             return None if distance is None else first_digits_left(number_of(gradient), distance)
@@ -89,17 +95,20 @@ class _Judge:
         return min((digits_of(loss.relative) for loss in losses), default=None)
 
     def loss(self, result: Any, unit: Any = None) -> _Loss | None:
-        """What a number, or the element of a gradient at the 1 of `unit`, lost; None where that is less than half of its
-        digits, or it is as near to 0 as the rounding of the inputs lets it be, or no operation rounded off anything."""
+        """Return the loss of a number, or of the gradient element that `unit` selects.
+
+        None where less than half of the digits are lost, where the number is as close to 0 as the uncertainty of the
+        inputs explains, or where no operation rounded.
+        """
         if not isinstance(result, Tensor) or not result.requires_grad or not len(self.terms):
             return None
         number, distance = (_element(numbers, unit) for numbers in (number_of(result), apart_of(result)))
         apart, together, gradient = self.terms.bounds(result, unit, self.leaves)
         size = abs(number)
         if size == 0.0 < apart and together <= _OF_TERMS * apart:
-            # Corrected by what was rounded off, it is 0 again.
+            # After correction by the known rounding errors, the number is 0 again.
             return None
-        # Errors cancel to first order alone.
+        # Errors cancel to first order only.
         error = min(apart, together + apart * (apart / size)) if size > apart else apart
         error = max(error, distance / _EXAGGERATED)
         if error == 0.0 or error <= half_of_digits(number_of(result)) * (size - error):
@@ -109,13 +118,13 @@ class _Judge:
         return _Loss(error / (size - error), True) if size > error else _Loss(1.0, False)
 
     def _by_inputs(self, gradient: Sequence[Any]) -> float:
-        """How far a number is off where the inputs are by their rounding: what may be 0 is no better known than that."""
+        """Bound the error of a number that is due to the rounding of the inputs."""
         shares = (largest(multiply(number_of(g), x)) for g, x in zip(gradient, self.inputs) if g is not None)
         return _OF_INPUTS * math.fsum(shares)
 
 
 def _units(gradient: Tensor) -> Iterator[Any]:
-    """Cotangents of a gradient, one for each of its elements; None is that of a number."""
+    """Yield one unit cotangent for each element of a gradient; None for a scalar."""
     if not gradient.shape:
         yield None
         return
@@ -124,7 +133,7 @@ def _units(gradient: Tensor) -> Iterator[Any]:
 
 
 def _element(numbers: Any, unit: Any) -> float:
-    """A number, or that of an array at the 1 of `unit`; 0 where there are none or it is not finite."""
+    """The number, or the array element that `unit` selects; 0 where there are no numbers or it is not finite."""
     if numbers is None:
         return 0.0
     number = float(numbers if unit is None else arrays.on_host(numbers)[unit == 1.0][0])

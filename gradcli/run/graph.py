@@ -1,4 +1,4 @@
-"""The graph of a run as data: its operations, what they depend on, and which call or loop each belongs to."""
+"""Represents the graph of a run as data: operations, their operands, and the call or loop that each belongs to."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from gradcli.language.values import plain
 from gradcli.primitives.powers import whole_power
 from gradcli.run.groups import Group, Grouping, grouped
 
-# To say what is known of an operation, and to find where it belongs, in eighths of steps.
+# Cost of one vertex, its description and grouping, in eighths of a step.
 _VERTEX = 20
 
 
 class GraphRequest(NamedTuple):
-    """What to show. `bindings` are arrays by name, `wrt` those of them to differentiate by.
+    """What to show. `bindings` are arrays by name; `wrt` names those to differentiate by.
 
-    With `values` every vertex gets its value and, with `gradient`, the gradient of the program's
-    value by it.
+    With `values` every vertex has its value and, with `gradient`, the gradient of the program's value by it.
     """
 
     program: tree.Module
@@ -42,11 +41,10 @@ class GraphRequest(NamedTuple):
 
 
 class Vertex(NamedTuple):
-    """A recorded operation, or a leaf, which has no `operation`.
+    """A recorded operation, or a leaf, whose `operation` is None.
 
-    `name` is the first that the program gave it, `span` the place where it was computed,
-    `operands` the numbers of the vertices that a gradient goes on to and `group` the number of
-    the innermost group that it belongs to.
+    `name` is the first variable that held it, `span` its position in the program, `operands` the indices of the
+    vertices that the backward pass continues to, and `group` the index of its innermost group.
     """
 
     operation: str | None
@@ -61,8 +59,10 @@ class Vertex(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """A run: its value, and what was recorded. Operands stand before the operations that use them,
-    and the last vertex is the value, the only one where it depends on no leaf."""
+    """The graph of a run. Operands precede the operations that use them.
+
+    The last vertex is the value, and the only vertex where the value depends on no leaf.
+    """
 
     program: tree.Module
     value: Any
@@ -74,8 +74,7 @@ class Graph(NamedTuple):
 def run(request: GraphRequest) -> Graph:
     """Run a program and collect its graph.
 
-    Raises what `evaluate` raises, and DifferentiationError where the gradients of a value that is
-    no scalar are asked for without a cotangent.
+    Raises what `evaluate` raises, and DifferentiationError for gradients of a non-scalar value without a cotangent.
     """
     wrt = frozenset(request.wrt)
     leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in request.bindings.items()}
@@ -96,7 +95,7 @@ def run(request: GraphRequest) -> Graph:
 
 
 def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
-    """The gradient of the value by each operation and leaf that a backward pass reaches."""
+    """Return the gradient of the value by each operation and leaf that the backward pass reaches."""
     found: dict[Any, Any] = {}
     if not isinstance(value, Tensor) or not value.requires_grad:
         return found
@@ -155,7 +154,7 @@ def _operation(node: Node) -> str:
 
 
 def _leaves(value: Any, nodes: Sequence[Node]) -> list[Tensor]:
-    """The leaves, in the order in which they are first used; the value alone where it is one itself."""
+    """Return the leaves in the order of their first use; only the value where it is a leaf itself."""
     targets = (target for node in nodes for target in node.targets)
     alone = value if isinstance(value, Tensor) else Tensor(value)
     return [*dict.fromkeys(target for target in targets if not isinstance(target, Node))] if nodes else [alone]

@@ -1,4 +1,4 @@
-"""Which call or loop of a program each of its operations belongs to."""
+"""Assigns each operation of a run to the function call or loop that it belongs to."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from gradcli.language.syntax import tree
 class Group(NamedTuple):
     """The operations of a call or a loop.
 
-    `kind` is `function` for a function of the program, `operation` for one of the language that
-    takes several steps, or `loop`, which went round `times` times. `parent` is the number of the
-    group around it, a smaller one.
+    `kind` is `function` for a function of the program, `operation` for a function of the language that takes several
+    steps, or `loop`, which made `times` iterations. `parent` is the index of the enclosing group, which is smaller.
     """
 
     kind: str
@@ -28,8 +27,11 @@ class Group(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    """The groups; and for each operation the number of the innermost group around it, and the
-    function of the language that was called, where it is all that the call recorded."""
+    """The groups of a run.
+
+    `group_of` has for each operation the index of its innermost group; `called` has the function of the language that
+    was called, where the operation is all that the call recorded.
+    """
 
     groups: Sequence[Group]
     group_of: Sequence[int | None]
@@ -37,7 +39,7 @@ class Grouping(NamedTuple):
 
 
 def grouped(program: tree.Module, nodes: Sequence[Node], frames: Sequence[Frame]) -> Grouping:
-    """The groups of operations, given in the order in which they ran, as the frames began."""
+    """Group operations, which are given in execution order; `frames` are in the order in which they began."""
     frame_of = _innermost(nodes, frames)
     functions = scope.defined_functions(program)
     groups: list[Group] = []
@@ -60,7 +62,7 @@ def grouped(program: tree.Module, nodes: Sequence[Node], frames: Sequence[Frame]
 
 
 def _innermost(nodes: Sequence[Node], frames: Sequence[Frame]) -> list[int | None]:
-    """The innermost frame around each operation."""
+    """Return the index of the innermost frame of each operation."""
     found: list[int | None] = []
     open_frames: list[int] = []
     number = 0
@@ -76,8 +78,10 @@ def _innermost(nodes: Sequence[Node], frames: Sequence[Frame]) -> list[int | Non
 
 
 def sizes(inside: Iterable[int | None], around: Sequence[Frame | Group]) -> list[int]:
-    """The number of operations in each frame or group and those inside it, from the number of that which
-    each operation is in."""
+    """Return the number of operations in each frame or group, nested ones included.
+
+    `inside` has for each operation the index of its frame or group.
+    """
     found = [0] * len(around)
     for number in inside:
         if number is not None:

@@ -1,4 +1,4 @@
-"""Products of a program's Hessian with vectors, at the cost of a few gradients: no matrix is made."""
+"""Computes Hessian-vector products of a program at the cost of a few gradients, without a matrix."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from gradcli.run.trace import gradients_of_scalar
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# Before the name of an input in that of its direction; no name of the language.
+# Prefix of the input names of directions. The spaces keep them apart from the names of the language.
 _DIRECTION = "direction of "
 
 
 class HessianProducts:
-    """The derivative of the gradient of a scalar `program` by `wrt`, along a direction: a series of the program that
-    its gradient was recorded as, which is recorded itself.
+    """Hessian-vector products of a scalar program: forward-over-reverse differentiation, recorded.
 
-    It is recorded where it is first asked for, and again where a program takes another course.
+    The gradient is recorded as a program, and evaluated with Taylor series of order 1 along the direction, which is
+    recorded too. The recording is made at the first call, and again where the program takes another execution path.
     """
 
     def __init__(self, program: Computation, wrt: Sequence[str]) -> None:
@@ -36,11 +36,10 @@ class HessianProducts:
         self._places: Mapping[str, int | None] = {}
 
     def along(self, inputs: Mapping[str, Any], directions: Mapping[str, Any]) -> dict[str, Any]:
-        """The product by each of `wrt`, None where the gradient by it does not depend on them; `inputs` and
-        `directions` are float64 numbers or arrays by name.
+        """Return the product by each of `wrt`; None where the gradient by it does not depend on them.
 
-        Raises DifferentiationError for a value that is no scalar, and NotRecordableError where what the program does
-        depends on the numbers in a way that no guard can say.
+        `inputs` and `directions` are float64 numbers or arrays by name. Raises DifferentiationError for a non-scalar
+        value, and NotRecordableError where control flow depends on the numbers in a way that no guard can express.
         """
         given = [*inputs.values(), *(directions[name] for name in self._wrt)]
         outputs = None if self._run is None else self._run(given)

@@ -1,4 +1,4 @@
-"""Hessians of programs, along few directions where they are sparse."""
+"""Computes Hessians of programs, by a few directional derivatives where they are sparse."""
 
 from __future__ import annotations
 
@@ -21,36 +21,38 @@ from gradcli.run.trace import Outcome, gradients_of_scalar
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# The directions of fewer variables cost no more than finding out which of them are needed.
+# With fewer variables, one direction for each costs no more than finding a compression.
 _FEW = 16
 
 
 class ProgramHessian(NamedTuple):
-    """How the second derivatives of a program are found; those by one of `absent`, leaves that the
-    value does not depend on, are None."""
+    """How the second derivatives of a program are computed.
+
+    `absent` are leaves that the value does not depend on; the derivatives by them are None.
+    """
 
     sparse: SparseHessian
     absent: frozenset[str]
     apart: Separated
 
     def named(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """The parts that there are for the keys of all derivatives."""
+        """Return `parts` by key, with None for derivatives by absent leaves."""
         return {key: None if key.split(",")[0] in self.absent else part for key, part in parts.items()}
 
     def coordinates(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The matrices with these entries."""
+        """Return the matrices with the given entries, as coordinates."""
         return self.named({key: block.coordinates(values[key]) for key, block in self.sparse.blocks.items()})
 
     def at(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The matrices at `inputs`, which must be like those that the program was recorded with."""
+        """Return the matrices at `inputs`, which must have the shapes and dtypes of the recording."""
         return self.coordinates(self.values(inputs))
 
     def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The entries of the matrices."""
+        """Return the entries of the matrices."""
         return self.sparse.values(self.apart.given(inputs))
 
     def watched_at(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
-        """The matrices as `at` has them, and how many digits are right of those with an entry that lost half."""
+        """Return the matrices as `at` does, and how many digits are right of those that have lost half of them."""
         values, deviations = self.sparse.watched_values(self.apart.given(inputs))
         return self.coordinates(values), digits_left(values, deviations)
 
@@ -58,10 +60,9 @@ class ProgramHessian(NamedTuple):
 def program_hessian(
     program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any
 ) -> ProgramHessian:
-    """Find out how the second derivatives of `program` by `wrt` depend on `inputs`, arrays by name.
+    """Analyse how the second derivatives of `program` by `wrt` depend on `inputs`, arrays by name.
 
-    The `options` and what is raised are those of `gradients_of_scalar`; LimitError too, where the
-    Hessian is not sparse.
+    `options` and errors are those of `gradients_of_scalar`; raises LimitError as well where the Hessian is not sparse.
     """
     trace = gradients_of_scalar(program, inputs, wrt, **options)
     found = {name: None if i is None else trace.program.outputs[i] for name, i in trace.positions.items()}
@@ -73,7 +74,7 @@ def program_hessian(
 
 
 class HessianRecording:
-    """A recorded program for the second derivatives of a program, as coordinates or as whole tensors."""
+    """A recorded program of second derivatives, as coordinates or (`whole`) as dense tensors."""
 
     def __init__(self, hessian: ProgramHessian, program: Program, whole: bool) -> None:
         self.hessian = hessian
@@ -81,7 +82,7 @@ class HessianRecording:
         self.run: Executable = executable(optimise(program))
 
     def outcome(self, inputs: Sequence[Any]) -> Outcome | None:
-        """What it computes for `inputs`; None where its guards do not hold."""
+        """Return the second derivatives at `inputs`; None where the guards of the recording do not hold."""
         outputs = self.run(inputs)
         if outputs is None:
             return None
@@ -90,15 +91,17 @@ class HessianRecording:
 
 
 def coordinates_recording(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording:
-    """Record the second derivatives as coordinates. Raises as `program_hessian` does."""
+    """Record the second derivatives as coordinates. Raises what `program_hessian` raises."""
     hessian = program_hessian(program, inputs, wrt)
     traced = record(lambda **given: [*hessian.values(given).values()], inputs)
     return HessianRecording(hessian, traced.program, whole=False)
 
 
 def hessian_recording(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording | None:
-    """Record the second derivatives as whole tensors; None where they are not sparse, or not finite:
-    what is not finite in one would reach others along the same direction."""
+    """Record the second derivatives as dense tensors; None where they are not sparse or not finite.
+
+    A non-finite entry would affect all entries that share its direction.
+    """
     if sum(arrays.size(inputs[name]) for name in wrt) < _FEW:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Intervals as inputs: `0.9..1.1`, `1±0.1`, `1+-0.1`, and lists of them and of numbers."""
+"""Reads intervals as inputs: `0.9..1.1`, `1±0.1`, `1+-0.1`, and lists of them and of numbers."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _HINT = "write x=0.9..1.1 or x=1±0.1, from the lower number to the higher"
 
 
 class Intervals(NamedTuple):
-    """Intervals for the elements of a tensor."""
+    """A tensor whose elements are intervals."""
 
     shape: Shape
     parts: tuple[Bounds, ...]
 
 
 def is_interval(text: str) -> bool:
-    """Whether there is an interval in the text of a value."""
+    """Whether the text of a value contains an interval."""
     return _MARK.search(text) is not None
 
 
 def intervals(text: str, offset: int, whole: str, read: Read) -> Intervals:
-    """The value that a text says which starts at `offset` of `whole`, the numbers in it as `read` has them.
+    """Parse a value that starts at `offset` of `whole`; `read` evaluates the numbers in it.
 
-    Raises BindingError, with the place, for an interval that is empty, and for what is none.
+    Raises BindingError, with the position, for an empty interval and for invalid text.
     """
     shape, parts = nested(text, offset, whole, "intervals", _HINT)
     return Intervals(shape, tuple(_one(part.text, part.offset, whole, read) for part in parts))
@@ -75,7 +75,7 @@ def _error(message: str, offset: int, text: str, whole: str) -> BindingError:
 
 
 def points(value: Any) -> Intervals:
-    """A number or an array as intervals of one number each. Raises BindingError for what is not finite."""
+    """Convert a number or an array to intervals of zero width. Raises BindingError for numbers that are not finite."""
     numbers = value.numbers if type(value) is Balls else exact(value)
     shape = getattr(numbers, "shape", ())
     parts = tuple(map(bounds, numbers.ravel() if shape else (numbers,)))
@@ -85,7 +85,8 @@ def points(value: Any) -> Intervals:
 
 
 def given(value: Any, name: str) -> Any:
-    """An input of Python: a tuple of two numbers, or a text, is an interval, also in lists; other numbers are exact.
+    """Convert a Python input: a tuple of two numbers, or a text, is an interval, also within lists; other numbers are
+    exact.
 
     Raises BindingError for anything else.
     """

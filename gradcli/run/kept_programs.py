@@ -1,4 +1,4 @@
-"""Programs over rows that are kept for the next time: who fits a model to one data set after the other records it once."""
+"""Caches programs over rows, so that fitting one model to many data sets records it only once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.language.syntax.tree import Module
 from gradcli.run.row_programs import RowProgram
 
-# So many programs are kept, of no more characters than this.
+# Number of programs in the cache, and the longest source text in characters that is cached.
 _MOST, _LONGEST = 16, 2**12
 
 _programs: OrderedDict[Any, RowProgram] = OrderedDict()
@@ -18,8 +18,11 @@ _lock = threading.Lock()
 
 
 def row_program(model: Module, wrt: Sequence[str], order: int, max_steps: int, max_elements: int) -> RowProgram:
-    """The program that computes a model's rows, with its derivatives by `wrt` up to `order`: that which did so before,
-    where all rows took the same path through it. What it gives does not depend on that."""
+    """Return the program that computes the rows of a model, with derivatives by `wrt` up to `order`, from the cache.
+
+    A cached program is reused only while all its rows have taken the same execution path. Its results do not depend on
+    the cache.
+    """
     key = model.source, tuple(wrt), order, max_steps, max_elements
     with _lock:
         found = _programs.pop(key, None)

@@ -1,4 +1,4 @@
-"""Rows that come one at a time, as they do where each of them is awaited: with what the one before was computed."""
+"""Computes rows that arrive one at a time, with the execution path of the row before."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from gradcli.run.row_results import RowResults
 
 
 class LoneRows:
-    """Computes rows of one kind, by a path that all of them take, the `inputs` being those of one: columns `[1, …]` of NumPy
-    and what all rows share."""
+    """Computes single rows by an execution path that all rows take.
+
+    `inputs` are those of an example row: NumPy columns of shape `[1, …]` and shared inputs.
+    """
 
     def __init__(self, path: RowPath, inputs: Mapping[str, Any]) -> None:
         self._kind = _kind(inputs)
         self._path = path
 
     def results(self, inputs: Mapping[str, Any]) -> RowResults | None:
-        """Those of a row; None where it is of another kind, or fails."""
+        """Return the results of a row; None where its inputs have other types, shapes or dtypes, or its evaluation
+        fails."""
         outputs = self._path.of_one(inputs) if _kind(inputs) == self._kind else None
         if outputs is None:
             return None
@@ -26,5 +29,5 @@ class LoneRows:
 
 
 def _kind(inputs: Mapping[str, Any]) -> Any:
-    """Equal for rows whose inputs have the same types, shapes and dtypes."""
+    """A key that is equal for rows whose inputs have the same types, shapes and dtypes."""
     return [(n, type(v), getattr(v, "shape", None), getattr(v, "dtype", None)) for n, v in inputs.items()]

@@ -1,8 +1,7 @@
-"""Bounds of what loops compute, round by round: over a box of what a round begins with, its results are bounded as any
-value is, and these bounds are the box of the next round.
+"""Encloses the results of loops iteration by iteration: the bounds after one iteration are the box of the next.
 
-In one run over a large box the bounds of an iterated map, such as x = r*x*(1 - x), grow with every round, as a ball does not
-know that x and 1 - x are not independent.
+In a single run over a large box, the bounds of an iterated map such as x = r*x*(1 - x) grow with every iteration,
+because ball arithmetic ignores that x and 1 - x depend on each other.
 """
 
 from __future__ import annotations
@@ -20,21 +19,22 @@ from gradcli.language.operations import place
 from gradcli.language.syntax import tree
 from gradcli.run.boxes import Boxed
 
-# Bounds of the value of a program over its whole box; raises GradcliError where there are none.
+# Returns bounds of the value of a program over its whole box. Raises GradcliError where there are none.
 Search = Callable[[Boxed], Sequence[Bounds]]
 
-# Loops of more rounds are run as they stand.
+# Bound on the number of iterations; longer loops are run without these bounds.
 _MOST_ROUNDS = 1_000
-# Of bounds between two rounds, so that their fractions stay short.
+# Significant digits to which bounds are rounded between iterations, so that their fractions stay short.
 _DIGITS = 30
 
 
-# Bounds of what an operation gives in each round, by its place.
+# Bounds of the result of an operation in each iteration, by source span.
 Rounds = Mapping[Span, Sequence[Bounds]]
 
 
 def loop_bounds(boxed: Boxed, search: Search) -> Rounds:
-    """Bounds of what the loops of a program assign, over the whole box, for loops over a `range` with no branches."""
+    """Enclose what the loops of a program assign, over the whole box. Only loops over a `range` without branches are
+    treated."""
     found: dict[Span, Sequence[Bounds]] = {}
     for number, statement in enumerate(boxed.program.body):
         if isinstance(statement, tree.For) and _is_plain(statement):
@@ -67,12 +67,13 @@ class _Loop:
         self.loop = loop
         self.search = search
         self.before = boxed.program.body[:number]
-        # Where names are assigned last.
+        # The last assignment to each name.
         assigning = [s for s in loop.body if isinstance(s, tree.Assign | tree.Augment)]
         self.assigned = {_name(t): s for s in assigning for t in _targets(s)}
 
     def rounds(self) -> Rounds:
-        """Bounds of each name after each round. Raises UndecidedError or GradcliError where there are none."""
+        """Return the bounds of each name after each iteration. Raises UndecidedError or GradcliError where there are
+        none."""
         names = [*self.assigned]
         program = self._program(self.loop.body, names)
         reads = scope.outer_reads(program)
@@ -94,7 +95,8 @@ class _Loop:
         return {self._operation(self.assigned[name]): bounds for name, bounds in found.items()}
 
     def _program(self, body: Sequence[tree.Statement], names: Sequence[str]) -> tree.Module:
-        """Statements whose value are numbers by name, with the functions that are defined before."""
+        """Return a program of some statements whose value is a list of names, with the functions defined before the
+        loop."""
         span = self.loop.span
         listed = tuple(tree.Name(span, name, "") for name in names)
         value = listed[0] if len(listed) == 1 else tree.List(span, listed)
@@ -103,7 +105,7 @@ class _Loop:
         return tree.Module(self.boxed.program.span, source, (*defined, *body, tree.Evaluate(span, value)))
 
     def _operation(self, statement: tree.Assign | tree.Augment) -> Span:
-        """The place of the operation that gives what is assigned, which may stand in a function."""
+        """The source span of the operation whose result is assigned; it may be in the body of a function."""
         if isinstance(statement, tree.Augment):
             return place(statement)
         value = statement.value
@@ -118,7 +120,7 @@ class _Loop:
         return place(value)
 
     def _at_the_start(self, name: str) -> Bounds:
-        """Bounds of a name before the loop."""
+        """Return the bounds of a name before the loop."""
         program = tree.Module(
             self.boxed.program.span,
             self.boxed.program.source,
@@ -127,7 +129,7 @@ class _Loop:
         return _shortened(self.search(_over(self.boxed, program))[0])
 
     def _numbers(self) -> range:
-        """What the loop goes over. Raises UndecidedError where that varies within the box, or is long."""
+        """Return the range of the loop. Raises UndecidedError where it varies over the box or is too long."""
         ends = []
         for argument in tree.positional(self.loop.iterable):  # type: ignore[arg-type]
             program = tree.Module(
@@ -146,7 +148,7 @@ class _Loop:
 
 
 def _over(boxed: Boxed, program: tree.Module) -> Boxed:
-    """A program over the same box, of which it may read a part."""
+    """A program over the same box, restricted to the inputs that it reads."""
     reads = scope.outer_reads(program)
     leaves: Mapping[str, Any] = {n: s for n, s in boxed.leaves.items() if n in reads}
     whole = tuple(boxed.whole[i] for n in leaves for i in boxed.inputs[n])
@@ -154,7 +156,7 @@ def _over(boxed: Boxed, program: tree.Module) -> Boxed:
 
 
 def _shortened(bounds: Bounds) -> Bounds:
-    """Bounds with fewer digits, rounded outward. Raises UndecidedError for infinite ones."""
+    """Round bounds outward to `_DIGITS` digits. Raises UndecidedError for infinite bounds."""
     if not bounds.is_finite:
         raise UndecidedError("it cannot be told whether a number is finite")
     low, high = (from_text(intervals.text(n, _DIGITS, upward=up)) for n, up in zip(bounds, (False, True)))

@@ -1,4 +1,5 @@
-"""The derivatives that a program takes itself, beside their shadows."""
+"""Judges the accuracy of derivatives that a program takes itself, by comparison with shadow values of other
+roundings."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import Kind
 from gradcli.run.diagnose import Warning, inaccurate
 
-# What runs a program with leaves in place of its inputs, and tells of every operation.
+# Runs a program with leaves as inputs, and reports every operation to the callback.
 Observed = Callable[[Mapping[str, Any], Callable[[Span, str, Sequence[Any], Any], None]], None]
 
 
@@ -38,7 +39,7 @@ def by_rounding(
     domain, 0 or 1, by rounding: where the `known` operands are off by as much as they are from it. `where` is the place of
     the number in the result."""
     if not all(type(k) is float for k in known):
-        # Of tensors no result of an operation is known to be exact.
+        # The results of operations on tensors are never known to be exact.
         return warning
     roundings = Roundings(spare_exact=True)
     leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
@@ -66,7 +67,7 @@ def _is_on_edge(number: Any, apart: Any) -> bool:
 
 
 def _element(operand: Any, where: tuple[int, ...]) -> Any:
-    """The number at a place of what an operand is broadcast to."""
+    """The element at an index of the shape that the operand is broadcast to."""
     if type(operand) in arrays.PLAIN or not arrays.is_array(operand):
         return operand
     shape = arrays.shape(operand)
@@ -77,7 +78,7 @@ def _element(operand: Any, where: tuple[int, ...]) -> Any:
 
 
 def apart_of(result: Any) -> Any:
-    """How far numbers are from their shadow, where they have one."""
+    """Return the distance of the numbers from their shadow; None where they have none."""
     series = _series(result)
     if not isinstance(series, Jet) or series.shadow is None:
         return None
@@ -85,21 +86,22 @@ def apart_of(result: Any) -> Any:
 
 
 class Inside:
-    """Sees the derivatives that a program takes."""
+    """Observes the derivatives that a program takes itself, and judges their accuracy."""
 
     def __init__(self, program: Module) -> None:
         self.program = program
-        # How often a derivative was taken.
+        # The number of derivatives taken.
         self.taken = 0
-        # Where one of order 2 or more was taken first.
+        # The place of the first derivative of order 2 or more.
         self.place: Span | None = None
-        # The largest of them: what is as small as its rounding is 0 beside it.
+        # The largest derivative seen: the rounding error of a number must be compared with it, so that a number of the
+        # size of that error counts as 0.
         self.largest = 0.0
         self.warning: Warning | None = None
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Within the block, derivatives that a program takes are seen."""
+        """Within the block, observe the derivatives that a program takes."""
         token = inside.observer.set(self._see)
         try:
             yield
@@ -111,20 +113,20 @@ class Inside:
         if self.place is None and len(orders) > 2:
             self.place = current_span.get()
         numbers = [*map(number_of, orders[1:])]
-        # What is being recorded has no numbers yet.
+        # Numbers that are being recorded have no values.
         if self.warning is not None or any(isinstance(n, Kind) for n in numbers):
             return
         self.largest = max(self.largest, *map(largest, numbers), 0.0)
         left = _digits_left(orders)
         if self.taken == 1:
-            # One of order 1 is not judged; a later one may be of a derivative.
+            # A first-order derivative is not judged the first time; a later one may be the derivative of a derivative.
             left.pop(1, None)
         if left:
             order = max(left, key=lambda n: (-left[n], n))
             self._warn(current_span.get(), loss_of_order(order, left[order]))
 
     def see_gradient(self, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str], cotangent: Any) -> None:
-        """Run the program, whose inputs are off by a few roundings, and judge the gradient of its value by `wrt` too."""
+        """Run the program on slightly perturbed inputs, and judge also the gradient of its value by `wrt`."""
         roundings = Roundings()
         leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
         with self.watched():
@@ -140,7 +142,7 @@ class Inside:
             self._warn(None, loss_text(left), left)
 
     def unknown(self) -> Sequence[Warning]:
-        """The warning that derivatives of order 2 or more were too long for a second time."""
+        """Return the warning that derivatives of order 2 or more could not be judged within the step limit."""
         if self.place is None:
             return []
         return [inaccurate(self.program, self.place, "whether '{}' loses digits here takes too many steps to find")]
@@ -150,7 +152,7 @@ class Inside:
 
 
 def number_of(derivative: Any) -> Any:
-    """The numbers of a tensor, or of the series that it is made of."""
+    """The numbers of a tensor, or the leading coefficients of the Taylor series in it."""
     series = _series(derivative)
     return stacked(series.inner if isinstance(series, Jet) else series)
 
@@ -160,10 +162,12 @@ def _series(derivative: Any) -> Any:
 
 
 def _digits_left(orders: Sequence[Any], beside: float = 0.0) -> dict[int, int]:
-    """About how many digits are right, by order, of derivatives that lost more than half of them; the first of
-    `orders` is what was differentiated, and at least as large as `beside`."""
+    """Return about how many digits are right, by order, of derivatives that lost more than half of them.
+
+    The first of `orders` is the differentiated value; its magnitude is taken to be at least `beside`.
+    """
     found, apart = {}, {}
-    # As if of an order from 2 on, where derivatives are judged.
+    # Orders are shifted by one, because derivatives are judged from order 2 on.
     for order, series in enumerate(map(_series, orders), 1):
         distance = apart_of(series)
         if distance is not None:

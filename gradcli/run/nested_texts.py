@@ -1,4 +1,4 @@
-"""Lists of values that are no expressions, as of intervals: `[0.9..1.1, 2]`, nested to tensors."""
+"""Splits nested lists of values that are not expressions, such as intervals: `[0.9..1.1, 2]`."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from typing import Any, NamedTuple
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BindingError, Span
 
-# Gives the value of an expression that starts at an offset of a whole text.
+# Evaluates an expression; the second argument is its offset in the whole text.
 Read = Callable[[str, int], Any]
 
 
 class NestedText(NamedTuple):
-    """The text of one value, and where it starts in the whole."""
+    """The text of one value, and its offset in the whole text."""
 
     text: str
     offset: int
 
 
 class NestedParts(NamedTuple):
-    """The values of a tensor, one after the other."""
+    """The shape of a tensor and the texts of its elements, in row-major order."""
 
     shape: Shape
     parts: tuple[NestedText, ...]
 
 
 def nested(text: str, offset: int, whole: str, what: str, hint: str) -> NestedParts:
-    """The parts of a text that starts at `offset` of `whole`: itself, where it is no list; `what` they are in words.
+    """Split a text that starts at `offset` of `whole` into the elements of a nested list; a text that is no list is one
+    element.
 
-    Raises BindingError, with the place and the hint, where a list does not end, or its rows have different lengths.
+    `what` names the elements in messages. Raises BindingError, with the position and the hint, where a list is not
+    closed or its rows have different lengths.
     """
     if not text.lstrip().startswith("["):
         return NestedParts((), (NestedText(text, offset),))
@@ -44,7 +46,7 @@ def nested(text: str, offset: int, whole: str, what: str, hint: str) -> NestedPa
 
 
 def items(text: str) -> Iterator[tuple[int, str]]:
-    """The parts between commas that are in no brackets, and where they start."""
+    """Yield (offset, part) for the parts between commas outside of brackets."""
     depth, start = 0, 0
     for at, character in enumerate(text):
         depth += (character in "([") - (character in ")]")
@@ -56,6 +58,6 @@ def items(text: str) -> Iterator[tuple[int, str]]:
 
 
 def unreadable(message: str, text: str, offset: int, whole: str, hint: str) -> BindingError:
-    """The error that a text, which starts at `offset` of `whole`, is no value."""
+    """The error that a text, which starts at `offset` of `whole`, is not a valid value."""
     start = offset + len(text) - len(text.lstrip())
     return BindingError(message, hint=hint, span=Span(start, start + max(1, len(text.strip()))), source=whole)

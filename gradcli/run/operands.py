@@ -1,7 +1,6 @@
-"""Operands of a program as programs of their own: what bounds they have is found as that of any value.
+"""Extracts the operands of an operation as programs of their own, so that they can be enclosed like any value.
 
-Over a part of a box a ball of an operand such as 1 - x**2 may reach beyond a domain that the number itself does not
-leave.
+The ball of an operand such as 1 - x**2 may extend beyond a domain that the number itself does not leave.
 """
 
 from __future__ import annotations
@@ -14,8 +13,10 @@ from gradcli.language.syntax import tree
 
 
 def operands_at(program: tree.Module, span: Span) -> Iterator[tuple[Span, tree.Module]]:
-    """The operands of the operation at a place that are operations themselves, or names for one, by their places, each as a
-    program with it as its value; none of what stands in a loop or a function."""
+    """Yield (span, program) for each operand of the operation at `span` that is an operation itself, or a name of one.
+
+    The program has the operand as its value. Operations within loops and functions are skipped.
+    """
     for number, statement in enumerate(program.body):
         if not isinstance(statement, (tree.Evaluate, tree.Assign, tree.Augment)):
             continue
@@ -42,8 +43,10 @@ def _evaluated_once(statement: tree.Statement) -> Iterator[tree.Expression]:
 def _meaning(
     node: tree.SyntaxNode, before: Sequence[tree.Statement]
 ) -> tuple[tree.SyntaxNode, Sequence[tree.Statement]]:
-    """What a name stands for that was given a value in one of the statements before, and those before that; anything
-    else as it is."""
+    """Resolve a name to the expression assigned to it, and return that with the statements before the assignment.
+
+    Any other node is returned as it is.
+    """
     for number in reversed(range(len(before))):
         statement = before[number]
         if isinstance(node, tree.Name) and isinstance(statement, tree.Assign):

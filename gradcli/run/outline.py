@@ -1,8 +1,7 @@
-"""A graph as people can read it: calls, loops and long runs of one operation drawn as one box each.
+"""Condenses the graph of a run for drawing: calls, long loops and long runs of one operation become one box each.
 
-Whatever is drawn as one box has no way out of it and back in, so that the boxes form a graph
-without cycles again: calls and loops are intervals of time, a run is entered at its last
-operation alone, and what is left over is the beginning of the run of the program.
+No path leaves a box and returns to it, so the boxes form an acyclic graph: calls and loops are intervals of time, a run
+is used only through its last operation, and the remainder is the beginning of the program run.
 """
 
 from __future__ import annotations
@@ -16,20 +15,19 @@ from gradcli.errors import Span
 from gradcli.run.graph import Graph, Vertex
 from gradcli.run.groups import sizes
 
-# A loop, or a run of one operation, that is longer is drawn as one box.
+# A loop or a run of one operation with more operations than this becomes one box.
 LONG = 20
-# Where there are more boxes, the earliest operations become one.
+# Bound on the number of operation boxes; if there are more, the earliest become one.
 MANY = 100
-# To find the box that an operation is in, in eighths of steps.
+# Cost of a vertex in eighths of a step.
 _VERTEX = 6
 
 
 class Box(NamedTuple):
-    """What is drawn as one: a leaf, an operation, or `size` operations and `inputs` leaves together.
+    """One box of the drawing: a leaf, an operation, or `size` operations and `inputs` leaves together.
 
-    `kind` is `leaf`, `operation`, `function`, `loop`, `run` or `rest`. `times` is how often a loop
-    went round or a run has its operation, `results` are the vertices that the rest of the graph
-    sees, and `operands` the numbers of boxes.
+    `kind` is `leaf`, `operation`, `function`, `loop`, `run` or `rest`. `times` is the number of iterations of a loop or
+    of operations in a run, `results` are the vertices that other boxes use, and `operands` the indices of boxes.
     """
 
     kind: str
@@ -43,7 +41,7 @@ class Box(NamedTuple):
 
 
 class _Together(NamedTuple):
-    """What the operations of one box have in common."""
+    """The common properties of the operations in one box."""
 
     kind: str
     name: str | None
@@ -52,9 +50,9 @@ class _Together(NamedTuple):
 
 
 def outline(graph: Graph, *, expand: bool) -> list[Box]:
-    """The boxes of a graph, operands before what uses them and the value last; with `expand` one for
-    each vertex."""
-    # The box of each vertex is named by the last vertex in it.
+    """Return the boxes of a graph, operands before their users and the value last; with `expand` one box for each
+    vertex."""
+    # The box of a vertex is identified by the last vertex in it.
     limits.charge_steps(_VERTEX * len(graph.vertices))
     box_of = [*range(len(graph.vertices))]
     together: dict[int, _Together] = {}
@@ -85,7 +83,7 @@ def _join_groups(graph: Graph, box_of: list[int], together: dict[int, _Together]
 
 
 def _join_runs(vertices: Sequence[Vertex], box_of: list[int], together: dict[int, _Together]) -> None:
-    """Join long runs of one operation, with all that nothing else uses and that has no name."""
+    """Join long runs of one operation, with all unnamed vertices that only such a run uses."""
     users = _users(vertices, box_of)
     drawn = [i for i in reversed(range(len(vertices))) if box_of[i] == i and vertices[i].operation is not None]
     run = _runs(vertices, [i for i in drawn if i not in together], users)
@@ -105,7 +103,7 @@ def _join_runs(vertices: Sequence[Vertex], box_of: list[int], together: dict[int
 
 
 def _runs(vertices: Sequence[Vertex], drawn: Sequence[int], users: Sequence[set[int]]) -> dict[int, int]:
-    """The last operation of the run of each operation: users come first in `drawn`."""
+    """Return for each operation the last operation of its run. `drawn` has users before their operands."""
     run: dict[int, int] = {}
     for i in drawn:
         run[i] = i
@@ -126,7 +124,7 @@ def _join_earliest(vertices: Sequence[Vertex], box_of: list[int], together: dict
 
 
 def _join_leaves(vertices: Sequence[Vertex], box_of: list[int], together: dict[int, _Together]) -> None:
-    """Where there are many leaves, put those that one joined box alone uses into it."""
+    """Where there are many leaves, move each leaf that only one joined box uses into that box."""
     leaves = [i for i, vertex in enumerate(vertices) if vertex.operation is None]
     if len(leaves) <= LONG:
         return
@@ -135,7 +133,7 @@ def _join_leaves(vertices: Sequence[Vertex], box_of: list[int], together: dict[i
 
 
 def _users(vertices: Sequence[Vertex], box_of: Sequence[int]) -> list[set[int]]:
-    """The boxes that use each box."""
+    """Return for each box the boxes that use it."""
     users: list[set[int]] = [set() for _ in vertices]
     for i, vertex in enumerate(vertices):
         for operand in vertex.operands:

@@ -1,4 +1,4 @@
-"""A program whose value is several tensors, as one for each of them."""
+"""Splits a program whose value is several tensors into one program for each tensor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ Request = Callable[[], EvaluationRequest]
 
 
 def parts(request: Request, error: SeveralTensorsError) -> Iterator[Request]:
-    """The request for each of the tensors that an error says are the value. Raises it where the program ends with a block."""
+    """Yield a request for each of the tensors that `error` names. Raises `error` where the program ends with a
+    block."""
     for number in range(len(error.names)):
         yield partial(_requested, request, number, error)
 
@@ -24,7 +25,7 @@ def _requested(request: Request, number: int, error: SeveralTensorsError) -> Eva
 
 
 def _part(program: tree.Module, number: int, error: SeveralTensorsError) -> tree.Module:
-    """The program with one of the tensors as its value."""
+    """The program with tensor `number` as its value."""
     *before, last = program.body
     if isinstance(last, tree.Evaluate):
         taken = last.value

@@ -1,4 +1,4 @@
-"""Programs for Python, in this process."""
+"""Compiled programs that run in the calling process: evaluation, certification, enclosure and mapping over tables."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class CompiledProgram(Compiled):
-    """A parsed program."""
+    """A parsed program. It is called with its inputs by name."""
 
     def __init__(self, program: Module, max_steps: int = MAX_STEPS, max_elements: int = MAX_ELEMENTS) -> None:
         expect(program, Module, "gradcli.compile makes a program of a text, and this takes what it was parsed to")
         self.program = program
         reads = scope.outer_reads(program).values()
-        # A constant such as `pi` may be given another value, and needs none.
+        # Constants such as `pi` may be overridden, but need no value.
         inputs = tuple(r.name for r in reads if not r.maybe_assigned and r.name not in scope.CONSTANTS)
         masks = scope.masks(program)
         super().__init__(program, inputs, (r.name for r in reads), max_steps, max_elements, masks)
@@ -43,11 +43,11 @@ class CompiledProgram(Compiled):
         return f"<program {self.program.source!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it is copied and pickled: as its text and its limits; what was recorded for it is recorded anew."""
+        """Copy and pickle by source text and limits; recordings are made anew."""
         return parsed, (self.program.source, *self._limits)
 
     def __call__(self, /, **values: Any) -> Any:
-        """The value of the program, its inputs given by name."""
+        """Return the value of the program for inputs by name."""
         return self._called(values)
 
     def certify(
@@ -60,11 +60,12 @@ class CompiledProgram(Compiled):
         grad_output: Any = None,
         max_precision: int = MAX_PRECISION,
     ) -> Certified:
-        """What `gradcli eval --certify` gives: the value, its gradients, with `order` all derivatives up to it and with
-        `jacobian` the Jacobians, and of each the digits that are right, which is proved in ball arithmetic. That computes
-        with at most `max_precision` digits.
+        """Return the value and its derivatives, with the numbers of digits proved to be right, as `gradcli eval
+        --certify` does.
 
-        Raises BackendError where python-flint is not installed, and as `value_and_grad` and `derivatives` do.
+        With `order`, all derivatives up to that order are included; with `jacobian`, the Jacobians. Ball arithmetic
+        uses at most `max_precision` digits. Raises BackendError where python-flint is not installed, and what
+        `value_and_grad` and `derivatives` raise.
         """
         from gradcli.run import certify
         from gradcli.run.evaluated import check_order, check_precision
@@ -101,13 +102,12 @@ class CompiledProgram(Compiled):
         max_precision: int = MAX_PRECISION,
         balls: bool = False,
     ) -> Evaluated:
-        """The value and its derivatives by `wrt` (all inputs, where that is None), each number in so many digits that are
-        proved, by ball arithmetic: see `Evaluated`. An input that is a text is that decimal, a float the binary number
-        that it is.
+        """Return the value and its derivatives by `wrt` (None: all inputs) to `digits` proved digits: see `Evaluated`.
 
-        With `order` all derivatives up to it, with `jacobian` those of each element of the value; `gradient=False` gives
-        the value alone. At most `max_precision` digits are computed with. Raises UndecidedError where a comparison is
-        open then, and BackendError where python-flint is not installed or has no such function.
+        Inputs given as texts are decimals; floats are taken exactly. With `order`, all derivatives up to that order are
+        included; with `jacobian`, those of each element of the value; `gradient=False` leaves out derivatives. At most
+        `max_precision` digits are computed with. Raises UndecidedError where a comparison remains undecided at that
+        precision, and BackendError where python-flint is not installed or lacks a function.
         """
         from gradcli.run.evaluated import Options, evaluated
 
@@ -127,12 +127,12 @@ class CompiledProgram(Compiled):
         jacobian: bool = False,
         digits: int | None = None,
     ) -> Enclosure:
-        """Bounds of the value, and of its derivatives by `wrt` (all inputs, where that is None) up to an order, over all
-        inputs in a box, which are proved: see `Enclosure`.
+        """Return proved bounds of the value, and of its derivatives by `wrt` (None: all inputs) up to `order`, over a
+        box of inputs: see `Enclosure`.
 
-        An input is an interval as a tuple of its ends, `{"x": (0.9, 1.1)}`, which may be texts of decimals, or as a text,
-        "0.9..1.1" or "1±0.1"; or numbers. Bounds are decimals of so many digits. Raises UnboundedError where the value
-        has no bounds, and BackendError where python-flint is not installed.
+        An input is an interval, as a tuple of its ends such as `{"x": (0.9, 1.1)}`, which may be decimal texts, or as a
+        text, "0.9..1.1" or "1±0.1"; or it is a number or an array. Bounds are decimals of `digits` digits. Raises
+        UnboundedError where the value has no bounds, and BackendError where python-flint is not installed.
         """
         from gradcli.run import digits as proved
         from gradcli.run.evaluated import check_precision
@@ -169,19 +169,20 @@ class CompiledProgram(Compiled):
         propagate: bool = False,
         **values: Any,
     ) -> Any:
-        """The table with the value of each row, as the column `value`, and its derivatives by `wrt` up to an order, as
-        `d_x`, `d2_x_q` and so on: all inputs, columns first, where that is None, and none where `order` is 0.
+        """Return the table with the value of each row in the column `value`, and derivatives in the columns `d_x`,
+        `d2_x_q`, ….
 
-        A table is a data frame of Polars or pandas, an Arrow table, or a mapping of columns to arrays of n rows; what comes
-        back is of the same kind. Columns are the inputs that are called as they are, `values` are those that all rows
-        share; `x="column:Time (s)"` takes another column. Rows with a missing number have no results: null, in pandas and
-        in arrays nan. So have those that fail, of which a RowWarning tells; `on_error="fail"` raises RowError instead.
-        With `propagate` there is a column `u`: the standard uncertainty of the value by those of the inputs, `u_x` of `x`,
-        which are columns or `values`.
+        `wrt` names the inputs to differentiate by (None: all, columns first); `order` 0 leaves out derivatives. A table
+        is a data frame of Polars or pandas, an Arrow table, or a mapping of columns to arrays of n rows; the result is
+        of the same kind. Columns are the inputs of the same name; `values` are shared by all rows, and `x="column:Time
+        (s)"` takes another column. Rows with a missing number have null results (nan in pandas and arrays). So have
+        rows that fail, which issues a RowWarning; `on_error="fail"` raises RowError instead. With `propagate` the
+        column `u` has the standard uncertainty of the value, from those of the inputs: `u_x` for `x`, a column or one
+        of `values`.
 
-        Raises BindingError for an input without a value, or with two, and for results that are called as a column is.
+        Raises BindingError for an input without a value or with two, and for a result whose name is that of a column.
         """
-        # Few programs are mapped over tables.
+        # Loaded on demand: few programs are mapped over tables.
         from gradcli.rows.frames import mapped
 
         names = None if wrt is None else converted.listed(wrt)
@@ -208,6 +209,6 @@ class CompiledProgram(Compiled):
 
 
 def parsed(program: str, max_steps: int, max_elements: int) -> CompiledProgram:
-    """The program of a text, with limits that hold for reading it too."""
+    """Parse and compile source text; the limits hold for parsing too."""
     with limits.within(max_steps, max_elements):
         return CompiledProgram(read(program), max_steps, max_elements)

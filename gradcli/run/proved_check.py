@@ -1,4 +1,5 @@
-"""The check of derivatives by proof: rules that are written by hand beside the derivatives of what they are rules of."""
+"""Checks hand-written derivative rules by proof: derivatives with and without the `backward` clauses, in ball
+arithmetic."""
 
 from __future__ import annotations
 
@@ -17,21 +18,21 @@ from gradcli.run import digits
 if TYPE_CHECKING:
     from gradcli.arrays.balls import Number
 
-# The digits with which a comparison is tried first, and those after which numbers that are not told apart agree.
+# Digits of the first comparison, and of the last: numbers that it does not distinguish agree.
 _FIRST, _MOST = 40, 1_000
 
 Gradient = Mapping[str, Any]
 
 
 class _Both(NamedTuple):
-    """A gradient by the rules that are written, and that of the functions themselves."""
+    """The gradient by hand-written rules, and the gradient without them."""
 
     written: Gradient
     own: Gradient
 
 
 class _Checked(NamedTuple):
-    """A program at a point of its leaves, and the directions along which it is differentiated before."""
+    """A program at a point of its leaves, and the directions of the inner derivatives of higher orders."""
 
     program: tree.Module
     bindings: Mapping[str, Any]
@@ -39,7 +40,7 @@ class _Checked(NamedTuple):
     along: Sequence[Any]
 
     def gradient(self, order: int, *, rewrite: bool = True, clauses: bool = True) -> Gradient:
-        """That of the derivative of one order less."""
+        """Return the gradient of the derivative of order `order` - 1 along the directions."""
 
         def function(**leaves: Any) -> Any:
             return evaluate(self.program, {**self.bindings, **leaves}, rewrite=rewrite, clauses=clauses).value
@@ -51,12 +52,13 @@ class _Checked(NamedTuple):
 def check_by_proof(
     program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int, tolerance: float
 ) -> Report:
-    """Compare the derivatives of a program up to `order` by reverse mode with those that it has without the `backward`
-    clauses in it, both proved in ball arithmetic.
+    """Compare the derivatives of a program up to `order` with those without its `backward` clauses, both proved in ball
+    arithmetic.
 
-    They agree where they differ by at most `tolerance`, relative to their size, or cannot be told apart with 1,000 digits.
-    `difference` of a row is the proved one, and `digits` says how many of it the one in floats has. Raises
-    DifferentiationError where there is nothing to differentiate by, and what the program raises, also in ball arithmetic.
+    They agree where they differ by at most `tolerance`, relative to their size, or are not distinguished with 1,000
+    digits. In each row `difference` is the proved derivative, and `digits` the number of its digits that the
+    floating-point derivative has. Raises DifferentiationError where there is nothing to differentiate by, and what the
+    program raises, also in ball arithmetic.
     """
     host = {name: arrays.astype(arrays.on_host(value), "float64") for name, value in bindings.items()}
     point = {name: host[name] for name in wrt}
@@ -67,7 +69,7 @@ def check_by_proof(
 
 
 def _rows(checked: _Checked, order: int, tolerance: float) -> Iterator[Check]:
-    """The worst entry of each leaf in one order."""
+    """Yield the worst entry of each leaf in one order."""
     found, point = checked.gradient(order), checked.point
     in_floats = {name: None if g is None else arrays.on_host(g) for name, g in found.items()}
     with digits.computing(as_written=False):
@@ -90,7 +92,7 @@ def _rows(checked: _Checked, order: int, tolerance: float) -> Iterator[Check]:
 
 
 def _number(gradient: Any, index: tuple[int, ...]) -> Number:
-    """An element of a gradient in balls, 0 where there is none."""
+    """The element of a gradient as a ball; 0 where the gradient is None."""
     from gradcli.arrays.balls import exact
 
     return exact(0) if gradient is None else gradient.numbers[index] if index else gradient.numbers
@@ -107,7 +109,7 @@ def _are_told(both: _Both, point: Mapping[str, Any], tolerance: float) -> bool:
 
 
 def _agree(written: Number, own: Number, tolerance: float) -> bool | None:
-    """Whether two numbers are close; None where that is not certain."""
+    """Whether two numbers are close; None where the balls leave that undecided."""
     from gradcli.arrays.balls import exact, to_float
 
     if not math.isfinite(to_float(written - own)):

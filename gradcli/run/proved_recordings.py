@@ -1,4 +1,4 @@
-"""Recordings of a program in balls, for Python that asks for proved digits of it again and again."""
+"""Caches recordings in ball arithmetic, for Python callers that repeatedly request proved digits of a program."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from gradcli.run.recordings import Recording
 from gradcli.run.session import EvaluationRequest, Result
 from gradcli.run.trace import Trace, value_and_derivatives, value_and_gradients
 
-# So many are kept at a time.
+# Bound on the number of cached recordings.
 _MOST = 16
 
 
 class ProvedRecordings:
-    """The recordings of what a program of numbers was asked for, each made when that is asked for again.
+    """Recordings of a program of scalars, each made when the same request comes a second time.
 
-    It is of a precision, as its constants are; None stands for what cannot be recorded, and for what was asked for once
-    an empty place.
+    A recording belongs to one precision, because its constants do. In the cache, an empty list stands for a request
+    seen once, and None for one that cannot be recorded.
     """
 
     def __init__(self) -> None:
         self._known: dict[Any, list[Recording | None]] = {}
 
     def result(self, request: Request) -> Result:
-        """The result of a run in balls, at the precision that holds: value, gradients and derivatives, without warnings
-        where it is replayed. Raises what the run raises."""
+        """Return the result of a run in balls, at the current working precision.
+
+        A replayed result has the value, gradients and derivatives, but no warnings. Raises what the run raises.
+        """
         asked = request()
         if asked.jacobian or asked.grad_output is not None or any(map(arrays.shape, asked.bindings.values())):
             return digits.at_precision(request)
@@ -43,7 +45,7 @@ class ProvedRecordings:
             return digits.at_precision(request)
         if not known:
             known.append(_recorded(asked))
-        # Eager evaluation tells where in the program an error comes from.
+        # Where a replay fails, eager evaluation raises the error with its position.
         return _replayed(known[0], asked) or digits.at_precision(request)
 
 
@@ -83,5 +85,5 @@ def _replayed(recording: Recording | None, asked: EvaluationRequest) -> Result |
 
 
 def _chosen(derivatives: Mapping[str, Any], *, mixed: bool) -> dict[str, Any]:
-    """Those of order 1, or those that are `mixed` or of higher order."""
+    """The derivatives of order 1, or (`mixed`) those of higher order."""
     return {key: d for key, d in derivatives.items() if ("," in key) is mixed}
