@@ -35,9 +35,12 @@ Observed = Callable[[Mapping[str, Any], Callable[[Span, str, Sequence[Any], Any]
 def by_rounding(
     run: Observed, bindings: Mapping[str, Any], warning: Warning, known: Sequence[Any], where: Any
 ) -> Warning:
-    """The warning of a number that is not finite, which says so where an operand of its operation is at the edge of the
-    domain, 0 or 1, by rounding: where the `known` operands are off by as much as they are from it. `where` is the place of
-    the number in the result."""
+    """Explain a non-finite number by rounding, where that is its cause.
+
+    That is the case where an operand lies at the edge of a domain (0 or 1) to within its rounding error. `known` are
+    the operands of the operation, and `where` the index of the number in its result. Returns `warning`, with another
+    message where rounding is the cause.
+    """
     if not all(type(k) is float for k in known):
         # The results of operations on tensors are never known to be exact.
         return warning

@@ -1,4 +1,4 @@
-"""Programs of the language as recorded programs, for each shape and dtype of their inputs."""
+"""Records a program once for each combination of shapes and dtypes of its inputs, and replays it on further calls."""
 
 from __future__ import annotations
 
@@ -26,49 +26,53 @@ from gradcli.run.trace import (
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# An input with more elements is recorded by its shape alone.
+# Elements from which an input is recorded as an abstract shape and dtype rather than with its values.
 _LARGE = 2**18
-# So many kinds of inputs are known at a time, and so many recordings of each, under different guards.
+# Bounds on the number of kinds of inputs that are kept, and of recordings for each, under different guards.
 _MOST_KINDS = 32
 _MOST_VERSIONS = 4
 
 
 class Wanted(NamedTuple):
-    """Which derivatives by the inputs `wrt`: `gradients`, `jacobians`, all `derivatives` up to `order`, or
-    the second ones alone, as tensors (`hessian`) or coordinates (`sparse`)."""
+    """Which derivatives by the inputs `wrt` are wanted.
+
+    `kind` is `gradients`, `jacobians`, `derivatives` (all up to `order`), or the second derivatives alone, as tensors
+    (`hessian`) or as coordinates (`sparse`).
+    """
 
     wrt: tuple[str, ...]
     kind: str = "gradients"
     order: int = 1
 
 
-# The second derivatives are found by SciPy, on NumPy's arrays.
+# Second derivatives use SciPy, which needs NumPy arrays.
 _ON_HOST_ALONE = frozenset({"hessian", "sparse"})
 
 
 class Recording(NamedTuple):
-    """A trace that can be run. The outputs that are `shared` may be arrays that something else is or looks at."""
+    """A trace and its executable. The outputs with an index in `shared` may share memory with inputs, constants or each
+    other."""
 
     trace: Trace
     run: Executable
     shared: Sequence[int] = ()
 
     def outcome(self, inputs: Sequence[Any]) -> Outcome | None:
-        """What it computes for `inputs`; None where its guards do not hold."""
+        """Run the recording; None where its guards do not hold for `inputs`."""
         outputs = self.run(inputs)
         if outputs is None:
             return None
         return self.named(self._unshared(inputs, outputs) if self.shared else outputs)
 
     def named(self, outputs: Sequence[Any]) -> Outcome:
-        """The outputs of a run by their names."""
+        """Return the outputs of a run by name."""
 
         trace = self.trace
         apart = _by_name(trace.deviations, outputs) if trace.deviations else {}
         return Outcome(outputs[0], _by_name(trace.positions, outputs), apart)
 
     def _unshared(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Outputs that share no memory with anything."""
+        """Return outputs that share no memory with inputs, constants or each other."""
         others = [*inputs, *(a for a in self.trace.program.outputs if not isinstance(a, Variable))]
         own = [*outputs]
         for i in self.shared:
@@ -89,11 +93,11 @@ def recording(
     namespace: arrays.Namespace | None = None,
     **options: Any,
 ) -> Recording:
-    """Record `program` for `inputs`, numbers or arrays of NumPy, to be run on the arrays of a namespace.
+    """Record `program` for `inputs`, numbers or NumPy arrays, to be run on the arrays of `namespace`.
 
-    The `options` and what is raised are those of `value_and_gradients`.
+    The options and errors are those of `value_and_gradients`.
     """
-    # What a program makes from numbers are constants of the recording.
+    # Arrays that the program makes from numbers become NumPy constants of the recording.
     with arrays.using_namespace(None):
         trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options)
     return _executable(trace, namespace)
@@ -102,14 +106,14 @@ def recording(
 def _recording_of(
     program: Computation, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, namespace: arrays.Namespace | None
 ) -> Replay:
-    """Record `program` and the derivatives that are wanted for `inputs`."""
+    """Record `program` and the wanted derivatives for `inputs`."""
     if wanted.kind == "gradients":
         return recording(program, inputs, wanted.wrt, cotangent, namespace)
     if wanted.kind == "jacobians":
         return _executable(value_and_jacobians(program, inputs, wanted.wrt), namespace)
     if wanted.kind == "derivatives":
         return _executable(value_and_derivatives(program, inputs, wanted.wrt, wanted.order), namespace)
-    # Most programs do without, and it takes milliseconds to load.
+    # Loaded on demand: it takes milliseconds, and most programs have no Hessians.
     from gradcli.run.hessians import coordinates_recording, hessian_recording
 
     if wanted.kind == "sparse":
@@ -118,7 +122,7 @@ def _recording_of(
 
 
 def _executable(trace: Trace, namespace: arrays.Namespace | None = None) -> Recording:
-    # And so is what is computed from constants.
+    # Results of constant folding are NumPy constants as well.
     with arrays.using_namespace(None):
         trace = trace._replace(program=optimise(trace.program))
     run = executable(trace.program, namespace)
@@ -130,46 +134,49 @@ def _executable(trace: Trace, namespace: arrays.Namespace | None = None) -> Reco
 
 
 def _is_own(output: Atom, own: Container[Variable]) -> bool:
-    """Whether an output of NumPy's executor is a number, or an array among its `own`."""
+    """Whether an output of the NumPy executor is a number, or one of the arrays in `own`, which nothing else shares."""
     if isinstance(output, Variable):
         return output in own or (not output.shape and output.dtype == "float64")
     return type(output) is float
 
 
 def abstract(array: Any) -> Abstract:
-    """An array's shape and dtype alone."""
+    """The shape and dtype of an array."""
     return Abstract(arrays.shape(array), arrays.dtype_name(array))
 
 
 class Replay(Protocol):
-    """Anything that may give an outcome for inputs."""
+    """A recording that may give an outcome for inputs."""
 
     def outcome(self, inputs: Sequence[Any]) -> Outcome | None: ...
 
 
 class _Known:
-    """The recordings for one kind of inputs; None where they cannot be recorded."""
+    """The recordings for one kind of inputs; `versions` is None where they cannot be recorded."""
 
     def __init__(self) -> None:
         self.versions: list[Replay] | None = []
-        # In which tensors are made from numbers.
+        # The dtype of tensors that are made from numbers.
         self.dtype = arrays.default_dtype()
 
     def outcome(self, values: Sequence[Any]) -> Outcome | None:
-        """From the recording whose guards hold; None where there is none."""
+        """Return the outcome of the first recording whose guards hold; None where there is none."""
         versions = self.versions or []
         for number, version in enumerate(versions):
             outcome = version.outcome(values)
             if outcome is not None:
                 if number:
-                    # The next inputs are likely to meet the same guards.
+                    # Move it to the front: the next inputs are likely to meet the same guards.
                     self.versions = [version, *(v for v in versions if v is not version)]
                 return outcome
         return None
 
 
 class Recordings:
-    """The recordings of a program, made when it is run again with inputs of a kind that it was run with before."""
+    """The recordings of a program.
+
+    A program is recorded at the second run with inputs of one kind, or at the first for large inputs.
+    """
 
     def __init__(self, program: Computation) -> None:
         self.program = program
@@ -177,12 +184,14 @@ class Recordings:
         self._seen: dict[Any, _Known] = {}
 
     def again(self, seen: Any, values: Mapping[str, Any]) -> Outcome | None:
-        """The outcome for `values` that `run` had the like of before, under the same `seen`; None where it had none, or
-        they take another course."""
+        """Return the outcome for `values` whose kind, under the key `seen`, had an outcome in `run`.
+
+        None for an unknown kind, and for values that take another execution path.
+        """
         try:
             known = self._seen.get(seen)
         except TypeError:
-            # No names: whoever reads them next says so.
+            # The key is unhashable because of an invalid name; a later step raises the error.
             return None
         if known is None:
             return None
@@ -193,8 +202,10 @@ class Recordings:
             return None
 
     def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None, seen: Any = None) -> Outcome | None:
-        """The outcome for `inputs`, arrays by name; None where it must be computed eagerly. Where there is one, `again`
-        knows such inputs as `seen`, if that is given."""
+        """Return the outcome for `inputs`, arrays by name; None where it must be computed eagerly.
+
+        Where there is an outcome, `again` accepts further inputs under the key `seen`, if that is given.
+        """
         namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
         backend = backends.of_namespace(namespace)
         if backend is None or (namespace is not None and wanted.kind in _ON_HOST_ALONE):
@@ -214,11 +225,11 @@ class Recordings:
                 self._seen[seen] = known
             return outcome
         except BackendError:
-            # A compiler that fails once is not asked again.
+            # A failed compiler is not tried again.
             known.versions = None
             return None
         except (GradcliError, MemoryError):
-            # Eager evaluation tells where in the program an error comes from.
+            # Eager evaluation raises the error with its position.
             return None
 
     def _add(self, key: Any) -> _Known:
@@ -260,13 +271,15 @@ def _kind(item: tuple[str, Any]) -> Any:
 
 
 def seen_as(values: Mapping[str, Any], wrt: Sequence[str] | None) -> Any:
-    """What inputs, some of them arrays, and the names to differentiate by are told from others by, without a look at what
-    they are; None where that takes one."""
+    """A key for inputs of one kind and the names to differentiate by, made without converting the values.
+
+    None where the kind cannot be determined without conversion.
+    """
     if type(values) is not dict or not (wrt is None or type(wrt) is tuple or type(wrt) is list):
         return None
     try:
         kinds = [float if type(v) is float else (type(v), v.shape, v.dtype) for v in values.values()]
     except Exception:
-        # An attribute may raise anything; what reads the value says so.
+        # Any exception may come from an attribute; converting the value raises the proper error.
         return None
     return (*values, None if wrt is None else (*wrt,), *kinds)

@@ -1,4 +1,4 @@
-"""A path through a program, computed for several rows at a time by the batching rules of its primitives."""
+"""Evaluates a recorded program for several rows at once by batching rules."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ def computed(
     joined: bool,
     namespace: arrays.Namespace | None = None,
 ) -> list[Any]:
-    """The values of `atoms`, of a program of one row, for each of `size` rows, `joined` whether all are true: one operation
-    after the other. Of the inputs that are `given`, `columns` have a number or an array for each row."""
+    """Evaluate `atoms` of a single-row program for `size` rows, equation by equation.
+
+    `given` has the inputs by name; those in `columns` have a leading axis of rows. With `joined`, return a single
+    boolean for each row: whether all atoms are true.
+    """
     nesting = new_nesting()
     known = {
         v: Batched(given[v.name], nesting) if v.name in columns else given[v.name]
@@ -43,7 +46,8 @@ def computed(
     for equation in program.equations:
         operands = [value(a) for a in equation.inputs]
         if equation.primitive is linear.matmul and any(isinstance(o, Batched) for o in operands):
-            # One product of all rows with a matrix that they share would round by where in it a row stands.
+            # A single product of all rows with a shared matrix would round differently depending on the position of a
+            # row.
             operands = [Batched(unbatched(o, nesting, size), nesting) for o in operands]
         known[equation.output] = bind(equation.primitive, operands, equation.params)
     found = [value(a) for a in atoms]

@@ -1,4 +1,4 @@
-"""A path through a program, run for whole columns of another library than NumPy."""
+"""Evaluates a recorded program for all rows at once on arrays of libraries other than NumPy."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from gradcli.program.record import record
 from gradcli.run.row_batches import computed
 from gradcli.run.row_inputs import Rows
 
-# So many programs are kept: each is for one number of rows.
+# Bound on the number of compiled programs; each is for one number of rows.
 _MOST_KEPT = 8
 
 
 class WholeColumns:
-    """A program of one row, of whose inputs `columns` have one for each: operation by operation, and compiled by the
-    library of the columns where that pays."""
+    """A single-row program whose inputs in `columns` have a value for each row.
+
+    It runs equation by equation, or compiled by the library of the columns where that pays.
+    """
 
     def __init__(self, program: Program, columns: Container[str], most: tuple[int, int]) -> None:
         self._program = program
         self._columns = columns
         self._limits = most
         self._largest = max((arrays.size(e.output) for e in program.equations), default=1)
-        # None for what was not worth it so far, `_refused` for what cannot be compiled.
+        # By key: the compiled program; None where it has not paid so far, `_refused` where it cannot be compiled.
         self._compiled: dict[Any, Executable | None] = {}
         self._lock = Lock()
 
     def run(self, rows: Rows, *, guards: bool) -> list[Any] | None:
-        """What it gives for all rows, for `guards` whether they hold for each; None where it fails."""
+        """Return the outputs for all rows, or with `guards` whether all guards hold for each row; None on failure."""
         atoms = self._program.guards if guards else self._program.outputs
         key = rows.namespace, rows.count, guards
         compiled = self._executable(key, rows, atoms)
@@ -56,20 +58,23 @@ class WholeColumns:
             return None
 
     def _by_library(self, key: Any, compiled: Executable, rows: Rows) -> list[Any] | None:
-        """The same by a program that the library compiles; None where it is not good for these rows."""
+        """Run the compiled program; None where it fails or refuses these rows."""
         try:
             found = compiled([rows.inputs[v.name] for v in self._program.inputs if v.name is not None])
         except BackendError:
-            # A compiler that fails once is not asked again.
+            # A failed compiler is not tried again.
             self._keep(key, _refused)
             return None
         except GradcliError:
-            # There may be room for one operation after the other.
+            # For example, memory may suffice for running one operation at a time.
             return None
         return None if found is None else [*found]
 
     def _executable(self, key: Any, rows: Rows, atoms: Sequence[Atom]) -> Executable | None:
-        """The program for so many rows, which is compiled when there are as many again; None where there is none."""
+        """Return the compiled program for this number of rows; None where there is none.
+
+        It is compiled at the second call with the same number of rows.
+        """
         backend = backends.of_namespace(rows.namespace)
         with self._lock:
             known, seen = self._compiled.get(key), key in self._compiled
@@ -99,4 +104,4 @@ class WholeColumns:
 
 
 def _refused(_inputs: Sequence[Any]) -> None:
-    """In the place of a program that cannot be compiled."""
+    """Stands for a program that cannot be compiled."""

@@ -1,4 +1,4 @@
-"""The value and the gradients of each row of arrays, for programs that Python runs."""
+"""Computes values and gradients for each row of arrays, for compiled programs in Python."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gradcli.run.row_programs import RowProgram
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# So many choices of inputs to differentiate by are known at a time.
+# Bound on the number of cached row programs, one for each choice of inputs to differentiate by.
 _MOST = 32
 
 
 class RowGradients:
-    """A computation, run for rows."""
+    """A computation that is run for each row of its inputs."""
 
     def __init__(self, computation: Computation, limits: tuple[int, int]) -> None:
         self._computation = computation
@@ -30,8 +30,11 @@ class RowGradients:
     def value_and_grad(
         self, bindings: Mapping[str, Any], wrt: Sequence[str], rows: bool | Sequence[str]
     ) -> tuple[Any, dict[str, Any]]:
-        """The values of the rows of arrays, and their derivatives; `rows` are the inputs that have rows, True for those
-        that have axes. Raises the error of the first row that has one, with its number."""
+        """Return the values of the rows and their derivatives.
+
+        `rows` names the inputs that have rows; True stands for all with axes. Raises the error of the first row that
+        fails, with its index.
+        """
         named = [n for n, b in bindings.items() if arrays.shape(b)] if rows is True else _listed(rows, bindings)
         given = {name: _filled(concrete(value)) for name, value in bindings.items()}
         program = self._program(tuple(wrt))
@@ -53,7 +56,7 @@ class RowGradients:
 
 
 def check(rows: Any, grad_output: Any) -> None:
-    """Raise CallError for what does not say which inputs have rows, and UsageError for a cotangent beside it."""
+    """Raise CallError where `rows` does not name inputs, and UsageError for a cotangent together with rows."""
     if grad_output is not None:
         raise UsageError(
             "grad_output weights the elements of one value, and with rows there is a value for each",
@@ -64,7 +67,7 @@ def check(rows: Any, grad_output: Any) -> None:
 
 
 def _filled(array: Any) -> Any:
-    """An array with nan where it is masked."""
+    """A masked array with nan in place of masked elements."""
     mask = getattr(array, "mask", None)
     return array if mask is None or not hasattr(array, "filled") else array.filled(math.nan)
 

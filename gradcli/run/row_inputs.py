@@ -1,4 +1,4 @@
-"""The inputs of many rows: columns with a number or an array for each, and what is the same for all of them."""
+"""The inputs of many rows: columns with a value for each row, and values that all rows share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from gradcli.run import converted
 
 
 class Rows:
-    """Rows by their `numbers`, a range or an array: `columns` are arrays of shape `[n, …]`, of the library of a `namespace`,
-    None for NumPy."""
+    """Rows with the indices `numbers`, a range or an array.
+
+    `columns` are arrays of shape `[n, …]`, which belong to the array library `namespace` (None: NumPy).
+    """
 
     def __init__(
         self,
@@ -33,18 +35,18 @@ class Rows:
 
     @cached_property
     def inputs(self) -> Mapping[str, Any]:
-        """All inputs, columns whole."""
+        """All inputs by name, columns with all their rows."""
         return {**self.shared, **self.columns}
 
     def row(self, place: int) -> dict[str, Any]:
-        """The inputs of one row, as numbers and arrays of NumPy."""
+        """The inputs of one row, as numbers and NumPy arrays."""
         return {**self._shared, **{n: arrays.tidy(arrays.to_numpy(c[place])) for n, c in self.columns.items()}}
 
     def chosen(self, rows: Any) -> Rows:
-        """Those that an array of truth values, or a slice, says."""
+        """The rows selected by a boolean array or a slice."""
         if isinstance(rows, slice):
             return self._of(self.numbers[rows], rows)
-        # NumPy is faster by places than by truth values, of which it looks at each for every column.
+        # NumPy indexes faster by positions than by a mask, which it scans for every column.
         places = arrays.numpy_namespace().flatnonzero(rows)
         numbers = self.numbers.start + places if isinstance(self.numbers, range) else self.numbers[places]
         return self._of(numbers, places if self.namespace is None else self.namespace.asarray(places))
@@ -59,13 +61,13 @@ class Rows:
 
     @property
     def kind(self) -> Any:
-        """Equal for rows whose inputs have the same shapes and dtypes."""
+        """A key that is equal for rows whose inputs have the same shapes and dtypes."""
         columns = tuple((name, arrays.shape(c)[1:], arrays.dtype_name(c)) for name, c in self.columns.items())
         return columns, tuple((name, arrays.shape(v), arrays.dtype_name(v)) for name, v in self.shared.items())
 
 
 def counted(columns: Mapping[str, Any], rows: int | None) -> int:
-    """How many rows columns have. Raises ShapeError where they have different numbers, or nothing says it."""
+    """Return the number of rows. Raises ShapeError where columns have different lengths, or nothing determines it."""
     if rows is None and not columns:
         raise ShapeError("no input has rows", hint="an input with one value for each row has them along its first axis")
     count = len(next(iter(columns.values()))) if rows is None else rows

@@ -1,4 +1,4 @@
-"""One way through a program, recorded for a row that takes it, and run for all rows that do, block by block."""
+"""Records one execution path of a program for a row that takes it, and runs it for all rows that do, block by block."""
 
 from __future__ import annotations
 
@@ -25,40 +25,42 @@ from gradcli.run.trace import Trace, row_derivatives
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# So many elements of an array that a block computes suit the caches; with fewer rows threads wait for each other.
+# Elements of one array in a block, a size that suits the caches; with fewer rows threads wait for each other.
 _ELEMENTS = 2**15
-# Rows in a block where there are fewer; whole vectors of any processor, so that each row is computed as in a large one.
+# Block sizes in rows for fewer rows. They are multiples of the vector length of any processor, so that a row is
+# computed as in a large block.
 _FEWER_ROWS = (64, 1024, 8192)
-# Rows times equations for one thread: with fewer, starting it takes longer than it saves.
+# Rows times equations that are worth a thread; with less work, starting it takes longer than it saves.
 _WORTH_A_THREAD = 2**20
-# So many elements are kept while a program for a block is made: with a hundred equations blocks are half as large, which
-# takes no longer and half of the memory of each thread.
+# Bound on the elements of all intermediate results of a block. With a hundred equations it halves the block, which
+# costs no time and halves the memory of each thread.
 _MOST_KEPT = 3 * 2**20
-# To make a program for smaller blocks takes as long as to compute so many whole ones.
+# Cost of making a program for smaller blocks, in full blocks that could be computed meanwhile.
 _MAKING = 8
 
-# So many paths are recorded for rows of one kind; a recording that fails for what it met counts as some of them.
+# Bound on the number of paths recorded for rows of one kind; a failed recording counts as `_FAILED` paths.
 _MOST_PATHS = 64
 _FAILED = 16
-# Rows take their own path each, whichever was recorded first; the last paths are for all rows that they are right for.
+# The last paths to be recorded are not specific to the recorded row, but serve all rows for which they are valid.
 _SHARED = 8
-# A path of more steps is not recorded, which takes as long as to evaluate some tens of rows, and none are after it; nor
-# are more in all of them.
+# Bounds in steps on recording one path and all paths. Recording a path takes as long as evaluating some tens of rows;
+# after one that is too long, no more are recorded.
 _LONGEST = 400_000
 _STEPS = 1_000_000
-# Where paths are as short as that together, in the time of additions, rows are not picked apart, which takes as long as
-# to compute all of them for every row.
+# Bound on the cost of all paths together, in additions, below which every row computes all of them: selecting the rows
+# of each path takes as long.
 _SHORT = 48
-# With less, what one path may take is not enough for several.
+# The step and element limits must be at least this for paths to be joined, since a joined path needs more than each of
+# them.
 _ROOM = 1000
 
 
 class Paths:
-    """The paths of rows whose inputs have the same shapes and dtypes."""
+    """The recorded paths for rows whose inputs have the same shapes and dtypes."""
 
     def __init__(self) -> None:
         self.known: tuple[RowPath, ...] = ()
-        # So many of these as one, where they are short.
+        # The number of paths that are joined, and the joined path; only for short paths.
         self.joined: tuple[int, RowPath] | None = None
         self.lock = threading.Lock()
         self._left = _MOST_PATHS
@@ -78,7 +80,8 @@ class Paths:
         order: int,
         most: tuple[int, int],
     ) -> None:
-        """Know the path of one of `rows` with these inputs, unless there are too many, or it cannot be recorded."""
+        """Record the path of one of `rows`, with these `inputs`, unless there are too many paths or it cannot be
+        recorded."""
         if self._left <= 0 or self._steps <= 0:
             return
         for fixed in ({}, {name: inputs[name] for name in rows.shared}) if rows.shared else ({},):
@@ -94,7 +97,7 @@ class Paths:
                 path = RowPath(trace, given, frozenset(rows.columns), fixed, most)
                 path.prepare(rows.count if rows.namespace is None else 1)
             except (NotRecordableError, NotBatchableError):
-                # Numbers that all rows share are known when it is recorded for them alone.
+                # Next, record it with the shared inputs as constants.
                 continue
             except LimitError:
                 self._left = 0
@@ -110,7 +113,7 @@ class Paths:
         self._left -= _FAILED
 
     def _join(self) -> None:
-        """Have the paths as one, where they differ in their numbers alone."""
+        """Join the paths into a single program where they differ only in their constants."""
         first, *others = self.known
         if not others or min(first.limits) < _ROOM:
             return
@@ -123,10 +126,10 @@ class Paths:
 
 
 class RowPath:
-    """A recording of one row, good for the rows for which its guards hold.
+    """The recording of one row, valid for the rows for which its guards hold.
 
-    `inputs` are those of the recorded row by name, of which `columns` have others in other rows, and `fixed` are numbers
-    that it was recorded with, rather than inputs of it. A row may take `most` steps and array elements.
+    `inputs` are those of the recorded row by name; those in `columns` vary between rows, and `fixed` are values that
+    were recorded as constants. `most` are the limits of steps and array elements for a row.
     """
 
     def __init__(
@@ -143,11 +146,11 @@ class RowPath:
         self.columns = columns
         self.fixed = fixed
         self.limits = most
-        # Whether all rows take it.
+        # Whether all rows take this path.
         self.is_everyones = not self.program.guards and not fixed
         self.most_rows = _most_rows([arrays.size(e.output) for e in self.program.equations])
         dtypes = map(arrays.dtype_name, self.program.outputs)
-        # Truth values are written as 0 and 1.
+        # Booleans are returned as 0 and 1.
         self._outputs = [
             (arrays.shape(a), "float64" if d == "bool" else d) for a, d in zip(self.program.outputs, dtypes)
         ]
@@ -157,18 +160,19 @@ class RowPath:
         self._in_vain = 0
 
     def prepare(self, count: int) -> None:
-        """Have what runs so many rows. Raises NotBatchableError for what cannot be done with several at once."""
+        """Make the programs for this number of rows. Raises NotBatchableError where several rows cannot be computed at
+        once."""
         size = self._size(count)
         if self.program.guards:
             self._of_size(size, guards=True)
         self._of_size(size, guards=False)
 
     def suits(self, shared: Mapping[str, Any]) -> bool:
-        """Whether it is good for these inputs that are the same for all rows."""
+        """Whether the path is valid for these shared inputs."""
         return all(_same(value, shared[name]) for name, value in self.fixed.items())
 
     def holds(self, rows: Rows, threads: int) -> Any:
-        """For which rows its guards hold, None for all."""
+        """Return a boolean array of the rows for which the guards hold; None where there are no guards."""
         if not self.program.guards:
             return None
         held = arrays.numpy_namespace().zeros(rows.count, "bool")
@@ -179,7 +183,7 @@ class RowPath:
         return held
 
     def run(self, rows: Rows, threads: int) -> tuple[list[Any], Sequence[int]]:
-        """The outputs for rows for which its guards hold, and the rows for which it failed."""
+        """Return the outputs for rows that satisfy the guards, and the indices of those that failed."""
         if rows.namespace is not None:
             found = self._whole.run(rows, guards=False)
             return ([], range(rows.count)) if found is None else ([_floating(f, rows) for f in found], ())
@@ -187,7 +191,7 @@ class RowPath:
         return outputs, self._run(self._inputs(rows.inputs), rows.count, outputs, threads, guards=False)
 
     def of_one(self, inputs: Mapping[str, Any]) -> list[Any] | None:
-        """The outputs for one row of NumPy for which its guards hold, None where it fails."""
+        """Return the outputs for a single row of NumPy arrays that satisfies the guards; None on failure."""
         blocks = self._of_size(self._at_hand(self._size(1), guards=False), guards=False)
         outputs = self._empty(1)
         return outputs if blocks.compute(self._inputs(inputs), outputs, 0, 1) else None
@@ -202,10 +206,10 @@ class RowPath:
     def _run(
         self, inputs: Sequence[Any], count: int, outputs: Sequence[Any], threads: int, *, guards: bool
     ) -> list[int]:
-        """Fill the outputs, and the rows that it could not be run for."""
+        """Fill `outputs`, and return the indices of the rows that failed."""
         size = self._at_hand(self._size(count), guards=guards)
         blocks = self._of_size(size, guards=guards)
-        # What is left is no whole block, and there may be a program for fewer rows.
+        # The remainder is no full block; a program for smaller blocks may exist.
         left = count % size if count > size else 0
         if left and self._at_hand(self._size(left), guards=guards) == size:
             left = 0
@@ -228,8 +232,8 @@ class RowPath:
         return min(self.most_rows, next((size for size in _FEWER_ROWS if count <= 4 * size), self.most_rows))
 
     def _at_hand(self, size: int, *, guards: bool) -> int:
-        """The size of blocks for which there is a program that does for blocks of `size`, until another one has been worth
-        the while to make."""
+        """Return the block size of an existing program that can replace blocks of `size`, until the waste is worth a
+        new program."""
         larger = [known for known, joined in self._blocks if joined == guards and known >= size]
         if not larger or self._in_vain > _MAKING * self.most_rows:
             return size
@@ -246,7 +250,8 @@ class RowPath:
         return blocks
 
     def _by_rows(self, atoms: Sequence[Atom], size: int, *, joined: bool) -> Program:
-        """The program for `size` rows that gives the values of `atoms` for each; `joined`, whether all are true."""
+        """Record the program that evaluates `atoms` for `size` rows; with `joined`, whether all are true for each
+        row."""
 
         def run(**given: Any) -> list[Any]:
             return computed(self.program, atoms, given, self.columns, size, joined=joined)
@@ -260,7 +265,7 @@ class RowPath:
 
 
 def _failing_alone(compute: Compute, start: int, stop: int) -> list[int]:
-    """The rows of a block that fails which fail by themselves; the others are computed."""
+    """Return the rows of a failed block that fail on their own; the other rows are computed."""
     failed = []
     waiting = [(start, stop)]
     while waiting:
@@ -276,7 +281,8 @@ def _failing_alone(compute: Compute, start: int, stop: int) -> list[int]:
 
 
 def _floating(result: Any, rows: Rows) -> Any:
-    """A result as an array of the library of the rows, apart from them; truth values as 0 and 1."""
+    """A result as a floating-point array of the library of the rows that shares no memory with them; booleans become 0
+    and 1."""
     assert rows.namespace is not None
     array = rows.namespace.asarray(result)
     array = array if arrays.is_floating(array) else rows.namespace.astype(array, converted.dtype(rows.inputs))
@@ -284,7 +290,7 @@ def _floating(result: Any, rows: Rows) -> Any:
 
 
 def _most_rows(sizes: Sequence[int]) -> int:
-    """How many rows a block has, a power of 2, where equations for one row have results of these sizes."""
+    """The number of rows in a block, a power of 2, from the sizes of the results of all equations for one row."""
     most = min(_ELEMENTS // max(1, *sizes, 1), _MOST_KEPT // max(1, sum(sizes)))
     return 1 << max(1, most).bit_length() - 1
 

@@ -1,4 +1,4 @@
-"""Programs over the rows of a table: the value and the derivatives of each row."""
+"""Runs a program for each row of a table: values and derivatives."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ from gradcli.run.single_rows import evaluated, keys
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# So many rows are picked apart at a time.
+# Rows that are divided among paths at a time.
 _PART = 2**17
-# For fewer, paths are not run together, which takes a program more.
+# With fewer rows, joining paths does not pay, because it takes another program.
 _JOINED = 2**14
-# So many kinds of rows, by their shapes and dtypes, are known at a time.
+# Bound on the number of kinds of rows, by shapes and dtypes, that are kept.
 _MOST_KINDS = 32
 
 
 class RowProgram:
-    """A program, or a function of Python's, that is run for each row by itself.
+    """A program or Python function that is evaluated for each row separately.
 
-    `wrt` are the inputs to differentiate by, columns or what all rows share, up to `order`. Each row may take
-    `max_steps` steps and compute `max_elements` array elements, as if it were evaluated alone. It may be run by several
-    threads at once.
+    `wrt` are the inputs to differentiate by, columns or shared, up to `order`. Each row may take `max_steps` steps and
+    compute `max_elements` array elements, as if it were evaluated alone. Several threads may run it at once.
     """
 
     def __init__(
@@ -71,14 +70,14 @@ class RowProgram:
         threads: int | None = None,
         most_limited: int = MOST_LIMITED,
     ) -> RowResults:
-        """The results for the rows of `columns`, arrays of shape `[n, …]`, or of n objects that are arrays each;
-        `shared` are inputs that are the same for all of them. They are arrays of the library of the inputs.
+        """Return the results for the rows of `columns`, arrays of shape `[n, …]` or object arrays of n arrays.
 
-        `rows` is n where there are no columns, and `threads` how many may work at a time, None for one on each core.
-        When more than `most_limited` rows have reached a limit, those that are left and would be evaluated alone fail.
+        `shared` are inputs that all rows share. Results are arrays of the library of the inputs. `rows` is n where
+        there are no columns; `threads` is the number of threads (None: one for each core). When more than
+        `most_limited` rows have reached a limit, the remaining rows that would be evaluated one by one fail.
 
-        Raises ShapeError for columns of different lengths, and BindingError for an input to differentiate by that is
-        not there. What evaluating a row raises is among the `failures`.
+        Raises ShapeError for columns of different lengths, and BindingError for a missing input in `wrt`. Errors of
+        single rows are in `failures`.
         """
         count = counted(columns, rows)
         missing = [n for n in self.wrt if n not in columns and n not in shared]
@@ -99,15 +98,18 @@ class RowProgram:
         return gathered.results()
 
     def _remember(self, row: Rows, inputs: Mapping[str, Any]) -> None:
-        """Keep what a row that comes alone was computed with for those after it, where all of its kind are."""
+        """Keep the path of a single row for later single rows, where all rows of its kind take it."""
         path = next(iter(self._paths_of(row).known), None)
         own = row.namespace is None and all(inputs[name] is column for name, column in row.columns.items())
         if own and path is not None and path.is_everyones:
             self._lone = LoneRows(path, inputs)
 
     def _run_group(self, rows: Rows, gathered: Gathered, threads: int) -> None:
-        """Compute rows whose inputs have the same shapes: many that take several paths in parts, as those that go along
-        one are picked out, and their results put back, in memory that is near then."""
+        """Compute rows whose inputs have the same shapes.
+
+        Many rows on several paths are processed in parts, so that selecting the rows of a path and putting back their
+        results stays in nearby memory.
+        """
         paths = self._paths_of(rows)
         if rows.count <= _PART or rows.namespace is not None or paths.is_one or paths.joined is not None:
             self._run_uniform(rows, paths, gathered, threads)
@@ -120,8 +122,8 @@ class RowProgram:
         over_blocks(compute, rows.count, _PART, threads)
 
     def _run_uniform(self, rows: Rows, paths: Paths, gathered: Gathered, threads: int) -> None:
-        """Compute rows of one kind, whose `paths` these are."""
-        # The rows that paths were recorded for: rounding may keep them from these all the same.
+        """Compute rows of one kind, whose paths are `paths`."""
+        # Rows for which a path was recorded: because of rounding, the path may still not be valid for them.
         recorded: set[int] = set()
         seen = 0
         left: Rows | None = rows
@@ -148,7 +150,7 @@ class RowProgram:
             return paths
 
     def _along(self, path: RowPath, rows: Rows, gathered: Gathered, threads: int) -> Rows | None:
-        """The rows that are left when those that take a path are computed, None where there are none."""
+        """Compute the rows that take a path, and return the others; None where none are left."""
         if not path.suits(rows.shared):
             return rows
         held = path.holds(rows, threads)
@@ -168,8 +170,8 @@ class RowProgram:
         return None if everyone else rows.chosen(~held)
 
     def _one_by_one(self, rows: Rows, paths: Paths, seen: int, recorded: set[int], gathered: Gathered) -> Rows | None:
-        """The rows that are left when those are evaluated alone that come before one with another path, None where there
-        are none."""
+        """Evaluate rows one by one until a new path is known, and return the rows that are left; None where none are
+        left."""
         for place in range(rows.count):
             alone = self._alone(rows, place, gathered)
             if alone is None:
@@ -185,7 +187,7 @@ class RowProgram:
         return None
 
     def _alone(self, rows: Rows, place: int, gathered: Gathered) -> tuple[Any, Mapping[str, Any]] | None:
-        """What a row gives that is evaluated by itself; None where that fails."""
+        """Evaluate one row separately; None where that fails."""
         if gathered.is_hopeless():
             gathered.fail(int(rows.numbers[place]), gathered.hopeless())
             return None

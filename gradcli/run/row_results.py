@@ -1,4 +1,4 @@
-"""What the rows of a table give: put together from groups of rows, in their order."""
+"""Assembles the results of groups of rows in the order of the rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradcli.errors import GradcliError, LimitError
 
 
 class RowFailure:
-    """A row, counted from 0, that has no value, and why."""
+    """A row, counted from 0, that has no value, and its error."""
 
     __slots__ = ("error", "index")
 
@@ -21,11 +21,11 @@ class RowFailure:
 
 
 class RowResults(NamedTuple):
-    """The value of each of n rows, `[n, …]`, and its derivatives by what they are called, `[n, …]` too.
+    """The value of each of n rows, of shape `[n, …]`, and its derivatives by name, of shape `[n, …]` too.
 
-    A derivative is None where no row depends on the input. `absent` says, for those derivatives that some rows have and
-    others do not, which do not: they are nan there. Rows of `failures` are nan everywhere. Where values have other
-    shapes in other rows, an array of objects holds them.
+    A derivative is None where no row depends on the input. `absent` marks, for derivatives that only some rows have,
+    the rows without one, which are nan. Rows in `failures` are nan everywhere. Values of different shapes are held in
+    an object array.
     """
 
     value: Any
@@ -35,8 +35,10 @@ class RowResults(NamedTuple):
 
 
 class Gathered:
-    """The results of `count` rows, as they come; arrays of NumPy unless a `namespace` is given. No more than `most_limited`
-    of them are to reach a limit."""
+    """Collects the results of `count` rows as they arrive, as arrays of `namespace` (None: NumPy).
+
+    At most `most_limited` rows may reach a limit.
+    """
 
     def __init__(
         self, count: int, keys: Sequence[str], most_limited: int, namespace: arrays.Namespace | None = None
@@ -47,31 +49,31 @@ class Gathered:
         self.namespace = namespace
         self._parts: list[tuple[Any, Any, Mapping[str, Any]]] = []
         self.failures: list[RowFailure] = []
-        # How many of them failed by a limit.
+        # The number of failures due to a limit.
         self.limited = 0
 
     def put(self, rows: Any, value: Any, derivatives: Mapping[str, Any]) -> None:
-        """The results of some rows, whose numbers `rows` are, a range or an array."""
+        """Add the results of some rows with the indices `rows`, a range or an array."""
         self._parts.append((rows, value, derivatives))
 
     def put_one(self, row: int, value: Any, derivatives: Mapping[str, Any]) -> None:
-        """The results of one row."""
+        """Add the results of one row."""
         np = arrays.numpy_namespace()
         found = {key: None if derivatives[key] is None else np.asarray(derivatives[key])[None] for key in self.keys}
         self.put([row], np.asarray(value)[None], found)
 
     def fail(self, row: int, error: GradcliError) -> None:
-        # The frames of its traceback hold what was evaluated: megabytes for each row of a long loop.
+        # The frames of a traceback keep what was evaluated alive: megabytes for each row of a long loop.
         error.__traceback__ = error.__cause__ = error.__context__ = None
         self.failures.append(RowFailure(row, error))
         self.limited += isinstance(error, LimitError)
 
     def is_hopeless(self) -> bool:
-        """Whether more rows have reached a limit than may."""
+        """Whether more rows have reached a limit than allowed."""
         return self.limited > self.most_limited
 
     def hopeless(self) -> LimitError:
-        """The error of a row that is not evaluated then."""
+        """The error of a row that is not evaluated for that reason."""
         return LimitError(
             f"it is not evaluated, as more than {self.most_limited:,} row{'' if self.most_limited == 1 else 's'} reached a limit",
             hint="raise the limit with --max-steps or --max-elements, or allow more rows with --max-errors",
@@ -103,7 +105,7 @@ class Gathered:
 
 
 def _joined(parts: Sequence[tuple[Any, Any]], count: int) -> Any:
-    """The results of some rows where they stand, and nan elsewhere."""
+    """Scatter the results of some rows; other rows are nan."""
     np = arrays.numpy_namespace()
     shapes = {found.shape[1:] for _, found in parts}
     if len(shapes) > 1:
@@ -122,5 +124,5 @@ def _joined(parts: Sequence[tuple[Any, Any]], count: int) -> Any:
 
 
 def _places(rows: Any) -> Any:
-    """Rows as NumPy takes them for an index at no cost."""
+    """An index for NumPy: ranges become slices, which cost no copy."""
     return slice(rows.start, rows.stop) if isinstance(rows, range) else rows

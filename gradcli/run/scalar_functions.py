@@ -1,4 +1,4 @@
-"""A computation on numbers as generated functions of them, made when it is called again."""
+"""Generates Python functions of floats for a computation on scalars, when it is called again."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ from gradcli.run.recordings import abstract, recording
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# So many functions are kept, and of each so many versions, under different guards.
+# Bounds on the number of functions, and of versions of each, under different guards.
 _MOST = 32
 _MOST_VERSIONS = 4
 
 
 class ScalarFunctions:
-    """Functions of floats that give the value and gradients of a computation within these limits."""
+    """Generated functions of floats that return the value and gradients of a computation, within its limits."""
 
     def __init__(self, computation: Computation, most: tuple[int, int]) -> None:
         self._computation = computation
         self._limits = most
-        # By the names of the inputs and those to differentiate by.
+        # By the names of the inputs and of those to differentiate by.
         self.functions: dict[Any, Callable[..., Any]] = {}
         self._versions: Counter[Any] = Counter()
 
     def made(
         self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
     ) -> Callable[..., Any] | None:
-        """The program as a function of floats, recorded for some, which is `raised` or `refused` for what it does
-        not fit; None where it is no program on scalars."""
+        """Record the computation and generate a function of floats; None where it is no program on scalars.
+
+        The function calls `raised` where the generated code raises, and `refused` where the guards do not hold. Raises
+        NotRecordableError where control flow depends on the numbers.
+        """
         try:
             with limits.within(*self._limits), limits.attempt():
                 made = recording(self._computation, inputs, wrt)
@@ -55,13 +58,13 @@ class ScalarFunctions:
     def version(
         self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
     ) -> Callable[..., Any] | None:
-        """`made` for who can do without: None too where it cannot be recorded."""
+        """Like `made`, but None also where the computation cannot be recorded."""
         with suppress(NotRecordableError):
             return self.made(inputs, wrt, raised=raised, refused=refused)
         return None
 
     def value_and_grad(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[Any, dict[str, Any]] | None:
-        """The value and the gradients, where the inputs are floats and it was called so before."""
+        """Return the value and the gradients; None where no function for these inputs exists or it has no result."""
         if type(values) is not dict or not self.functions:
             return None
         names = tuple(values)
@@ -69,13 +72,14 @@ class ScalarFunctions:
             leaves = names if wrt is None else tuple(wrt)
             run = self.functions.get((names, leaves))
         except TypeError:
-            # No names: whoever reads them next says so.
+            # The key is unhashable because of an invalid name; a later step raises the error.
             return None
         found = None if run is None else run(*values.values())
         return (found[0], dict(zip(leaves, found[1]))) if found else None
 
     def prepare(self, names: tuple[str, ...], wrt: tuple[str, ...], values: Mapping[str, Any]) -> None:
-        """Have a function for the next call with floats of these names, and like these where one for others is there."""
+        """Generate a function for the next call with floats of these names, or another version where the existing one
+        refuses `values`."""
         key = names, wrt
         if not all(type(v) is float for v in values.values()):
             return
@@ -87,7 +91,8 @@ class ScalarFunctions:
             self.functions[key] = self.version(values, wrt, raised=_nothing, refused=known) or known
 
     def _first_version(self, values: Mapping[str, Any], wrt: Sequence[str]) -> Callable[..., Any] | None:
-        """A function for any numbers, or where its course depends on them, for those that take the course of `values`."""
+        """A function for all numbers, or, where control flow depends on them, for numbers that take the execution path
+        of `values`."""
         some = dict.fromkeys(values, abstract(0.0))
         try:
             return self.made(some, wrt, raised=_nothing, refused=_refused)
@@ -99,9 +104,9 @@ _REFUSED = ()
 
 
 def _nothing(*_values: Any) -> None:
-    """What a function for scalars gives where it has no result for its inputs."""
+    """Result of a function that raised: None."""
 
 
 def _refused(*_values: Any) -> tuple[()]:
-    """What it gives where it was recorded for other inputs."""
+    """Result of a function whose guards do not hold."""
     return _REFUSED
