@@ -1,4 +1,4 @@
-"""How many digits of a derivative are right, from how far it is from its shadow."""
+"""Estimates how many digits of a derivative are right, from its distance to a shadow computed with other roundings."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import absolute, multiply, subtract
 
-# Half of the bits of a float.
+# Relative error of a float64 number that has lost half of its bits.
 _HALF_OF_A_FLOAT = 2.0**-26
-# So many times as much as an operation rounds off are its results in a shadow off, about.
+# Approximate ratio of the perturbation of an operation in the shadow to its rounding error.
 _EXAGGERATED = 8.0
-# So many deviations may be by chance between a derivative that is 0 and what is computed for it.
+# Number of deviations within which a computed derivative is considered 0.
 _BY_CHANCE = 16.0
 
 
 def half_of_digits(number: Any) -> float:
-    """The relative error of a number that lost half of its bits."""
+    """The relative error of a number that has lost half of its bits."""
     return math.ldexp(1.0, math.floor(math.log2(arrays.epsilon(arrays.dtype_name(number))) / 2))
 
 
 def deviation(one: Any, other: Any) -> Any:
-    """How far numbers, of any kinds, are apart."""
+    """The distance of two numbers of any kinds."""
     return absolute(subtract(one, other))
 
 
 def is_inaccurate(series: Any) -> bool:
-    """Whether a coefficient of a series that is watched lost more than half of its digits."""
+    """Whether a coefficient of a watched Taylor series has lost more than half of its digits."""
     if not isinstance(series, Jet) or series.shadow is None:
         return False
     found, apart = {}, {}
-    # As if of an order from 2 on, where derivatives are judged.
+    # Counted from order 2, since lower orders are not judged.
     for order, pair in enumerate(zip(series.coefficients, series.shadow.coefficients), 2):
         if pair[0] is not None and pair[1] is not None:
             found[order], apart[order] = batch.stacked(pair[0]), batch.stacked(deviation(*pair))
@@ -43,7 +43,7 @@ def is_inaccurate(series: Any) -> bool:
 
 
 def digits_left_by_order(found: Mapping[int, Any], deviations: Mapping[int, Any]) -> dict[int, int]:
-    """As `digits_left`, of derivatives by one leaf that are keyed by their order."""
+    """Like `digits_left`, for derivatives by a single leaf, keyed by order."""
 
     def named(numbers: Mapping[int, Any]) -> dict[str, Any]:
         return {",".join("t" * order): number for order, number in numbers.items()}
@@ -52,14 +52,16 @@ def digits_left_by_order(found: Mapping[int, Any], deviations: Mapping[int, Any]
 
 
 def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: Any = 0.0) -> dict[str, int]:
-    """About how many digits are right of each derivative that lost more than half of them; in a tensor, of the
-    element that lost most.
+    """Return about how many digits are right, for each derivative that lost more than half of them.
 
-    `found` and `deviations` are arrays keyed by leaves joined with commas; `value` is what was differentiated. A
-    derivative of order 1 is not judged, nor is a number that is not finite, or has a shadow that is not. One that is 0
-    but for rounding is judged by the size of those by the same leaves, of its order and the next to it (and of the next
-    below those that cancel to the last bit), a mixed one also by mixed ones of lower orders that are not, and one that
-    cancels to the last bit itself by that of all orders below it and the value.
+    `found` and `deviations` are arrays keyed by leaves joined with commas; `value` is the differentiated value. A
+    tensor is judged by its worst element. Derivatives of order 1 are not judged, nor are numbers that are not finite or
+    have a shadow that is not finite.
+
+    An element that is 0 up to rounding has no relative error of its own. It is judged relative to the largest
+    derivative by the same leaves (or fewer) whose order differs by at most one, and of further orders below those that
+    cancelled exactly. For a mixed derivative the scale is limited by mixed ones of neighbouring or lower order that are
+    certainly nonzero. An element that is exactly 0 is judged relative to all lower orders and the value.
     """
     suspects = [key for key, d in deviations.items() if "," in key and d is not None and not _is_near(found[key], d)]
     if not suspects:
@@ -72,10 +74,10 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
         def exact(key: str = key) -> float:
             return max(sizes.near(key, below=len(key)), largest(value))
 
-        # What cancelled to the last bit says nothing of how large its neighbours may be.
+        # A derivative that cancelled exactly does not show how large its neighbours may be.
         below = 1 + sizes.zeros_below(key, apart)
         near = max(sizes.near(key), certain.near(key, below) if below > 1 else 0.0)
-        # Those by one leaf alone may be larger by many orders than a mixed one that is not 0.
+        # Derivatives by a single leaf may exceed a nonzero mixed one by orders of magnitude.
         scale = min(near, certain.mixed(key))
         lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), scale, exact)
         if lost > half_of_digits(found[key]):
@@ -84,8 +86,11 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
 
 
 def first_digits_left(number: Any, distance: Any) -> int | None:
-    """About how many digits are right of a gradient that is so far from its shadow; None where at least half are. An
-    element that is 0 but for rounding is judged beside the largest."""
+    """Return about how many digits of a gradient are right, from its distance to the shadow; None where at least half
+    are.
+
+    An element that is 0 up to rounding is judged relative to the largest element.
+    """
     apart = multiply(distance, 1.0 / _EXAGGERATED)
     beside = largest(number)
     lost = _lost(number, apart, _BY_CHANCE * largest(apart), beside, lambda: beside)
@@ -93,18 +98,21 @@ def first_digits_left(number: Any, distance: Any) -> int | None:
 
 
 def digits_of(lost: float) -> int:
-    """How many digits are right of a number with such a relative error."""
+    """The number of right digits for a relative error."""
     return 0 if lost >= 1 else math.floor(-math.log10(lost))
 
 
 def _is_near(number: Any, distance: Any) -> bool:
-    """Whether it is plain that a number lost few digits: most did, and are to cost little."""
+    """A cheap test whether a number has certainly lost few digits, as most have."""
     return type(number) is float and type(distance) is float and distance <= _HALF_OF_A_FLOAT * abs(number)
 
 
 def _lost(derivative: Any, distance: Any, noise: float, scale: float, exact: Callable[[], float]) -> float:
-    """The largest relative error of an element; of one below the `noise` it is that beside `scale`, of a 0 that
-    beside `exact`. Where the shadow is not finite, as beyond the edge of a domain, there is none."""
+    """The largest relative error of an element.
+
+    Elements not above `noise` are judged relative to `scale`, and elements that are exactly 0 relative to `exact()`.
+    Elements whose shadow is not finite, as outside a domain, count as exact.
+    """
     number, apart = arrays.on_host(derivative), arrays.on_host(distance)
     if type(number) is float and type(apart) is float:
         if apart == 0 or not math.isfinite(apart):
@@ -121,7 +129,7 @@ def _lost(derivative: Any, distance: Any, noise: float, scale: float, exact: Cal
 
 
 def loss_text(left: Mapping[str, int]) -> str:
-    """What `digits_left` found, in words."""
+    """The result of `digits_left` in words."""
     worst = min(left, key=lambda key: (left[key], -len(key)))
     leaves = worst.split(",")
     which = f"of order {len(leaves)} by {leaves[0]}" if len({*leaves}) == 1 < len(leaves) else f"by {worst}"
@@ -130,14 +138,14 @@ def loss_text(left: Mapping[str, int]) -> str:
 
 
 def loss_of_value(left: int | None) -> str:
-    """That so many digits are right of a value, None of one that is no larger than its error, in words."""
+    """The number of right digits of a value in words; None for a value that is no larger than its error."""
     if left is None:
         return "the value is 0 as far as its digits tell"
     return f"of the digits of the value {_count(left)} right"
 
 
 def loss_of_order(order: int, left: int) -> str:
-    """That so many digits are right of a derivative, in words."""
+    """The number of right digits of a derivative of some order in words."""
     return f"of the digits of the derivative of order {order} {_count(left)} right"
 
 
@@ -146,7 +154,7 @@ def _count(digits: int) -> str:
 
 
 class _Sizes:
-    """The largest numbers among derivatives, by which leaves and of which order they are."""
+    """The largest magnitudes of derivatives, by set of leaves and order."""
 
     def __init__(self, derivatives: Mapping[str, Any]) -> None:
         self._largest: dict[frozenset[str], dict[int, float]] = {}
@@ -157,8 +165,11 @@ class _Sizes:
                 by_order[order] = max(by_order.get(order, 0.0), largest(derivative))
 
     def near(self, key: str, below: int = 1) -> float:
-        """How large one may be, by those by no other leaves and of an order that is at most 1 higher and so much
-        lower."""
+        """Estimate the magnitude of a derivative from those by the same leaves or a subset of them.
+
+        The orders considered are from `below` lower to one higher; Taylor coefficients of equal size are assumed, hence
+        the factorials.
+        """
         leaves, order = _kind(key)
         found = 0.0
         for others, by_order in self._largest.items():
@@ -169,7 +180,7 @@ class _Sizes:
         return found
 
     def zeros_below(self, key: str, apart: _Sizes) -> int:
-        """How many of the orders right below have but derivatives by the same leaves that cancelled to the last bit."""
+        """Count the orders directly below whose derivatives by the same leaves all cancelled exactly."""
         leaves, order = _kind(key)
         own, others = self._largest.get(leaves, {}), apart._largest.get(leaves, {})
         count = 0
@@ -178,13 +189,16 @@ class _Sizes:
         return count
 
     def of(self, key: str) -> float:
-        """The largest by the same leaves and of the same order."""
+        """The largest derivative by the same leaves and of the same order."""
         leaves, order = _kind(key)
         return self._largest.get(leaves, {}).get(order, 0.0)
 
     def mixed(self, key: str) -> float:
-        """How large one by several leaves may be, by those by all of them and of an order that is at most 1 higher;
-        infinite where there are none."""
+        """Estimate the magnitude of a mixed derivative from nonzero ones by the same leaves, of order at most one
+        higher.
+
+        Infinite where there are none, and for a derivative by a single leaf.
+        """
         leaves, order = _kind(key)
         by_order = self._largest.get(leaves, {}) if len(leaves) > 1 else {}
         sizes = [size * _factor(order, n) for n, size in by_order.items() if size and n <= order + 1]
@@ -203,7 +217,7 @@ def _kind(key: str) -> tuple[frozenset[str], int]:
 
 
 def largest(derivative: Any) -> float:
-    """The size of the largest element that is finite."""
+    """The largest finite magnitude among the elements."""
     if type(derivative) is float:
         return abs(derivative) if math.isfinite(derivative) else 0.0
     number = arrays.on_host(derivative)

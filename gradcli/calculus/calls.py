@@ -1,4 +1,4 @@
-"""Calls of Python functions whose tensors are recorded from their arguments on."""
+"""Calls Python functions on fresh leaf tensors, so that only their own operations are differentiated."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Callback = Callable[..., Any]
 
 
 class Call(NamedTuple):
-    """What a function gave, and the tensors by which that can be differentiated."""
+    """The result of a function call, and the tensors that it can be differentiated by."""
 
     value: Any
     inputs: Sequence[Tensor]
     aux: Any
-    # Whether the value depends on tensors outside as well, so that its derivatives must be differentiable.
+    # Whether the value also depends on outer tensors, so that its derivatives must be differentiable.
     recorded: bool
 
     def released(self, value: Any) -> Any:
-        """A result without the graph that was needed for its derivatives alone."""
+        """A result without its graph, where the graph was needed only for derivatives of the call."""
         return value if self.recorded else containers.mapped(_detached, value)
 
 
 def called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> Call:
-    """Run `function` on tensors that stand for its arguments, so that only what it does itself is differentiated."""
+    """Call `function` on tensors that replace its arguments, so that only its own operations are differentiated."""
     outside, began = grad_enabled.get(), next_sequence()
     with enable_grad():
         inputs = [_standing_for(as_tensor(x), outside) for x in containers.leaves(arguments)]
@@ -46,14 +46,14 @@ def called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> Call:
 
 
 def _standing_for(x: Tensor, recorded: bool) -> Tensor:
-    """A tensor with the numbers of `x`, which depends on it where that is recorded."""
+    """A tensor with the numbers of `x`; it depends on `x` where the outer computation is recorded."""
     if recorded and x.requires_grad:
         return x.clone()
     return _with_tangent_of(x, Tensor(x.inner).requires_grad_())
 
 
 def pulled(call: Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, **options: bool) -> list[Tensor]:
-    """As `gradients`; zeros where the values do not depend on an input."""
+    """Like `gradients`, with zeros where the values do not depend on an input."""
     found = gradients(call, values, seeds, **options)
     return [zeros_like(Tensor(x.inner)) if g is None else g for g, x in zip(found, call.inputs)]
 
@@ -66,7 +66,7 @@ def gradients(
     create_graph: bool,
     retain_graph: bool = True,
 ) -> Sequence[Tensor | None]:
-    """The gradients of `values` by the inputs of a call; None where they do not depend on one."""
+    """Return the gradients of `values` by the inputs of a call; None where they do not depend on an input."""
     depending = [i for i, value in enumerate(values) if value.requires_grad]
     if not depending or not call.inputs:
         return [None] * len(call.inputs)
@@ -96,7 +96,7 @@ def tensors_in(value: Any) -> list[Tensor]:
 def _detached(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor):
         return leaf
-    # What leaves the graph here keeps the derivatives that it carries along.
+    # Keep the tangents that a value carries in forward mode.
     carries = len(components(leaf.inner)) > 1
     return _with_tangent_of(leaf, Tensor(leaf.inner) if carries else leaf.detach())
 

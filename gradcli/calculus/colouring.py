@@ -1,10 +1,5 @@
-"""Directions for a sparse Hessian: variables that share no equation of it are followed together.
-
-A. R. Curtis, M. J. D. Powell and J. K. Reid, "On the estimation of sparse Jacobian matrices", IMA
-Journal of Applied Mathematics 13 (1974). Variables that depend on nearly all others get a direction
-of their own, and the symmetry gives their rows (M. J. D. Powell and P. L. Toint, "On the estimation
-of sparse Hessian matrices", SIAM Journal on Numerical Analysis 16, 1979).
-"""
+"""Colours the variables of a sparse Hessian, so that the variables of one colour share one direction of
+differentiation."""
 
 from __future__ import annotations
 
@@ -14,15 +9,15 @@ from gradcli import arrays, limits
 from gradcli.arrays import sparsity_patterns
 from gradcli.arrays.sparsity_patterns import Pattern
 
-# An entry takes as long as so many elements.
+# Cost of an entry of the pattern, in array elements.
 _ENTRY = 32
 
 
 class Colouring(NamedTuple):
-    """The colour of each variable, from 0 to `number` - 1, and the mask of those that are `alone` in theirs.
+    """The colour of each variable, from 0 to `number` - 1, and a mask of the variables that have a colour to
+    themselves.
 
-    No two variables of one colour have entries in the same row, apart from the rows of variables
-    that are alone.
+    No two variables of one colour have entries in the same row, apart from the rows of variables in `alone`.
     """
 
     colours: Any
@@ -31,7 +26,7 @@ class Colouring(NamedTuple):
 
 
 def colouring(pattern: Pattern) -> Colouring:
-    """Colours for the rows and columns of a symmetric pattern."""
+    """Colour the rows and columns of a symmetric pattern."""
     xp = arrays.numpy_namespace()
     alone = _alone(pattern)
     row, column = sparsity_patterns.entries(sparsity_patterns.without(pattern, alone))
@@ -44,7 +39,7 @@ def colouring(pattern: Pattern) -> Colouring:
 
 
 def _alone(pattern: Pattern) -> Any:
-    """The variables with the most entries, as many of them as leave the fewest colours to expect."""
+    """Select the variables with the most entries, as many as minimise the expected number of colours."""
     xp = arrays.numpy_namespace()
     entries = xp.diff(pattern.indptr)
     order = xp.argsort(-entries, stable=True)
@@ -55,9 +50,9 @@ def _alone(pattern: Pattern) -> Any:
 
 
 def _greedy(bounds: list[int], columns: list[int]) -> list[int]:
-    """For each variable the first colour that none has with which it shares a row.
+    """Give each variable the first colour that no variable in a shared row has.
 
-    The colours that occur in a row are the bits of a number.
+    The colours used in a row are the bits of an integer.
     """
     used = [0] * (len(bounds) - 1)
     found = []

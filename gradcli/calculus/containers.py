@@ -1,4 +1,4 @@
-"""Values in tuples, lists and dicts, however nested, as arguments and results of Python functions have them."""
+"""Handles nested tuples, lists and dicts of values, as arguments and results of Python functions have them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gradcli.errors import CallError
 
 
 def leaves(value: Any) -> list[Any]:
-    """What a container holds at last, in order; a value that is no container holds itself."""
+    """Return the leaves of nested containers in order; any other value is a leaf itself."""
     if isinstance(value, dict):
         return [leaf for item in value.values() for leaf in leaves(item)]
     if isinstance(value, (tuple, list)):
@@ -18,7 +18,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def filled(container: Any, values: Iterable[Any]) -> Any:
-    """The same containers with `values` in place of their leaves."""
+    """Return the same containers with `values` as their leaves."""
     return _filled(container, iter(values))
 
 
@@ -27,26 +27,31 @@ def _filled(container: Any, values: Iterator[Any]) -> Any:
         return {key: _filled(item, values) for key, item in container.items()}
     if isinstance(container, (tuple, list)):
         items = [_filled(item, values) for item in container]
-        # A named tuple takes its fields one by one.
+        # The constructor of a named tuple takes its fields separately.
         return type(container)(*items) if hasattr(container, "_fields") else type(container)(items)
     return next(values)
 
 
 def mapped(function: Callable[..., Any], container: Any, *others: Any) -> Any:
-    """`function` of each leaf, and of the leaves in its place in `others`. Raises CallError where those differ."""
+    """Apply `function` to each leaf and the corresponding leaves of `others`. Raises CallError where structures
+    differ."""
     columns = [leaves(container), *(aligned(container, other) for other in others)]
     return filled(container, [function(*row) for row in zip(*columns)])
 
 
 def aligned(container: Any, other: Any) -> list[Any]:
-    """The leaves of `other`, in the places of those of `container`. Raises CallError where it has other places."""
+    """Return the leaves of `other`, which must have the structure of `container`. Raises CallError otherwise."""
     if not _alike(container, other):
         raise CallError(f"{_outline(other)} does not have the structure of {_outline(container)}")
     return leaves(other)
 
 
 def spread(prefix: Any, container: Any) -> list[Any]:
-    """For each leaf of `container` what `prefix` has in its place, or in that of a container around it."""
+    """Broadcast a prefix tree: for each leaf of `container`, the value of `prefix` at its place or at that of an
+    enclosing container.
+
+    Raises CallError where the structures do not match.
+    """
     if isinstance(container, dict) and isinstance(prefix, dict) and prefix.keys() == container.keys():
         return [value for key in container for value in spread(prefix[key], container[key])]
     if isinstance(prefix, (tuple, list)):
@@ -65,7 +70,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _outline(container: Any) -> str:
-    """A container with a dot for each leaf."""
+    """Text of a container with a dot for each leaf."""
     if isinstance(container, dict):
         return "{" + ", ".join(f"{key!r}: {_outline(item)}" for key, item in container.items()) + "}"
     if isinstance(container, (tuple, list)):

@@ -1,4 +1,4 @@
-"""Functions of Python with derivatives by the user's rules, whose arguments and results may be containers of tensors."""
+"""Python functions with user-defined derivative rules, whose arguments and results may be containers of tensors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _FROM_OUTSIDE = "a function with a derivative of its own reads tensors from outs
 
 
 class Rule:
-    """A call of a function, and how cotangents of its value come to be those of its arguments.
+    """A function call with a user-defined vjp.
 
-    `run` is given the arguments without their graph, and returns the value. `pull` is given the arguments and the
-    value, within the graph where the derivative is differentiated itself, and the cotangents in the structure of the
-    value; it returns one for each argument, in its structure, or None where it is zero.
+    `run` receives the arguments without their graph, and returns the value. `pull` receives the arguments, the value
+    and the cotangents in the structure of the value; where the derivative is differentiated itself, the arguments and
+    the value are within the graph. It returns a cotangent for each argument, in its structure, or None for zero.
     """
 
     def __init__(self, run: Callable[..., Any], pull: Callable[..., Sequence[Any]], arguments: Sequence[Any]) -> None:
@@ -34,18 +34,20 @@ class Rule:
         self.recorded = True
 
     def computed(self, given: Sequence[Any]) -> Sequence[Tensor]:
-        """The tensors in the value of the arguments whose leaves are `given`. Raises DifferentiationError where it
-        depends on tensors from outside, whose gradients would be lost."""
+        """Return the tensors in the value for arguments with the leaves `given`.
+
+        Raises DifferentiationError where the value depends on outer tensors, whose gradients would be lost.
+        """
         with set_grad_enabled(self.recorded):
             self.value = self.run(*containers.filled(self.arguments, given))
         found = [as_tensor(y) for y in containers.leaves(self.value)]
         if any(y.requires_grad for y in found):
             raise DifferentiationError(_FROM_OUTSIDE, hint="give it those tensors as arguments")
-        # An argument that is returned as it is comes out as another tensor.
+        # Wrap the outputs, as an argument may be returned unchanged.
         return tuple(Tensor(y.inner) for y in found)
 
     def applied(self, own_rows: bool = False) -> Any:
-        """The value, recorded as one operation; `own_rows` where all rows of a batch are computed by one call."""
+        """Return the value, recorded as one operation. With `own_rows`, one call computes all rows of a batch."""
         function = BatchedCustomRule if own_rows else CustomRule
         self.recorded = grad_enabled.get()
         outputs = function.apply(self, *containers.leaves(self.arguments))
@@ -53,7 +55,7 @@ class Rule:
 
 
 class CustomRule(Function):
-    """A call by a rule that may be written in any functions of numbers."""
+    """A call with a user-defined rule as an autograd function."""
 
     @staticmethod
     def forward(ctx: Any, rule: Rule, *given: Any) -> Any:
@@ -90,7 +92,7 @@ def _slopes(argument: Any, found: Any) -> list[Any]:
 
 
 def transposed(push: Callable[..., Any], arguments: Sequence[Any], cotangents: Any) -> tuple[Any, ...]:
-    """The cotangents of `arguments` by a function that is linear: `push` of tangents gives those of the value."""
+    """Transpose the linear function `push` from tangents to value tangents: return the cotangents of `arguments`."""
     again = grad_enabled.get()
     with enable_grad():
         tangents = [_tangent(x) for x in containers.leaves(tuple(arguments))]
@@ -106,7 +108,8 @@ def transposed(push: Callable[..., Any], arguments: Sequence[Any], cotangents: A
 
 
 def _tangent(x: Any) -> Tensor:
-    """A tangent of an argument, by which the linear function is differentiated; zero where it has none."""
+    """A zero tangent of an argument that the linear function is differentiated by; a constant where the argument is not
+    floating-point."""
     value = as_tensor(x)
     if not arrays.is_floating(value.inner):
         return Tensor(0.0)

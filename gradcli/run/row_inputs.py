@@ -81,7 +81,7 @@ def counted(columns: Mapping[str, Any], rows: int | None) -> int:
 def uniform(
     columns: Mapping[str, Any], shared: Mapping[str, Any], count: int, namespace: arrays.Namespace | None
 ) -> Iterator[Rows]:
-    """All rows, in groups whose inputs have the same shapes: columns of objects may have others in other rows."""
+    """Yield all rows in groups whose inputs have the same shapes; elements of object columns may differ in shape."""
     ragged = {
         name: [converted.value(x) for x in c] for name, c in columns.items() if getattr(c.dtype, "kind", "") == "O"
     }

@@ -1,4 +1,4 @@
-"""One run of a program: its value, and the derivatives that were asked for."""
+"""Runs a program once: its value, the requested derivatives, and warnings about them."""
 
 from __future__ import annotations
 
@@ -46,9 +46,11 @@ EXECUTORS = ("eager", "compiled")
 
 
 class EvaluationRequest(NamedTuple):
-    """What to compute. `bindings` are arrays by name, `wrt` those of them to differentiate by, and
-    `executor` is one of EXECUTORS, or None for the one that suits. With `sparse` derivatives of
-    order 2 are found as coordinates."""
+    """What to compute.
+
+    `bindings` are arrays by name, `wrt` names those to differentiate by. `executor` is one of EXECUTORS; None chooses a
+    suitable one. With `sparse`, derivatives of order 2 are computed as coordinates.
+    """
 
     program: Module
     bindings: Mapping[str, Any]
@@ -64,25 +66,25 @@ class EvaluationRequest(NamedTuple):
     executor: str | None = None
 
 
-# The members of a result that have numbers by name.
+# The members of a result that hold numbers by name.
 PARTS = ("grad", "derivatives", "jacobian", "retained")
 
 
 class Result:
-    """What was computed, as arrays of NumPy; None for what was not asked for, or does not exist."""
+    """Results as NumPy arrays; None for what was not requested or does not exist."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self.grad: dict[str, Any] | None = None
         self.derivatives: dict[str, Any] | None = None
-        # About how many digits are right of those derivatives that lost more than half of them.
+        # About how many digits are right, for derivatives that lost more than half of them.
         self.digits_left: dict[str, int] = {}
         self.coordinates: dict[str, Any] | None = None
         self.jacobian: dict[str, Any] | None = None
         self.retained: dict[str, Any] | None = None
         self.nodes: list[dict[str, Any]] | None = None
         self.rewritten: tuple[Rewritten, ...] = ()
-        # How many digits are right of each, see `gradcli.run.certify`.
+        # Numbers of right digits, see `gradcli.run.certify`.
         self.certified: dict[str, Any] | None = None
         self.warnings: list[Warning] = []
         self.finite = True
@@ -91,16 +93,15 @@ class Result:
 def run(request: EvaluationRequest) -> Result:
     """Evaluate and differentiate.
 
-    Large arrays, where a value and gradients are all that is asked for, are computed by a recorded
-    program; whatever that is not good for is evaluated eagerly.
+    Large arrays are computed by a recorded program where only a value and gradients are requested; everything else is
+    evaluated eagerly.
 
-    Raises what `evaluate` raises, NotRecordableError where the program cannot be recorded and
-    `executor` asks for it, DifferentiationError for a value that is no scalar where neither a Jacobian
-    nor a cotangent was asked for, UnknownNameError for an intermediate that does not exist, and UsageError
-    for derivatives of higher order with a cotangent.
+    Raises what `evaluate` raises, NotRecordableError where the program cannot be recorded and `executor` requires it,
+    DifferentiationError for a non-scalar value with neither Jacobian nor cotangent, UnknownNameError for an unknown
+    intermediate in `retain`, and UsageError for derivatives of higher order with a cotangent.
     """
     if request.grad_output is not None and request.order is not None and request.order > 1:
-        # The gradient beside them would be that of another function.
+        # The gradient and the higher derivatives would belong to different functions.
         raise UsageError(
             "a cotangent weights the gradient, and derivatives of higher order are those of the value itself",
             hint="multiply the value by the cotangent in the program, and sum it if that is no scalar",
@@ -121,7 +122,7 @@ def _result(request: EvaluationRequest) -> Result:
             result = _run(request, watch, None)
             _settle(request, watch, result)
         result.finite = all_finite(result.value, *_numbers(result))
-        # Of a derivative of higher order that does not exist the warning of the kink says enough.
+        # If a higher-order derivative does not exist, the warning about the kink is sufficient.
         explained = result.finite or (watch.settled is False and _is_finite_to_order_1(result))
         if not explained:
             watch = Watch(request.program)
@@ -129,7 +130,7 @@ def _result(request: EvaluationRequest) -> Result:
                 with limits.attempt():
                     _run(request, watch, watch.see_forward)
             except LimitError:
-                # The result is there; where it comes from is not worth an error.
+                # The result is available; failing to locate its non-finite numbers is no error.
                 watch.stopped = True
         result.warnings = watch.warnings(
             finite=explained,
@@ -151,7 +152,8 @@ def _result(request: EvaluationRequest) -> Result:
 
 
 def _settle(request: EvaluationRequest, watch: Watch, result: Result) -> None:
-    """Where the program switches, have the first derivatives that the value has there, and know whether all exist."""
+    """Where the program switches, replace first derivatives by those that the value has there, and determine whether
+    all exist."""
     if not all_finite(result.value):
         return
     for part, weights in (("grad", request.grad_output), ("jacobian", None)):
@@ -165,7 +167,7 @@ def _settle(request: EvaluationRequest, watch: Watch, result: Result) -> None:
         found, smooth = settled(function, leaves, concrete(function({})), given, at_kink=False)
         setattr(result, part, {name: plain(d) for name, d in found.items()})
         if any(found[name] is not d for name, d in given.items()):
-            # The roundings that were felt are those of the way that was taken.
+            # The rounding-error estimate belongs to the branch that was taken.
             watch.felt = None
         if smooth:
             watch.settled = watch.settled is not False
@@ -174,24 +176,24 @@ def _settle(request: EvaluationRequest, watch: Watch, result: Result) -> None:
 
 
 def _weighted(function: Function, weights: Any) -> Function:
-    """The sum of what a function gives, times weights where there are any."""
+    """Weight the values of a function and sum them; without weights return the function itself."""
     return function if weights is None else lambda given: sum_(multiply(function(given), weights))
 
 
 def _first_losses(request: EvaluationRequest, felt: FeltRoundings, result: Result) -> Sequence[Warning]:
-    """The warnings that the value or the gradient lost more than half of its digits."""
+    """Return warnings where the value or the gradient lost more than half of its digits."""
     if arrays.shape(result.value) or not felt.is_suspect(result.value, result.grad or {}, request.bindings):
         return []
     from gradcli.run.first_losses import first_losses
 
-    # What cannot be computed of numbers that are off was there the first time, and to know this is not worth an error.
+    # Perturbed numbers may leave a domain. The result is available already, so that errors are ignored.
     with suppress(GradcliError, NotImplementedError), limits.attempt(), enable_grad():
         return first_losses(request.program, felt, _again(request), request.bindings, request.wrt)
     return []
 
 
 def _told_of_rounding(request: EvaluationRequest, watch: Watch, warnings: Sequence[Warning]) -> Sequence[Warning]:
-    """The warning of a number that is not finite, which says so where that is by rounding."""
+    """Refine the warning about a non-finite number where rounding is its cause."""
     from gradcli.run.losses import by_rounding
 
     def run(leaves: Mapping[str, Any], observe: Any) -> None:
@@ -203,7 +205,7 @@ def _told_of_rounding(request: EvaluationRequest, watch: Watch, warnings: Sequen
 
 
 def _again(request: EvaluationRequest) -> Function:
-    """The value of the program with some of its inputs replaced."""
+    """A function that evaluates the program with some of its inputs replaced."""
 
     def run(given: Mapping[str, Any]) -> Any:
         return _evaluate(request, {**request.bindings, **given}, None).value
@@ -212,19 +214,24 @@ def _again(request: EvaluationRequest) -> Function:
 
 
 def _derivatives_inside(program: Module) -> Inside | None:
-    """What sees the derivatives that a program takes itself; None where it takes none, and for numbers that are balls,
-    which say themselves what they lost."""
+    """Return an observer of the derivatives that a program takes itself.
+
+    None where it takes none, and in ball arithmetic, which bounds its errors anyway.
+    """
     if is_exact() or not scope.differentiates(program):
         return None
-    # What most programs do without is loaded by those that need it, here and below.
+    # Loaded on demand, here and below: most programs need none of these modules.
     from gradcli.run.losses import Inside
 
     return Inside(program)
 
 
 def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warning]:
-    """The warning of a derivative that the program takes itself, or of the gradient of what it makes of it; `first`
-    saw them without a shadow."""
+    """Return the warning about the accuracy of derivatives that the program takes itself, or of the gradient computed
+    from them.
+
+    `first` observed the first run, which had no shadow values.
+    """
     seen = type(first)(request.program)
     try:
         with limits.attempt(), enable_grad():
@@ -234,7 +241,7 @@ def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warnin
     except LimitError:
         return first.unknown() if seen.warning is None else [seen.warning]
     except (GradcliError, NotImplementedError):
-        # What cannot be computed of numbers that are off was there the first time.
+        # Perturbed numbers may leave a domain.
         pass
     return [] if seen.warning is None else [seen.warning]
 
@@ -255,8 +262,8 @@ def _beyond_gradients(request: EvaluationRequest) -> bool:
 
 
 def _compiled(request: EvaluationRequest) -> Result | None:
-    """The result of a recorded program, if there is nothing to warn of; None where there may be,
-    or where the program cannot be recorded."""
+    """Return the result of a recorded program; None where there may be something to warn about, or where recording
+    fails."""
     from gradcli.run.recordings import abstract, recording
 
     bindings, cotangent = request.bindings, request.grad_output
@@ -266,7 +273,7 @@ def _compiled(request: EvaluationRequest) -> Result | None:
             with limits.attempt():
                 made = recording(
                     request.program,
-                    # A number says which side of a condition it is on.
+                    # Scalars are recorded with their values, since they often decide conditions.
                     {n: abstract(a) if arrays.shape(a) else arrays.on_host(a) for n, a in bindings.items()},
                     wrt,
                     None if cotangent is None else abstract(cotangent),
@@ -282,7 +289,7 @@ def _compiled(request: EvaluationRequest) -> Result | None:
         error.hint = error.hint or "--executor eager evaluates it as it goes"
         raise
     except (GradcliError, MemoryError):
-        # Eager evaluation tells where in the program it comes from.
+        # Eager evaluation raises the error with its position.
         return None
     if outcome is None or not all_finite(outcome.value, *outcome.derivatives.values()):
         return None
@@ -293,7 +300,7 @@ def _compiled(request: EvaluationRequest) -> Result | None:
 
 
 def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
-    """Have a recorded program be good only where the function of a node is smooth."""
+    """Restrict a recorded program to points where the function of a node is smooth."""
     if isinstance(node, PrimitiveNode) and not node.is_smooth():
         raise SwitchingError(f"'{node.primitive.name}' is not differentiable here")
 
@@ -331,14 +338,14 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
             watch.see_kinks(evaluation.value)
         if request.gradient:
             _backward(request, evaluation.value, by, result)
-        # Taken before further passes, which would add to them.
+        # Read them before further backward passes, which would add to them.
         if request.retain:
             result.retained = {name: plain(_grad(t)) for name, t in retained.items()}
         if request.nodes:
             result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
             result.rewritten = evaluation.rewritten
         _further(request, evaluation.value, by, again, result, watch)
-    # What is recorded has no numbers to watch.
+    # No observer is active: recorded numbers have no values.
     if request.sparse and by:
         result.coordinates, result.digits_left = _coordinates(request)
     return result
@@ -363,12 +370,12 @@ def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: 
 
 
 def _leaf(array: Any, requires_grad: bool) -> Tensor:
-    # Truth values, which take elements, are differentiated by nothing.
+    # Boolean masks are not differentiated.
     return Tensor(array).requires_grad_(requires_grad and arrays.is_floating(array))
 
 
 def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
-    """The gradients, unless Jacobians alone were asked for."""
+    """Set the gradients of `result`, unless only Jacobians were requested."""
     shape = arrays.shape(value)
     if shape and request.grad_output is None:
         if request.jacobian:
@@ -411,7 +418,7 @@ def _further(
             number, found, deviations = watched_derivatives(run_again, leaves, request.order)
         further = {key: plain(d) for key, d in found.items() if "," in key}
         if any(d is not None and not nowhere(isnan(d)) for d in further.values()) and (watch.nonsmooth or watch.ties):
-            # Derivatives of order 2 and up that do not exist, in a rule of derivatives as well.
+            # Some derivatives of order 2 or more do not exist.
             watch.settled = False
         watch.ties = watch.ties if watch.settled is False and not (known or watch.nonsmooth) else known
         result.derivatives = further

@@ -1,4 +1,5 @@
-"""The value of one row and its derivatives, called as the command calls them: `x`, and with orders `x,x` and `x,q`."""
+"""Evaluates and differentiates a single row. Derivatives have the keys of the command line: `x`, and for order 2 `x,x`
+and `x,q`."""
 
 from __future__ import annotations
 
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
 
 
 def keys(wrt: Sequence[str], order: int) -> tuple[str, ...]:
-    """What the derivatives up to an order are called, each mixed one once."""
+    """Return the keys of the derivatives up to an order, each mixed one once."""
     return tuple(
         ",".join(names) for n in range(1, order + 1) for names in itertools.combinations_with_replacement(wrt, n)
     )
 
 
 def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Derivatives:
-    """The value that `run` makes of `inputs`, and its derivatives by each of `wrt`: Jacobians, where it is no scalar.
+    """Return the value of `run` at `inputs` and its derivatives by `wrt`: Jacobians where the value is not scalar.
 
-    None where the value does not depend on an input. Raises DifferentiationError for a value that is no scalar where
-    the order is above 1, and what `run` raises.
+    A derivative is None where the value does not depend on the input. Raises DifferentiationError for a non-scalar
+    value with `order` above 1, and what `run` raises.
     """
 
     def function(given: Mapping[str, Any]) -> Any:
@@ -52,7 +53,7 @@ def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str],
         if arrays.shape(value) and order == 1:
             first: Mapping[str, Any] = jacobians_by_either_mode(function, leaves, value)
         else:
-            # Those of reverse mode, at kinks too.
+            # First derivatives are those of reverse mode, also at kinks.
             first = dict(zip(wrt, gradients(value, list(leaves.values()), retain_graph=False)))
         if switching:
             first = first_derivatives(function, points, value, first)
@@ -65,9 +66,9 @@ def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str],
 def evaluated(
     program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], order: int, most: tuple[int, int]
 ) -> Derivatives:
-    """`differentiated` for one row, as arrays, within its own limits, `most` steps and array elements.
+    """Apply `differentiated` to one row, as arrays, within limits of its own: `most` steps and array elements.
 
-    Raises what evaluating the program alone does, with the place in it.
+    Raises what evaluating the program raises, with its position.
     """
 
     def run(given: Mapping[str, Any]) -> Any:
@@ -86,6 +87,6 @@ def evaluated(
 
 
 def _plain(value: Any) -> Any:
-    """A number or an array; truth values as 0 and 1."""
+    """A number or an array; booleans become 0 and 1."""
     array = concrete(value)
     return array if arrays.is_floating(array) else arrays.astype(array, arrays.default_dtype())

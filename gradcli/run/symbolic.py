@@ -1,4 +1,4 @@
-"""The derivatives of a program as formulas: recorded, and simplified."""
+"""Derives formulas for the derivatives of a program by recording and simplification."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from gradcli.program.passes import optimise
 from gradcli.program.record import record
 from gradcli.run.derivation import By, derivation, example, value_of
 
-# A program as a short formula.
+# Simplifies a program to a short formula.
 _Shorten = Callable[[Program], Program]
 _EQUALITIES = {"==": equal, "!=": not_equal}
-# The least that a derivative takes, in eighths of steps.
+# The least cost of a derivative, in eighths of steps.
 _DERIVATIVE = 30 * limits.STEP
-# What a formula of tensors is not written with, if it can be written with their elements.
+# Primitives that are avoided in tensor formulas where the formula can be written in terms of elements.
 _MOVING = frozenset({"index", "put_at", "stack", "concat"})
 
 
@@ -44,15 +44,16 @@ def derivatives_as_formulas(
     *,
     language: Language | None = None,
 ) -> Formulas:
-    """The derivatives of `order` of a program's value by the names `wrt`, each mixed one once.
+    """Return formulas for the derivatives of `order` of a program's value by the names in `wrt`, each mixed one once.
 
-    A number among `bindings` is put in for its name, unless the name is in `wrt`; a tensor gives
-    its name the shape that the formula is for. Every other name stands for any number, or where the program reads
-    elements of it for a tensor of them. The formulas are in the elements of tensors where the program takes these
-    apart, and where the `language` that they are for has none; where its course depends on numbers, they choose. Raises
-    NotRecordableError where there is no single formula, as it goes on for as long as the numbers say,
-    DifferentiationError for a value that is no scalar, UsageError where the elements to differentiate by are none,
-    LimitError past order 170 or for too many courses.
+    A number in `bindings` replaces its name, unless the name is in `wrt`; a tensor gives its name a shape. Every other
+    name stands for any number, or, where the program reads its elements, for a tensor. Formulas are written in elements
+    of tensors where the program takes tensors apart, or where `language` has no tensors. Where control flow depends on
+    numbers, the formulas select by conditions.
+
+    Raises NotRecordableError where there is no single formula because the number of iterations depends on numbers,
+    DifferentiationError for a non-scalar value, UsageError where there are no elements to differentiate by, and
+    LimitError for orders above 170 or too many execution paths.
     """
     with pointing_into(program.source, program.body[-1].span):
         _check(bindings, wrt, order)
@@ -78,12 +79,12 @@ def derivatives_as_formulas(
 
 
 def parsed_formula(text: str, like: Program) -> Program:
-    """A formula in the expression language, of the inputs of another program, as a program."""
+    """Parse a formula of the expression language whose inputs are those of the program `like`."""
     return optimise(recorded_formula(text, {v.name or "": example(v.shape, i) for i, v in enumerate(like.inputs)}))
 
 
 def recorded_formula(text: str, inputs: Mapping[str, Any]) -> Program:
-    """A formula as a program that computes as it is written, at inputs that may be elements of tensors."""
+    """Record a formula exactly as it is written; its inputs may be elements of tensors."""
     program = read(text)
 
     def run(**given: Any) -> list[Any]:
@@ -109,14 +110,14 @@ def _simplified(programs: Mapping[By, Program], shorten: _Shorten) -> Mapping[st
 
 
 def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[float]:
-    """The numbers with a decimal point that a program and the values of its names are typed with."""
+    """Return the non-integer literals of a program and of the values of its names."""
     numbers = [node.value for node in tree.everything(program) if isinstance(node, tree.Number)]
     numbers += [float(v) for v in bindings.values() if not arrays.shape(v)]
     return {n for n in numbers if math.isfinite(n) and not float(n).is_integer()}
 
 
 def _asks_equality(program: tree.Module) -> bool:
-    """Whether the text of a program compares numbers by == or !=, as a kind is with its code."""
+    """Whether the source text compares numbers by == or !=, for example a category with its code."""
     return any(
         any(operator in _EQUALITIES for operator in node.operators)
         if isinstance(node, tree.Compare)
@@ -126,13 +127,16 @@ def _asks_equality(program: tree.Module) -> bool:
 
 
 def _asks_finiteness(program: tree.Module) -> bool:
-    """Whether the text of a program asks whether numbers are finite."""
+    """Whether the source text tests whether numbers are finite."""
     return any(isinstance(node, tree.Call) and table.find(node.name) is isfinite for node in tree.everything(program))
 
 
 def _is_written_as_it_stands(program: tree.Module, programs: Mapping[By, Program], language: Language) -> bool:
-    """Whether a program is one of numbers alone, on a course that nothing decides, in functions and numbers that a language has: what it
-    computes is in its elements as it is."""
+    """Whether a program computes only with scalars, without control flow, in primitives and numbers that `language` can
+    write.
+
+    Such a program needs no splitting into elements.
+    """
     apart = (tree.Index, tree.If, tree.Conditional, tree.For, tree.While, tree.Comprehension)
     value = programs[()].equations
     numbers = [a for e in value for a in e.inputs if not isinstance(a, Variable)]
@@ -153,14 +157,14 @@ def _has_number(language: Language, number: Any) -> bool:
 
 
 def _is_elementwise(program: Program) -> bool:
-    """Whether a program is one of numbers alone."""
+    """Whether a program is elementwise and computes only with scalars."""
     equations = program.equations
     atoms = [*program.inputs, *(a for e in equations for a in (*e.inputs, e.output))]
     return all(e.primitive.elementwise for e in equations) and not any(arrays.shape(atom) for atom in atoms)
 
 
 def _takes_apart(value: Program, wrt: Sequence[str]) -> bool:
-    """Whether elements are taken out of tensors that depend on the names `wrt`."""
+    """Whether the program takes elements out of tensors that depend on the names in `wrt`."""
     by = frozenset(wrt)
     varying = {v for v in value.inputs if v.name in by}
     for equation in value.equations:
@@ -176,13 +180,13 @@ def _takes_elements(equation: Equation) -> bool:
         return False
     key = equation.params["key"]
     parts = any(isinstance(i, int) or (isinstance(i, slice) and i != slice(None)) for i in key)
-    # What is taken by an array of positions may as well be a diagonal, or the rows of a table.
+    # Indexing by an array of positions may take a diagonal or rows of a table.
     return parts and not has_arrays(key)
 
 
 def _by_element(programs: Mapping[By, Program], shorten: _Shorten) -> Mapping[By, Program] | None:
-    """The same in the elements of all tensors; None where that cannot be."""
-    # What most formulas do without.
+    """Rewrite the programs in terms of the elements of all tensors; None where that is impossible."""
+    # Loaded on demand: most formulas do not need it.
     from gradcli.program.by_element import TensorsNeededError, by_element
 
     shapes = {v.name: v.shape for v in programs[()].inputs}

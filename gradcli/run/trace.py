@@ -1,4 +1,4 @@
-"""Recording a program's value and derivatives as a straight-line program."""
+"""Records the value and derivatives of a program as a straight-line program."""
 
 from __future__ import annotations
 
@@ -25,31 +25,34 @@ from gradcli.run.single_rows import differentiated
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# What the cotangent is called among the inputs of a recording; no name of the language.
+# The input name of the cotangent. The spaces keep it apart from the names of the language.
 _COTANGENT = "gradient of the value"
 
-# From a program and its inputs by name to the value and the derivatives.
+# Differentiates a function at inputs by name; returns the value and the derivatives.
 Differentiate = Callable[[Function, Mapping[str, Any]], Derivatives]
 
 
 class Trace(NamedTuple):
-    """A straight-line program whose first output is the value, and the outputs' values at recording.
+    """A straight-line program whose first output is the value, and the values of its outputs at recording.
 
-    `positions` says which output each derivative is; None for one by a leaf that the value does
-    not depend on. `deviations` says it of how far those are from their shadows that are watched.
+    `positions` has the output index of each derivative; None for one by a leaf that the value does not depend on.
+    `deviations` has that of the distance of watched derivatives from their shadows.
     """
 
     program: Program
     values: tuple[Any, ...]
     positions: dict[str, int | None]
     deviations: dict[str, int | None]
-    # The variables that are constants to derivatives of the gradient.
+    # The variables that derivatives of the gradient treat as constants.
     detached: tuple[Variable, ...] = ()
 
 
 class Outcome(NamedTuple):
-    """The value of a program, unless second derivatives alone are wanted, its derivatives, None by a
-    leaf that it does not depend on, and how far those that are watched are from their shadows."""
+    """The results of a recorded program.
+
+    `value` is None where only second derivatives are wanted. A derivative is None by a leaf that the value does not
+    depend on. `deviations` are the distances of watched derivatives from their shadows.
+    """
 
     value: Any
     derivatives: dict[str, Any]
@@ -66,9 +69,8 @@ def value_and_gradients(
 ) -> Trace:
     """Record the value of `program` for `inputs`, arrays by name, and its gradient by each of `wrt`.
 
-    The `cotangent` of a value that is no scalar is one more input, behind the others. Raises
-    NotRecordableError, with the place, where what is computed depends on the numbers of an input,
-    and what `evaluate` and `gradients` raise.
+    The `cotangent` of a non-scalar value becomes the last input. Raises NotRecordableError, with its position, where
+    control flow depends on the numbers of an input, and what `evaluate` and `gradients` raise.
     """
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
@@ -79,7 +81,7 @@ def value_and_gradients(
 
 
 def value_and_jacobians(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
-    """As `value_and_gradients`, with the Jacobian by each of `wrt`."""
+    """Like `value_and_gradients`, with the Jacobian by each of `wrt`."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         leaves = _leaves(given, wrt)
@@ -91,9 +93,12 @@ def value_and_jacobians(program: Computation, inputs: Mapping[str, Any], wrt: Se
 
 
 def gradients_of_scalar(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any) -> Trace:
-    """As `value_and_gradients`, for further derivatives: the trace says which variables are constants to them, and is good
-    where there are no kinks, which have no further derivatives. Raises DifferentiationError for a value that is no
-    scalar, and NotRecordableError for numbers that are both."""
+    """Like `value_and_gradients`, for further differentiation.
+
+    The trace names the variables that are constants to further derivatives, and is valid only away from kinks. Raises
+    DifferentiationError for a non-scalar value, and NotRecordableError for a variable that is both a constant and
+    differentiated.
+    """
     detached: list[Variable] = []
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
@@ -105,7 +110,7 @@ def gradients_of_scalar(program: Computation, inputs: Mapping[str, Any], wrt: Se
         found = gradients(value, [*leaves.values()], create_graph=written)
         detached[:] = detached_variables([value, *(found if written else ())], [*leaves.values()])
         if written and detached:
-            # Rules of users detach in their own ways.
+            # User-defined rules detach in ways of their own.
             raise NotRecordableError("what a derivative written by hand detaches cannot be recorded")
         return Derivatives(value, dict(zip(wrt, found)))
 
@@ -113,7 +118,7 @@ def gradients_of_scalar(program: Computation, inputs: Mapping[str, Any], wrt: Se
 
 
 def value_and_derivatives(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
-    """As `value_and_gradients`, with all derivatives up to `order`, called as `derivatives` does."""
+    """Like `value_and_gradients`, with all derivatives up to `order`, keyed as by `derivatives`."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         return watched_derivatives(run, {name: given[name] for name in wrt}, order)
@@ -130,8 +135,11 @@ def row_derivatives(
     *,
     apart: bool,
 ) -> Trace:
-    """The value, and all derivatives up to `order`, called as `differentiated` does, on the course that `inputs` take;
-    inputs that are `fixed` are numbers of the recording. For `apart` see `Decisions`."""
+    """Record the value and all derivatives up to `order`, keyed as by `differentiated`, on the execution path of
+    `inputs`.
+
+    Inputs in `fixed` become constants of the recording. For `apart` see `Decisions`.
+    """
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         return differentiated(run, {**fixed, **given}, wrt, order)
@@ -140,7 +148,7 @@ def row_derivatives(
 
 
 def value_and_hessian(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
-    """As `value_and_gradients`, with the second derivatives alone."""
+    """Like `value_and_gradients`, with only the second derivatives."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         value, found = derivatives(run, {name: given[name] for name in wrt}, 2)
@@ -157,8 +165,11 @@ def _gradients(run: Function, given: Mapping[str, Any], wrt: Sequence[str], weig
 
 
 def _watched_value(run: Function, leaves: Mapping[str, Tensor]) -> Any:
-    """The value, for a recording of first derivatives: it is good where no equality decides, or where nothing switches if
-    whoever records watches for that."""
+    """Compute the value for a recording of first derivatives.
+
+    The recording is valid where no equality decides a branch; a watcher that is already installed may impose a stricter
+    condition.
+    """
     if watcher_now() is not None:
         return run(leaves)
     with watching(Switching(EQUALITIES)):
