@@ -1,5 +1,11 @@
 """Colours the variables of a sparse Hessian, so that the variables of one colour share one direction of
-differentiation."""
+differentiation.
+
+A. R. Curtis, M. J. D. Powell and J. K. Reid, "On the estimation of sparse Jacobian matrices", IMA Journal of Applied
+Mathematics 13 (1974). Variables that depend on nearly all others have a direction of their own, and their rows follow
+by symmetry (M. J. D. Powell and P. L. Toint, "On the estimation of sparse Hessian matrices", SIAM Journal on Numerical
+Analysis 16, 1979).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients and Jacobians."""
+"""Computes gradients and Jacobians of tensors with a graph, by reverse mode."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def gradients(
     create_graph: bool = False,
     retain_graph: bool = True,
 ) -> tuple[Any, ...]:
-    """The gradient of `value` by each leaf, in its shape; None for a leaf it does not depend on."""
+    """Return the gradient of `value` by each leaf, in the shape of the leaf; None for a leaf that it does not depend
+    on."""
     if not isinstance(value, Tensor) or not value.requires_grad or not leaves:
         return (None,) * len(leaves)
     given = None if cotangent is None else [cotangent]
@@ -29,7 +30,7 @@ def gradients(
 
 
 def jacobians(value: Any, leaves: Sequence[Tensor], *, create_graph: bool = False) -> tuple[Any, ...]:
-    """The Jacobian of `value` by each leaf, of shape value.shape + leaf.shape; None as in `gradients`."""
+    """Return the Jacobian of `value` by each leaf, of shape value.shape + leaf.shape; None as in `gradients`."""
     shape = arrays.shape(value)
     if not shape:
         return gradients(value, leaves, create_graph=create_graph)
@@ -43,8 +44,10 @@ def jacobians(value: Any, leaves: Sequence[Tensor], *, create_graph: bool = Fals
 
 
 def repeated(value: Any, leaves: Mapping[str, Tensor], order: int) -> dict[str, Any]:
-    """All derivatives of a value up to an order by repeated reverse mode, keyed by leaves joined with commas, each mixed
-    one once; None where the value does not depend on a leaf."""
+    """Return all derivatives of a value up to an order, by repeated reverse mode.
+
+    They are keyed by leaves joined with commas, each mixed one once; None where the value does not depend on a leaf.
+    """
     names = list(leaves)
     known: dict[tuple[int, ...], Any] = {(): value}
     for n in range(1, order + 1):
@@ -58,11 +61,11 @@ def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -
         return None
     found = jacobians(value, (leaf,), create_graph=create_graph)[0]
     if found is None and not first:
-        # A derivative that is there but does not depend on the leaf is flat.
+        # The value depends on the leaf, and its derivative does not: the next derivative is zero.
         return zeros(arrays.shape(value) + leaf.shape, leaf)
     return found
 
 
 def zeros(shape: tuple[int, ...], leaf: Tensor) -> Tensor:
-    """A derivative by a leaf that is 0, in the dtype and the library of the leaf."""
+    """A zero derivative by a leaf, in the dtype and array library of the leaf."""
     return Tensor(arrays.zeros(shape, leaf.dtype, arrays.foreign_namespace((leaf.inner,))))

@@ -1,8 +1,8 @@
 """The derivative of a function of one number by central differences, with an estimate of its error.
 
-Ridders, C. J. F. (1982), "Accurate computation of F'(x) and F'(x)F''(x)", Advances in Engineering
-Software 4(2), 75-76: differences with decreasing steps are extrapolated to the step 0 (Richardson,
-Neville), and how much neighbouring extrapolations differ says how far they can be trusted.
+Ridders, C. J. F. (1982), "Accurate computation of F'(x) and F'(x)F''(x)", Advances in Engineering Software 4(2), 75-76:
+differences with decreasing steps are extrapolated to step 0 (Richardson, Neville), and the distance between
+neighbouring extrapolations estimates the error.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-# Of float64.
+# The machine epsilon of float64.
 EPSILON = 2.0**-52
-# Steps shrink from a tenth of the number's scale to where the number itself is rounded. Neither is
-# a round number: the steps must not fit into the period of a function several times over.
+# Steps range from a tenth of the scale of the number to its rounding error. Neither constant is a round number, so that
+# the steps are not multiples of the period of a function.
 _FIRST_STEP = 0.1301
 _SHRINK = 2.07
 _STEPS = 38
-# Terms of the error that are eliminated; with more the rounding grows and the error hardly falls.
+# Number of error terms that are eliminated. With more, rounding errors grow and the total error hardly falls.
 _COLUMNS = 6
-# The relative error of an estimate that may stand for one with a smaller error.
+# Relative error up to which an estimate may replace one with a smaller error.
 _PRECISE = 1e-5
-# A function may lose four digits inside; what exceeds its rounding by more is no rounding.
+# Ratio to the rounding error above which a deviation has another cause: a function may lose four digits internally.
 _UNEXPLAINED = 1e4
 
 
@@ -32,10 +32,10 @@ class Estimate(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The slope at a point, and by how much the slope to its right exceeds that to its left.
+    """The slope at a point, and the jump: the slope to the right of the point minus that to its left.
 
-    `chord` is the largest slope between the point and those of the first step. `drift` is how far
-    the differences with other steps lie from the slope, where rounding does not explain it.
+    `chord` is the largest magnitude of the slopes between the point and those of the first step. `drift` is the
+    distance between the slope and the differences of later steps, where rounding does not explain it.
     """
 
     slope: Estimate
@@ -51,11 +51,11 @@ def difference(
     scale: float,
     accepted: Callable[[Difference], bool],
 ) -> Difference | None:
-    """The derivative of `function` at `x`, where it is `value`; None where it is not finite beside it.
+    """Estimate the derivative of `function` at `x`, where it has `value`; None where it is not finite nearby.
 
-    The steps are in proportion to `scale`. What is found is the estimate with the smallest error,
-    unless it is not `accepted` and a precise one is: a ripple, or a sharp peak, that large steps
-    miss and rounding that flattens small ones both look like a straight line.
+    Steps are proportional to `scale`. The result is the estimate with the smallest error, unless that is not `accepted`
+    and another precise one is: large steps miss a ripple or a sharp peak, and rounding flattens small differences, so
+    that both look like a straight line.
     """
     found: list[Difference] = []
     best: Difference | None = None
@@ -82,14 +82,14 @@ def difference(
             best = found[-1]
             raw.clear()
         elif noise > best.slope.error and accepted(best):
-            # Rounding alone would now be worse than what is known.
+            # With smaller steps, the rounding error alone exceeds the error of the best estimate.
             return best
     if best is None or accepted(best):
         return best
     precise = (d for d in found if d.slope.error <= _PRECISE * abs(d.slope.value))
     for other in filter(accepted, precise):
         return other
-    # Flat is what rounding makes of any function, if the steps are small enough.
+    # With small enough steps, rounding makes any function look flat.
     flattened = best.slope.value == 0 and any(map(accepted, found))
     return best._replace(drift=math.inf if flattened else _drift(best.slope.value, raw))
 
@@ -100,16 +100,20 @@ def _drift(slope: float, later: Sequence[Estimate]) -> float:
 
 
 class _Extrapolation:
-    """Neville's tableau for values whose error is a series in the step, of the powers `power`,
-    2*power, 3*power, …, while the step shrinks by the same factor each time."""
+    """Neville's tableau for values whose error is a series in powers `power`, 2*`power`, 3*`power`, … of the step.
+
+    Successive steps shrink by the factor `_SHRINK`.
+    """
 
     def __init__(self, power: int) -> None:
         self.power = power
         self.rows: list[list[float]] = []
 
     def add(self, value: float, noise: float) -> Estimate | None:
-        """The best estimate that the value for the next step gives, with at least the error
-        `noise`; None where there are too few of them."""
+        """Add the value for the next step, and return the best estimate, with an error of at least `noise`.
+
+        None where there are too few values, or the estimate is not finite.
+        """
         before = self.rows[-1] if self.rows else []
         row = [value]
         best = None
@@ -117,7 +121,7 @@ class _Extrapolation:
             factor = _SHRINK ** (self.power * (j + 1))
             row.append(row[j] + (row[j] - neighbour) / (factor - 1))
             if j + 1 < len(before):
-                # Two comparisons: rounding makes one of them small by chance now and then.
+                # Two differences are compared: rounding occasionally makes one of them small by chance.
                 error = max(abs(row[j] - neighbour), abs(row[j + 1] - before[j + 1]), noise)
                 if best is None or error < best.error:
                     best = Estimate(row[j + 1], error)

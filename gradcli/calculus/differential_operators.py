@@ -1,7 +1,7 @@
 """Derivatives of functions of arrays, with the names and behaviour of HIPS autograd.
 
-What is differentiated sees tensors; what comes of numbers and arrays are numbers and arrays, in the containers of the
-arguments. Where an argument is a tensor, or the function reads a tensor from outside, what comes of it has its graph.
+The differentiated function receives tensors. Results are numbers and arrays in the containers of the arguments, or
+tensors with a graph where an argument is a tensor or the function reads outer tensors.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ Argnum = int | tuple[int, ...] | list[int]
 
 
 def grad(function: Callback, argnum: Argnum = 0) -> Callback:
-    """The function that gives the gradient of a `function` with one element by the argument, or arguments, `argnum`.
+    """Return a function that computes the gradient of `function` by the argument, or arguments, `argnum`.
 
-    Raises DifferentiationError where the value has several elements.
+    The value must have one element; otherwise the call raises DifferentiationError.
     """
     return _named("grad", function, _of(func.grad, _scalar(function), argnum))
 
 
 def value_and_grad(function: Callback, argnum: Argnum = 0) -> Callback:
-    """The function that gives the value of `function` and its gradient. See `grad`."""
+    """Return a function that computes the value of `function` and its gradient. See `grad`."""
 
     def both(of: Callback, argnums: Any) -> Callback:
         found = func.grad_and_value(of, argnums)
@@ -47,7 +47,8 @@ def value_and_grad(function: Callback, argnum: Argnum = 0) -> Callback:
 
 
 def grad_and_aux(function: Callback, argnum: Argnum = 0) -> Callback:
-    """The function that gives the gradient of the first result of `function`, and the second as it is."""
+    """Return a function that computes the gradient of the first result of `function`, and returns the second
+    unchanged."""
     expect_function(function)
 
     def split(*arguments: Any, **keywords: Any) -> Any:
@@ -58,7 +59,7 @@ def grad_and_aux(function: Callback, argnum: Argnum = 0) -> Callback:
 
 
 def grad_named(function: Callback, argname: str) -> Callback:
-    """The gradient by the argument of a name. See `grad`."""
+    """Return the gradient function by the argument named `argname`. See `grad`."""
     names = [*inspect.signature(function).parameters]
     if argname not in names:
         raise CallError(f"the function has no argument {argname!r}")
@@ -66,7 +67,7 @@ def grad_named(function: Callback, argname: str) -> Callback:
 
 
 def multigrad_dict(function: Callback) -> Callback:
-    """The function that gives the gradients by all arguments, as a dict by their names."""
+    """Return a function that computes the gradients by all arguments, as a dict by argument name."""
     bound = inspect.signature(function).bind
 
     def gradients(*arguments: Any, **keywords: Any) -> Any:
@@ -76,8 +77,8 @@ def multigrad_dict(function: Callback) -> Callback:
 
 
 def elementwise_grad(function: Callback, argnum: int = 0) -> Callback:
-    """The function that gives the gradient of the sum of `function`: for one that works element by element its
-    derivative at each."""
+    """Return a function that computes the gradient of the sum of `function`: for an elementwise function, its
+    derivative at each element."""
 
     def gradient(*arguments: Any, **keywords: Any) -> Any:
         pull, value = make_vjp(function, argnum)(*arguments, **keywords)
@@ -87,7 +88,7 @@ def elementwise_grad(function: Callback, argnum: int = 0) -> Callback:
 
 
 def deriv(function: Callback, argnum: int = 0) -> Callback:
-    """The function that gives the derivative of `function` by a number, of whatever shape the value is."""
+    """Return a function that computes the derivative of `function` by a scalar argument, for a value of any shape."""
 
     def derivative(*arguments: Any, **keywords: Any) -> Any:
         return make_jvp(function, argnum)(*arguments, **keywords)(mapped(ones_like, _floats(arguments[argnum])))[1]
@@ -96,22 +97,24 @@ def deriv(function: Callback, argnum: int = 0) -> Callback:
 
 
 def jacobian(function: Callback, argnum: Argnum = 0) -> Callback:
-    """The function that gives the Jacobian of `function` by an argument, of shape value.shape + argument.shape."""
+    """Return a function that computes the Jacobian of `function` by an argument, of shape value.shape +
+    argument.shape."""
     return _named("jacobian", function, _of(func.jacrev, _of_tensors(function), argnum))
 
 
 def hessian(function: Callback, argnum: int = 0) -> Callback:
-    """The function that gives the second derivatives, of shape value.shape + 2*argument.shape."""
+    """Return a function that computes second derivatives, of shape value.shape + 2*argument.shape."""
     return _named("hessian", function, _of(_hessian, _of_tensors(function), argnum))
 
 
 def _hessian(function: Callback, argnum: Any) -> Callback:
-    # In reverse twice, which needs no more than the vjp of a function of the user's.
+    # Reverse over reverse: user-defined functions need only a vjp.
     return func.jacrev(func.jacrev(function, argnum), argnum)
 
 
 def make_vjp(function: Callback, argnum: int = 0) -> Callback:
-    """The function that gives `(vjp, value)`: `vjp(g)` is the gradient of the value's product with `g`."""
+    """Return a function that computes `(vjp, value)`: `vjp(g)` is the gradient of the inner product of the value with
+    `g`."""
 
     def made(*arguments: Any, **keywords: Any) -> Any:
         of_one, x = _by_one(function, argnum, arguments, keywords)
@@ -122,7 +125,7 @@ def make_vjp(function: Callback, argnum: int = 0) -> Callback:
 
 
 def make_jvp(function: Callback, argnum: int = 0) -> Callback:
-    """The function that gives `jvp`: `jvp(v)` is the value and its derivative along `v`."""
+    """Return a function that computes `jvp`: `jvp(v)` is the value and its derivative along `v`."""
 
     def made(*arguments: Any, **keywords: Any) -> Any:
         of_one, x = _by_one(function, argnum, arguments, keywords)
@@ -135,14 +138,15 @@ make_jvp_reversemode = make_jvp
 
 
 def make_hvp(function: Callback, argnum: int = 0) -> Callback:
-    """The function that gives `(hvp, gradient)`: `hvp(v)` is the Hessian times `v`."""
+    """Return a function that computes `(hvp, gradient)`: `hvp(v)` is the Hessian times `v`."""
     return make_vjp(grad(function, argnum), argnum)
 
 
 def make_ggnvp(
     function: Callback, loss: Callback = lambda y: multiply(0.5, sum_(multiply(y, y))), f_argnum: int = 0
 ) -> Callback:
-    """The function that gives `ggnvp`: `ggnvp(v)` is the Gauss-Newton matrix of `loss(function(x))` times `v`."""
+    """Return a function that computes `ggnvp`: `ggnvp(v)` is the Gauss-Newton matrix of `loss(function(x))` times
+    `v`."""
 
     def made(*arguments: Any, **keywords: Any) -> Any:
         of_one, x = _by_one(function, f_argnum, arguments, keywords)
@@ -159,7 +163,8 @@ def make_ggnvp(
 
 
 def hessian_tensor_product(function: Callback, argnum: int = 0) -> Callback:
-    """The function of the arguments and a tensor, given last, that gives the Hessian's product with that."""
+    """Return a function of the arguments, followed by a tensor, that computes the product of the Hessian with that
+    tensor."""
 
     def product(*arguments: Any, **keywords: Any) -> Any:
         *given, direction = arguments
@@ -172,7 +177,8 @@ hessian_vector_product = hessian_tensor_product
 
 
 def tensor_jacobian_product(function: Callback, argnum: int = 0) -> Callback:
-    """The function of the arguments and a tensor, given last, that gives that one's product with the Jacobian."""
+    """Return a function of the arguments, followed by a tensor, that computes the product of that tensor with the
+    Jacobian."""
 
     def weighted(*arguments: Any, **keywords: Any) -> Any:
         *given, weights = arguments
@@ -188,7 +194,7 @@ vector_jacobian_product = tensor_jacobian_product
 
 
 def _of(transform: Callable[[Callback, Any], Callback], function: Callback, argnum: Argnum) -> Callback:
-    """A derivative of functions of tensors, for arrays."""
+    """Adapt a transform of functions of tensors to functions of arrays."""
     expect(argnum, (int, tuple, list), "argnum is the number of an argument, or a tuple of numbers")
     places = (argnum,) if isinstance(argnum, int) else tuple(argnum)
     derivative = transform(function, argnum if isinstance(argnum, int) else places)
@@ -202,7 +208,7 @@ def _of(transform: Callable[[Callback, Any], Callback], function: Callback, argn
 def _by_one(
     function: Callback, argnum: int, arguments: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> tuple[Callback, Any]:
-    """`function` as one of an argument alone, and that argument."""
+    """Return `function` as a function of one argument, and that argument."""
     given, of = _with_floats(arguments, (argnum,)), _of_tensors(function)
     return lambda x: of(*(x if i == argnum else a for i, a in enumerate(given)), **keywords), given[argnum]
 
@@ -217,14 +223,14 @@ def _with_floats(arguments: tuple[Any, ...], places: tuple[int, ...]) -> list[An
 
 
 def _floats(x: Any) -> Any:
-    """Whole numbers as floats, which can be differentiated by."""
+    """Convert integers to floats, so that they can be differentiated by."""
     if isinstance(x, Tensor) or arrays.is_floating(x):
         return x
     return float(x) if type(x) is int else arrays.asarray(x, "float64")
 
 
 def _of_tensors(function: Callback) -> Callback:
-    """`function` with tensors for what it gives that depends on nothing."""
+    """Wrap `function` so that results that depend on no tensor are tensors too."""
     expect_function(function)
     return lambda *arguments, **keywords: mapped(as_tensor, function(*arguments, **keywords))
 
@@ -250,14 +256,17 @@ def _one_element(value: Any) -> Tensor:
 
 
 def _like(arguments: tuple[Any, ...], found: Any) -> Any:
-    """What came of arrays alone as arrays, which may be edited; of tensors it stays."""
+    """Convert results to writable arrays where no argument is a tensor."""
     if any(isinstance(leaf, Tensor) for leaf in containers.leaves(arguments)):
         return found
     return mapped(as_array, found)
 
 
 def as_array(x: Any) -> Any:
-    """The numbers of a tensor as an array that may be edited, or as a number; a part of another derivative as it is."""
+    """Return the numbers of a tensor as a writable array or a number.
+
+    A tensor that takes part in another differentiation is returned as it is.
+    """
     if not isinstance(x, Tensor) or x.requires_grad or x.dual or len(components(x.inner)) > 1:
         return x
     if isinstance(x.inner, float) or arrays.backend_of(type(x.inner)) == "numpy":
@@ -266,7 +275,7 @@ def as_array(x: Any) -> Any:
 
 
 def _called_with(function: Callback, given: Mapping[str, Any]) -> Any:
-    """`function` of arguments by their names, those of its `*args` and `**kwargs` in their places."""
+    """Call `function` with arguments by name, including those of its `*args` and `**kwargs`."""
     bound = inspect.BoundArguments(inspect.signature(function), dict(given))
     return function(*bound.args, **bound.kwargs)
 

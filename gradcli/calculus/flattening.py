@@ -1,4 +1,4 @@
-"""Containers of tensors as one vector, which is what minimisers and solvers of equations take."""
+"""Flattens containers of tensors into one vector, the form that minimisers and equation solvers take."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from gradcli.primitives.shape import concat
 
 
 def flatten(container: Any) -> tuple[Tensor, Callable[[Any], Any]]:
-    """The numbers in tuples, lists and dicts as one vector, and the function that puts such a vector in their places.
+    """Return the elements of nested containers as one vector, and the function that restores the structure from such a
+    vector.
 
-    Both are operations of the graph. The function raises ShapeError for a vector of another length.
+    Both are recorded in the graph. The function raises ShapeError for a vector of another length.
     """
     parts = [as_tensor(x) for x in containers.leaves(container)]
     ends = [0, *accumulate(part.size for part in parts)]
@@ -29,5 +30,5 @@ def flatten(container: Any) -> tuple[Tensor, Callable[[Any], Any]]:
         pieces = [reshape(whole[start:end], part.shape) for part, (start, end) in zip(parts, pairwise(ends))]
         return containers.filled(container, pieces)
 
-    # Nothing at all is a vector too.
+    # An empty container becomes an empty vector.
     return concat([reshape(part, (-1,)) for part in parts] or [as_tensor([])]), unflatten

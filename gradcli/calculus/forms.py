@@ -1,5 +1,5 @@
-"""`grad`, `jacobian` and `hessian` in the two forms that they have elsewhere: of what was computed, or at a point, as
-PyTorch has them; and of a function alone, as HIPS autograd has them."""
+"""`grad`, `jacobian` and `hessian` in both calling conventions: PyTorch's, of computed tensors or at a point, and HIPS
+autograd's, of a function alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hessian(function: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def _of_function_alone(arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether no point is given: whole numbers, by which nothing can be differentiated, say which argument."""
+    """Whether no point is given: integers cannot be differentiated by, so they are argument numbers."""
     if not arguments:
         return "inputs" not in options
     places = arguments[0] if isinstance(arguments[0], (tuple, list)) else arguments[:1]

@@ -1,7 +1,7 @@
-"""Functions of Python functions: their derivatives, forward and in reverse, and what they are for each row.
+"""Composable transforms of Python functions: derivatives in forward and reverse mode, and evaluation for each row.
 
-Arguments and results are tensors, in tuples, lists and dicts where a function has several. All of these compose:
-a derivative is a function that can be differentiated, by others too, and mapped over rows.
+Arguments and results are tensors, or tuples, lists and dicts of them. A transformed function can be differentiated
+again and mapped over rows.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from gradcli.primitives.conversions import reshape
 
 Argnums = int | tuple[int, ...]
 
-# Series do not nest: within one, derivatives along a direction are taken another way.
+# Taylor series do not nest: within one, directional derivatives are computed from reverse mode.
 _within_series: ContextVar[bool] = ContextVar("gradcli_within_series", default=False)
 
 
 def grad(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Callback:
-    """The function that gives the gradient of a scalar `function` by the argument, or the arguments, `argnums`.
+    """Return a function that computes the gradient of a scalar `function` by the argument, or the arguments, `argnums`.
 
-    The gradient has the structure of the argument, zeros where the value does not depend on it; for several arguments
-    it is a tuple. With `has_aux`, `function` returns a scalar and anything else, which is returned beside the
-    gradient. Raises DifferentiationError where the value is no scalar.
+    The gradient has the structure of the argument, with zeros where the value does not depend on it; for several
+    arguments it is a tuple. With `has_aux`, `function` returns a scalar and an auxiliary result, which is returned
+    beside the gradient. Raises DifferentiationError for a non-scalar value.
     """
     found = grad_and_value(function, argnums, has_aux)
 
@@ -50,7 +50,7 @@ def grad(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Cal
 
 
 def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Callback:
-    """The function that gives `(gradient, value)`; with `has_aux`, `(gradient, (value, aux))`. See `grad`."""
+    """Return a function that computes `(gradient, value)`, or with `has_aux` `(gradient, (value, aux))`. See `grad`."""
     expect_function(function)
 
     @functools.wraps(function)
@@ -62,7 +62,7 @@ def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = Fal
                 f"a gradient is that of a scalar, and the function gives {_described(call.value)}",
                 hint="jacrev and jacfwd differentiate what has a shape",
             )
-        # What is not recorded is not needed again, and memory that is free early is used again.
+        # The graph is not needed again; releasing it early frees memory.
         found = pulled(call, [call.value], None, create_graph=call.recorded, retain_graph=call.recorded)
         slopes = containers.filled(chosen, found)
         value = call.released(call.value)
@@ -72,10 +72,12 @@ def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = Fal
 
 
 def vjp(function: Callback, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of `function`, and the function that gives for a cotangent of it a tuple of those of the `primals`.
+    """Return the value of `function`, and the vjp function from a cotangent of the value to a tuple of those of the
+    `primals`.
 
-    The cotangent has the structure and the shapes of the value, and may come in as many arguments as that is a tuple
-    of. With `has_aux` the second result of `function` comes third. Raises ShapeError for a cotangent of another shape.
+    The cotangent has the structure and shapes of the value; for a tuple it may be given as several arguments. With
+    `has_aux` the second result of `function` comes third. The vjp function raises ShapeError for a cotangent of another
+    shape.
     """
     expect_function(function)
     call = called(function, primals, has_aux)
@@ -97,9 +99,10 @@ def vjp(function: Callback, *primals: Any, has_aux: bool = False) -> tuple[Any, 
 def jvp(
     function: Callback, primals: Sequence[Any], tangents: Sequence[Any], *, strict: bool = False, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """The value of `function` at the tuple `primals`, and its derivative along the tuple `tangents`, of one structure.
+    """Return the value of `function` at the tuple `primals`, and its derivative along the tuple `tangents`, of the same
+    structure.
 
-    With `strict`, a value that does not depend on the primals is a DifferentiationError. With `has_aux` the second
+    With `strict`, a value that does not depend on the primals raises DifferentiationError. With `has_aux` the second
     result of `function` comes third. Raises ShapeError for tangents of other shapes than the primals.
     """
     expect_function(function)
@@ -118,9 +121,9 @@ def jvp(
 
 
 def linearize(function: Callback, *primals: Any) -> tuple[Any, Callback]:
-    """The value of `function` at the `primals`, and the function that gives its derivative along tangents of them.
+    """Return the value of `function` at the `primals`, and the function from tangents to the derivative along them.
 
-    `function` runs once, however many tangents there are.
+    `function` is called once, for any number of tangents.
     """
     expect_function(function)
     call = called(function, primals, False)
@@ -134,10 +137,10 @@ def linearize(function: Callback, *primals: Any) -> tuple[Any, Callback]:
 
 
 def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -> Callback:
-    """The function that gives the Jacobian of `function` by the arguments `argnums`, in reverse mode.
+    """Return a function that computes the Jacobian of `function` by the arguments `argnums`, in reverse mode.
 
-    For one tensor of another it has shape value.shape + argument.shape; else the structure of the value, and in it
-    that of the arguments.
+    For a single tensor by a single tensor it has shape value.shape + argument.shape; otherwise it has the structure of
+    the value, whose leaves have the structure of the arguments.
     """
     expect_function(function)
 
@@ -155,8 +158,10 @@ def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -
 
 
 def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Callback:
-    """The function that gives the Jacobian of `function`, forward; as that of `jacrev`, and faster where the arguments
-    have fewer elements than the value."""
+    """Return a function that computes the Jacobian of `function` in forward mode.
+
+    The result is that of `jacrev`; it is faster where the arguments have fewer elements than the value.
+    """
     expect_function(function)
 
     @functools.wraps(function)
@@ -184,8 +189,8 @@ def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> C
 
 
 def hessian(function: Callback, argnums: Argnums = 0) -> Callback:
-    """The function that gives the second derivatives of `function`, of shape value.shape + 2*argument.shape: the
-    Jacobian forward of that in reverse."""
+    """Return a function that computes second derivatives, of shape value.shape + 2*argument.shape, by forward over
+    reverse mode."""
     return jacfwd(jacrev(function, argnums), argnums)
 
 
@@ -197,7 +202,7 @@ def _jacobian(call: Call, value: Tensor) -> list[Any]:
     return [zeros(value.shape + x.shape, x) if f is None else f for f, x in zip(found, call.inputs)]
 
 
-# --- along directions
+# --- directional derivatives
 
 
 def _along_by_series(
@@ -208,8 +213,10 @@ def _along_by_series(
     has_aux: bool,
     strict: bool,
 ) -> tuple[Any, Any, Any] | None:
-    """The value, its derivative and what else the function gives; None where something in it has no series, or the
-    value depends on other tensors too."""
+    """Return the value, its directional derivative and the auxiliary result, by Taylor series.
+
+    None where an operation has no series, or the value depends on other tensors too.
+    """
     series = [series_of(x, v) for x, v in zip(points, directions)]
     try:
         with _series_inside():
@@ -235,7 +242,8 @@ def _series_inside() -> Iterator[None]:
 
 
 def _pushed(call: Call, strict: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
-    """Derivatives along directions, from the gradient: it is linear in its cotangent, and by that it is differentiated."""
+    """Return the jvp function, by transposing twice: the gradient is linear in its cotangent, and is differentiated by
+    it."""
     values = tensors_in(call.value)
     if strict:
         _check_depends(value.requires_grad for value in values)
@@ -261,7 +269,7 @@ def _check_depends(depends: Iterator[bool]) -> None:
 def _chosen(
     function: Callback, arguments: Sequence[Any], keywords: Mapping[str, Any], argnums: Argnums
 ) -> tuple[tuple[Any, ...], Callback]:
-    """The arguments to differentiate by, and `function` as one of these alone."""
+    """Return the arguments to differentiate by, and `function` as a function of these alone."""
     places = argnums if isinstance(argnums, tuple) else (argnums,)
     if not places:
         raise CallError("argnums names no argument to differentiate by")
@@ -294,7 +302,7 @@ def _plain(leaf: Any) -> Any:
 
 
 def _is_inside(x: Tensor) -> bool:
-    """Whether a tensor carries a derivative along a direction."""
+    """Whether a tensor carries a tangent or other components beside its value."""
     return len(components(x.inner)) > 1
 
 

@@ -1,4 +1,4 @@
-"""A user's Function within `vmap`: its own static method `vmap` says what it does with all rows at once."""
+"""Calls the static method `vmap` of a user-defined Function for all rows of a batch."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _ONE_PAIR = "the vmap of {0} returns its outputs, and along which axis the rows 
 
 
 class VmapInfo(NamedTuple):
-    """What the `vmap` of a Function is told first."""
+    """The first argument of `Function.vmap`."""
 
     batch_size: int
     randomness: str = "error"
 
 
 def apply_to_rows(function: Any, inputs: tuple[Any, ...], nesting: int, size: int) -> Any:
-    """What `apply` gives in each row of a batch: from the inputs with their rows along axis 0, by `function.vmap`."""
+    """Apply `function.vmap` to the rows of a batch: inputs have their rows along axis 0, and each output becomes
+    batched again."""
     if function.generate_vmap_rule:
         raise DifferentiationError(_BOTH.format(function.__name__))
     sliced = [isinstance(i, Tensor) and nesting in batch.nestings(i.inner) for i in inputs]

@@ -1,7 +1,7 @@
 """Derivatives of Python functions at a point, with the names of `torch.autograd.functional`.
 
-Inputs and results are one tensor or a tuple of them. They are what functions of functions give, see
-`gradcli.calculus.func`, with a graph by the inputs where `create_graph` asks for it, and without one else.
+Inputs and results are a tensor or a tuple of tensors. They are computed by the transforms of `gradcli.calculus.func`,
+and have a graph only with `create_graph`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _STRATEGY = (
 def vjp(
     function: Callback, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `function`, and the product of `v`, in the structure of the value, with its Jacobian.
+    """Return the value of `function`, and the product of `v`, in the structure of the value, with its Jacobian.
 
-    `v` may be left out where the value is one element. Raises DifferentiationError where `v` does not fit; with
-    `strict` where the value does not depend on every input, too.
+    `v` may be left out where the value has one element. Raises DifferentiationError where `v` does not fit, and with
+    `strict` where the value does not depend on every input.
     """
     points, single = _points(function, inputs)
     if flag(strict, "strict"):
@@ -47,9 +47,9 @@ def vjp(
 def jvp(
     function: Callback, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `function`, and the product of its Jacobian with `v`, in the structure of the inputs.
+    """Return the value of `function`, and the product of its Jacobian with `v`, in the structure of the inputs.
 
-    `v` may be left out where the input is one element. Raises as `vjp`.
+    `v` may be left out where the input has one element. Raises what `vjp` raises.
     """
     points, _ = _points(function, inputs)
     if flag(strict, "strict"):
@@ -62,8 +62,11 @@ def jvp(
 def vhp(
     function: Callback, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `function`, which is one element, and the product of `v`, in the structure of the inputs, with its
-    Hessian. Raises as `jvp`, and where the value has several elements."""
+    """Return the value of `function`, which has one element, and the product of `v` with its Hessian.
+
+    `v` has the structure of the inputs. Raises what `jvp` raises, and DifferentiationError where the value has several
+    elements.
+    """
     points, single = _points(function, inputs)
     scalar = _scalar(function, "vhp")
     if flag(strict, "strict"):
@@ -77,7 +80,8 @@ def vhp(
 def hvp(
     function: Callback, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `function`, which is one element, and the product of its Hessian with `v`, forward. As `vhp`."""
+    """Return the value of `function`, which has one element, and the product of its Hessian with `v`, by forward over
+    reverse mode. Raises what `vhp` raises."""
     points, single = _points(function, inputs)
     scalar = _scalar(function, "hvp")
     if flag(strict, "strict"):
@@ -96,12 +100,12 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian of `function` at `inputs`, one tensor or a tuple of them.
+    """Return the Jacobian of `function` at `inputs`, a tensor or a tuple of tensors.
 
-    For one input and one result a Tensor of shape result.shape + input.shape, for a tuple of either a tuple of such,
-    for tuples of both a tuple for each result; zeros where a result does not depend on an input, which with `strict`
-    is a DifferentiationError. All rows are computed at once, whether to `vectorize` or not. Raises CallError for
-    another `strategy` than "reverse-mode" and "forward-mode".
+    For one input and one result it is a Tensor of shape result.shape + input.shape; for a tuple of either, a tuple of
+    such tensors; for tuples of both, a tuple of tuples, one for each result. It is zero where a result does not depend
+    on an input, which raises DifferentiationError with `strict`. All rows are computed at once, so `vectorize` has no
+    effect. Raises CallError for a `strategy` other than "reverse-mode" and "forward-mode".
     """
     points, single = _points(function, inputs)
     mode = _mode(strategy, "strategy")
@@ -119,11 +123,12 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "forward-mode",
 ) -> Any:
-    """The second derivatives of `function`, which gives one element, at `inputs`, one tensor or a tuple of them.
+    """Return the second derivatives of `function`, whose value has one element, at `inputs`, a tensor or a tuple of
+    tensors.
 
-    For one input a Tensor of shape x.shape + x.shape; for a tuple a tuple of rows, the one at [i][j] of shape
-    inputs[i].shape + inputs[j].shape. Raises DifferentiationError where the result has several elements; see
-    `jacobian` for the rest.
+    For one input it is a Tensor of shape x.shape + x.shape; for a tuple, a tuple of tuples, with shape inputs[i].shape
+    + inputs[j].shape at [i][j]. Raises DifferentiationError where the value has several elements; see `jacobian` for
+    the rest.
     """
     points, single = _points(function, inputs)
     scalar = _scalar(function, "hessian")
@@ -136,7 +141,7 @@ def hessian(
 
 
 def _points(function: Callback, inputs: Any) -> tuple[tuple[Tensor, ...], bool]:
-    """The inputs as tensors, and whether it is one that stands for itself."""
+    """Return the inputs as a tuple of tensors, and whether a single input was given."""
     expect_function(function)
     single = not isinstance(inputs, (list, tuple))
     points = tuple(as_tensor(x) for x in ((inputs,) if single else inputs))
@@ -160,7 +165,8 @@ def _mode(strategy: str, name: str) -> Any:
 
 
 def _along(v: Any, like: Any, what: str) -> tuple[Any, ...]:
-    """`v` in a tuple as long as that of `like` is; ones where it is None, for one tensor with one element."""
+    """Return `v` as a tuple with the structure of `like`; by default a tensor of ones, for a single tensor with one
+    element."""
     several = isinstance(like, (list, tuple))
     wanted = [as_tensor(x) for x in (like if several else (like,))]
     if v is None:
@@ -184,7 +190,7 @@ def _along(v: Any, like: Any, what: str) -> tuple[Any, ...]:
 
 
 def _scalar(function: Callback, name: str) -> Callback:
-    """`function`, which must give one element, with a scalar for it."""
+    """Wrap `function`, whose value must have one element, to return a scalar."""
 
     def scalar(*given: Tensor) -> Tensor:
         found = containers.leaves(function(*given))

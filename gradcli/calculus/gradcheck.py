@@ -1,4 +1,4 @@
-"""Agreement of reverse mode with differences: a derivative that is wrong shows."""
+"""Checks derivatives of reverse mode against finite differences."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ MISMATCH = "mismatch"
 NONFINITE = "nonfinite"
 KINK = "kink"
 UNRESOLVED = "unresolved"
-# In eighths of steps: to go through the entries of the inputs, and to change one of them.
+# Costs in eighths of steps: of each entry of the inputs, and of changing one entry.
 _ENTRY = 16
 _CHANGE = 16
-# The worst first.
+# Problems in order of severity, the worst first.
 _PROBLEMS = (MISMATCH, NONFINITE, KINK, UNRESOLVED)
 
-# How many estimated errors a deviation must exceed to count.
+# Multiple of the estimated error that a deviation must exceed to count.
 _WELL_BEYOND = 10.0
-# Numbers below have fewer digits, and differences of them none.
+# Subnormal numbers have fewer digits, and their differences have none.
 _TINY = 2.0**-1022
-# A difference with a larger relative error says nothing.
+# Relative error above which a difference is uninformative.
 _USELESS = 0.01
-# A smaller change of the slope, relative to it, is not told from the error of the differences.
+# Relative change of the slope below which a jump cannot be distinguished from the error of the differences.
 _SLIGHT_JUMP = 1e-4
-# Those of a float64 number.
+# Decimal digits of a float64 number.
 _MOST_DIGITS = 15
 
 
 class Check(NamedTuple):
-    """The derivative of order `order` by the entry of a leaf with the index `entry`, by reverse mode and by differences.
+    """A derivative of order `order` by one entry of a leaf, by reverse mode and by differences.
 
-    `reverse` is None where the value does not depend on the leaf. `uncertainty` is the estimated
-    error of `difference`; `error` is how much both differ, relative to the larger one, and `digits`
-    how many digits are known to agree. `problem` is None where they agree, else "mismatch",
-    "nonfinite", "kink", or "unresolved" where the differences do not settle.
+    `entry` is the index of the entry. `reverse` is None where the value does not depend on the leaf. `uncertainty` is
+    the estimated error of `difference`; `error` is the difference of both, relative to the larger one, and `digits` the
+    number of digits that are known to agree. `problem` is None where they agree, else "mismatch", "nonfinite", "kink",
+    or "unresolved" where the differences do not converge.
     """
 
     leaf: str
@@ -69,7 +69,7 @@ class Check(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The worst entry of each leaf in each order; true where all agree."""
+    """The worst entry of each leaf in each order. A report is true where all agree."""
 
     rows: tuple[Check, ...]
 
@@ -85,14 +85,13 @@ class Report(NamedTuple):
 def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, tolerance: float = TOLERANCE) -> Report:
     """Compare the derivatives of `function` up to `order` with differences of the order below.
 
-    `inputs` are numbers, arrays or Tensors, taken in float64: a mapping of names, which are given
-    to `function` as keywords, a sequence, or a single one. What `function` returns may have any
-    shape: a value, or a derivative of lower order, that is no scalar is checked under a fixed
-    cotangent of random numbers. Derivatives that differ by less than `tolerance`, relative to the
-    larger, agree, and so do those that differ by less than the differences can tell.
+    `inputs` are numbers, arrays or Tensors, converted to float64: a mapping, whose values are passed as keyword
+    arguments, a sequence, or a single value. The value of `function` may have any shape: a non-scalar value, or
+    derivative of lower order, is weighted by a fixed cotangent of random numbers. Derivatives agree where they differ
+    by less than `tolerance`, relative to the larger one, or by less than the error of the differences.
 
-    Raises DifferentiationError where there is nothing to differentiate by, and what `function`
-    raises at `inputs`; an EvaluationError beside them counts as a value of nan.
+    Raises DifferentiationError where there is nothing to differentiate by, and what `function` raises at `inputs`. An
+    EvaluationError at neighbouring points counts as the value nan.
     """
     expect(function, Callable, "the derivatives are checked of a program or a function")  # type: ignore[arg-type]
     order, tolerance = whole(order, "an order"), one_number(tolerance, "a tolerance")
@@ -100,7 +99,7 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
         raise DifferentiationError("a check needs an order of 1 or more and a tolerance between 0 and 1")
     given = _named(inputs)
     namespace = arrays.foreign_namespace(given.values())
-    # What is done for each entry besides.
+    # Overhead of each entry, beside the evaluations.
     limits.charge_steps(_ENTRY * sum(map(arrays.size, given.values())))
     named = {name: arrays.astype(arrays.on_host(array), "float64") for name, array in given.items()}
     if not any(entries(array) for array in named.values()):
@@ -134,7 +133,7 @@ def _reverse(gradient: Any, index: tuple[int, ...]) -> float | None:
 
 
 def _neighbours(point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Points that differ from `point` in the last bits of every number."""
+    """Yield points that differ from `point` in the last bits of every number."""
     for seed in (2, 3):
         generator = random.Random(seed)
         yield {n: a * (1.0 + 2.0**-50 * _random(arrays.shape(a), generator)) for n, a in point.items()}
@@ -151,21 +150,22 @@ def _with_entry(array: Any, index: tuple[int, ...], value: float) -> Any:
 
 
 class _Checker:
-    """One function at one point."""
+    """The check of one function at one point."""
 
     def __init__(self, function: Callable[..., Any], point: Mapping[str, Any], tolerance: float) -> None:
         self.function = function
         self.point = point
         self.tolerance = tolerance
         self.directions = directions(point)
-        # The largest value so far; derivatives along directions in proportion to the point are of its size.
+        # The largest magnitude of a value so far. Derivatives along directions that are proportional to the point have
+        # similar magnitudes.
         self.magnitude = 0.0
 
     def rows(self, order: int) -> list[Check]:
-        """The worst entry of every leaf that has entries."""
+        """Return the worst entry of every leaf that has entries."""
         centre, found = self._gradients(self.point, order)
         self.magnitude = abs(centre) if _is_one_number(self.point) else max(self.magnitude, abs(centre))
-        # Rounding: the gradients at numbers that are hardly different are as good.
+        # Gradients at points that differ only in the last bits show the effect of rounding.
         beside = [self._gradients(point, order)[1] for point in _neighbours(self.point)]
         rows = []
         for name, array in self.point.items():
@@ -179,7 +179,7 @@ class _Checker:
         return rows
 
     def _gradients(self, point: Mapping[str, Any], order: int) -> tuple[float, dict[str, Any]]:
-        """The derivative of the order below `order`, and its gradient by each leaf."""
+        """Return the derivative of order `order` - 1, and its gradient by each leaf."""
         value, found = gradients_along(self.function, point, self.directions, order - 1)
         return float(concrete(value)), {n: _on_host(g) for n, g in found.items()}
 
@@ -197,7 +197,7 @@ class _Checker:
             along = self._along(name, index, order - 1)
             found = difference(along, x, centre, scale, judge.accepts)
             if scale < 1.0 and (found is None or judge.is_coarse(found)):
-                # The value may vary on the scale of 1, and hardly on that of a tiny number.
+                # Near 0, the function may vary on the scale of 1 rather than on that of the number.
                 found = judge.better(found, difference(along, x, centre, 1.0, judge.accepts))
         return judge.check(name, order, index, reverse, found)
 
@@ -219,7 +219,8 @@ class _Checker:
 def gradients_along(
     function: Callable[..., Any], point: Mapping[str, Any], along: Sequence[Any], order: int
 ) -> tuple[Any, dict[str, Tensor | None]]:
-    """The derivative of this order along `directions` of the point, under the fixed cotangent, and its gradient by each leaf."""
+    """Return the derivative of this order along the directions `along`, under the fixed cotangent, and its gradient by
+    each leaf."""
     leaves, value = _along_directions(function, point, along, order)
     return value, dict(zip(leaves, gradients(value, list(leaves.values()))))
 
@@ -227,7 +228,7 @@ def gradients_along(
 def _along_directions(
     function: Callable[..., Any], point: Mapping[str, Any], along: Sequence[Any], order: int
 ) -> tuple[dict[str, Tensor], Any]:
-    """The leaves at `point`, and the derivative of this order along the directions, with its graph."""
+    """Return the leaves at `point`, and the derivative of this order along the directions, with its graph."""
     leaves = {name: Tensor(arrays.placed(array)).requires_grad_() for name, array in point.items()}
     with enable_grad():
         value = operand(function(**leaves))
@@ -241,10 +242,10 @@ def _along_directions(
 
 
 class _Judge:
-    """What a difference says about a derivative by reverse mode.
+    """Judges a derivative of reverse mode by a difference.
 
-    `rounding` is the estimated error of the derivative itself. `natural` is the slope that would
-    change the value by all of it where x doubles; against it a difference of nearly 0 is measured.
+    `rounding` is the estimated error of the derivative itself. `natural` is the slope at which doubling x changes the
+    value by its own magnitude; differences near 0 are judged relative to it.
     """
 
     def __init__(self, reverse: float, rounding: float, natural: float, tolerance: float) -> None:
@@ -306,25 +307,27 @@ def _digits(error: float) -> int:
 
 
 def badness(check: Check) -> tuple[int, int, float]:
-    """A key by which the worst check is the smallest."""
+    """A sort key; the worst check has the smallest."""
     rank = len(_PROBLEMS) if check.problem is None else _PROBLEMS.index(check.problem)
     return rank, check.digits, -check.error
 
 
 def _weighted(value: Any, weights: Any) -> Any:
-    """The sum of the elements of `value`, each times its weight."""
+    """The sum of the elements of `value`, weighted."""
     product = multiply(value, weights)
     return sum_(product) if arrays.shape(product) else product
 
 
 def _cotangent(shape: tuple[int, ...]) -> Any:
-    """A fixed cotangent without small elements; 1 for a scalar, so that its own derivative is checked."""
+    """A fixed cotangent without small elements. It is 1 for a scalar, so that the plain derivative is checked."""
     return 1.0 if not shape else _random(shape, random.Random(0))
 
 
 def directions(point: Mapping[str, Any]) -> Sequence[Any]:
-    """Along what a derivative is taken before it is differenced again: in proportion to each
-    entry, so that leaves of all scales count; 1 for a single number."""
+    """The directions of the inner derivatives of higher orders.
+
+    They are proportional to each entry, so that leaves of all scales count; 1 for a single number.
+    """
     if _is_one_number(point):
         return [1.0]
     generator = random.Random(1)

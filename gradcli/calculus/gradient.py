@@ -1,4 +1,4 @@
-"""`grad` as it is called from Python: for many cotangents at once, too."""
+"""`grad` with the signature of `torch.autograd.grad`, including batched cotangents."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of `outputs` (their sum, weighted by `grad_outputs`) by each of `inputs`, in its shape.
+    """Return the gradient of `outputs` (of their sum, weighted by `grad_outputs`) by each of `inputs`, in the shape of
+    the input.
 
-    Nothing is accumulated in `.grad`, which `only_inputs` says too. With `create_graph` the gradients can be differentiated
-    again; with `allow_unused` an input that does not matter gets None, and with `materialize_grads` zeros. With
-    `is_grads_batched` each of `grad_outputs` has a first axis beside those of its output, along which there are
-    cotangents that go through the graph together; the gradients have that axis too. Raises DifferentiationError where
-    an input or output has no graph, an input is not used or a cotangent has another shape than its output, and
-    ArgumentError for no inputs, and for `materialize_grads` where `allow_unused` is False.
+    Nothing is accumulated in `.grad`; `only_inputs` has no effect. With `create_graph` the gradients can be
+    differentiated again; with `allow_unused` an unused input has the gradient None, and with `materialize_grads` zeros.
+    With `is_grads_batched` each of `grad_outputs` has an additional first axis of cotangents, which are propagated
+    together; the gradients have that axis too. Raises DifferentiationError where an input or output has no graph, an
+    input is unused or a cotangent does not have the shape of its output, and ArgumentError where there are no inputs,
+    and for `materialize_grads` with `allow_unused=False`.
     """
     if not only_inputs:
         warnings.warn(_ONLY_INPUTS, FutureWarning, stacklevel=2)
@@ -64,7 +65,7 @@ def grad(
 
 
 def _of_each(found: Callable[[Any], tuple[Any, ...]], outputs: Any, grad_outputs: Any) -> tuple[Any, ...]:
-    """What is `found` for the cotangents of each row; None for an input that none of them reaches."""
+    """Apply `found` to the cotangents of each row; None for an input that no cotangent reaches."""
     roots, cotangents = as_tuple(outputs), as_tuple(grad_outputs)
     for i, (root, cotangent) in enumerate(zip(roots, cotangents)):
         shape = arrays.shape(operand(cotangent)) if cotangent is not None else (0, *root.shape)

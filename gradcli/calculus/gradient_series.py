@@ -1,4 +1,5 @@
-"""Gradients along directions, as series: second derivatives, and of the third those that have a direction twice."""
+"""Expands gradients along directions by Taylor series: second derivatives, and third derivatives with a repeated
+direction."""
 
 from __future__ import annotations
 
@@ -14,18 +15,22 @@ from gradcli.primitives.conversions import reshape
 
 
 class Along(NamedTuple):
-    """For a function of n numbers with m numbers as its value: the Hessian of each times each of k directions,
-    `[m, k, n]`, and its third derivative by each direction twice, `[m, k, n]`."""
+    """Directional derivatives of the gradients of a function from n numbers to m numbers, along k directions.
+
+    `second` is the Hessian of each value times each direction, `[m, k, n]`; `third` has the third derivatives by each
+    direction twice, `[m, k, n]`.
+    """
 
     second: Any
     third: Any
 
 
 def gradients_along(function: Callable[[Any], Any], point: Any, directions: Any, size: int) -> Along:
-    """Expand the gradients of the `size` elements of what a `function` makes of the vector `point` `[n]` along
-    `directions` `[k, n]`, by reverse mode over series of order 2; all directions at once, as far as memory allows it.
+    """Expand the gradients of the `size` elements of `function(point)` along `directions`, by reverse mode over Taylor
+    series of order 2.
 
-    Raises NotImplementedError and EvaluationError where something has no series or fails in it.
+    `point` is a vector `[n]`, `directions` is `[k, n]`. As many directions are computed at once as memory permits.
+    Raises NotImplementedError and EvaluationError where an operation has no series or fails.
     """
     np = arrays.numpy_namespace()
     shape = (size, *directions.shape)
