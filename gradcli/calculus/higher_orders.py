@@ -1,4 +1,4 @@
-"""Derivatives of any order, by Taylor series."""
+"""Computes all derivatives of a scalar function up to any order, by Taylor series."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from gradcli.primitives.shape import iter_first_axis, stack
 if TYPE_CHECKING:
     from gradcli.calculus.kinks import Settled
 
-# Interpolation leaves half of the digits at this order.
+# Bound on the order of derivatives by several numbers: at this order, interpolation leaves half of the digits.
 _HIGHEST_OF_SEVERAL = 16
 
-# The value made of leaves by name, which may be of any kinds.
+# Maps leaves by name, which may be of any kinds, to a value.
 Function = Callable[[Mapping[str, Any]], Any]
 
 
 class Derivatives(NamedTuple):
-    """A value, its derivatives by what they are called, and how far those that are watched are from their shadows."""
+    """A value, its derivatives by key, and the distances of watched derivatives from their shadows."""
 
     value: Any
     found: Mapping[str, Any]
@@ -48,24 +48,27 @@ class Derivatives(NamedTuple):
 
 
 def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, Mapping[str, Any]]:
-    """The scalar that `function` makes of the arrays `leaves`, and all its derivatives from order 1 to `order`.
+    """Return the scalar value of `function` at the arrays `leaves`, and all its derivatives from order 1 to `order`.
 
-    They are keyed by leaves joined with commas; each mixed one is there once, in the order of the
-    leaves, and its shape is the leaves' shapes joined. None where the value does not depend on a leaf.
+    They are keyed by leaves joined with commas. Each mixed one appears once, in the order of the leaves; its shape is
+    the concatenation of the shapes of the leaves. None where the value does not depend on a leaf.
 
-    By one series where there is one leaf, a number; else from order 3 on by gradients of series
-    along directions, of which about a digit is lost for each order from 5 on. Where something in
-    the function has no series or fails in it, where derivatives by several numbers are not finite, and
-    below, by repeated reverse mode. Raises DifferentiationError for a value that is no scalar, LimitError for an
-    order above 170, or above 16 where there are several numbers to differentiate by.
+    A single scalar leaf takes one Taylor series. Otherwise, from order 3 on, gradients of series along several
+    directions are interpolated, which loses about one digit for each order from 5 on. Repeated reverse mode serves
+    lower orders, functions that have no series or fail in it, and derivatives by several numbers that are not finite.
+    Raises DifferentiationError for a non-scalar value, and LimitError for an order above 170, or above 16 where there
+    are several numbers to differentiate by.
     """
     result = _derivatives(function, leaves, order, None)
     return result.value, result.found
 
 
 def watched_derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> Derivatives:
-    """As `derivatives`; from order 2 on everything is computed a second time with other roundings, and how far
-    the two results are apart is there for each derivative, see `gradcli.calculus.accuracy`. Balls say it themselves."""
+    """Like `derivatives`, with the distances between the results of two computations with different roundings.
+
+    They are computed from order 2 on, see `gradcli.calculus.accuracy`. Ball arithmetic bounds its errors itself and
+    needs none.
+    """
     namespace = arrays.chosen_namespace()
     floats = namespace is None or namespace.scalars is None
     return _derivatives(function, leaves, order, Roundings() if order > 1 and floats else None)
@@ -83,27 +86,27 @@ def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roun
     found = _settled(function, leaves, value, result.found, at_kink=switching.at_kink).found
     if all(found[key] is d for key, d in result.found.items()):
         return result
-    # How far shadows are off is known of what was found on the way that was taken.
+    # The distances to the shadow belong to the branch that was taken.
     return Derivatives(result.value, found)
 
 
 def first_derivatives(
     function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The gradient, or the Jacobian, by the leaves, arrays by name, of a function that switches there; `found` is that of
-    the way that it takes."""
+    """Return the gradient or Jacobian of a function at a point where it switches; `found` is that of the branch
+    taken."""
     return _settled(function, leaves, value, found, at_kink=False).found
 
 
 def weighted(value: Any, weights: Any) -> Any:
-    """The sum of a value's elements times weights, where there are any: what a cotangent differentiates."""
+    """Weight a value by a cotangent and sum it; without weights return the value itself."""
     return value if weights is None else sum_(multiply(value, weights))
 
 
 def _settled(
     function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any], *, at_kink: bool
 ) -> Settled:
-    # Few points are where a function switches.
+    # Loaded on demand: functions switch at few points.
     from gradcli.calculus.kinks import settled
 
     plain = {key: None if d is None else concrete(d) for key, d in found.items()}
@@ -113,7 +116,7 @@ def _settled(
 def _of_the_way_taken(
     function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
 ) -> Derivatives:
-    """The derivatives of what the function computes at the leaves, where its kinks have those of conventions."""
+    """The derivatives of the branch that is taken at the leaves, with conventional derivatives at kinks."""
     shapes = [arrays.shape(leaf) for leaf in leaves.values()]
     check_order(order)
     try:
@@ -127,13 +130,13 @@ def _of_the_way_taken(
             )
         if order > 2 and shapes and all(map(math.prod, shapes)):
             result = _along_directions(function, leaves, order, roundings)
-            # A direction mixes what is not finite into derivatives that are.
+            # Along a direction, a non-finite derivative affects finite ones.
             if _is_finite(result):
                 return result
     except (LimitError, NotRecordableError, NotBatchableError):
         raise
     except (NotImplementedError, EvaluationError):
-        # A series has derivatives that nobody asks for.
+        # The series also contain derivatives that were not requested, which may have failed.
         pass
     return _by_reverse_mode(function, leaves, order, roundings)
 
@@ -143,7 +146,7 @@ def _is_finite(result: Derivatives) -> bool:
 
 
 def scalar(value: Any) -> Any:
-    """`value` itself. Raises DifferentiationError where it is no scalar."""
+    """Return `value`. Raises DifferentiationError for a non-scalar value."""
     if arrays.shape(value):
         raise DifferentiationError(
             f"derivatives of higher order need a scalar, and the value has shape {list(arrays.shape(value))}",
@@ -169,7 +172,7 @@ def _along_a_line(
 
 
 def _series(point: Any, step: Any, order: int, roundings: Roundings | None, followed: bool = False) -> Jet:
-    """A leaf as a series along a direction."""
+    """A leaf as a Taylor series along a direction."""
     series = Jet([point, step] if order else [point], order)
     if followed:
         series.followed()
@@ -183,14 +186,14 @@ def _along_directions(
     return result if _is_finite(result) else _Directions(function, leaves, order, roundings, True).derivatives()
 
 
-# For each direction and leaf the coefficients of the gradient; None where there is no gradient.
+# By direction and leaf, the Taylor coefficients of the gradient; None where there is no gradient.
 _Gradients = dict[Counts, dict[str, Sequence[Any] | None]]
 
 
 class _Directions:
-    """The gradients of a function as series along directions, one order shorter than the derivatives.
+    """Gradients of a function as Taylor series along directions, one order lower than the derivatives.
 
-    The elements of all leaves, one after another, are the variables.
+    The variables are the elements of all leaves, concatenated.
     """
 
     def __init__(
@@ -215,7 +218,7 @@ class _Directions:
             first = last
         self.value: Any = None
         self.gradients: _Gradients = {}
-        # Those of its shadow.
+        # The same for the shadow.
         self.others: _Gradients = {}
         limits.charge_steps(limits.STEP * math.comb(first + order - 2, order - 1))
         limits.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
@@ -225,7 +228,7 @@ class _Directions:
             self._expand(chunk)
 
     def _expand(self, chunk: Sequence[Counts]) -> None:
-        """Find the gradients along some directions, several of them as the rows of a batch."""
+        """Compute the gradients along some directions, several of them as the rows of a batch."""
         nesting = batch.new_nesting() if len(chunk) > 1 else None
         given = {name: self._leaf(name, chunk, nesting) for name in self.leaves}
         with nullcontext() if nesting is None else batch.row_by_row(nesting):
@@ -255,7 +258,7 @@ class _Directions:
         return Tensor(_series(point, step, self.order - 1, self.roundings, self.followed)).requires_grad_()
 
     def _keys(self) -> Iterator[tuple[str, ...]]:
-        """What to differentiate by, for each derivative."""
+        """Yield the leaves that each derivative is taken by."""
         for n in range(1, self.order + 1):
             yield from itertools.combinations_with_replacement(self.leaves, n)
 
@@ -290,7 +293,7 @@ class _Directions:
         return permute(reshape(stack(rows), (*shape, *own)), (*axes[len(shape) :], *axes[: len(shape)]))
 
     def _part(self, gradients: _Gradients, first: str, derivative: Counts) -> Any:
-        """One derivative, that of each element of the gradient by `first`."""
+        """One derivative of the gradient by `first`, for all its elements."""
         order = sum(n for _, n in derivative)
         if not order:
             series = next(iter(gradients.values()))[first]
@@ -312,7 +315,7 @@ def _inner(value: Any) -> Any:
 
 
 def _numbers(chunk: Sequence[Counts], variables: range, dtype: str) -> Any:
-    """How often each of the variables is in each direction."""
+    """The multiplicity of each variable in each direction."""
     rows = arrays.numpy_namespace().zeros((len(chunk), len(variables)), dtype)
     for row, direction in zip(rows, chunk):
         for variable, number in direction:
@@ -347,7 +350,8 @@ def _by_reverse_mode(
 
 
 def note_kinks(value: Any) -> None:
-    """Tell who watches of the operations of a graph that have kinks; series tell of them while they are made."""
+    """Report the operations of a graph that have kinks to the active watcher. Taylor series report them while they are
+    computed."""
     see = watcher_now()
     if see is None:
         return
@@ -357,5 +361,5 @@ def note_kinks(value: Any) -> None:
 
 
 def watched_leaf(array: Any, roundings: Roundings) -> Tensor:
-    """A leaf of reverse mode whose results have shadows."""
+    """A leaf for reverse mode whose results have shadows."""
     return Tensor(_series(array, None, 0, roundings)).requires_grad_()

@@ -1,4 +1,4 @@
-"""Derivatives of what equations define: of their solution by what stands in them."""
+"""Derivatives of the solution of equations by their parameters, by the implicit function theorem."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from gradcli.primitives.conversions import reshape
 from gradcli.primitives.matrices import solve
 from gradcli.primitives.shape import concat, matrix_transpose, stack
 
-# Of an unknown by names joined with commas, as those of `higher_orders`.
+# Derivatives by unknown, and for each by names joined with commas as in `higher_orders`.
 Found = dict[str, dict[str, Any]]
 
 
 def square_jacobian(function: Function, unknowns: Mapping[str, Any], others: Mapping[str, Any]) -> Any:
-    """The Jacobian of n equations by their n unknowns, whose elements stand one after another: a matrix [n, n]."""
+    """Return the Jacobian of n equations by their n unknowns, whose elements are concatenated: a matrix [n, n]."""
 
     def run(given: Mapping[str, Any]) -> Any:
         return function({**others, **unknowns, **given})
@@ -48,13 +48,15 @@ def square_jacobian(function: Function, unknowns: Mapping[str, Any], others: Map
 def implicit_derivatives(
     function: Function, unknowns: Mapping[str, Any], constants: Mapping[str, Any], order: int
 ) -> Found:
-    """The derivatives up to an order, by `constants`, of the `unknowns` for which the vector that `function` makes of
-    both is 0, where they are so and the Jacobian by them is regular. Their shapes are those of the unknown and of what
-    they are by joined.
+    """Return the derivatives up to an order, by `constants`, of the `unknowns` that solve function(unknowns, constants)
+    = 0.
 
-    The unknowns are found as series along directions of the constants, coefficient after coefficient, from the same
-    linear system: what the equations have of order k with the unknowns up to order k-1 is what the coefficient of order
-    k makes 0 (A. Griewank and A. Walther, Evaluating Derivatives, 2nd ed. 2008, ch. 15).
+    The equations must hold at the given values, and their Jacobian by the unknowns must be regular. The shape of a
+    derivative is that of the unknown followed by those of the constants.
+
+    The unknowns are expanded as Taylor series along directions of the constants. Each coefficient solves the same
+    linear system: the coefficient of order k cancels the residual of order k of the equations with the unknowns up to
+    order k-1 (A. Griewank and A. Walther, Evaluating Derivatives, 2nd ed. 2008, ch. 15).
     """
     solution = _Solution(function, unknowns, constants, order)
     return {name: solution.derivatives(name) for name in unknowns}
@@ -76,7 +78,7 @@ class _Solution:
         limits.charge_steps(limits.STEP * number)
         limits.charge(number * order * (count + sum(map(len, self.places.values()))))
         self.directions = [*directions(count, order)]
-        # Coefficients of all unknowns, from that of order 1 on: for each a row for every direction.
+        # The coefficients of all unknowns from order 1 on; each is a matrix with a row for every direction.
         self.coefficients: list[Any] = []
         self.weights = Weights(order)
         self.rows = {direction: i for i, direction in enumerate(self.directions)}
@@ -103,7 +105,7 @@ class _Solution:
             self.coefficients.append(negative(matrix_transpose(solve(self.jacobian, matrix_transpose(right)))))
 
     def _steps(self, name: str) -> Any:
-        """The directions as rows, in the shape of a constant."""
+        """The components of all directions that belong to one constant, with its shape."""
         value = self.constants[name]
         places = self.variables[name]
         rows = arrays.numpy_namespace().zeros((len(self.directions), len(places)), arrays.dtype_name(value))
@@ -114,13 +116,13 @@ class _Solution:
         return arrays.beside(shaped(rows, arrays.shape(value)), value)
 
     def _part(self, coefficient: Any, name: str) -> Any:
-        """What a coefficient has of one unknown, in its shape, for each direction."""
+        """The part of a coefficient that belongs to one unknown, with its shape, for each direction."""
         places = self.places[name]
         part = coefficient[:, places.start : places.stop]
         return reshape(part, (len(self.directions), *arrays.shape(self.unknowns[name])))
 
     def derivatives(self, name: str) -> dict[str, Any]:
-        """Those of one unknown."""
+        """Return the derivatives of one unknown."""
         keys: Iterator[tuple[str, ...]] = (
             key for n in range(1, self.order + 1) for key in combinations_with_replacement(self.constants, n)
         )
@@ -147,7 +149,7 @@ class _Solution:
 
 
 def _places(values: Mapping[str, Any]) -> dict[str, range]:
-    """Where the elements of each value stand among those of all."""
+    """The positions of the elements of each value among the concatenated elements of all."""
     found: dict[str, range] = {}
     first = 0
     for name, value in values.items():

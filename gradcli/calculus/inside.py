@@ -1,4 +1,4 @@
-"""Differentiation inside a program: `diff`, `jacobian`, `hessian`, `jvp`, `vjp`, `detach`, and what they need."""
+"""Differentiation within a program: `diff`, `jacobian`, `hessian`, `jvp`, `vjp`, `detach`, and their helpers."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.reductions import sum_
 
-# Called with what a program differentiates, and its derivatives of order 1, 2, ….
+# Called with a differentiated value and its derivatives of order 1, 2, ….
 Observer = Callable[[Sequence[Any]], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_inside_observer", default=None)
 
 
 def tracked(value: Any) -> Any:
-    """`value` as a tensor of its own, so that it can be differentiated by.
+    """Return `value` as a tensor that can be differentiated by.
 
-    A tensor that is part of a graph gets a place of its own in it: differentiating by a name
-    must not also count the ways past it.
+    A tensor within a graph gets a node of its own: differentiating by a name must not include paths that do not pass
+    through the name.
     """
     if isinstance(value, Tensor) and value.requires_grad:
         return identity(value)
@@ -41,17 +41,19 @@ def tracked(value: Any) -> Any:
 
 
 def detach(value: Any) -> Any:
-    """`value` without its history and its derivatives."""
+    """Return `value` without its history and its derivatives."""
     number = constant(value)
     if isinstance(number, Kind):
-        # What is recorded must be told from the number that is differentiated.
+        # The recorded constant must be a variable different from the differentiated number.
         number = identity(number)
     return Tensor(number) if isinstance(value, Tensor) else number
 
 
 def diff(y: Any, x: Any, n: Any = 1) -> Any:
-    """The nth derivative of the scalar `y` by `x`; 0 where it does not depend on it, and nan at a kink from order 2 on,
-    the orders of derivatives that `y` is made of included."""
+    """Return the nth derivative of the scalar `y` by `x`; 0 where `y` does not depend on `x`.
+
+    At a kink, derivatives of order 2 and higher are nan; the order counts derivatives that `y` is computed from.
+    """
     order = whole(n, "the order of 'diff'")
     if order < 0:
         raise DifferentiationError("the order of 'diff' must not be negative")
@@ -69,25 +71,28 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
             y = multiply(y, math.nan)
         orders.append(y)
         if found is None and not arrays.shape(y):
-            # All that follow are 0 too.
+            # All higher derivatives are zero too.
             break
     return _observed(orders, kinked or earlier)
 
 
 def _has_kinks(y: Any, x: Any) -> bool:
-    """Whether something that `y` is computed from `x` by has a kink here: what reverse mode finds of order 2 is then that
-    of a convention. Series along one side know better."""
+    """Whether an operation on a path from `x` to `y` has a kink here, so that reverse mode of order 2 follows a
+    convention.
+
+    One-sided Taylor series give the right derivatives, and are not affected.
+    """
     if not isinstance(y, Tensor) or isinstance(y.inner, Jet):
         return False
     return not all(node.is_smooth() for node in ancestors(y, after=beginning((x,))))
 
 
-# Derivatives through a kink, and their nodes: those of these are of order 2 and up.
+# Derivatives taken through a kink, and their nodes. Their own derivatives are of order 2 or higher.
 _at_kinks: WeakSet[Any] = WeakSet()
 
 
 def _is_of_derivative_at_kink(y: Any, x: Any) -> bool:
-    """Whether `y` is made of a derivative through a kink."""
+    """Whether `y` is computed from a derivative taken through a kink."""
     if not _at_kinks or not isinstance(y, Tensor):
         return False
     return y in _at_kinks or any(node in _at_kinks for node in ancestors(y, after=beginning((x,))))
@@ -99,14 +104,14 @@ def depends(y: Any, x: Any) -> bool:
 
 
 def jacobian(y: Any, x: Any) -> Any:
-    """The derivatives of each element of `y` by each of `x`, of shape y.shape + x.shape."""
+    """Return the derivatives of each element of `y` by each element of `x`, of shape y.shape + x.shape."""
     found = _or_zeros(jacobians(y, (x,), create_graph=True)[0], y, x)
     kinked, earlier = _has_kinks(y, x), _is_of_derivative_at_kink(y, x)
     return _observed([y, multiply(found, math.nan) if earlier else found], kinked or earlier)
 
 
 def hessian(y: Any, x: Any) -> Any:
-    """The second derivatives of the scalar `y`, of shape x.shape + x.shape."""
+    """Return the second derivatives of the scalar `y`, of shape x.shape + x.shape."""
     if arrays.shape(y):
         raise DifferentiationError(
             f"'hessian' needs a scalar, and this has shape {list(arrays.shape(y))}", hint="hessian(sum(y), x)"
@@ -118,16 +123,19 @@ def hessian(y: Any, x: Any) -> Any:
 
 
 def jvp(y: Any, x: Any, v: Any) -> Any:
-    """The Jacobian of `y` by `x` times `v`, a number or of the shape of `x`: how `y` changes as `x` moves along `v`."""
+    """Return the Jacobian of `y` by `x` times `v`, the derivative of `y` along `v`. `v` is a number or has the shape of
+    `x`."""
     _fits(v, x, "jvp", "x")
-    # The cotangent of x is linear in that of y: the derivative of it along v, by the cotangent of y, is that of y.
+    # Transpose twice: the cotangent of x is linear in that of y, and differentiating it along v by the latter gives the
+    # jvp.
     of_y = tracked(arrays.placed(arrays.ones_like(arrays.zeros(arrays.shape(y), arrays.dtype_name(x)))))
     along = gradients(sum_(multiply(_pulled_back(y, x, of_y), v)), (of_y,), create_graph=True)[0]
     return _observed([y, arrays.zeros_like(of_y.inner) if along is None else along])
 
 
 def vjp(y: Any, x: Any, v: Any) -> Any:
-    """`v`, a number or of the shape of `y`, times the Jacobian of `y` by `x`: the gradient of sum(v*y)."""
+    """Return `v` times the Jacobian of `y` by `x`: the gradient of sum(v*y). `v` is a number or has the shape of
+    `y`."""
     _fits(v, y, "vjp", "y")
     return _observed([y, _pulled_back(y, x, v)])
 
@@ -146,7 +154,8 @@ def _fits(v: Any, other: Any, function: str, name: str) -> None:
 
 
 def _observed(derivatives: Sequence[Any], at_kink: bool = False) -> Any:
-    """The last of them, once whoever watches has seen them; noted where it is one `at_kink`."""
+    """Report derivatives to the observer, and return the last of them; with `at_kink`, register it as taken through a
+    kink."""
     last = derivatives[-1]
     if at_kink and isinstance(last, Tensor):
         _at_kinks.update(known for known in (last, last.grad_fn) if known is not None)
@@ -157,10 +166,10 @@ def _observed(derivatives: Sequence[Any], at_kink: bool = False) -> Any:
 
 
 def _or_zeros(found: Any, y: Any, x: Any) -> Any:
-    """The derivative that was found, or zeros where `y` does not depend on `x`.
+    """Return `found`, or zeros where `y` does not depend on `x`.
 
-    Raises DifferentiationError where `y` was made before `x` got its name: it depends on what
-    the name stands for, but not by way of the name.
+    Raises DifferentiationError where `y` was computed before `x` got its name: then it depends on the value of `x`, but
+    not through the name.
     """
     if found is not None:
         return found
@@ -173,7 +182,7 @@ def _or_zeros(found: Any, y: Any, x: Any) -> Any:
 
 
 def _passes_by(y: Tensor, x: Tensor) -> bool:
-    """Whether `y` depends on what the tracked tensor `x` was made from, other than through a name."""
+    """Whether `y` depends on what the tracked tensor `x` was made from, by a path that passes through no name."""
     sources: set[Any] = set()
     node = x.grad_fn
     while isinstance(node, Node) and not _is_no_name(node):

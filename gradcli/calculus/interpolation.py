@@ -1,7 +1,7 @@
-"""All mixed derivatives from Taylor series along directions.
+"""Interpolates all mixed derivatives from univariate Taylor series along directions.
 
-A. Griewank, J. Utke and A. Walther, "Evaluating higher derivative tensors by forward propagation
-of univariate Taylor series", Mathematics of Computation 69 (2000).
+A. Griewank, J. Utke and A. Walther, "Evaluating higher derivative tensors by forward propagation of univariate Taylor
+series", Mathematics of Computation 69 (2000).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from gradcli.arrays.constants import Array, ratio
 if TYPE_CHECKING:
     from fractions import Fraction
 
-# How often each variable is in a derivative, or in a direction: sorted pairs of variable and number.
+# A multi-index, of a derivative or a direction: sorted pairs of a variable and its multiplicity.
 Counts = tuple[tuple[int, int], ...]
 
-# In eighths of steps: a direction that is looked at, and a term of its weight.
+# Costs in eighths of steps: of a direction, and of a term of its weight.
 _DIRECTION = 8
 _TERM = 120
 
@@ -31,21 +31,21 @@ def counts(variables: Sequence[int]) -> Counts:
 
 
 def directions(variables: int, order: int) -> Iterator[Counts]:
-    """The directions along which series give all derivatives by so many variables up to `order`:
-    all sums of `order` unit vectors."""
+    """Yield the directions whose series determine all derivatives by these variables up to `order`: all sums of `order`
+    unit vectors."""
     return map(counts, combinations_with_replacement(range(variables), order))
 
 
 class Weights:
-    """What derivatives are made of, in series along the `directions` for one order."""
+    """The weights that combine Taylor coefficients along `directions` of one order to mixed derivatives."""
 
     def __init__(self, order: int) -> None:
         self.order = order
         self._known: dict[tuple[tuple[int, ...], tuple[int, ...]], Array] = {}
 
     def of(self, derivative: Counts) -> list[tuple[Counts, Array]]:
-        """Directions with weights: the derivative is the weighted sum of the coefficients of its own order
-        in the series along these."""
+        """Return pairs of direction and weight: the derivative is the weighted sum of the coefficients of its order in
+        the series along these directions."""
         variables = [v for v, _ in derivative]
         numbers = tuple(n for _, n in derivative)
         limits.charge_steps(_DIRECTION * math.comb(self.order + len(numbers) - 1, len(numbers) - 1))
@@ -61,7 +61,7 @@ class Weights:
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """The tuples of so many numbers with this sum."""
+    """Yield the tuples of `parts` nonnegative integers with this sum."""
     if parts == 1:
         yield (total,)
         return
@@ -70,8 +70,8 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def _weight(j: tuple[int, ...], i: tuple[int, ...]) -> Fraction:
-    """gamma(j, i) of the paper."""
-    # Imported where it is needed: it takes a while, and most runs do without.
+    """The coefficient gamma(j, i) of the paper."""
+    # Imported on demand: it takes a while, and most runs do not need it.
     from fractions import Fraction
 
     order, total = sum(i), Fraction(0)

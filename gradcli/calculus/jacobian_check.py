@@ -1,4 +1,5 @@
-"""Jacobians beside differences at one step, and what surrounds a derivative: the checks of PyTorch's `gradcheck`."""
+"""Compares Jacobians with finite differences of one step, and checks batched and undefined gradients: PyTorch's
+`gradcheck`."""
 
 from __future__ import annotations
 
@@ -39,17 +40,17 @@ _PERTURBED = (
 
 
 def differentiable(values: Sequence[Any]) -> list[Tensor]:
-    """The tensors that require grad."""
+    """Return the tensors that require grad."""
     return [x for x in values if _requires_grad(x)]
 
 
 def random_like(x: Tensor, generator: random.Random) -> Tensor:
-    """Random numbers in the shape, the dtype and the library of a tensor."""
+    """Random normal numbers in the shape, dtype and array library of a tensor."""
     return _filled([generator.gauss(0.0, 1.0) for _ in range(x.size)], x)
 
 
 class JacobianCheck:
-    """One function at one point."""
+    """The checks of one function at one point. A failed check raises GradcheckError."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class JacobianCheck:
                 self._compare(i, j, jacobian @ along[j].T, rows @ numerical[j][i].T, rows, along[j])
 
     def _gradients(self, output: Tensor, weights: Any) -> list[Any]:
-        """For each leaf the gradients of `output` under each row of weights."""
+        """Return for each leaf the gradients of `output` weighted by each row of `weights`."""
         if self.fast:
             found = gradients(output, self.leaves, _filled(weights, output))
         else:
@@ -98,7 +99,7 @@ class JacobianCheck:
         return [_rows(g, len(weights), x.size) for g, x in zip(found, self.leaves)]
 
     def backward_beside(self, *, batched: bool, undefined: bool) -> None:
-        """Check what reverse mode gives for other cotangents than those of a Jacobian."""
+        """Check reverse mode for batched, zero and undefined cotangents."""
         outputs = differentiable(self.outputs)
         for i, output in enumerate(outputs if batched else ()):
             self._check_batched(i, output)
@@ -131,7 +132,7 @@ class JacobianCheck:
                 raise GradcheckError(_BATCHED.format(what, f"number {i} is another than that of each"))
 
     def _check_undefined(self, count: int) -> None:
-        """Check that no output, and each of several outputs, may be without a cotangent."""
+        """Check that all outputs, and each one of several outputs, may have an undefined cotangent."""
         for chosen in [range(count), *([i] for i in range(count) if count > 1)]:
             outputs = differentiable(as_tuple(self.function(*self.inputs)))
             undefined = [UndefinedGrad.apply(y) if i in chosen else y for i, y in enumerate(outputs)]
@@ -148,7 +149,7 @@ class JacobianCheck:
     # --- forward mode
 
     def forward(self) -> None:
-        """Compare derivatives of forward mode along directions with differences."""
+        """Compare directional derivatives of forward mode with differences."""
         outputs = _floating(self.outputs)
         if not outputs:
             self._check_constant()
@@ -163,7 +164,10 @@ class JacobianCheck:
                 self._compare(i, j, rows @ forward.T, rows @ numerical[i].T, rows, along, forward=True)
 
     def _pushed(self, tangents: dict[int, Any]) -> tuple[Any, ...]:
-        """The derivative of each output along tangents of leaves; a leaf whose tangent is None has none at all."""
+        """Return the derivative of each output along the tangents of leaves.
+
+        A leaf whose tangent is None gets no tangent at all; one that is not in `tangents` gets zeros.
+        """
         with dual_level():
             leaves = iter(range(len(self.leaves)))
             duals = [
@@ -174,7 +178,7 @@ class JacobianCheck:
         return tuple(zeros_like(primal) if tangent is None else tangent for primal, tangent in outputs)
 
     def undefined_tangents(self) -> None:
-        """Check that a leaf without a tangent is one with a tangent of 0."""
+        """Check that a leaf without a tangent counts as one with a zero tangent."""
         all_of_them = {j: random_like(x, self.generator) for j, x in enumerate(self.leaves)}
         for j, leaf in enumerate(self.leaves):
             zero, none = (self._pushed({**all_of_them, j: t}) for t in (zeros_like(leaf.detach()), None))
@@ -186,7 +190,7 @@ class JacobianCheck:
                     )
 
     def batched_tangents(self) -> None:
-        """Check that many tangents at once give what each gives."""
+        """Check that batched tangents give the same results as single ones."""
         for j, leaf in enumerate(self.leaves):
             rows = [random_like(leaf, self.generator) for _ in range(2)]
             along = functools.partial(self._pushed_alone, j)
@@ -208,7 +212,7 @@ class JacobianCheck:
                 raise GradcheckError("Numerical gradient for function expected to be zero")
 
     def _differences(self, leaf: Tensor, along: Any, choose: Callback) -> list[Any]:
-        """For each of the chosen outputs, its derivative along each direction, of shape (directions, elements)."""
+        """Return for each chosen output its derivative along each direction, of shape (directions, elements)."""
         numbers, own = _numbers(leaf), leaf.data
         kept, expected = own.clone(), [(y.shape, y.dtype) for y in choose(self.outputs)]
         rows: list[list[Any]] = [[] for _ in expected]
@@ -229,7 +233,7 @@ class JacobianCheck:
         return [y.clone() for y in choose(as_tuple(self.function(*self.inputs)))]
 
     def _directions(self, x: Tensor) -> Any:
-        """The directions of all elements, or one that is random."""
+        """The unit vectors of all elements, or with `fast` one random direction."""
         xp = arrays.numpy_namespace()
         if not self.fast:
             return xp.eye(x.size)
@@ -239,7 +243,7 @@ class JacobianCheck:
     def _compare(
         self, i: int, j: int, analytical: Any, numerical: Any, weights: Any, along: Any, *, forward: bool = False
     ) -> None:
-        # An error of each entry adds up in a sum of all.
+        # In a weighted sum of all entries, the tolerances of the entries add up.
         atol = self.atol * float(weights.sum() * along.sum()) if self.fast else self.atol
         if self._agree(analytical, numerical, atol):
             return
@@ -276,13 +280,13 @@ def _dual(x: Tensor, tangent: Tensor | None) -> Tensor:
 
 
 def _filled(numbers: Any, like: Tensor) -> Tensor:
-    """Numbers in the shape, the dtype and the library of a tensor."""
+    """Numbers in the shape, dtype and array library of a tensor."""
     array = arrays.numpy_namespace().asarray(numbers, like.dtype).reshape(like.shape)
     return Tensor(arrays.beside(array, like.inner))
 
 
 def _numbers(x: Tensor) -> Any:
-    """The elements along one axis."""
+    """The elements of a tensor as a float64 vector."""
     return arrays.numpy_namespace().asarray(arrays.on_host(x.detach().inner), "float64").reshape(-1)
 
 
@@ -300,7 +304,7 @@ def _rows(gradient: Tensor | None, count: int, size: int) -> Any:
 
 
 def _check_alike(number: int, expected: tuple[Any, str], *found: Tensor) -> None:
-    """Raise where outputs have another shape or dtype than the one at the point itself."""
+    """Raise ExpectationError where outputs have another shape or dtype than at the point itself."""
     for output in found:
         for what, one, other in zip(("shape", "dtype"), expected, (output.shape, output.dtype)):
             if one != other:

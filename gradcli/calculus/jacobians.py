@@ -1,4 +1,4 @@
-"""Jacobians by the mode that needs fewer passes: along the elements of the value, or of the leaf."""
+"""Computes Jacobians by reverse or forward mode, whichever needs fewer passes."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from gradcli.primitives.shape import concat
 
 
 def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], value: Any) -> dict[str, Any]:
-    """The Jacobian by each leaf of `value`, which `function` made of `leaves`; None as in `jacobians`.
+    """Return the Jacobian by each leaf of `value`, which is `function(leaves)`; None where it does not depend on the
+    leaf.
 
-    A leaf with fewer elements than the value is followed forward, by series of order 1, where the
-    function is smooth and the result finite: the conventions for everything else are those of
-    reverse mode.
+    Leaves with fewer elements than the value take forward mode, by Taylor series of order 1, where the function is
+    smooth and the result finite. At kinks the conventions of reverse mode apply.
     """
     size = arrays.size(value)
     fewer = [name for name, leaf in leaves.items() if 0 < leaf.size < size]
     found: dict[str, Any] = {}
     if fewer and _is_smooth(value):
-        # What has no series, such as a function with a `backward` clause, takes reverse mode, which knows as well
-        # whether a derivative that there is none of is asked for.
+        # Functions without a series, such as those with a `backward` clause, take reverse mode, which also raises the
+        # error for a derivative that does not exist.
         try:
             found = {name: _forward(function, name, leaves[name].inner, size) for name in fewer}
         except LimitError:
@@ -71,7 +71,7 @@ def _forward(function: Function, name: str, point: Any, size: int) -> Any:
 
 
 def _derivative(value: Any, nesting: int | None, rows: int) -> Any:
-    """The derivative along each direction, along a first axis; None where the value is no series."""
+    """The derivative along each direction, on a first axis; None where the value is no series."""
     while isinstance(value, Tensor):
         value = value.inner
     if not isinstance(value, Jet):
@@ -82,7 +82,7 @@ def _derivative(value: Any, nesting: int | None, rows: int) -> Any:
 
 
 def _with_leaf_last(rows: Any, shape: Sequence[int]) -> Any:
-    """A row for each element of a leaf of `shape` as a tensor whose last axes are the leaf's."""
+    """Move the leading axis, with the elements of a leaf of `shape`, to the end as the axes of the leaf."""
     axes = range(len(arrays.shape(rows)))
     moved = permute(rows, (*axes[1:], 0))
     return reshape(moved, (*arrays.shape(moved)[:-1], *shape))
