@@ -1,9 +1,9 @@
-"""Derivatives at points where a function switches: of the function itself, whatever the way to it does there.
+"""Finds the true derivatives of a function at points where its computation switches branches or has a kink.
 
-`abs(x)**2` and `where(x == 0, 1, sin(x)/x)` are smooth at 0, though `abs` and the comparison are not. Where a computation
-switches at the point, f is expanded along rays x + t*v, t > 0, by one-sided series (`gradcli.kinds.one_sided`). If f is
-smooth to order n there, coefficients 0 to n along all rays are those of one polynomial in v. That is looked at along the
-directions that determine the polynomial, along those opposite to them, and along some others.
+`abs(x)**2` and `where(x == 0, 1, sin(x)/x)` are smooth at 0, though `abs` and the comparison are not. At such a point,
+f is expanded along rays x + t*v, t > 0, by one-sided Taylor series (`gradcli.kinds.one_sided`). If f is smooth to order
+n, the coefficients 0 to n along all rays are those of one polynomial in v. This is checked along the directions that
+determine the polynomial, along their opposites, and along some further directions.
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.reductions import max_, sum_
 from gradcli.primitives.shape import stack
 
-# Coefficients beyond those that are asked for, as roots and quotients of what is 0 at the point take some away.
+# Number of coefficients beyond those requested: roots and quotients of numbers that are 0 at the point use some up.
 _FURTHER = 6
-# How far coefficients along two rays may be apart, in units of rounding: of the largest of their order, and of any order.
+# Allowed difference of coefficients along two rays, in units of rounding: relative to the largest coefficient of their
+# order, and to the largest of any order.
 _OF_THEIR_ORDER, _OF_ANY_ORDER = 2.0**12, 512.0
-# That unit where numbers do not round: what is not told from 0 with so many digits is taken for it.
+# The unit of rounding in exact arithmetic: the assumed relative size of numbers that are not distinguished from 0.
 _EXACT_UNIT = 1e-30
-# How many directions at random there are, beside those that tell any two variables apart, over the number of variables:
-# of two variables, some degrees are between them. And how far they go along each variable.
+# Random directions beside those that distinguish any two variables: `_DIRECTIONS` divided by the number of variables,
+# but at least `_LEAST_DIRECTIONS`; and the lengths of their components. Unequal lengths make the directions of two
+# variables differ in slope.
 _DIRECTIONS, _LEAST_DIRECTIONS = 64, 8
 _LENGTHS = (1, 2, 3, 5, 9, 20)
-# Rays that are followed, each of which is an evaluation of the function, and elements of all leaves.
+# Bounds on the number of rays, each of which takes an evaluation of the function, and on the number of variables.
 _MOST_RAYS, _MOST_VARIABLES = 4000, 10_000
-# Up to so many rays take less time than second derivatives of series, and round less.
+# Up to this number, rays are faster and more accurate than second derivatives of series.
 _FEW_RAYS = 64
-# How far beside the point a function is asked for a number, relative to the size of its operands or to 1.
+# Distance from the point at which a function is tested for a value, relative to the magnitude of the variable or 1.
 _BESIDE = 2.0**-20
 _NO_SERIES = (EvaluationError, NotImplementedError, ArithmeticError)
 
-# The value that `function` makes of leaves by name, which may be of any kinds.
+# Maps leaves by name, which may be of any kinds, to a value.
 Function = Callable[[Mapping[str, Any]], Any]
 
 
 class Settled(NamedTuple):
-    """Derivatives by what they are called, and whether the function is smooth to their order; None where that cannot be
-    told."""
+    """Derivatives by key, and whether the function is smooth to their order; None where that is unknown."""
 
     found: dict[str, Any]
     smooth: bool | None
@@ -63,16 +64,18 @@ class Settled(NamedTuple):
 def settled(
     function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any], *, at_kink: bool
 ) -> Settled:
-    """The derivatives of a function that switches at the leaves, arrays by name. `found` are those of the way that it
-    takes there, of all orders up to the highest, keyed by leaves joined with commas; None by a leaf that it does not
-    depend on.
+    """Return the derivatives of a function that switches at `leaves`, arrays by name.
 
-    A derivative that does not exist is nan from order 2 on, while one of order 1 stays as it was found. So do all where
-    that cannot be told, except that those of order 2 and up are nan `at_kink`, and where some that were found are wrong.
+    `found` are those of the branch that is taken, of all orders up to the highest, keyed by leaves joined with commas;
+    None by a leaf that the function does not depend on.
+
+    A derivative of order 2 or higher that does not exist is nan; one of order 1 is left as found. Where existence is
+    undecided, all are left as found, except that those of order 2 and higher are nan with `at_kink`, and where some
+    that were found are wrong.
     """
     sized = {name: leaf for name, leaf in leaves.items() if arrays.size(leaf)}
     if len(sized) < len(leaves):
-        # By no elements there is nothing to settle.
+        # Leaves without elements have no derivatives to settle.
         if not sized:
             return Settled(dict(found), True)
         own = {key: d for key, d in found.items() if sized.keys() >= set(key.split(","))}
@@ -96,22 +99,22 @@ def settled(
     except (_TooManyError, LimitError):
         return Settled({key: _nan_like(d) if at_kink and "," in key else d for key, d in found.items()}, None)
     except EvaluationError:
-        # Intervals, which hold the derivatives of all sides.
+        # Interval arithmetic encloses the derivatives of all branches.
         return Settled(dict(found), None)
 
 
 class _UnknownError(GradcliError):
-    """Series that are needed are not known."""
+    """Required series are not known."""
 
 
 class _TooManyError(GradcliError):
-    """There are more directions than are looked along."""
+    """There are more directions than may be evaluated."""
 
 
 class _Rays:
-    """The one-sided series of a function along directions.
+    """The one-sided Taylor series of a function along directions.
 
-    The elements of all leaves, one after another, are the variables; a direction has a whole number for each.
+    The variables are the elements of all leaves, concatenated; a direction has an integer component for each.
     """
 
     def __init__(self, function: Function, leaves: Mapping[str, Any], value: Any, order: int) -> None:
@@ -126,18 +129,20 @@ class _Rays:
         self.unit = _EXACT_UNIT if is_exact() else float(arrays.numpy_namespace().finfo(self.dtype).eps)
         self._weights = Weights(order)
         self._known: dict[Counts, Sequence[Any] | None] = {}
-        # Directions that lead out of the domain of the function.
+        # Directions that leave the domain of the function.
         self._outside: set[Counts] = set()
         self._smooth: dict[tuple[int, ...], int] = {}
         self._together: frozenset[int] = frozenset()
-        # Whether some derivatives cannot be told from those that do not exist.
+        # Whether the existence of some derivatives is undecided.
         self.unknown = False
 
     # --- series
 
     def _along(self, steps: Mapping[str, Any]) -> Sequence[Any] | None:
-        """Coefficients 0 to `order` along a direction, of which each leaf has its own; None where there are none. Raises
-        OutsideError where it leads out of the domain of the function."""
+        """Return coefficients 0 to `order` along a direction, given by leaf; None where they are unknown.
+
+        Raises OutsideError where the direction leaves the domain of the function.
+        """
         try:
             made = self.function({name: self._ray(name, step) for name, step in steps.items()})
         except (LimitError, OutsideError):
@@ -151,16 +156,16 @@ class _Rays:
         if made.poles or made.order < self.order:
             return None
         found = [made.coefficient(k) for k in range(self.order + 1)]
-        # A zero has a sign on one side.
+        # Adding 0.0 removes the sign of a negative zero.
         found = [made.zeros() if c is None else add(c, 0.0) for c in found]
         return found if all(assume(isfinite(c)) for c in found) else None
 
     def _ray(self, name: str, step: Any) -> Ray:
-        """A leaf along a direction."""
+        """A leaf as a one-sided Taylor series along a direction."""
         return Ray([self.leaves[name], step], self.order + _FURTHER)
 
     def _coefficients(self, direction: Counts) -> Sequence[Any]:
-        """Those along a direction. Raises _UnknownError where there are none."""
+        """Return the coefficients along a direction. Raises _UnknownError where they are unknown."""
         known = self._known_coefficients(direction)
         if known is None:
             raise _UnknownError("no series")
@@ -179,7 +184,7 @@ class _Rays:
         return self._known[direction]
 
     def _steps(self, numbers: Sequence[float]) -> dict[str, Any]:
-        """A direction by leaves."""
+        """A direction as arrays by leaf name."""
         found = {}
         for name, leaf in self.leaves.items():
             own = [float(numbers[i]) for i in self.variables[name]]
@@ -189,7 +194,7 @@ class _Rays:
         return found
 
     def _has_value_beside(self, direction: Counts) -> bool:
-        """Whether the function has numbers a little way along a direction; True where that cannot be told."""
+        """Whether the function has a finite value a short way along a direction; True where that is undecided."""
         if direction in self._outside:
             return False
         numbers = dict(direction)
@@ -205,8 +210,11 @@ class _Rays:
     # --- whether derivatives are those along rays
 
     def agree_with(self, found: Mapping[str, Any]) -> bool:
-        """Whether derivatives are those along both sides of a few directions; where a quotient is 0/0 along one of them, as
-        x*y/x along x = 0, of the others. Raises _UnknownError where most have no series."""
+        """Whether derivatives match the series on both sides of a few directions.
+
+        Directions without a series are skipped, such as x = 0 for x*y/x, where a quotient is 0/0. Raises _UnknownError
+        where at least half of the directions have none.
+        """
         if self.number > _MOST_VARIABLES:
             raise _TooManyError("too many variables")
         if not all(map(_is_finite, found.values())):
@@ -225,14 +233,17 @@ class _Rays:
         return True
 
     def _largest_terms(self, found: Mapping[str, Any], step: int) -> Iterator[float]:
-        """The largest terms of the coefficients from order 1 on, which may cancel along a direction."""
+        """Yield the largest terms of the coefficients from order 1 on; the terms may cancel along a direction."""
         for k in range(1, self.order + 1):
             sizes = (_largest(d) for key, d in found.items() if d is not None and key.count(",") == k - 1)
             yield max(sizes, default=0.0) * float(step) ** k / math.factorial(k)
 
     def _agreements(self, direction: Counts, expected: Sequence[Any], terms: Sequence[float] = ()) -> Iterator[int]:
-        """Up to which order coefficients along a direction and along the opposite one are those expected: along one of
-        them where the other leads out of the domain of the function."""
+        """Yield the orders up to which coefficients along a direction and along its opposite match the expected ones.
+
+        A side that leaves the domain of the function is skipped. Raises _UnknownError where a side in the domain has no
+        series.
+        """
         both = (direction, _opposite(direction))
         sides = [self._known_coefficients(d) for d in both]
         if all(side is None for side in sides):
@@ -244,7 +255,7 @@ class _Rays:
                 yield self._agreement(along, expected, sign, terms)
 
     def _expected(self, found: Mapping[str, Any], steps: Mapping[str, Any]) -> Iterator[Any]:
-        """The coefficients from order 1 on along a direction, by derivatives."""
+        """Yield the coefficients from order 1 on along a direction, computed from derivatives."""
         for k in range(1, self.order + 1):
             total = arrays.zeros_like(self.value)
             for key in itertools.combinations_with_replacement(self.leaves, k):
@@ -260,8 +271,10 @@ class _Rays:
             yield total
 
     def _agreement(self, along: Sequence[Any], expected: Sequence[Any], side: int, terms: Sequence[float]) -> int:
-        """Up to which order coefficients on one side of a direction are those expected on the other, or, where `side`
-        is 1, on the same one; -1 where the values differ."""
+        """Return the order up to which coefficients match those expected; -1 where the values differ.
+
+        `side` is -1 where `along` belongs to the opposite direction of `expected`, else 1.
+        """
         size = [max(_largest(a), _largest(e)) for a, e in zip(along, expected)]
         size = [max(pair) for pair in itertools.zip_longest(size, terms, fillvalue=0.0)]
         for k, (one, other) in enumerate(zip(along, expected)):
@@ -274,14 +287,15 @@ class _Rays:
     # --- the derivatives themselves
 
     def candidates(self) -> Sequence[Callable[[Mapping[str, Any]], dict[str, Any]]]:
-        """What finds the derivatives if the function is smooth: the one with fewer evaluations first, where that matters."""
+        """Return the methods that find the derivatives of a smooth function, the one with fewer evaluations first."""
         rays = math.comb(self.number + self.order - 1, self.order)
         if rays > _MOST_RAYS:
             return (self.along_one_ray,)
         return (self.polynomial, self.along_one_ray) if rays <= _FEW_RAYS else (self.along_one_ray, self.polynomial)
 
     def along_one_ray(self, _found: Mapping[str, Any]) -> dict[str, Any]:
-        """The limits that the derivatives have along one ray, by repeated reverse mode over series."""
+        """Return the limits of the derivatives along one ray, by repeated reverse mode over series. Raises
+        _UnknownError where there are none."""
         generator = random.Random(self.number)
         numbers = [generator.choice((-1, 1)) * n for n in generator.sample(range(1, self.number + 1), self.number)]
         size = 2 ** self.number.bit_length()
@@ -301,13 +315,15 @@ class _Rays:
         raise _UnknownError("no limits")
 
     def polynomial(self, found: Mapping[str, Any]) -> dict[str, Any]:
-        """The derivatives of the polynomial that the series along one side of each direction determine, if all belong to
-        one."""
+        """Return the derivatives of the polynomial that the series along one side of each direction determine."""
         return self._joined(found, lambda derivative, _old, _index: self._derivative(derivative))
 
     def derivatives(self, found: Mapping[str, Any], without: bool) -> dict[str, Any]:
-        """The derivatives each of which exists by itself; else nan from order 2 on, and those of order 1 that were
-        found, as all that are not known but, where `without` them, those of order 2 and up."""
+        """Decide for each derivative whether it exists.
+
+        One that does not exist is nan from order 2 on; of order 1 it is left as found. An undecided derivative is left
+        as found, or with `without` nan from order 2 on.
+        """
         if math.comb(self.number + self.order - 1, self.order) > _MOST_RAYS:
             raise _TooManyError("too many directions")
         self._find_smooth_together()
@@ -348,7 +364,7 @@ class _Rays:
         return _nan_like(self.value) if order > 1 else self._element(old, index)
 
     def _element(self, old: Any, index: int) -> Any:
-        """What a derivative that was found has by one element of the leaves."""
+        """The part of a derivative that belongs to one element of the leaves."""
         if old is None:
             return arrays.zeros_like(self.value)
         if not arrays.shape(old):
@@ -366,8 +382,8 @@ class _Rays:
         return total
 
     def _find_smooth_together(self) -> None:
-        """Look whether the function is smooth in all those variables together in each of which it is: to look at each pair of
-        them takes many times as many rays."""
+        """Test whether the function is smooth in all variables in each of which it is smooth: testing each pair takes
+        many times as many rays."""
         each = [v for v in range(self.number) if self._is_smooth((v,))]
         if self._is_smooth(tuple(each)):
             self._together = frozenset(each)
@@ -378,7 +394,7 @@ class _Rays:
         return False
 
     def _smooth_order(self, variables: tuple[int, ...]) -> int:
-        """To which order the function of these variables alone is smooth; -1 where it jumps."""
+        """Return the order to which the function of these variables alone is smooth; -1 where it jumps."""
         if self._together.issuperset(variables):
             return self.order
         if variables not in self._smooth:
@@ -396,7 +412,7 @@ class _Rays:
                 yield from self._agreements(there, [self.value, *self._polynomial(variables, there)])
 
     def _polynomial(self, variables: Sequence[int], direction: Counts) -> Iterator[Any]:
-        """The coefficients along a direction, by the derivatives by its variables."""
+        """Yield the coefficients along a direction, computed from the derivatives by its variables."""
         numbers = dict(direction)
         for k in range(1, self.order + 1):
             total = arrays.zeros_like(self.value)
@@ -410,7 +426,7 @@ class _Rays:
 
 
 def _limit(derivative: Any) -> Any:
-    """What a derivative along a ray has at the point. Raises _UnknownError where it has a pole."""
+    """The limit of a derivative along a ray. Raises _UnknownError where it has a pole."""
     while isinstance(derivative, Kind):
         if isinstance(derivative, Ray) and derivative.poles:
             raise _UnknownError("a pole")
@@ -427,8 +443,8 @@ def _opposite(direction: Counts) -> Counts:
 
 
 def _other_directions(number: int) -> Iterator[list[int]]:
-    """Directions of so many variables, the same ones each time: for any two variables there is one in which they have
-    opposite signs, one in which they have the same, and one in which the first is 0 and the other is not."""
+    """Yield a fixed set of directions. For any two variables, one direction has components of opposite sign, one has
+    components of the same sign, and one has a zero component for the first variable only."""
     generator = random.Random(number)
     bits = range((number - 1).bit_length())
     patterns = [[sign * (i >> bit & 1) + other * (~i >> bit & 1) for i in range(number)]

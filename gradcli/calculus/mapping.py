@@ -1,4 +1,4 @@
-"""`vmap`: a function of one row as a function of many, which it computes at once."""
+"""`vmap`: maps a function of one row over many rows, which are computed together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradcli.primitives.shape import moveaxis
 
 
 def as_tensor(x: Any) -> Tensor:
-    """A tensor as it is, and numbers as one."""
+    """Return a tensor as it is, and convert anything else to a tensor."""
     return x if isinstance(x, Tensor) else tensor(x)
 
 
@@ -32,13 +32,14 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """The function that does with each slice of its arguments what `func` does with one, all at once.
+    """Return a function that applies `func` to all slices of its arguments at once.
 
-    `in_dims` says along which axis each argument is sliced, None where every row gets it whole: one number for all
-    arguments, or a tuple in their structure. `out_dims` says so of where the rows stand in each result. Keyword
-    arguments are sliced along axis 0. `randomness` says whether random numbers are "different" in each row or the
-    "same", else they are an error. `chunk_size`, how many rows PyTorch takes at a time, changes no number. Raises ShapeError where the numbers of slices differ, and NotBatchableError
-    where what is computed depends on the numbers of a row, as with `if`: `where(condition, a, b)` chooses.
+    `in_dims` is the axis along which each argument is sliced, None for an argument that all rows share: one number for
+    all arguments, or a tuple in their structure. `out_dims` is the axis of the rows in each result. Keyword arguments
+    are sliced along axis 0. With `randomness` "different" or "same", random numbers are drawn for each row or for all
+    rows; otherwise they are an error. `chunk_size` exists for compatibility with PyTorch and has no effect on the
+    results. Raises ShapeError where the numbers of slices differ, and NotBatchableError where control flow depends on
+    the numbers of a row, as with `if`; use `where(condition, a, b)`.
     """
     expect_function(func)
     if randomness not in RANDOMNESS:
@@ -80,7 +81,7 @@ def _own_rules(nesting: int, size: int) -> Iterator[None]:
     """Within the block, Functions with a `vmap` of their own are applied by it."""
 
     def apply(function: Any, inputs: tuple[Any, ...]) -> Any:
-        # Loaded by programs with such Functions alone.
+        # Loaded on demand: few programs have such Functions.
         from gradcli.calculus.function_rows import apply_to_rows
 
         return apply_to_rows(function, inputs, nesting, size)

@@ -1,7 +1,6 @@
-"""Derivatives of high order of a recorded program, as programs: by series in one input after the other.
+"""Differentiates a recorded program to high orders, as programs, by Taylor series in one input after the other.
 
-The series of a function of n operations have some n*order**2 operations; by repeated reverse mode they are some
-n*3**order.
+For n operations, a series takes about n*order**2 operations, and repeated reverse mode about n*3**order.
 """
 
 from __future__ import annotations
@@ -17,20 +16,21 @@ from gradcli.program.record import record
 
 
 class Partial(NamedTuple):
-    """A derivative as a program of one output, and its value where it was recorded."""
+    """A derivative as a program with one output, and its value at recording."""
 
     program: Program
     value: Any
 
 
 def partials(program: Program, point: Mapping[str, Any], names: Sequence[str], order: int) -> Iterator[Partial]:
-    """Every derivative of `order` of a program of one output by the numbers `names`, each mixed one once, as
-    `itertools.combinations_with_replacement` has them.
+    """Yield every derivative of `order` of a program with one output, by the scalar inputs `names`, each mixed one
+    once.
 
-    `point` has the values of the program's inputs for which they are recorded. Raises NotImplementedError where
-    something in the program has no series, or is not smooth everywhere, LimitError past order 170.
+    The order is that of `itertools.combinations_with_replacement`. `point` has the values of the inputs at recording.
+    Raises NotImplementedError where an operation has no series or is not smooth everywhere, and LimitError for orders
+    above 170.
     """
-    # A series has in it which side of a kink its point is on; the rules of reverse mode write down both sides.
+    # A series depends on the side of a kink that its point is on, while the rules of reverse mode cover both sides.
     if any(e.primitive.selects or e.primitive.smooth is not None for e in program.equations):
         raise NotImplementedError
     name, *others = names
@@ -41,7 +41,7 @@ def partials(program: Program, point: Mapping[str, Any], names: Sequence[str], o
 
 
 class _Series:
-    """The derivatives by one name up to an order."""
+    """The derivatives by one input up to an order."""
 
     def __init__(self, program: Program, point: Mapping[str, Any], name: str, order: int) -> None:
         def run(**given: Any) -> Sequence[Any]:

@@ -1,8 +1,7 @@
-"""`gradcheck` and `gradgradcheck` with the arguments, the criteria and the messages of PyTorch.
+"""`gradcheck` and `gradgradcheck` with the arguments, criteria and messages of PyTorch.
 
-They compare at one step and one tolerance, which the caller gives, and look at what surrounds a derivative too: that
-it is the same when it is computed again, 0 for a cotangent of 0, and defined where a gradient is not. The check that
-finds its steps itself is `gradcli.calculus.gradcheck`.
+They use one step and one tolerance, given by the caller, and also check that a gradient is reproducible, 0 for a zero
+cotangent, and defined for undefined cotangents. `gradcli.calculus.gradcheck` chooses its steps itself.
 """
 
 from __future__ import annotations
@@ -48,14 +47,15 @@ def gradcheck(
     check_backward_ad: bool = True,
     fast_mode: bool = False,
 ) -> bool:
-    """Compare the Jacobians of `func` with differences over 2*`eps` at `inputs`, a tensor or a tuple of anything.
+    """Compare the Jacobians of `func` with central differences of step `eps` at `inputs`, a tensor or a tuple of
+    anything.
 
-    Differentiated is by the inputs that require grad, of float64, and of the outputs that do. Entries agree within
-    `atol` and `rtol`; in `fast_mode` their sums with random weights are compared. Computed twice, a gradient may
-    differ by `nondet_tol`. The other checks are of gradients that are not defined, of many cotangents at once, of many
-    tangents at once, and of forward mode. Returns True; raises GradcheckError where something differs, or returns
-    False without `raise_exception`. Raises ArgumentError where no input requires grad, and ExpectationError where
-    shapes or dtypes of outputs depend on the numbers, or nothing is to be checked.
+    Derivatives are taken of outputs that require grad, by inputs that do, which should be float64. Entries agree within
+    `atol` and `rtol`; in `fast_mode` sums of entries with random weights are compared. Two computations of a gradient
+    may differ by `nondet_tol`. Optional checks cover undefined gradients, batched cotangents, batched tangents and
+    forward mode. Returns True. Where something differs, raises GradcheckError, or returns False without
+    `raise_exception`. Raises ArgumentError where no input requires grad, and ExpectationError where shapes or dtypes of
+    outputs depend on the numbers, or no mode is to be checked.
     """
     if not (check_forward_ad or check_backward_ad):
         raise ExpectationError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -100,10 +100,10 @@ def gradgradcheck(
     check_rev_over_rev: bool = True,
     fast_mode: bool = False,
 ) -> bool:
-    """`gradcheck` of the gradients of `func`, by `inputs` and by the cotangents of its outputs.
+    """Apply `gradcheck` to the gradients of `func`, by `inputs` and by the cotangents of its outputs.
 
-    Those are `grad_outputs`, tensors that require grad, or random. In reverse mode, or forward with
-    `check_fwd_over_rev`. Raises and returns as `gradcheck` does.
+    The cotangents are `grad_outputs`, tensors that require grad, or random. Gradients are differentiated in reverse
+    mode, and with `check_fwd_over_rev` in forward mode. Raises and returns as `gradcheck` does.
     """
     expect_callable(func, "gradients of a function are checked")
     given = as_tuple(inputs)

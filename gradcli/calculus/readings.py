@@ -1,4 +1,4 @@
-"""Tensors whose numbers are read as rows of a batch or as series, and back, as operations of the graph."""
+"""Converts tensors to batches and Taylor series and back, as differentiable operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.primitives.arithmetic import zeros_like
 
 
 class _Linear(Function):
-    """One whose derivative is a rearrangement of numbers, so that it takes whatever they are read as."""
+    """A Function that only rearranges numbers, so that it accepts batches and series."""
 
     generate_vmap_rule = takes_series = True
 
@@ -31,7 +31,7 @@ class _Linear(Function):
 
 
 class _Rows(_Linear):
-    """The rows of a batch along a new first axis."""
+    """Convert the rows of a batch to slices along a new first axis."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, nesting: int, size: int) -> Any:
@@ -48,7 +48,7 @@ class _Rows(_Linear):
 
 
 class _Batch(_Linear):
-    """The slices along the first axis as the rows of a batch."""
+    """Convert the slices along the first axis to the rows of a batch."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, nesting: int) -> Any:
@@ -65,13 +65,13 @@ class _Batch(_Linear):
 
 
 def batch_of(x: Tensor, nesting: int) -> Tensor:
-    """The slices of a tensor along its first axis as the rows of a batch."""
+    """Return the slices of a tensor along its first axis as the rows of a batch."""
     made: Tensor = _Batch.of(x, nesting)
     return made
 
 
 def rows_of(x: Any, nesting: int, size: int) -> Any:
-    """The `size` rows of a value along a new first axis, in the graph where it is a Tensor."""
+    """Return the `size` rows of a value along a new first axis, within the graph where it is a Tensor."""
     return _Rows.of(x, nesting, size) if isinstance(x, Tensor) else _unbatched(x, nesting, size)
 
 
@@ -80,15 +80,15 @@ def _unbatched(x: Any, nesting: int, size: int) -> Any:
 
 
 def _each(x: Any, function: Callable[[Any], Any]) -> Any:
-    """What `function` makes of each coefficient of a series, or of the array that `x` is."""
+    """Apply `function` to each coefficient of a series, or to an array."""
     return x.mapped(function) if isinstance(x, Jet) else function(x)
 
 
 class _Series(_Linear):
-    """The series of order 1 of a value and its derivative.
+    """The Taylor series of order 1 of a value and its derivative.
 
-    A cotangent of it is a series too, of which coefficient 1 of its product with the series counts: so the
-    coefficients change places on the way back.
+    A cotangent is a series too, and the gradient is coefficient 1 of its product with the series; hence the
+    coefficients are exchanged in the backward pass.
     """
 
     @staticmethod
@@ -105,7 +105,7 @@ class _Series(_Linear):
 
 
 class _Coefficient(_Linear):
-    """The value that a series of order 1 begins with, or its derivative."""
+    """The coefficient 0 (value) or 1 (derivative) of a series of order 1."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, number: int) -> Any:
@@ -126,15 +126,15 @@ class _Coefficient(_Linear):
 
 
 def series_of(x: Tensor, derivative: Tensor) -> Tensor:
-    """A tensor that is a series of order 1, from its value and its derivative, of one shape."""
+    """Return a tensor that is a series of order 1, from its value and its derivative of the same shape."""
     made: Tensor = _Series.of(x, derivative)
     return made
 
 
 def comes_from_series_alone(values: Iterable[Tensor]) -> bool:
-    """Whether tensors that are series depend on others by way of `series_of` alone.
+    """Whether tensors that are series depend on other tensors only through `series_of`.
 
-    The cotangent of one that they meet beside that would be a series, and not the number that is asked for.
+    The cotangent of any other tensor would be a series instead of a number.
     """
     nodes = ancestors(*values, past=lambda node: not _is_series(node))
     met = (edge[0] for node in nodes if not _is_series(node) for edge in node.edges if edge is not None)
@@ -146,6 +146,7 @@ def _is_series(node: Node) -> bool:
 
 
 def coefficient_of(x: Tensor, number: int) -> Tensor:
-    """The value (0) or the derivative (1) of a tensor that is a series of order 1; one that is none has derivative 0."""
+    """Return the value (0) or the derivative (1) of a tensor that is a series of order 1; the derivative of any other
+    tensor is 0."""
     made: Tensor = _Coefficient.of(x, number)
     return made

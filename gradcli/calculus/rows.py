@@ -1,4 +1,4 @@
-"""The rows of a Jacobian: the gradients of every element of a value, in one backward pass."""
+"""Computes the rows of a Jacobian: the gradients of all elements of a value, in one backward pass."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from gradcli.primitives.conversions import reshape
 from gradcli.primitives.indexing import index
 from gradcli.primitives.shape import concat, stack
 
-# So many gradients with a nan are computed anew, each by itself, of a value with so many elements.
+# Bounds on the number of rows with nan that are recomputed separately, and on the size of the value.
 _MOST_ROWS, _MOST_ELEMENTS = 256, 4096
 
 
 def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_graph: bool) -> tuple[Any, ...]:
-    """By each leaf the gradients of the elements of `value` along a first axis; None where there are none.
+    """Return by each leaf the gradients of the elements of `value` along a first axis; None where `value` does not
+    depend on it.
 
-    All rows go through the graph at once, as far as memory allows it, unless there is something on
-    the way that cannot take them: a user's Function, a hook, a condition on their numbers.
+    As many rows as memory permits are propagated together, unless a part of the graph cannot be batched: a user's
+    Function, a hook, or a condition on the numbers.
     """
-    # What differentiates along directions may hold batches of its own.
+    # In directional derivatives the value may be batched already.
     nested = batch.nestings(value.inner)
     at_once = 0 if nested else _rows_at_once(value, leaves)
     found = None
@@ -64,8 +65,11 @@ def _one_by_one(value: Tensor, leaves: Sequence[Tensor], create_graph: bool) -> 
 
 
 def _each_by_itself(value: Tensor, leaves: Sequence[Tensor], found: Any, create_graph: bool) -> tuple[Any, ...]:
-    """The gradients, those with a nan anew: of an element that is taken by itself, what the others are made of is not
-    reached, where 0 times an infinite or undefined derivative is nan."""
+    """Recompute rows that contain nan separately.
+
+    In the joint pass, a zero cotangent of another element times an infinite or undefined derivative is nan; a separate
+    pass does not reach those operations.
+    """
     if all(f is None or assume(equal(constant(f), constant(f))) for f in found):
         return tuple(found)
     rows = [i for i in range(value.size) if not _is_defined(found, i)]
@@ -94,32 +98,32 @@ def _gradients(value: Tensor, leaves: Sequence[Tensor], cotangent: Any, create_g
 
 
 def units(x: Any, start: int, stop: int) -> Any:
-    """For each element of `x`, of those numbered from `start` to `stop`, what is 1 there and 0 elsewhere, along a first axis."""
+    """The unit tensors for the elements of `x` numbered from `start` to `stop`, along a first axis."""
     rows = arrays.numpy_namespace().eye(stop - start, arrays.size(x), start, dtype=arrays.dtype_name(x))
     return shaped(rows, arrays.shape(x))
 
 
 def shaped(rows: Any, shape: Sequence[int]) -> Any:
-    """Rows `[n, …]` with the numbers of an array of a `shape` each, as `[n, *shape]`."""
+    """Reshape rows `[n, …]` to `[n, *shape]`."""
     check_axes(1 + len(shape))
     return rows.reshape(len(rows), *shape)
 
 
 def check_axes(number: int) -> None:
-    """Raise LimitError for so many axes of derivatives where no array has as many."""
+    """Raise LimitError for more axes than an array may have."""
     if number > MOST_AXES:
         raise LimitError(f"the derivatives have {number} axes, more than the {MOST_AXES} of the largest arrays")
 
 
 def _joined(join: Any, parts: Sequence[Any]) -> Any:
-    """Whether a leaf is reached is the same for all rows."""
+    """Join the parts of one leaf; all rows either depend on the leaf or do not."""
     if parts[0] is None:
         return None
     return join(parts) if len(parts) > 1 or join is stack else parts[0]
 
 
 def _rows_at_once(value: Tensor, leaves: Sequence[Tensor]) -> int:
-    """How many rows fit into memory together, 0 where they must go one by one."""
+    """The number of rows that fit into memory together; 0 where they cannot be batched."""
     widest = value.numel()
     nodes = ancestors(value, after=beginning(leaves))
     if not all(map(_takes_batches, {value, *nodes, *(target for node in nodes for target in node.targets)})):
@@ -131,7 +135,7 @@ def _rows_at_once(value: Tensor, leaves: Sequence[Tensor]) -> int:
 
 
 def _takes_batches(target: Any) -> bool:
-    """Whether a node, or a leaf, does with all rows at once what it would do with each."""
+    """Whether a node or leaf can process all rows at once."""
     if isinstance(target, FunctionNode) and not target.function.generate_vmap_rule:
         return False
     node = target._accumulator if isinstance(target, Tensor) else target

@@ -1,4 +1,4 @@
-"""Sparse Hessians: the gradient's program differentiated along a few directions."""
+"""Computes sparse Hessians by directional derivatives of a recorded gradient, along compressed directions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from gradcli.program.sparsity import dependence
 
 
 class Coordinates(NamedTuple):
-    """A sparse matrix: `value[k]` stands at `row[k]`, `column[k]`, and 0 everywhere else.
+    """A sparse matrix in coordinate format: `value[k]` is the entry at `row[k]`, `column[k]`; all others are 0.
 
-    `row`, `column` and `value` are vectors of one length; the entries go row by row. A tensor's
-    elements are numbered in the order of its last axis first, as `ravel` gives them.
-    `scipy.sparse.coo_array((h.value, (h.row, h.column)), h.shape)` is the matrix `h` for SciPy.
+    `row`, `column` and `value` are vectors of equal length, sorted by rows. The elements of a tensor are numbered in
+    row-major order, as by `ravel`. `scipy.sparse.coo_array((h.value, (h.row, h.column)), h.shape)` is the matrix `h` in
+    SciPy.
     """
 
     shape: tuple[int, int]
@@ -38,8 +38,8 @@ class Coordinates(NamedTuple):
 
 
 class HessianBlock(NamedTuple):
-    """The entries of the second derivatives by two leaves, and the places where they are found among
-    the elements of the derivatives along all directions."""
+    """The nonzero entries of the second derivatives by two leaves, and their positions among the flattened derivatives
+    along all directions."""
 
     shape: tuple[int, int]
     row: Any
@@ -50,17 +50,16 @@ class HessianBlock(NamedTuple):
         return Coordinates(self.shape, self.row.copy(), self.column.copy(), value)
 
     def dense(self, value: Any, shape: Sequence[int]) -> Any:
-        """The matrix of these entries, as a tensor of `shape`."""
+        """The dense matrix of these entries, as a tensor of `shape`."""
         size = math.prod(self.shape)
         return reshape(scatter(value, (self.row * self.shape[1] + self.column,), (size,)), shape)
 
 
 class SparseHessian:
-    """How to find the second derivatives of a scalar.
+    """The structure of the second derivatives of a scalar, and their evaluation.
 
-    `gradient` is a recorded program, the outputs of which are the gradient by each of `leaves`, some
-    of its inputs by their names. `blocks` are keyed by two leaves, joined with a comma. Raises
-    LimitError where too many elements of the gradient depend on too many others.
+    `gradient` is a recorded program whose outputs are the gradient by each of `leaves`, which are names of its inputs.
+    `blocks` are keyed by two leaves joined with a comma. Raises LimitError where the Hessian is not sparse enough.
     """
 
     def __init__(self, gradient: Program, leaves: Sequence[str]) -> None:
@@ -90,12 +89,12 @@ class SparseHessian:
         return blocks
 
     def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The entries of each block at `inputs`, which are arrays by name, or of the kinds inside a series."""
+        """Return the entries of each block at `inputs`, arrays by name or values of kinds that a series may contain."""
         (found,) = self._along_directions(inputs)
         return self._entries(found)
 
     def watched_values(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The entries of each block, and how far they are from those with other roundings, see `accuracy`."""
+        """Return the entries of each block, and their distances from those with other roundings, see `accuracy`."""
         found, others = map(self._entries, self._along_directions(inputs, Roundings()))
         return found, {key: deviation(value, others[key]) for key, value in found.items()}
 
@@ -104,8 +103,10 @@ class SparseHessian:
         return {key: index(flat, (block.places,)) for key, block in self.blocks.items()}
 
     def _along_directions(self, inputs: Mapping[str, Any], roundings: Roundings | None = None) -> list[Any]:
-        """The derivatives of the gradient along the directions of all colours, of shape
-        (colours, variables), and with `roundings` those of its shadow."""
+        """Return the derivatives of the gradient along the directions of all colours, of shape (colours, variables).
+
+        With `roundings`, those of its shadow are returned too.
+        """
         number, at_once = self.colouring.number, max(1, batch.MOST_ELEMENTS // max(self.variables, 1))
         starts = range(0, max(number, 1), at_once)
         parts = [self._along(inputs, range(s, min(s + at_once, number)), roundings) for s in starts]
@@ -127,7 +128,7 @@ class SparseHessian:
 
 
 def _derivative(output: Any, nesting: int, rows: int) -> Any:
-    """The first derivatives of a series along several directions, as rows of numbers."""
+    """The first derivatives of a series along several directions, one row for each."""
     found = output.coefficient(1) if isinstance(output, Jet) else None
     if found is None:
         found = arrays.zeros(arrays.shape(output), arrays.dtype_name(output))
@@ -139,11 +140,11 @@ def _joined(parts: Sequence[Any], axis: int) -> Any:
 
 
 def _entries(pattern: sparsity_patterns.Pattern, found: Colouring) -> tuple[Any, Any, Any]:
-    """The rows and columns of the entries, and their places among the derivatives along directions."""
+    """The rows and columns of the entries, and their positions among the derivatives along directions."""
     xp = arrays.numpy_namespace()
     row, column = sparsity_patterns.entries(pattern)
     colours, variables = found.colours, len(found.colours)
-    # The row of a variable that is alone has several entries of one colour; its column has not.
+    # The row of a variable in `alone` may have several entries of one colour; its column has only one of each.
     in_row = colours[column] * variables + row
     in_column = colours[row] * variables + column
     return row, column, xp.where(found.alone[row], in_column, in_row)
@@ -154,6 +155,6 @@ def _within(numbers: Any, wanted: range) -> Any:
 
 
 def _directions(colours: Any, wanted: range, dtype: str) -> Any:
-    """For each wanted colour a row of ones for the variables that have it, and zeros."""
+    """The indicator vectors of the wanted colours, one row for each."""
     xp = arrays.numpy_namespace()
     return (xp.arange(wanted.start, wanted.stop)[:, None] == colours).astype(dtype)

@@ -1,4 +1,4 @@
-"""Whether what a function gives depends on what it is given, as far as its graph says."""
+"""Checks that the results of a function depend on its inputs, as the `strict` options require."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ _LINEAR = (
 def check_dependence(
     function: Callback, points: Sequence[Tensor], create_graph: bool, *, second: bool = False, each: bool = False
 ) -> None:
-    """Raise DifferentiationError where what `function` gives does not depend on every point; with `each` where one of
-    its results does not, with `second` where the gradient does not, and with `create_graph` where the last of these
-    derivatives is constant in one."""
+    """Raise DifferentiationError where the value of `function` does not depend on every point.
+
+    With `each`, every result must depend on every point; with `second`, the gradient must too; with `create_graph`, the
+    highest of these derivatives must not be constant.
+    """
     call = called(function, points, False)
     values = tensors_in(call.value)
     for i, value in enumerate(values):

@@ -1,1 +1,1 @@
-"""Programs without control flow: what a computation did, as equations to be checked, rewritten, printed and run."""
+"""Straight-line programs: the equations of a computation, which are checked, rewritten, printed and run."""

@@ -1,4 +1,4 @@
-"""Shapes and dtypes alone: what a primitive would give, without the numbers."""
+"""Abstract evaluation: computes the shape and dtype of results without numbers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from gradcli.primitives import conversions, linear
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.primitive import Primitive
 
-# What they give is a view of an array that has one element in memory.
+# Primitives whose result is a view, so that a stand-in array with a single element in memory suffices.
 _VIEWS = (conversions.reshape, conversions.permute, conversions.broadcast_to)
-# So many elements are computed to see a shape, where there is no rule for it.
+# Bound on the elements that are computed to find a shape where no rule exists.
 _FEW = 10_000
 
 
 class Abstract(Kind):
-    """An array of which the shape and the dtype are known.
+    """An array of which only the shape and dtype are known.
 
-    A program that is recorded with it costs nothing for large arrays. Conditions of shortcuts are
-    taken to hold; the program's guards tell whether they did.
+    Recording a program with it costs nothing for large arrays. The conditions of shortcuts are assumed to hold; the
+    guards of the program check them later.
     """
 
     __slots__ = ("_dtype", "_shape")
@@ -59,7 +59,7 @@ class Abstract(Kind):
         shapes = [arrays.shape(o) for o in operands]
         if primitive.elementwise:
             return Abstract(broadcast(shapes), _dtype(primitive, operands, params))
-        # Whether a reduction of nothing has a value, it knows itself.
+        # A reduction of an empty array is evaluated, since some primitives raise for it.
         if primitive.reduces is not None and 0 not in shapes[0]:
             return Abstract(_reduced(shapes[0], **params), _dtype(primitive, operands, params))
         if primitive is linear.matmul:
@@ -77,13 +77,13 @@ _NUMBERS = {"float64": 1.0, "bool": True}
 
 
 def _stand_in(operand: Any, shape: Shape) -> Any:
-    """Ones of `shape`, in the dtype of an operand; of small square matrices the identity, which no
-    function refuses."""
+    """Ones with `shape` and the dtype of an operand; for small square matrices the identity, which every function of
+    matrices accepts."""
     if not isinstance(operand, Abstract) and arrays.shape(operand) == shape:
         return operand
     dtype = arrays.dtype_name(operand)
     if not shape:
-        # Numbers of Python need no array library.
+        # Scalars need no array library.
         return _NUMBERS[dtype] if dtype in _NUMBERS else arrays.asarray(1.0, dtype)
     xp = arrays.numpy_namespace()
     square = len(shape) > 1 and shape[-1] == shape[-2] and math.prod(shape) <= _FEW
@@ -91,7 +91,7 @@ def _stand_in(operand: Any, shape: Shape) -> Any:
 
 
 def _dtype(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> str:
-    """The dtype of the result, seen on operands with one element."""
+    """The dtype of the result, found by evaluation on operands with one element."""
     return arrays.dtype_name(bind(primitive, [_stand_in(o, (1,) * len(arrays.shape(o))) for o in operands], params))
 
 
