@@ -37,9 +37,9 @@ _FURTHER = 6
 _OF_THEIR_ORDER, _OF_ANY_ORDER = 2.0**12, 512.0
 # The unit of rounding in exact arithmetic: the assumed relative size of numbers that are not distinguished from 0.
 _EXACT_UNIT = 1e-30
-# Random directions beside those that distinguish any two variables: `_DIRECTIONS` divided by the number of variables,
-# but at least `_LEAST_DIRECTIONS`; and the lengths of their components. Unequal lengths make the directions of two
-# variables differ in slope.
+# Number of random directions beside those that distinguish any two variables: `_DIRECTIONS` divided by the number of
+# variables, so that for two variables they are some degrees apart, but at least `_LEAST_DIRECTIONS`. `_LENGTHS` are the
+# magnitudes of their components.
 _DIRECTIONS, _LEAST_DIRECTIONS = 64, 8
 _LENGTHS = (1, 2, 3, 5, 9, 20)
 # Bounds on the number of rays, each of which takes an evaluation of the function, and on the number of variables.

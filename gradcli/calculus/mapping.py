@@ -68,7 +68,7 @@ def vmap(
 
 @contextmanager
 def _drawing(batch: Batch) -> Iterator[None]:
-    """Within the block, random numbers are drawn for the rows of a batch."""
+    """Within the block, draw random numbers for the rows of a batch."""
     token = batches.set((*batches.get(), batch))
     try:
         yield
@@ -78,7 +78,7 @@ def _drawing(batch: Batch) -> Iterator[None]:
 
 @contextmanager
 def _own_rules(nesting: int, size: int) -> Iterator[None]:
-    """Within the block, Functions with a `vmap` of their own are applied by it."""
+    """Within the block, Functions that define `vmap` are applied by it."""
 
     def apply(function: Any, inputs: tuple[Any, ...]) -> Any:
         # Loaded on demand: few programs have such Functions.

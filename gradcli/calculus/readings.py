@@ -24,7 +24,7 @@ class _Linear(Function):
 
     @classmethod
     def of(cls, *inputs: Any) -> Any:
-        """What `apply` gives, at once where none of the inputs has a derivative."""
+        """Apply the Function, without recording where no input has a derivative."""
         if any(isinstance(i, Tensor) and (i.requires_grad or i.dual) for i in inputs):
             return cls.apply(*inputs)
         return cls.forward(SimpleNamespace(), *inputs)

@@ -1,4 +1,4 @@
-"""Building a program in which nothing is computed twice, or known already, or in a form that a rule improves."""
+"""Builds a program while sharing common subexpressions, folding constants and applying rewrites."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from gradcli.program import constants
 from gradcli.program.ir import Atom, Equation, Variable
 from gradcli.program.rewrites import Rewrites
 
-# As many rewrites are made of what a rewrite puts in the place of another. More would be of use to sums whose
-# products have many factors in common alone, and a call of Python's for each is soon one too many.
+# Bound on the depth of rewrites within replacements of other rewrites. A greater depth would help only sums whose
+# products share many factors, and each level is a Python call, of which the stack holds a limited number.
 _DEEPEST = 24
 
-# What is 0 where an operand is, and else for want of range alone.
+# Primitives whose result is 0 only where an operand is 0, or by underflow.
 _NEVER_ZERO = frozenset(
     {
         exponential.exp, exponential.sigmoid, arithmetic.multiply, arithmetic.divide,
         powers.general_power, powers.whole_power,
     }
 )  # fmt: skip
-# Up to here every whole number is a float.
+# Up to here every integer is exactly representable as a float.
 _LARGEST_EXACT = 2**53
 
 
 class Builder:
-    """The equations so far, and what is known of their results.
+    """The equations so far, and what is known about their results.
 
-    `true` are the variables every element of which is true for the inputs that the program is good for.
+    `true` has the boolean variables whose elements are all true for inputs that satisfy the guards.
     """
 
     def __init__(self, rewrites: Rewrites) -> None:
@@ -48,7 +48,7 @@ class Builder:
         self._depth = 0
 
     def number(self, variable: Variable) -> int:
-        """The place of a variable in the order in which the program has them."""
+        """The position of a variable in the order of the program."""
         return self._numbers.setdefault(variable, len(self._numbers))
 
     def apply(
@@ -72,13 +72,13 @@ class Builder:
         return self._shared(primitive, inputs, params, shape, dtype)
 
     def elementwise(self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> Atom:
-        """`apply` for an elementwise primitive, whose shape and dtype follow from those of its operands."""
+        """Like `apply`, for an elementwise primitive: shape and dtype follow from the operands."""
         assert primitive.elementwise
         dtype = _result_dtype(primitive, inputs, params)
         return self.apply(primitive, inputs, params, broadcast(list(map(arrays.shape, inputs))), dtype)
 
     def fit(self, atom: Atom, new_shape: Shape, dtype: str) -> Atom:
-        """`atom`, repeated and converted to a shape and dtype."""
+        """Broadcast and convert `atom` to a shape and dtype."""
         if not isinstance(atom, Variable):
             same = arrays.shape(atom) == new_shape and arrays.dtype_name(atom) == dtype
             return atom if same else _broadcast_constant(arrays.astype(atom, dtype), new_shape)
@@ -89,11 +89,11 @@ class Builder:
         return atom
 
     def definition(self, atom: Atom) -> Equation | None:
-        """The equation that gives an atom."""
+        """Return the equation that defines an atom; None for inputs and constants."""
         return self.definitions.get(atom) if isinstance(atom, Variable) else None
 
     def holds(self, predicate: Primitive, inputs: Sequence[Atom]) -> bool:
-        """Whether a guard says that `predicate` is true of every element of `inputs`."""
+        """Whether a guard implies that `predicate` is true for every element of `inputs`."""
         found = self._known.get(equation_key(predicate, self._ordered(predicate, inputs), {}))
         return found is not None and found in self.true
 
@@ -112,7 +112,7 @@ class Builder:
         return found
 
     def _ordered(self, primitive: Primitive, inputs: Sequence[Atom]) -> Sequence[Atom]:
-        """The operands of a commutative primitive with constants first, then by their order in the program."""
+        """Order the operands of a commutative primitive: constants first, then by position in the program."""
         if not primitive.commutative or not isinstance(inputs[0], Variable):
             return inputs
         first, second = inputs
@@ -123,7 +123,7 @@ class Builder:
     def _without_broadcasts(
         self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> tuple[Sequence[Atom], Shape]:
-        """The operands as they were before they were repeated along axes, and the shape of the result of these."""
+        """Return the operands before they were broadcast, and the shape of their result."""
         if not shape or not primitive.rounds_alike:
             return inputs, shape
         small = [self._before_broadcast(a) for a in inputs]
@@ -142,7 +142,7 @@ class Builder:
 
 
 def _with_floats(inputs: Sequence[Atom]) -> Sequence[Atom]:
-    """The operands, with plain integers beside floating ones as floats, which they become anyway."""
+    """Convert integers beside floating-point operands to floats, as promotion would."""
     if int not in map(type, inputs):
         return inputs
     if not any(arrays.dtype_name(a).startswith("float") for a in inputs):
@@ -151,7 +151,7 @@ def _with_floats(inputs: Sequence[Atom]) -> Sequence[Atom]:
 
 
 def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape) -> Any:
-    """The value of `primitive` applied to constants; None where there is a variable, or the value is too large."""
+    """The value of `primitive` applied to constants; None where an operand is a variable, or the value is too large."""
     for atom in inputs:
         if isinstance(atom, Variable):
             return None
@@ -164,13 +164,12 @@ def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, A
             found = bind(primitive, inputs, params)
         return None if _is_lost(primitive, inputs, found) else found
     except GradcliError:
-        # It fails when the program runs, if it comes to that.
+        # The error is raised when the program runs, if the equation is evaluated.
         return None
 
 
 def _is_lost(primitive: Primitive, inputs: Sequence[Atom], found: Any) -> bool:
-    """Whether a number is beyond the floats, or so small that 0 stands for it: beside others it may be neither, as in
-    exp(1000)*exp(-x)."""
+    """Whether folding overflowed or underflowed: rewriting may avoid that, as for exp(1000)*exp(-x)."""
     if type(found) is not float or not all(type(a) in arrays.PLAIN and math.isfinite(a) for a in inputs):
         return False
     return math.isinf(found) or (found == 0.0 and primitive in _NEVER_ZERO and all(inputs))
@@ -183,8 +182,8 @@ def _broadcast_constant(constant: Any, new_shape: Shape) -> Any:
 
 
 def _sort(atom: Atom) -> tuple[str, bool]:
-    """What of an operand decides the dtype of a result: its dtype, and whether it is a plain number,
-    beside which an array keeps its own."""
+    """The properties of an operand that determine the dtype of a result: its dtype, and whether it is a Python scalar,
+    which does not promote arrays."""
     if isinstance(atom, Variable):
         return atom.dtype, not atom.shape and atom.dtype in ("float64", "int64", "bool")
     return arrays.dtype_name(atom), type(atom) in arrays.PLAIN
@@ -194,7 +193,7 @@ _PLAIN_SAMPLES = {"float64": 1.0, "int64": 1, "bool": True}
 
 
 def _result_dtype(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> str:
-    """The dtype of an elementwise primitive's result."""
+    """The dtype of the result of an elementwise primitive."""
     return _dtype(primitive, tuple(map(_sort, inputs)), tuple(params.items()), arrays.default_dtype())
 
 
@@ -202,20 +201,21 @@ def _result_dtype(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[
 def _dtype(
     primitive: Primitive, sorts: tuple[tuple[str, bool], ...], params: tuple[tuple[str, Any], ...], _default: str
 ) -> str:
-    """Found by running the primitive on ones, where truth values become numbers of the default dtype."""
+    """Evaluate the primitive on ones to find the dtype. `_default` is part of the cache key, as booleans become numbers
+    of the default dtype."""
     samples = [_PLAIN_SAMPLES[dtype] if plain else arrays.numpy_namespace().ones((1,), dtype) for dtype, plain in sorts]
     with arrays.quiet():
         return arrays.dtype_name(bind(primitive, samples, dict(params)))
 
 
 def equation_key(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> Hashable:
-    """Equal for equations that compute the same, to the bit."""
+    """A key that is equal for equations with bit-identical results."""
     operands = tuple([a if isinstance(a, Variable) else constants.key(a) for a in inputs])
     return (primitive, operands, frozen(params) if params else ())
 
 
 def frozen(value: Any) -> Hashable:
-    """A parameter as something that can be compared and hashed."""
+    """Convert a parameter to a hashable value."""
     if isinstance(value, Mapping):
         return tuple((name, frozen(item)) for name, item in value.items())
     if isinstance(value, (tuple, list)):

@@ -1,4 +1,4 @@
-"""A program of tensors as one of numbers: every element of an input is an input, and is computed with by itself."""
+"""Rewrites a program of tensors as a program of scalars: each element of an input becomes an input of its own."""
 
 from __future__ import annotations
 
@@ -20,25 +20,27 @@ from gradcli.primitives.reductions import mean
 from gradcli.program.ir import Atom, Element, Equation, Program, Variable
 from gradcli.program.positions import moved, spread, targets
 
-# A program of more equations is none that anybody reads by its elements.
+# Bound on the number of equations: beyond it, nobody reads a formula by its elements.
 _MOST_EQUATIONS = 5_000
-# The determinant of a larger matrix has more terms than its elimination has operations.
+# Bound on the side of a matrix: the determinant of a larger one has more terms than Gaussian elimination has
+# operations.
 _LARGEST_MATRIX = 3
-# In eighths of steps, for each equation.
+# Cost of an equation in eighths of a step.
 _EQUATION = 16
 
-# The elements of a tensor, row by row.
+# The elements of a tensor in row-major order.
 _Elements = list[Atom]
 
 
 class TensorsNeededError(Exception):
-    """A program has a function that is not written by elements, or too many of them."""
+    """A primitive has no elementwise form, or there are too many elements."""
 
 
 def by_element(program: Program) -> Program:
-    """A program of one output as one whose outputs are the elements of that.
+    """Rewrite a program with one output; the outputs of the result are the elements of that output.
 
-    Its inputs are `Element`s of those of `program`, or these where they are numbers. Raises TensorsNeededError.
+    Its inputs are `Element`s of the inputs of `program`, or these inputs where they are scalars. Raises
+    TensorsNeededError.
     """
     split = _Split(program.inputs)
     for equation in program.equations:
@@ -150,7 +152,7 @@ class _Split:
         if not all(groups):
             raise TensorsNeededError
         if primitive.truths and any(len(group) == 1 for group in groups):
-            # Nothing joins one element, which is no truth value by itself.
+            # A group of one element is not joined, so its element must be converted to a boolean.
             elements = [
                 e if arrays.dtype_name(e) == dtype else self.apply(not_equal, e, 0.0, dtype=dtype) for e in elements
             ]
@@ -159,7 +161,7 @@ class _Split:
         return [self.apply(divide, f, float(len(groups[0]))) for f in found] if primitive is mean else found
 
     def groups(self, elements: _Elements, shape: Shape, axes: Sequence[int] | None) -> list[_Elements]:
-        """The elements beside each other along the axes, for each place in the others."""
+        """Group the elements along `axes`: one group for each index of the other axes."""
         axes = range(len(shape)) if axes is None else axes
         found: list[_Elements] = [[] for _ in range(math.prod(s for a, s in enumerate(shape) if a not in axes))]
         for group, element in zip(_groups(shape, axes), elements):
@@ -173,7 +175,7 @@ class _Split:
         terms: Sequence[Sequence[Any]],
         result: Sequence[Any],
     ) -> _Elements:
-        """A sum of products, the axes of whose operands and result are named by letters."""
+        """A sum of products (einsum), with axes named by letters."""
         sizes: dict[Any, int] = {}
         for term, shape in zip(terms, shapes):
             for letter, size in zip(term, shape):
@@ -187,7 +189,7 @@ class _Split:
         for elements, term, shape in zip(operands, terms, shapes):
             places = xp.zeros(tuple(sizes[letter] for letter in order), "int64")
             for axis, (letter, size) in enumerate(zip(term, shape)):
-                # Of an axis of size 1 the one element is for all.
+                # An axis of size 1 is broadcast.
                 places = places + grid[letter] * (math.prod(shape[axis + 1 :]) if size > 1 else 0)
             factors.append([elements[i] for i in places.ravel().tolist()])
         products = [self.product(parts) for parts in zip(*factors)]
@@ -221,7 +223,7 @@ class _Split:
 
 
 def _groups(shape: Shape, axes: Sequence[int]) -> Sequence[int]:
-    """For each element the number of those that it is beside along the axes."""
+    """The group number of each element, as in `_Split.groups`."""
     kept = tuple(1 if a in axes else s for a, s in enumerate(shape))
     found: Sequence[int] = spread(kept, shape).ravel().tolist()
     return found
@@ -257,7 +259,7 @@ def _softmax(
 
 
 def _rows(elements: _Elements, shape: Shape) -> Sequence[_Elements]:
-    """The rows of a small square matrix."""
+    """The rows of a small square matrix. Raises TensorsNeededError for other shapes."""
     if len(shape) != 2 or not 0 < shape[0] <= _LARGEST_MATRIX:
         raise TensorsNeededError
     side = shape[0]

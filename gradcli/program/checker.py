@@ -1,4 +1,4 @@
-"""Whether a program is well formed."""
+"""Checks that a program is well formed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from gradcli.program.ir import Program, Variable
 
 
 class MalformedProgramError(AssertionError):
-    """A recording or a pass made a program that cannot be right: a defect of gradcli."""
+    """A recording or a pass made an invalid program: a defect of gradcli."""
 
 
 def check(program: Program) -> Program:
-    """The program itself, if every variable is defined once, before it is used, with a known dtype,
-    and every constant is an array. Raises MalformedProgramError."""
+    """Return the program if it is well formed.
+
+    Every variable must be defined once, before its first use, and every constant must be an array. Raises
+    MalformedProgramError otherwise.
+    """
     known = set(program.inputs)
     if len(known) != len(program.inputs):
         raise MalformedProgramError("an input is there twice")

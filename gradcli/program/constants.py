@@ -1,4 +1,4 @@
-"""The constants of a program: told apart by value, and as plain numbers where that is all they are."""
+"""Inspects the constants of a program: keys by value, uniform arrays, and comparison with numbers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.program.ir import Atom, Variable
 
-# A constant that is computed from others takes at most this many elements of memory.
+# Bound on the number of elements of a constant that constant folding computes.
 _MOST_FOLDED = 2**16
 
-# Above this many bytes a constant is told by a digest of its bytes.
+# Size in bytes above which the key of a constant has a digest instead of its bytes.
 _SMALL = 64
 
 
@@ -23,12 +23,13 @@ def is_constant(atom: Atom) -> bool:
 
 
 def may_be_folded(shape: Shape) -> bool:
-    """Whether a constant of this shape is computed where the program is built, and not where it runs."""
+    """Whether a constant of this shape is computed when the program is built instead of when it runs."""
     return math.prod(shape) <= _MOST_FOLDED
 
 
 def key(constant: Any) -> Hashable:
-    """Equal for constants of the same dtype, shape and bits: -0.0 is not 0.0, and nan is nan."""
+    """A key that is equal for constants of the same dtype, shape and bits: -0.0 differs from 0.0, and nan equals
+    nan."""
     kind = type(constant)
     if kind is float:
         return (kind, struct.pack("d", constant) if constant == constant else "nan")
@@ -43,21 +44,21 @@ def key(constant: Any) -> Hashable:
 
 
 def _digest(data: bytes) -> bytes:
-    # Not imported above: most programs have no such constant.
+    # Imported on demand: most programs have no such constant.
     import hashlib
 
     return hashlib.blake2b(data).digest()
 
 
 def keeps_signs(constant: Any) -> bool:
-    """Whether its negative has the other sign everywhere: a whole number that is 0 has no other."""
+    """Whether negation changes the sign of every element. An integer 0 has no sign."""
     return arrays.is_floating(constant) or arrays.every(constant != 0)
 
 
 def uniform(constant: Any) -> Any:
-    """The one element, of zero dimensions, that a constant has everywhere; None where they differ.
+    """Return the element that a constant has everywhere, with zero dimensions; None where elements differ.
 
-    Where it has no elements at all, 1 is as good as any.
+    A constant without elements has the element 1.
     """
     if type(constant) in arrays.PLAIN:
         return constant
@@ -72,7 +73,7 @@ def uniform(constant: Any) -> Any:
 
 
 def number(atom: Atom) -> float | None:
-    """The number that a constant is everywhere; None for a variable, and where there are several."""
+    """Return the number that a constant has everywhere; None for a variable, and where elements differ."""
     if isinstance(atom, Variable):
         return None
     if type(atom) in arrays.PLAIN:
@@ -82,7 +83,7 @@ def number(atom: Atom) -> float | None:
 
 
 def is_number(atom: Atom, value: float) -> bool:
-    """Whether an atom is this number everywhere, with this sign of zero."""
+    """Whether an atom is this number everywhere, including the sign of zero."""
     found = number(atom)
     if found is None:
         return False
@@ -90,6 +91,6 @@ def is_number(atom: Atom, value: float) -> bool:
 
 
 def filled(value: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """A constant that has `value`, a number or 0-d array, everywhere, without the memory for it."""
+    """Return a constant with `value`, a number or 0-d array, everywhere, without allocating memory for each element."""
     value = arrays.astype(value, dtype)
     return arrays.tidy(arrays.numpy_namespace().broadcast_to(value, shape)) if shape else arrays.tidy(value)

@@ -1,4 +1,4 @@
-"""Computations whose course depends on their inputs: every course is recorded, and `where` chooses among the results."""
+"""Records every execution path of a computation whose control flow depends on its inputs, and joins them by `where`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.record import Tape, record
 
-# A choice at each of nine elements has as many.
+# Bound on the number of execution paths: nine independent binary choices.
 _MOST_COURSES = 512
 
-# Comparisons by those that they are the opposite of, or that they are of the operands exchanged.
+# Comparisons that are replaced by the negation of another one.
 _OPPOSITES = {"greater_equal": "less", "less_equal": "greater", "not_equal": "equal"}
 
-# Results by what they are called.
+# Results by key.
 Results = Mapping[tuple[str, ...], Any]
 
 
 class Course(NamedTuple):
-    """A course that a computation takes: the conditions that it depends on, in their order, and which of them hold; the
-    program, whose outputs are what `keys` say; and whether all results are finite where it was recorded."""
+    """One execution path of a computation.
+
+    `conditions` are those it depends on, in order, and `path` says which of them hold; the outputs of `program` belong
+    to `keys`; `finite` says whether all results are finite at the point of recording.
+    """
 
     conditions: Sequence[Variable]
     path: tuple[bool, ...]
@@ -38,7 +41,7 @@ class Course(NamedTuple):
 
 
 class _Decisions:
-    """The decisions of one course: those that are asked for first, then as the numbers at hand have it."""
+    """The decisions of one execution path: first those in `asked`, then those of the example numbers."""
 
     loops = False
     apart = False
@@ -49,7 +52,7 @@ class _Decisions:
         self.path: list[bool] = []
         self._known: dict[Hashable, bool] = {}
         self._definitions: dict[Variable, Equation] = {}
-        # One number for equal applications of a primitive.
+        # Equal applications of a primitive have the same number.
         self._numbers: dict[Variable, int] = {}
         self._applications: dict[Hashable, int] = {}
 
@@ -74,7 +77,8 @@ class _Decisions:
         return self._numbers.get(atom, atom) if isinstance(atom, Variable) else constants.key(atom)
 
     def _key(self, condition: Variable) -> tuple[Hashable, bool]:
-        """A condition, equal for those that are the same for real numbers, and whether it is the opposite of that."""
+        """Return a key that is equal for conditions that agree on real numbers, and whether the condition is its
+        negation."""
         opposite = False
         equation = self._definitions.get(condition)
         while equation is not None and equation.primitive.name == "logical_not" and equation.inputs[0] in self._numbers:
@@ -92,10 +96,10 @@ class _Decisions:
 
 
 def courses(run: Callable[..., Results], points: Iterable[Mapping[str, Any]]) -> Sequence[Course]:
-    """Every course of a computation, in the order of their paths.
+    """Return every execution path of a computation, sorted by `path`.
 
-    Each is recorded at one of `points`, at which its results are finite if there is one. Raises LimitError for too many
-    courses, and what `run` raises.
+    Each is recorded at one of `points`, if possible at one where its results are finite. Raises LimitError for too many
+    paths, and what `run` raises.
     """
     given: list[Mapping[str, Any]] = []
     found: dict[tuple[bool, ...], Course] = {}
@@ -115,7 +119,7 @@ def courses(run: Callable[..., Results], points: Iterable[Mapping[str, Any]]) ->
                 continue
             if len(found) == _MOST_COURSES:
                 raise LimitError(f"what is computed here takes one of more than {_MOST_COURSES} courses")
-            # No point is known that goes this way.
+            # None of the points takes this path by itself.
             new = _at_a_finite_point(run, given, other)
             _keep(new, found)
             prefixes.update(new.path[:j] for j in range(len(new.path) + 1))
@@ -153,9 +157,9 @@ def _recorded(run: Callable[..., Results], point: Mapping[str, Any], asked: Sequ
 
 
 def joined(found: Sequence[Course]) -> tuple[Sequence[tuple[str, ...]], Program]:
-    """One program with the results of all courses, each result chosen by the conditions, and what they are called.
+    """Return the keys of all results, and one program in which the conditions select each result.
 
-    A result that a course does not have is 0 there.
+    A result that a path lacks is 0 there.
     """
     if len(found) == 1:
         return found[0].keys, optimise(found[0].program)
@@ -177,14 +181,14 @@ def joined(found: Sequence[Course]) -> tuple[Sequence[tuple[str, ...]], Program]
 
 
 class _Joint:
-    """The equations of all courses, of the same inputs."""
+    """The equations of all paths, over the same inputs."""
 
     def __init__(self) -> None:
         self.inputs: dict[str, Variable] = {}
         self.equations: list[Equation] = []
 
     def outputs(self, course: Course) -> Sequence[Atom]:
-        """The outputs of a course and its conditions."""
+        """The outputs of a path, followed by its conditions."""
         program = course.program
         program = optimise(program._replace(outputs=(*program.outputs, *course.conditions)))
         same = {v: self.inputs.setdefault(v.name or "", v) for v in program.inputs}

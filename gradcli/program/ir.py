@@ -1,4 +1,4 @@
-"""The straight-line program: primitives applied to variables, one equation after the other."""
+"""The straight-line program: primitives applied to variables, one equation after another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradcli.primitives.primitive import Primitive
 
 
 class Variable:
-    """What an input or an equation gives. `name` is what a user calls it, where there is such a name."""
+    """An input, or the result of an equation. `name` is that of the user, where there is one."""
 
     __slots__ = ("dtype", "name", "shape")
 
@@ -24,17 +24,18 @@ class Variable:
         return f"{self.name or 'v'}:{self.dtype}{list(self.shape)}"
 
 
-# The place of an element in a tensor, a number for each axis.
+# The index of an element in a tensor, an integer for each axis.
 Key = tuple[int, ...]
 
 
 def element_name(name: str, key: Key) -> str:
-    """What an element of a tensor is called."""
+    """The name of an element of a tensor."""
     return f"{name}[{', '.join(map(str, key))}]"
 
 
 def owner_name(name: str) -> str:
-    """What the tensor of an element is called by the name of the element; of another input its name."""
+    """The name of the tensor that an element belongs to, from the name of the element; other names are returned as they
+    are."""
     return name.partition("[")[0]
 
 
@@ -63,14 +64,14 @@ class Equation(NamedTuple):
 
 
 def elements(equations: Iterable[Equation]) -> int:
-    """How many array elements equations compute, or the work that takes as long."""
+    """The cost of equations in array elements computed, or other work of equal duration."""
     return sum(
         e.primitive.elements([arrays.shape(a) for a in e.inputs], e.params) * e.primitive.time for e in equations
     )
 
 
 class Program(NamedTuple):
-    """`outputs` of `inputs`. It is good for inputs for which every element of each of `guards` is true."""
+    """A function from `inputs` to `outputs`, valid for inputs for which all elements of all `guards` are true."""
 
     inputs: tuple[Variable, ...]
     equations: tuple[Equation, ...]
@@ -78,5 +79,5 @@ class Program(NamedTuple):
     guards: tuple[Variable, ...] = ()
 
 
-# A program that can be run: from inputs to outputs; None where a guard does not hold.
+# A program that can be run: maps inputs to outputs; None where a guard does not hold.
 Executable = Callable[[Sequence[Any]], Sequence[Any] | None]

@@ -1,4 +1,4 @@
-"""Programs for different numbers as one, which picks for each number what its own program gives."""
+"""Joins programs for different execution paths into one, which selects for each input the results of its own path."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gradcli.program.ir import Atom, Equation, Program, Variable
 
 
 def joined(programs: Sequence[Program]) -> Program | None:
-    """A program whose outputs are those of the first of `programs` whose guards hold, good for inputs for which there is
-    one.
+    """Return a program with the outputs of the first of `programs` whose guards hold, valid for inputs for which there
+    is one.
 
-    None where that cannot be computed for all numbers: where a program has anything else than numbers, or may fail.
-    Programs have inputs with the same names, as many outputs, and guards.
+    None where not all programs can be evaluated for all numbers: they must be scalar and must not fail. The programs
+    have inputs of the same names, equal numbers of outputs, and guards.
     """
     if not all(map(_is_of_numbers, programs)):
         return None

@@ -1,4 +1,4 @@
-"""Passes: a program to a program that gives the same results for less."""
+"""Passes that transform a program into a cheaper one with the same results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gradcli.timing import phase
 
 @phase("record")
 def optimise(program: Program, *, fast: bool = False) -> Program:
-    """`program` without what is computed in vain, twice, or by a longer way than the table of rewrites knows.
+    """Return `program` without dead code and common subexpressions, with constants folded and rewrites applied.
 
-    The results keep every bit, nan and infinities included, unless `fast` allows the rewrites that
-    hold for real numbers alone. The inputs stay, also those that are not read any more.
-    Raises EvaluationError where a guard is found to be false for every input.
+    Results keep every bit, including nan and infinities, unless `fast` permits rewrites that hold only for real
+    numbers. Inputs are kept even where they are no longer read. Raises EvaluationError where a guard is false for every
+    input.
     """
-    # What is an error is one whether or not its result is used, as it is where nothing is recorded.
+    # Equations that may fail are kept: eager evaluation raises their errors whether or not the result is used.
     cleaned = partial(without_dead_code, errors=True)
     passes: tuple[Callable[[Program], Program], ...] = (
         cleaned,
@@ -36,14 +36,14 @@ def optimise(program: Program, *, fast: bool = False) -> Program:
 
 
 def without_dead_code(program: Program, *, errors: bool = False) -> Program:
-    """The equations that an output or a guard depends on, and where `errors` is true, those that may fail."""
+    """Keep the equations that an output or a guard depends on, and with `errors` also those that may fail."""
     failing = [e.output for e in program.equations if e.primitive.fails] if errors else ()
     needed = needed_variables(program.equations, (*program.outputs, *program.guards, *failing))
     return program._replace(equations=tuple(e for e in program.equations if e.output in needed))
 
 
 def separated(program: Program) -> Iterator[Program]:
-    """Each output as a program of its own, without guards, in a time that goes with the length of these."""
+    """Yield each output as a separate program without guards, in time proportional to the length of these programs."""
     places = {equation.output: place for place, equation in enumerate(program.equations)}
     for output in program.outputs:
         needed: set[int] = set()
@@ -59,7 +59,7 @@ def separated(program: Program) -> Iterator[Program]:
 
 
 def guards_first(program: Program) -> Program:
-    """The equations of the guards before all others, so that the rest can rely on them."""
+    """Move the equations of the guards before all others, so that rewrites of the rest can rely on the guards."""
     needed = needed_variables(program.equations, program.guards)
     first = [e for e in program.equations if e.output in needed]
     others = [e for e in program.equations if e.output not in needed]
@@ -67,7 +67,7 @@ def guards_first(program: Program) -> Program:
 
 
 def needed_variables(equations: Iterable[Equation], atoms: Iterable[Atom]) -> set[Variable]:
-    """The variables that atoms are made of, those among them too."""
+    """Return the variables that `atoms` depend on, including variables among `atoms`."""
     needed = {atom for atom in atoms if isinstance(atom, Variable)}
     for equation in reversed(tuple(equations)):
         if equation.output in needed:
@@ -78,17 +78,17 @@ def needed_variables(equations: Iterable[Equation], atoms: Iterable[Atom]) -> se
 
 
 def simplified(program: Program) -> Program:
-    """Common subexpressions shared, constants folded, and the exact rewrites made."""
+    """Share common subexpressions, fold constants and apply the exact rewrites."""
     return _rebuilt(program, Builder(rewrites(EXACT)))
 
 
 def simplified_fast(program: Program) -> Program:
-    """`simplified`, with the rewrites that hold for real numbers alone."""
+    """Like `simplified`, with rewrites that hold only for real numbers."""
     return _rebuilt(program, Builder(rewrites(EXACT, FAST)))
 
 
 def _rebuilt(program: Program, builder: Builder) -> Program:
-    """Every equation put again, in the order of the program, with what its operands have become."""
+    """Add every equation to the builder, in the order of the program, with the new atoms of its operands."""
     become: dict[Variable, Atom] = {}
     for variable in program.inputs:
         builder.number(variable)

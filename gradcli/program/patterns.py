@@ -1,8 +1,7 @@
-"""Patterns of equations, written in the primitives that they stand for.
+"""Patterns of equations, written with the primitives that they match.
 
-A pattern is an ordinary Python function of its parts, as `lambda x: exp(log(x))`. Called with
-`Pattern`s it says what to look for; what it is replaced by is such a function too, called with
-`Term`s, which add equations to a program.
+A pattern is an ordinary Python function of its parts, such as `lambda x: exp(log(x))`. Called with `Pattern`s it
+describes what to match. Its replacement is another function, called with `Term`s, which add equations to a program.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Parts = dict[str, Atom]
 
 
 class Draft(Protocol):
-    """A program that is being built, as far as rules read it and add to it; see `gradcli.program.builder.Builder`."""
+    """The part of `gradcli.program.builder.Builder` that rules read and add to."""
 
     @property
     def definitions(self) -> Mapping[Variable, Equation]: ...
@@ -39,7 +38,7 @@ class Draft(Protocol):
 
 
 class Pattern(Operators):
-    """A part with a name, or a primitive applied to patterns and numbers."""
+    """A named part, or a primitive applied to patterns and numbers."""
 
     __slots__ = ("name", "operands", "params", "primitive")
     level = PATTERN
@@ -62,7 +61,7 @@ class Pattern(Operators):
 
 
 class Term(Operators):
-    """An atom of a program that is being built: a primitive applied to terms adds an equation."""
+    """An atom of a program under construction; applying a primitive to terms adds an equation."""
 
     __slots__ = ("atom", "draft")
     level = PATTERN
@@ -79,7 +78,7 @@ class Term(Operators):
 
 
 class Template(NamedTuple):
-    """A pattern that is ready to be looked for."""
+    """A pattern that is ready to be matched."""
 
     root: Pattern
 
@@ -94,14 +93,15 @@ def template(pattern: Callable[..., Any]) -> Template:
 
 
 def parts_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of the parts that a pattern, a replacement or a condition speaks of."""
+    """The names of the parts that a pattern, a replacement or a condition refers to."""
     return function.__code__.co_varnames[: function.__code__.co_argcount]
 
 
 def match(
     sought: Template, inputs: Sequence[Atom], params: Mapping[str, Any], definitions: Mapping[Variable, Equation]
 ) -> Parts | None:
-    """What the parts stand for where the pattern's primitive is applied to `inputs`; None where it does not fit."""
+    """Return the atoms of the parts where the pattern's primitive is applied to `inputs`; None where the pattern does
+    not match."""
     if sought.root.params and dict(params) != sought.root.params:
         return None
     return next(_operands(sought.root, inputs, {}, definitions), None)
@@ -121,17 +121,17 @@ def _orders(pattern: Pattern, inputs: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield inputs[::-1]
 
 
-# The names of parts that stand for constants alone.
+# Names of parts that match only constants.
 CONSTANTS = frozenset({"c", "d"})
 
 
-# Of an atom what decides which patterns may fit it: the primitive that gives it, its value and the sign of that, that
-# it is some other constant; None for anything else.
+# The property of an atom that decides which patterns may match it: its primitive, its value with sign, or True for
+# another constant; None for anything else.
 Sort = Primitive | tuple[float, float] | bool | None
 
 
 class Sorts:
-    """The sorts of atoms, as far as the operands of some templates tell them apart."""
+    """The sorts of atoms, as far as the operands of some templates distinguish them."""
 
     def __init__(self, templates: Sequence[Template]) -> None:
         operands = [o for t in templates for o in t.root.operands]
@@ -152,7 +152,7 @@ def _signed(number: float) -> tuple[float, float]:
 
 
 def may_begin(sought: Template, sorts: Sequence[Sort]) -> bool:
-    """Whether a template fits any operands of these sorts."""
+    """Whether a template may match operands of these sorts."""
     return any(all(map(_begins, sought.root.operands, order)) for order in _orders(sought.root, sorts))
 
 
@@ -165,7 +165,7 @@ def _begins(pattern: Any, sort: Sort) -> bool:
 
 
 def _may_fit(pattern: Any, atom: Atom, definitions: Mapping[Variable, Equation]) -> bool:
-    """Whether the root of a pattern fits, for most do not."""
+    """Whether the root of a pattern matches: a cheap test, which most patterns fail."""
     if not isinstance(pattern, Pattern):
         return constants.is_number(atom, pattern)
     if pattern.primitive is None:
@@ -177,7 +177,7 @@ def _may_fit(pattern: Any, atom: Atom, definitions: Mapping[Variable, Equation])
 
 
 def _all(pairs: Sequence[tuple[Any, Atom]], parts: Parts, definitions: Mapping[Variable, Equation]) -> Iterator[Parts]:
-    """The ways in which every pattern fits its atom."""
+    """Yield the assignments of parts for which every pattern matches its atom."""
     if not pairs:
         yield parts
         return

@@ -1,4 +1,4 @@
-"""The places of elements in tensors, counted from 0 row by row, and where a program puts them."""
+"""Index arithmetic for elements of tensors: flat positions in row-major order, and where primitives move elements."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from gradcli.program.ir import Equation
 
 
 def positions(shape: Shape) -> Any:
-    """The place of each element of a tensor."""
+    """The flat position of each element of a tensor."""
     return arrays.numpy_namespace().arange(math.prod(shape)).reshape(shape)
 
 
 def spread(given: Shape, wanted: Shape) -> Any:
-    """The places of the elements of a tensor that is broadcast to a shape."""
+    """The flat positions of the source elements of a tensor that is broadcast to a shape."""
     return arrays.numpy_namespace().broadcast_to(positions(given), wanted)
 
 
 def moved(equation: Equation) -> Any:
-    """Find out where the elements go by sending their numbers, counted from 1 through all operands; 0 is for a zero that
-    comes in."""
+    """Return the source of each element of the result, by applying the primitive to element numbers.
+
+    Numbers count from 1 through all operands; 0 marks a new zero.
+    """
     shapes = [arrays.shape(a) for a in equation.inputs]
     firsts = itertools.accumulate(map(math.prod, shapes), initial=1)
     numbers = [positions(shape) + first for shape, first in zip(shapes, firsts)]
@@ -33,5 +35,5 @@ def moved(equation: Equation) -> Any:
 
 
 def targets(params: Mapping[str, Any]) -> Any:
-    """Where a scatter with these parameters puts elements."""
+    """The flat positions in the result to which a scatter with these parameters moves elements."""
     return arrays.numpy_namespace().asarray(positions(params["shape"])[params["key"]])

@@ -1,4 +1,4 @@
-"""Recording: running a computation once, and writing down the primitives that it applies."""
+"""Records a computation: runs it once and collects the primitives that it applies."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from gradcli.program.checker import check
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.timing import phase
 
-# In eighths of steps: to record an equation, and then to check it, to rewrite it and to compile it.
+# Cost in eighths of steps: of recording an equation, including its check, rewriting and compilation, and of each
+# operand beyond the second.
 _EQUATION = 80
-# The same for each operand beyond the second.
 _FURTHER = 8
 
 
 class Decisions(Protocol):
-    """Which way a computation goes where it depends on numbers; with `loops` also whether a loop goes on, which may do
-    so for any number of rounds. With `apart` a program without a shortcut is not for numbers that could take it."""
+    """Decides control flow that depends on numbers while recording.
+
+    With `loops`, it also decides whether a loop continues, for any number of iterations. With `apart`, a program
+    without a shortcut excludes numbers that could take it.
+    """
 
     loops: bool
     apart: bool
@@ -35,7 +38,7 @@ class Decisions(Protocol):
 
 
 class Following:
-    """The decisions that the numbers at hand make: the program is good only for those that make them too."""
+    """Decisions by the example numbers; guards restrict the program to numbers that decide alike."""
 
     loops = True
 
@@ -49,7 +52,8 @@ class Following:
 
 
 class Tape:
-    """The inputs, equations and guards so far. Without `decisions` nothing may depend on numbers."""
+    """The inputs, equations and guards recorded so far. Without `decisions`, control flow must not depend on
+    numbers."""
 
     def __init__(self, decisions: Decisions | None = None) -> None:
         self.inputs: list[Variable] = []
@@ -58,7 +62,7 @@ class Tape:
         self.decisions = decisions
 
     def input(self, variable: Variable, example: Any) -> Recorded:
-        """Another input."""
+        """Add an input."""
         self.inputs.append(variable)
         return Recorded(self, variable, example)
 
@@ -66,9 +70,8 @@ class Tape:
 class Recorded(Operators):
     """A variable of a program that is being recorded.
 
-    `example` is its value for the inputs at hand: it says the shape and the dtype, and which
-    shortcuts may be taken under a guard, but a computation that looks at its numbers in any other
-    way cannot be recorded.
+    `example` is its value for the example inputs. It provides the shape and dtype, and decides shortcuts under a guard.
+    A computation that reads its numbers in any other way cannot be recorded.
     """
 
     __slots__ = ("example", "tape", "variable")
@@ -101,7 +104,7 @@ class Recorded(Operators):
         return held
 
     def __bool__(self) -> bool:
-        """Whether a condition of Python's holds."""
+        """Decide a Python condition; a guard is recorded."""
         decisions = self.tape.decisions or Following()
         return decisions(self.tape, self.variable, self.example)
 
@@ -135,7 +138,7 @@ class Recorded(Operators):
 
 
 class RecordedRun(NamedTuple):
-    """A program, and the values of its outputs for the inputs that it was recorded with."""
+    """A program, and the values of its outputs for the example inputs."""
 
     program: Program
     values: tuple[Any, ...]
@@ -145,11 +148,11 @@ class RecordedRun(NamedTuple):
 def record(
     function: Callable[..., Sequence[Any]], inputs: Mapping[str, Any], decisions: Decisions | None = None
 ) -> RecordedRun:
-    """The program that `function` runs for `inputs`, arrays by name, which it is given as keywords.
+    """Return the program that `function` runs for `inputs`, arrays by name, which are passed as keyword arguments.
 
-    What it returns may be of any kinds around the recorded one; derivatives are stripped. Raises
-    NotRecordableError where the computation depends on the numbers of an input, unless there are `decisions`, and
-    then the program is that of the course that they say.
+    Results may be of any kinds that wrap the recorded one; derivatives are stripped. Without `decisions`, raises
+    NotRecordableError where control flow depends on the numbers of an input; with them, the program is that of the
+    execution path that they choose.
     """
     tape = Tape(decisions)
     given = {

@@ -1,8 +1,8 @@
-"""The rewrites of a program: one table, each with the reason why it may be made.
+"""The table of rewrites of a program, each with the reason why it is valid.
 
-`EXACT` rewrites keep every bit of every result, nan, infinities and the sign of zero included, for
-inputs that meet the program's guards; of a nan it is only kept that it is one. `FAST` ones hold for
-real numbers, and may change rounding, or nan and infinities where numbers overflow.
+`EXACT` rewrites keep every bit of every result, including nan, infinities and the sign of zero, for inputs that satisfy
+the program's guards; the payload of a nan may change. `FAST` rewrites hold for real numbers, and may change rounding,
+or nan and infinities where numbers overflow.
 """
 
 from __future__ import annotations
@@ -50,18 +50,17 @@ from gradcli.program.patterns import (
     template,
 )
 
-# To put something in the place of what fits a rule, in eighths of steps: an exact one, or any, where those that are
-# fast are looked through too.
+# Cost of a replacement in eighths of steps: with exact rules, and with all rules, since more rules are tried.
 _REPLACED, _REPLACED_FAST = 16, 96
 
 EXACT, FAST = "exact", "fast"
 
 
 class Rewrite(NamedTuple):
-    """`pattern` may be computed as `replacement`, where a guard says that `given` holds.
+    """`pattern` may be computed as `replacement`, where a guard implies `given`.
 
-    A part called c or d stands for a constant, and what is computed from such parts is one: they are
-    small enough. Every other part stands for anything.
+    A part named c or d matches a constant, and what is computed from such parts is folded to a constant. Every other
+    part matches anything.
     """
 
     pattern: Callable[..., Any]
@@ -72,8 +71,10 @@ class Rewrite(NamedTuple):
 
 
 class MovingRewrite(NamedTuple):
-    """`function(draft, inputs, params, shape)` is what `primitive` may be computed as, or None: for
-    functions that move elements, of which patterns cannot speak."""
+    """`function(draft, inputs, params, shape)` returns a cheaper form of `primitive`, or None.
+
+    It serves primitives that move elements, which patterns cannot describe.
+    """
 
     primitive: Primitive
     function: Callable[..., Atom | None]
@@ -96,7 +97,7 @@ def _simpler_permute(draft: Draft, inputs: Sequence[Atom], params: Mapping[str, 
 
 
 def _from_the_first(primitive: Primitive) -> Callable[..., Atom | None]:
-    """Of two applications of `primitive` only the last counts; none, where it changes nothing."""
+    """Two applications of `primitive` are replaced by the last one; one without effect is removed."""
 
     def rule(draft: Draft, inputs: Sequence[Atom], _params: Mapping[str, Any], shape: Shape) -> Atom | None:
         if arrays.shape(inputs[0]) == shape:
@@ -113,7 +114,7 @@ def _same_dtype(_draft: Draft, inputs: Sequence[Atom], params: Mapping[str, Any]
     return inputs[0] if arrays.dtype_name(inputs[0]) == params["dtype"] else None
 
 
-# Of several rules that fit the first is used.
+# The first rule that matches is applied.
 TABLE: tuple[Rewrite | MovingRewrite, ...] = (
     Rewrite(lambda x: identity(x), lambda x: x, EXACT, "the identity"),
     Rewrite(lambda x: zeros_like(x), lambda x: 0.0, EXACT, "only the shape of x matters"),
@@ -166,7 +167,7 @@ TABLE: tuple[Rewrite | MovingRewrite, ...] = (
     Rewrite(lambda p: logical_or(p, True), lambda p: True, EXACT, "what 'or' means"),
     Rewrite(lambda p: logical_or(p, False), lambda p: p, EXACT, "what 'or' means"),
     Rewrite(lambda p: logical_or(p, p), lambda p: p, EXACT, "what 'or' means"),
-    # What guards say.
+    # Implied by guards.
     Rewrite(lambda x: abs(x), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
     Rewrite(lambda x: sign(x), lambda x: 1.0, EXACT, "x is positive", lambda x: greater(x, 0.0)),
     Rewrite(lambda x: relu(x), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
@@ -185,7 +186,7 @@ TABLE: tuple[Rewrite | MovingRewrite, ...] = (
     MovingRewrite(
         permute, _simpler_permute, EXACT, "one order of axes does for two; an axis of size 1 can be anywhere"
     ),
-    # What holds for real numbers alone: those of many that were seen to make long formulas shorter.
+    # Rules for real numbers only: of many candidates, those that were seen to shorten long formulas.
     Rewrite(lambda x: x + 0.0, lambda x: x, FAST, "-0.0 + 0.0 is 0.0"),
     Rewrite(lambda x: x * 0.0, lambda x: 0.0, FAST, "x is finite"),
     Rewrite(lambda x, y: x * (1.0 / y), lambda x, y: x / y, FAST, "the definition of division"),
@@ -205,7 +206,7 @@ class _Prepared(NamedTuple):
 
 
 class Rewrites:
-    """The rules of the table with some of its tags, by the primitive that they begin with."""
+    """The rules of the table with some of its tags, by the primitive at the root of their pattern."""
 
     def __init__(self, tags: Sequence[str]) -> None:
         self._rules: dict[Primitive, list[_Prepared | MovingRewrite]] = {}
@@ -222,7 +223,7 @@ class Rewrites:
             for primitive, rules in self._rules.items()
         }
         self._cost = _REPLACED_FAST if FAST in tags else _REPLACED
-        # Those of the rules that may fit, by the sorts of the operands: of most operands none does.
+        # The rules that may match, by primitive and sorts of the operands: for most operands there are none.
         self._fitting: dict[tuple[Primitive, tuple[Sort, ...]], Sequence[_Prepared | MovingRewrite]] = {}
 
     def _that_may_fit(
@@ -249,7 +250,7 @@ class Rewrites:
         shape: Shape,
         _dtype: str,
     ) -> Atom | None:
-        """What `primitive` applied to `inputs` is rewritten to; None where no rule fits."""
+        """Return the replacement of `primitive` applied to `inputs`; None where no rule matches."""
         for rule in self._that_may_fit(draft, primitive, inputs):
             if isinstance(rule, MovingRewrite):
                 found = rule.function(draft, inputs, params, shape)
@@ -279,8 +280,8 @@ def _prepared(rule: Rewrite) -> _Prepared:
 
 
 def _is_small(rule: _Prepared, parts: Parts) -> bool:
-    """Whether what a rule computes from constants is a constant: if it were not, the rules that
-    move a sign out of a product and into its constant would undo one another for ever."""
+    """Whether the result of a rule's constants is small enough to be folded. Otherwise the rules that move a sign out
+    of a product and into its constant would undo one another forever."""
     shapes = [arrays.shape(parts[name]) for name in rule.constants]
     return not any(shapes) or constants.may_be_folded(broadcast(shapes))
 

@@ -1,7 +1,7 @@
-"""Which elements of a program's outputs depend on which elements of its inputs.
+"""Finds which elements of a program's outputs depend on which elements of its inputs.
 
-A. Griewank and A. Walther, "Evaluating Derivatives", 2nd edition (SIAM 2008), section 7.1: index
-sets are propagated through the equations. What is not known to be sparse counts as dense.
+A. Griewank and A. Walther, "Evaluating Derivatives", 2nd edition (SIAM 2008), section 7.1: index sets are propagated
+through the equations. Primitives without a sparse rule count as dense.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from gradcli.primitives import batching, indexing, linear
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.positions import moved, positions, spread, targets
 
-# Of any intermediate result.
+# Bound on the number of entries in the pattern of any intermediate result.
 _MOST_ENTRIES = 2**24
 
 
 def dependence(program: Program, variables: Sequence[Variable]) -> list[Pattern]:
-    """A pattern for each output: its elements by the elements of all `variables`, inputs of `program`,
-    one after another.
+    """Return a pattern for each output, with a row for each of its elements and a column for each element of all
+    `variables`.
 
-    What has no derivative counts as no dependence. Raises LimitError where an intermediate result
-    has too many entries: then the dependence is not sparse.
+    `variables` are inputs of `program`, whose elements are concatenated. A dependence without a derivative is ignored.
+    Raises LimitError where an intermediate result has too many entries, because the dependence is not sparse.
     """
     return _Propagation(variables).outputs(program)
 
@@ -36,7 +36,7 @@ def dependence(program: Program, variables: Sequence[Variable]) -> list[Pattern]
 class _Propagation:
     def __init__(self, variables: Sequence[Variable]) -> None:
         self.size = sum(math.prod(v.shape) for v in variables)
-        # What depends on no variable is not in here.
+        # Variables that do not depend on any input element are omitted.
         self.known: dict[Variable, Pattern] = {}
         first = 0
         for variable in variables:
@@ -105,18 +105,18 @@ class _Propagation:
         return sparsity_patterns.merged(self.known[operand], sources, places, math.prod(params["shape"]))
 
     def _along_axes(self, operand: Variable, wanted: Shape, axis: int | tuple[int, ...]) -> Pattern:
-        """Every element of the result depends on all that stand beside it along the axes."""
+        """Each element of the result depends on all elements along the axes."""
         axes = axis if isinstance(axis, tuple) else (axis,)
         kept = tuple(1 if a in axes else s for a, s in enumerate(operand.shape))
         found = self._merged(self.known[operand], operand.shape, kept)
         return found if math.prod(wanted) == math.prod(kept) else self._spread(found, kept, wanted)
 
     def _merged(self, pattern: Pattern, given: Shape, kept: Shape) -> Pattern:
-        """The pattern of a tensor that is reduced along the axes which have the size 1 in `kept`."""
+        """The pattern of a tensor that is reduced along the axes of size 1 in `kept`."""
         return sparsity_patterns.merged(pattern, positions(given), spread(kept, given), math.prod(kept))
 
     def _contracted(self, equation: Equation, terms: Sequence[Sequence[Any]], result: Sequence[Any]) -> Pattern:
-        """A sum of products, the axes of whose operands and result are named by letters."""
+        """A sum of products (einsum), with axes named by letters."""
         parts = []
         for operand, term in zip(equation.inputs, terms):
             if self._depends(operand):
@@ -127,13 +127,13 @@ class _Propagation:
         return self._united(parts)
 
     def _dense(self, operands: Sequence[Variable], equation: Equation) -> Pattern:
-        """All elements of the result depend on everything that an operand depends on."""
+        """Each element of the result depends on all variables that any operand depends on."""
         parts = [self._merged(self.known[o], o.shape, (1,) * len(o.shape)) for o in operands]
         return self._spread(self._united(parts), (1,), (math.prod(equation.output.shape),))
 
 
 def _by_letters(x: Any, term: Sequence[Any], result: Sequence[Any]) -> Any:
-    """`x`, the axes of which are named by `term`, with those of `result` in their order; the others have size 1."""
+    """Transpose `x`, whose axes are named by `term`, to the order of `result`; missing axes have size 1."""
     shared = [letter for letter in result if letter in term]
     others = [letter for letter in term if letter not in result]
     sizes = dict(zip(term, x.shape))
