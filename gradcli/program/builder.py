@@ -54,7 +54,7 @@ class Builder:
     def apply(
         self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> Atom:
-        """An atom with the value of `primitive` applied to `inputs`, of this shape and dtype."""
+        """Return an atom with the value of `primitive` applied to `inputs`, of the given shape and dtype."""
         inner = shape
         if primitive.elementwise:
             inputs = _with_floats([self._known_truth(a) for a in inputs] if self.true else inputs)

@@ -161,7 +161,7 @@ class Watch:
 
     def _see_series(self, operands: Sequence[Any], result: Jet) -> None:
         if result.varies is None:
-            # A non-finite coefficient is looked at again in a series that tracks which coefficients vary.
+            # A non-finite coefficient is examined later, in a series that tracks which elements vary.
             return
         bad = next((c for c in result.coefficients if not _finite(c)), None)
         given = (c for o in operands if isinstance(o, type(result)) for c in o.coefficients)

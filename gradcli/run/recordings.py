@@ -26,7 +26,8 @@ from gradcli.run.trace import (
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# Elements from which an input is recorded as an abstract shape and dtype rather than with its values.
+# Number of elements of an input beyond which a program is recorded with the shapes and dtypes of its inputs, without
+# their values.
 _LARGE = 2**18
 # Bounds on the number of kinds of inputs that are kept, and of recordings for each, under different guards.
 _MOST_KINDS = 32

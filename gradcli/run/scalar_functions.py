@@ -35,8 +35,8 @@ class ScalarFunctions:
     ) -> Callable[..., Any] | None:
         """Record the computation and generate a function of floats; None where it is no program on scalars.
 
-        The function calls `raised` where the generated code raises, and `refused` where the guards do not hold. Raises
-        NotRecordableError where control flow depends on the numbers.
+        The function calls `raised` where the generated code raises, and `refused` where an input is no float or a guard
+        does not hold. Raises NotRecordableError where control flow depends on the numbers.
         """
         try:
             with limits.within(*self._limits), limits.attempt():
