@@ -1,10 +1,11 @@
-"""Jobs for which derivatives are wanted: fits, minima, roots, error budgets, series, pictures."""
+"""The user-level models built on derivatives: fit, minimize, propagate, plot, series and solve."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Loaded when first asked for: SciPy and its like take longer to load than a formula to evaluate.
+# The home module of each function. It is imported at first access, because SciPy and similar libraries take longer to
+# import than a formula takes to evaluate.
 _HOMES: dict[str, str] = {
     "fit": "gradcli.models.fitting.fits",
     "minimize": "gradcli.models.optima.minima",

@@ -1,4 +1,4 @@
-"""What Python gives to the models beside programs: numbers, names, mappings and paths, or an error that says what is expected."""
+"""Validation and conversion of Python arguments of models other than programs: numbers, names, mappings and paths."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gradcli.run import converted
 
 
 def number(value: Any, what: str) -> float:
-    """A number as a float; `what` it is stands in the error. Raises CallError for what is none, and UsageError for one
-    that no float holds."""
+    """A number as a float; `what` names the argument in error messages. Raises CallError for a value that is not a
+    number, and UsageError for one that is too large for a float."""
     try:
         if not isinstance(value, (str, bytes)):
             return float(value)
@@ -26,14 +26,15 @@ def number(value: Any, what: str) -> float:
 
 
 def whole(value: Any, what: str, least: int) -> int:
-    """A whole number. Raises CallError for what is none, and UsageError for one below `least`."""
-    # A truth value is none, though Python counts it among them.
+    """A whole number as an int. Raises CallError for a value that is not a whole number, and UsageError for one below
+    `least`."""
+    # bool is a subclass of int, but a truth value is not accepted as a number.
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise CallError(f"{what} is a whole number, not {type(value).__name__}")
     try:
         found = operator.index(value)
     except TypeError:
-        # Arrays of more than one number have the method too.
+        # Arrays with several elements have `__index__` too.
         raise CallError(f"{what} is one whole number, not an array") from None
     if found < least:
         raise UsageError(f"{what} is {found}, and at least {least}")
@@ -41,7 +42,8 @@ def whole(value: Any, what: str, least: int) -> int:
 
 
 def one_of(value: Any, known: Sequence[str], what: str) -> str:
-    """A word of those that are known. Raises CallError for what is no text, and UsageError for another word."""
+    """A text that is one of the `known` words. Raises CallError for a value that is not a text, and UsageError for an
+    unknown word."""
     expect(value, str, f"a {what} is a text")
     if value not in known:
         raise UsageError(f"there is no {what} {value!r}", hint=f"it is one of {', '.join(known)}")
@@ -49,7 +51,7 @@ def one_of(value: Any, known: Sequence[str], what: str) -> str:
 
 
 def names(value: Any, what: str) -> tuple[str, ...]:
-    """Names, of which one may be given alone, and None is for none. Raises CallError for anything else."""
+    """A tuple of names from a single name, a list of names, or None (no names). Raises CallError for anything else."""
     if value is None:
         return ()
     if isinstance(value, Mapping):
@@ -58,7 +60,8 @@ def names(value: Any, what: str) -> tuple[str, ...]:
 
 
 def named(value: Any, what: str) -> dict[str, Any]:
-    """A mapping of names, empty for None. Raises CallError for what is none, and for a key that is no text."""
+    """A dict from a mapping by name, empty for None. Raises CallError for a value that is not a mapping, and for a key
+    that is not a text."""
     if value is None:
         return {}
     expect(value, Mapping, f"{what} is a mapping of names")
@@ -68,14 +71,14 @@ def named(value: Any, what: str) -> dict[str, Any]:
 
 
 def pair(value: Any, what: str) -> tuple[float, float]:
-    """Two numbers. Raises CallError for what is no pair of them."""
+    """A pair of numbers as floats. Raises CallError for anything else."""
     if isinstance(value, (tuple, list)) and len(value) == 2:
         return number(value[0], what), number(value[1], what)
     raise CallError(f"{what} is a pair of numbers, not {type(value).__name__}")
 
 
 def path(value: Any, what: str) -> str | None:
-    """The path of a file as a text, None where there is none. Raises CallError for what is no path."""
+    """The path of a file as a text, or None for None. Raises CallError for a value that is not a path."""
     if value is None:
         return None
     expect(value, (str, os.PathLike), f"{what} is the path of a file")
@@ -85,7 +88,7 @@ def path(value: Any, what: str) -> str | None:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value has more than one axis to go along, as columns of data have."""
+    """Whether a value has at least one axis, as columns of data have."""
     try:
         return bool(arrays.numpy_namespace().ndim(value))
     except ValueError:

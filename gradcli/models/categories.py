@@ -1,4 +1,4 @@
-"""Columns of texts in which most are met again: each of them once, and a number for each row."""
+"""Dictionary encoding of text columns with repeated values: the distinct texts, and one integer code per row."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 
-# Kinds of arrays in which equal elements have equal texts; 0.0 and -0.0 have not.
+# NumPy dtype kinds in which elements are equal exactly where their texts are. Floats are excluded, since 0.0 == -0.0
+# and their texts differ.
 _PLAIN = "biuU"
 
 
 class Categories(NamedTuple):
-    """The texts `names`, all different, None for one that is missing, and `codes` `[n]`, the place of each row's text
-    among them."""
+    """The distinct texts `names`, in which None stands for a missing text, and the integer `codes` `[n]`, the index
+    into `names` of each row."""
 
     names: Sequence[str | None]
     codes: Any
 
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> Categories:
-        """Those of the texts of n rows."""
+        """The categories of n rows, given their texts."""
         np = arrays.numpy_namespace()
         known: dict[str | None, int] = {}
         codes = np.array([known.setdefault(text, len(known)) for text in texts], int)
@@ -28,28 +29,29 @@ class Categories(NamedTuple):
 
     @classmethod
     def of_values(cls, values: Any, missing: Any) -> Categories:
-        """Those of an array of n elements as texts; `missing` says which are, None for none."""
+        """The categories of an array of n elements converted to texts; the mask `missing` `[n]` marks missing elements,
+        and is None where there are none."""
         np = arrays.numpy_namespace()
         n = len(values)
         heads = np.arange(n)
         if missing is None and values.ndim == 1 and values.dtype.kind in _PLAIN:
-            # A run of equal elements is one text.
+            # Each run of equal elements is converted to text only once.
             changes = np.ones(n, "bool")
             np.not_equal(values[1:], values[:-1], out=changes[1:])
             heads = changes.nonzero()[0]
         gone = [False] * len(heads) if missing is None else missing
         items = zip(values[heads].tolist(), gone)
-        # nan is no number, and equal to nothing.
+        # nan, which is not equal to itself, counts as missing.
         found = cls.of([None if is_gone or item is None or item != item else str(item) for item, is_gone in items])
         return found if len(heads) == n else cls(found.names, np.repeat(found.codes, np.diff(heads, append=n)))
 
     @property
     def known(self) -> Any:
-        """Which rows have a text."""
+        """A mask `[n]` of the rows whose text is not missing."""
         return arrays.numpy_namespace().array([name is not None for name in self.names], "bool")[self.codes]
 
     def at(self, places: Any) -> Categories:
-        """Those of some of the rows."""
+        """The categories of selected rows."""
         return Categories(self.names, self.codes[places])
 
     def texts(self) -> list[str | None]:
@@ -57,7 +59,7 @@ class Categories(NamedTuple):
         return [self.names[code] for code in self.codes.tolist()]
 
     def grouped(self) -> dict[str | None, Any]:
-        """The places of the rows that have each text, in the order in which the texts come."""
+        """The indices of the rows with each text, keyed by text in order of first appearance."""
         np = arrays.numpy_namespace()
         order = np.argsort(self.codes, kind="stable")
         counts = np.bincount(self.codes, minlength=len(self.names))

@@ -1,4 +1,5 @@
-"""Data for models: columns of numbers from tables and vectors, without the rows in which one that is needed is missing."""
+"""Data for models: columns of numbers and texts from tables and vectors, without the rows in which a required number is
+missing."""
 
 from __future__ import annotations
 
@@ -19,9 +20,11 @@ from gradcli.rows.together import Together
 
 
 class Data(NamedTuple):
-    """The n rows of a table that have all numbers that are needed: columns of float64 `[n]`, and of texts, by name;
-    `rows` are their places in the table, counted from 0, and `left_out` says how many others there are, whose texts are
-    `other_texts`."""
+    """The n complete rows of a table.
+
+    `columns` are float64 `[n]` and `texts` are categories, both by name. `rows` `[n]` are indices into the table,
+    counted from 0. `left_out` is the number of dropped rows, and `other_texts` are their texts.
+    """
 
     columns: Mapping[str, Any]
     rows: Any
@@ -30,7 +33,7 @@ class Data(NamedTuple):
     other_texts: Mapping[str, Sequence[str | None]] = {}
 
     def complete(self) -> Data:
-        """The rows that have optional numbers and texts too."""
+        """The rows in which optional numbers and texts are not missing either."""
         whole = arrays.numpy_namespace().ones(len(self.rows), "bool")
         for column in self.columns.values():
             whole &= column == column
@@ -39,14 +42,14 @@ class Data(NamedTuple):
         return self._with(whole)
 
     def grouped(self, name: str) -> dict[str | None, Any]:
-        """The places of the rows that have each text of a column, in the order in which the texts come; then, without
-        rows, those of which all rows are left out."""
+        """The indices of the rows with each text of a column, in order of first appearance, followed by an empty array
+        for each text that only dropped rows have."""
         found = self.texts[name].grouped()
         others, nothing = self.other_texts.get(name, ()), arrays.numpy_namespace().empty(0, int)
         return found | {text: nothing for text in others if text is not None and text not in found}
 
     def _with(self, kept: Any) -> Data:
-        """The rows that are to be kept."""
+        """The rows selected by the mask `kept` `[n]`; the others count as left out."""
         if kept.all():
             return self
         places, others = kept.nonzero()[0], (~kept).nonzero()[0]
@@ -60,40 +63,40 @@ class Data(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """Columns of a whole table, so many rows of it."""
+    """The columns that were read from a whole table with `height` rows."""
 
     height: int
     numbers: Mapping[str, Column]
     texts: Mapping[str, Categories]
 
 
-# Reads columns of numbers, and columns of texts, by their names.
+# Reads the columns of numbers and the columns of texts with the given names.
 _Reader = Callable[[Sequence[str], Sequence[str]], _Read]
 
 
 class DataTable:
-    """A table, the rows of which are read when they are asked for: once, where it is a stream."""
+    """A table whose rows are read on demand; a stream can be read only once."""
 
     def __init__(self, columns: Sequence[str], read: _Reader | None, sources: Sequence[str] = ()) -> None:
         self._read = read
-        # The paths of its files.
+        # The paths of the files of the table.
         self.sources = sources
         self._titles = {column: column for column in columns}
         self._vectors: dict[str, Any] = {}
 
     @property
     def columns(self) -> Sequence[str]:
-        """The names of what there is."""
+        """The names of all columns and vectors."""
         return [*self._titles, *self._vectors]
 
     @property
     def given(self) -> Sequence[str]:
-        """The names of columns that are no names of the table itself: of other names there, and of vectors."""
+        """The names that are not in the table itself: aliases of its columns, and vectors."""
         return [*(name for name, title in self._titles.items() if name != title), *self._vectors]
 
     def with_names(self, titles: Mapping[str, str]) -> DataTable:
-        """The table, where names stand for columns that are called otherwise. Raises BindingError for a column that is
-        not there."""
+        """The table with aliases: `titles` maps each new name to a column. Raises BindingError for a column that does
+        not exist, and for an alias that is the name of another column."""
         found = DataTable([], self._read, self.sources)
         for name, title in titles.items():
             if title not in self._titles:
@@ -109,8 +112,8 @@ class DataTable:
         return found
 
     def with_vectors(self, vectors: Mapping[str, Any]) -> DataTable:
-        """The table with more columns, arrays or lists of n. Raises BindingError for one that is there already,
-        and what `column_of` raises."""
+        """The table with additional columns, arrays or lists of n elements. Raises BindingError for the name of an
+        existing column, and what `column_of` raises."""
         for name in vectors:
             if name in self._titles:
                 raise BindingError(
@@ -121,11 +124,11 @@ class DataTable:
         return found
 
     def taken(self, names: Sequence[str], texts: Sequence[str] = (), optional: Sequence[str] = ()) -> Data:
-        """The columns of these names; where a number of those that are `optional` is missing, it is nan, and the row is
-        there all the same.
+        """The columns `names` as numbers and `texts` as texts, without rows in which a number is missing. In `optional`
+        columns a missing number is nan and its row is kept.
 
-        Raises BindingError for a column that is not there, and for a field in one of `names` that is no number, and not
-        missing either, with its row; ShapeError for columns of different lengths.
+        Raises BindingError for a column that does not exist, and, with the row, for a field in one of `names` that is
+        neither a number nor missing; ShapeError for columns of different lengths.
         """
         for name in (*names, *texts):
             if name not in self._titles and name not in self._vectors:
@@ -159,10 +162,10 @@ class DataTable:
 
 
 def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None = None) -> DataTable:
-    """The table that `data` is: None for one without columns; the path of a file, or a list of paths, patterns and folders,
-    where `-` is the `stream`; a data frame of Polars or pandas, an Arrow table, or a mapping of columns to arrays.
+    """The table for `data`: an empty one for None; the path of a file, or a list of paths, patterns and folders, where
+    `-` is the `stream`; a data frame of Polars or pandas, an Arrow table, or a mapping of columns to arrays.
 
-    Raises BindingError where it cannot be read, and CallError for what is no table.
+    Raises BindingError where the data cannot be read, and CallError for another type.
     """
     if data is None:
         return DataTable([], None)
@@ -212,7 +215,8 @@ def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) 
 
 
 def _check(name: str, column: Column, before: int) -> None:
-    """Raise BindingError for the first field that is no number and not missing, of rows that follow `before` others."""
+    """Raise BindingError for the first field that is infinite, or neither a number nor missing. `before` is the number
+    of rows that precede these."""
     np = arrays.numpy_namespace()
     if column.words is not None:
         row, text = column.words.first()
@@ -235,7 +239,7 @@ def _check(name: str, column: Column, before: int) -> None:
 def _complete(
     count: int, columns: Mapping[str, Column], texts: Mapping[str, Categories], optional: Sequence[str]
 ) -> Data:
-    """The rows that lack no number but optional ones."""
+    """The rows in which no number is missing, except in `optional` columns."""
     np = arrays.numpy_namespace()
     whole = np.ones(count, "bool")
     for name, column in columns.items():

@@ -1,5 +1,6 @@
-"""What models ask NumPy about matrices: each is charged, before it is computed, as the function of the language is that
-does this work. All raise LimitError, and NumPy's LinAlgError for what has no answer."""
+"""Dense linear algebra for models, by NumPy. Each call first charges the work of the language function that computes
+the same, so that the limits of a run hold. All functions raise LimitError, and NumPy's LinAlgError where there is no
+solution."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from gradcli.primitives.primitive import Primitive
 
 
 def solution(matrix: Any, right: Any) -> Any:
-    """That of a linear system `[n, n]`, for one right side `[n]` or several `[n, k]`."""
+    """The solution of a linear system with a matrix `[n, n]`, for one right side `[n]` or several `[n, k]`."""
     _charge(matrices.solve, matrix, right)
     return arrays.numpy_namespace().linalg.solve(matrix, right)
 
 
 def least_solution(matrix: Any, right: Any, rcond: float | None = None) -> Any:
-    """The shortest vector of those that leave the least residual."""
+    """The least-squares solution of minimum norm."""
     _charge(decompositions.pinv, matrix, right)
     return arrays.numpy_namespace().linalg.lstsq(matrix, right, rcond=rcond)[0]
 
@@ -29,28 +30,28 @@ def spectrum(matrix: Any) -> Any:
 
 
 def spectral_decomposition(matrix: Any) -> tuple[Any, Any]:
-    """The eigenvalues `[n]` of a symmetric matrix, in ascending order, and its eigenvectors, the columns of `[n, n]`."""
+    """The eigenvalues `[n]` of a symmetric matrix, in ascending order, and its eigenvectors as columns `[n, n]`."""
     _charge(decompositions.eigenvectors, matrix)
     values, vectors = arrays.numpy_namespace().linalg.eigh(matrix)
     return values, vectors
 
 
 def singular_values(matrix: Any) -> Any:
-    """Those of a matrix, in descending order."""
+    """The singular values of a matrix, in descending order."""
     _charge(decompositions.svdvals, matrix)
     return arrays.numpy_namespace().linalg.svd(matrix, compute_uv=False)
 
 
 def right_singular_vectors(matrix: Any) -> tuple[Any, Any]:
-    """The singular values of a matrix `[m, n]`, in descending order, and an orthogonal one `[n, n]`, whose first rows are
-    its right singular vectors and whose others span what it takes to 0."""
+    """The singular values of a matrix `[m, n]`, in descending order, and an orthogonal matrix `[n, n]`: its first rows
+    are the right singular vectors, and the others span the null space."""
     _charge(singular.right_vectors, matrix)
     _, sizes, directions = arrays.numpy_namespace().linalg.svd(matrix)
     return sizes, directions
 
 
 def condition_number(matrix: Any) -> float:
-    """Infinite for a singular matrix."""
+    """The 2-norm condition number of a matrix; infinite for a singular one."""
     _charge(decompositions.svdvals, matrix)
     return float(arrays.numpy_namespace().linalg.cond(matrix))
 

@@ -1,4 +1,4 @@
-"""Where a program has no finite value: the operation that has none, and its operands."""
+"""Which operation and operands make the value or a derivative of a program nonfinite."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gradcli.run import session
 
 
 def nonfinite(program: Module, given: Mapping[str, Any], wrt: Sequence[str], otherwise: str) -> EvaluationError:
-    """The error, with the place, that a program has no finite value for what is given, or no such derivative by `wrt`;
-    `otherwise` says so where the operation is not known."""
+    """The error, with its place in the source, for a program whose value or derivative by `wrt` is not finite for the
+    inputs `given`; `otherwise` is the message where the operation is not known."""
     seen = session.run(session.EvaluationRequest(program, given, wrt)).warnings
     warning = next((w for w in seen if w.code == "nonfinite"), None)
     error = EvaluationError(otherwise if warning is None else warning.message)

@@ -1,4 +1,4 @@
-"""Names with arrays of any shapes as one flat vector, which libraries optimise, and back."""
+"""Conversion between named arrays of any shapes and the single flat vector that optimisers work on."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, did_you_mean
 
-# The least and the greatest number that a name may have, or of an array each of its elements.
+# The lower and the upper bound of a name, each a number, or an array with one for each element.
 Bounds = tuple[Any, Any]
 
 
 class Packing(NamedTuple):
-    """The names, in the order in which their numbers stand in the vector, each with its shape."""
+    """The names in the order of their elements in the vector, each with its shape."""
 
     shapes: Mapping[str, tuple[int, ...]]
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Packing:
-        """That of numbers and arrays by name."""
+        """The packing of numbers and arrays by name."""
         xp = arrays.numpy_namespace()
         return cls({name: xp.shape(value) for name, value in values.items()})
 
@@ -30,7 +30,7 @@ class Packing(NamedTuple):
         return sum(map(math.prod, self.shapes.values()))
 
     def places(self) -> dict[str, slice]:
-        """Where the numbers of each name stand in the vector."""
+        """The slice of the vector that holds the elements of each name."""
         found, first = {}, 0
         for name, shape in self.shapes.items():
             found[name] = slice(first, first + math.prod(shape))
@@ -38,8 +38,8 @@ class Packing(NamedTuple):
         return found
 
     def flat(self, values: Mapping[str, Any]) -> Any:
-        """The vector of float64 numbers, of length `size`, for values by name; None among them counts as zeros, as the
-        gradient by what a value does not depend on. Raises ShapeError where a value has another shape."""
+        """The float64 vector `[size]` of values by name. A value of None counts as zeros, as the gradient of a name
+        that the program does not depend on. Raises ShapeError where a value has another shape."""
         xp = arrays.numpy_namespace()
         vector = xp.empty(self.size)
         for name, place in self.places().items():
@@ -50,14 +50,14 @@ class Packing(NamedTuple):
         return vector
 
     def named(self, vector: Any) -> dict[str, Any]:
-        """The values by name, numbers as floats and the others as arrays that are apart from the vector."""
+        """The values by name: scalars as floats, and the others as arrays that do not share memory with the vector."""
         return {
             name: vector[place].reshape(self.shapes[name]).copy() if self.shapes[name] else float(vector[place.start])
             for name, place in self.places().items()
         }
 
     def rows_named(self, vectors: Any) -> dict[str, Any]:
-        """The values by name for vectors `[k, n]`, each with a row `[k, …]` for each of them."""
+        """The values by name for k vectors `[k, n]`, each of shape `[k, …]`."""
         xp = arrays.numpy_namespace()
         return {
             name: xp.ascontiguousarray(vectors[:, place]).reshape(len(vectors), *self.shapes[name])
@@ -65,15 +65,15 @@ class Packing(NamedTuple):
         }
 
     def labels(self) -> list[str]:
-        """What each number of the vector is called: `b1`, or `w[0, 2]` in an array."""
+        """A label for each element of the vector: `b1`, or `w[0, 2]` in an array."""
         xp = arrays.numpy_namespace()
         return [
             f"{name}{list(key)}" if shape else name for name, shape in self.shapes.items() for key in xp.ndindex(*shape)
         ]
 
     def bounds(self, given: Mapping[str, Bounds]) -> tuple[Any, Any]:
-        """The vectors of the least and greatest numbers, infinite where none are given. Raises BindingError for a name
-        that is none of these, and where no number lies between."""
+        """The vectors `[n]` of lower and upper bounds, infinite where none are given. Raises BindingError for a name
+        that is not in the packing, and where a lower bound is above the upper one."""
         xp = arrays.numpy_namespace()
         low, high = xp.full(self.size, -math.inf), xp.full(self.size, math.inf)
         places = self.places()

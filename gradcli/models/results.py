@@ -1,4 +1,4 @@
-"""What the results of all models share: how they become JSON, and what is told on the way to them."""
+"""What the results of all models share: conversion to JSON, and progress reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 
 class Iteration(NamedTuple):
-    """How far a search is. The norm is that of the gradient, and the point a vector; None where they are not known."""
+    """The progress of a search: its iteration number, objective, gradient norm and point (a vector). The last two are
+    None where they are not known."""
 
     number: int
     objective: float
@@ -17,26 +18,28 @@ class Iteration(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """How many of the samples are drawn."""
+    """How many of the samples have been drawn."""
 
     drawn: int
     samples: int
 
 
-# What a field of a result has as its metadata that is None where something cannot be told, which JSON says then.
+# Metadata of a dataclass field whose None is written as null, since it means that the quantity could not be determined;
+# other fields that are None are omitted.
 _NULL = "may be null"
 MAY_BE_NULL = {_NULL: True}
 
-# What JSON has as it is, and most of what there is.
+# Types that JSON represents directly, tested first because most values have them.
 _PLAIN = frozenset({float, int, bool, str, type(None)})
 
-# Is told of each iteration.
+# A callback that receives each iteration.
 Watcher = Callable[[Iteration], object]
 
 
 def as_json(result: Any) -> Any:
-    """A result as the object that JSON has for it, its fields in their order, and without those that are None, since
-    nobody asked for them, unless they may be null; arrays and tuples as nested lists, but for those that say otherwise."""
+    """A result as nested dicts, lists and numbers for JSON. Fields keep their order; those that are None are omitted
+    unless their metadata is `MAY_BE_NULL`; arrays and tuples become nested lists, unless their type has its own
+    `as_json`."""
     if type(result) in _PLAIN:
         return result
     if is_dataclass(result):

@@ -1,5 +1,5 @@
-"""A second run of a computation, in which the result of every operation is off by a few units in its last place: how far
-its result is from that of the first is what rounding errors amount to."""
+"""A rounding-error estimate of a computation: it runs a second time with every result perturbed by a few units in the
+last place, and the difference of the two results estimates the error."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from gradcli.primitives.arithmetic import multiply
 
 
 def run_twice(function: Callable[[Mapping[str, Any]], Any], given: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    """The results of a function of values by name in both runs; None where it has none, or they do not hang on the values."""
+    """The results of both runs of a function of values by name; None where the function fails or does not depend on the
+    values."""
     roundings = Roundings()
-    # The product is off, as the values themselves are.
+    # The multiplication perturbs the inputs, as the results of operations are.
     values = {name: multiply(Jet([value], 0).watched(roundings), 1.0) for name, value in given.items()}
     try:
         found = function(values)

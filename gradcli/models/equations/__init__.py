@@ -1,1 +1,1 @@
-"""Roots of equations, searched for, proved where a bracket is given, and how they depend on constants."""
+"""Roots of equations: search, all roots in a range, proved digits, and derivatives by constants."""

@@ -1,6 +1,7 @@
-"""Roots with digits that are proved: a point is improved by Newton steps, and that a root is next to it follows from
-Krawczyk's operator (R. Krawczyk, Computing 4 (1969) 187; R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to
-Interval Analysis, 2009, section 8.2): where it maps a box into its inside, there is one root in the box, and one alone.
+"""Roots with proved digits: Newton steps improve a point, and Krawczyk's operator proves a root next to it.
+
+Where the operator maps a box into its interior, there is exactly one root in the box (R. Krawczyk, Computing 4 (1969)
+187; R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to Interval Analysis, 2009, section 8.2).
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ from gradcli.run import digits as proving
 from gradcli.run.boxes import Boxed
 
 _MOST_STEPS, _MOST_WIDENINGS = 40, 6
-# Of the precision at hand so many bits are lost to roundings, and a box is wider than the last step by so much.
+# `_LOST` bits of the working precision are allowed for rounding, and the first radius of the box is `_WIDER` times the
+# last Newton step.
 _LOST, _WIDER = 16, 4
-# The largest denominator of a fraction that is tried as a root.
+# The largest denominator of the fractions that are tried as exact roots.
 _SIMPLE = 1_000
 
-# By name, each a number or an array.
+# Values by name, each a number or an array.
 Numbers = dict[str, Any]
 
 
 class ProvedRoot(NamedTuple):
-    """Unknowns as balls that hold a root, and its derivatives."""
+    """Balls that enclose the unknowns at a root, and enclosures of its derivatives."""
 
     point: Numbers
     derivatives: Mapping[str, Mapping[str, Any]]
@@ -42,7 +44,7 @@ class ProvedRoot(NamedTuple):
         return [n for part in parts for n in _flat(part)]
 
     def mapped(self, text: Callable[[Number], Any]) -> ProvedRoot:
-        """The same with what a function makes of each number, in object arrays for tensors."""
+        """A copy with `text` applied to each number; tensors become object arrays."""
 
         def each(part: Any) -> Any:
             numbers = part.numbers if type(part) is Balls else exact(part)
@@ -60,10 +62,10 @@ def prove(
     system: System, point: Any, bindings: Callable[[], Mapping[str, Any]], by: Sequence[str], order: int,
     digits: int, most: int,
 ) -> ProvedRoot:  # fmt: skip
-    """The root next to a point, with derivatives up to an order by the constants `by`, each number in so many digits as a
-    text. `bindings` gives the constants in balls at each precision.
+    """The root next to a point, with derivatives up to an order by the constants `by`, each number as a text with
+    `digits` proved digits. `bindings` gives the constants as balls at the current precision.
 
-    Raises EvaluationError where no root can be proved with `most` digits, as at one with a singular Jacobian.
+    Raises EvaluationError where no root can be proved with `most` digits, as at a root with a singular Jacobian.
     """
     with proving.computing():
         start = [exact(float(x)) for x in point]
@@ -102,7 +104,7 @@ def _with(system: System, constants: Mapping[str, Any]) -> Any:
 
 
 class _Krawczyk:
-    """The equations in balls of the precision that holds."""
+    """Newton's method and Krawczyk's operator for equations in ball arithmetic at the current precision."""
 
     def __init__(self, system: System, constants: Mapping[str, Any]) -> None:
         self.system = system
@@ -111,7 +113,7 @@ class _Krawczyk:
         self.size = system.packing.size
 
     def named(self, numbers: Sequence[Number]) -> Numbers:
-        """The unknowns by name, from their numbers one after another."""
+        """The unknowns by name, from the flat list of their numbers."""
         np = arrays.numpy_namespace()
         found: Numbers = {}
         for name, place in self.system.packing.places().items():
@@ -124,7 +126,8 @@ class _Krawczyk:
         return found
 
     def near(self, start: Sequence[Number]) -> tuple[list[Number], list[Number]]:
-        """A point next to a root, and balls that hold it, alone. Raises UndecidedError where that is not found."""
+        """A point next to a root, and balls that enclose this root and no other. Raises UndecidedError where none is
+        proved."""
         point, steps = self._improved(start)
         tiny = fmpq(1, 2 ** (precision() - _LOST))
         radii = [_WIDER * abs(s) + abs(x) * tiny + tiny * tiny for x, s in zip(point, steps)]
@@ -136,7 +139,8 @@ class _Krawczyk:
         raise UndecidedError("no root can be proved here")
 
     def _improved(self, start: Sequence[Number]) -> tuple[list[Number], list[Number]]:
-        """A point after Newton steps, without any radius, and the last one of these."""
+        """The point after Newton steps, without radii, and the last step. The iteration stops where steps no longer
+        halve."""
         point, before = [*start], None
         for _ in range(_MOST_STEPS):
             steps = [_rounded(s) for s in self._newton(point)]
@@ -149,7 +153,7 @@ class _Krawczyk:
         return point, steps
 
     def _newton(self, point: Sequence[Number]) -> list[Number]:
-        """What a Newton step takes away."""
+        """The Newton step, to be subtracted from the point."""
         inverse, residuals = self._inverse(point), self._residuals(point)
         return (inverse * residuals).entries()  # type: ignore[no-any-return]
 
@@ -158,7 +162,8 @@ class _Krawczyk:
         return arb_mat(self.size, 1, [arb(n) for n in _flat(value)])
 
     def _inverse(self, point: Sequence[Number]) -> Any:
-        """The inverse of the Jacobian at a point. Raises UndecidedError where it may be singular."""
+        """The inverse of the Jacobian at a point, in balls. Raises UndecidedError where the Jacobian may be singular.
+        """
         jacobian = square_jacobian(_with(self.system, self.constants), self.named(point), self.constants)
         try:
             return arb_mat(self.size, self.size, [arb(n) for n in _flat(jacobian)]).inv()
@@ -166,7 +171,8 @@ class _Krawczyk:
             raise UndecidedError("the Jacobian may be singular") from None
 
     def _mapped(self, point: Sequence[Number], radii: Sequence[Number]) -> list[Number] | None:
-        """What Krawczyk's operator makes of a box around a point, where that is inside of it."""
+        """The image of a box around a point under Krawczyk's operator, where it lies in the interior of the box; else
+        None."""
         middle = [_fraction(x) for x in point]
         box = tuple(Bounds(x - r, x + r) for x, r in zip(middle, map(_fraction, radii)))
         boxed = Boxed(self.system.equations.program, self.constants, self.shapes, box)
@@ -186,7 +192,7 @@ class _Krawczyk:
         return found if inside else None
 
     def _exact(self, found: Sequence[Number]) -> list[Number] | None:
-        """The root in balls where it is one of simple fractions, which solve the equations exactly."""
+        """The root as simple fractions, where these lie in the balls and solve the equations exactly; else None."""
         simple = [Fraction(float(x)).limit_denominator(_SIMPLE) for x in found]
         numbers: list[Number] = [fmpq(f.numerator, f.denominator) for f in simple]
         if not all((x - n).contains(0) for x, n in zip(found, numbers)):
@@ -201,7 +207,7 @@ def _flat(part: Any) -> list[Number]:
 
 
 def _rounded(number: Number) -> Number:
-    """A number without any radius. Raises UndecidedError for one that is not finite."""
+    """The midpoint of a ball. Raises UndecidedError for one that is not finite."""
     ball = arb(number)
     if not ball.is_finite():
         raise UndecidedError("a step is not finite")

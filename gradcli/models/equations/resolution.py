@@ -1,10 +1,10 @@
-"""Points of a range, close enough together that a function of one variable does between them what its values and slopes at them
-say: an interval that does not tell is halved.
+"""Refinement of sample points of a function of one variable until its values and slopes at them determine its shape
+between them.
 
-An interval tells where the cubic through its ends has the value and the slope of its middle, where each half is convex
-or concave as far as its slopes show, or where values grow towards a pole inside. That may be chance where points are far apart
-for the function, as those of a fast oscillation; so it has to tell twice in a row, its neighbours with it, and more often where
-a slope at its ends is very steep, which says less.
+An interval is resolved where the cubic Hermite interpolant of its ends has the value and the slope of its middle, where
+each half is convex or concave according to the slopes, or where values grow towards a pole inside. Where sample points
+are too far apart, as for a fast oscillation, this may happen by chance; so an interval must pass the test twice in a
+row together with its neighbours, and more often where a slope at its ends is very steep.
 """
 
 from __future__ import annotations
@@ -15,25 +15,29 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.errors import LimitError
 
-# Values and slopes at points [n].
+# Computes values and slopes `[n]` at points `[n]`.
 Sampled = Callable[[Any], tuple[Any, Any]]
 
-# Points and halvings: 2**60 parts of an interval are floats next to each other but around 0.
+# Upper bounds of points and of halvings: except around 0, 2**60 parts of an interval are neighbouring floats.
 _MOST_POINTS, _MOST_LEVELS = 2**21, 60
-# How far off a cubic may be in the middle, as a share of the largest of the three values.
+# The deviation from the cubic that is allowed in the middle, as a share of the largest of the three values.
 _OFF = 0.02
-# Intervals on both sides that have to tell as well.
+# How many neighbours on both sides must pass the test as well.
 _BESIDE = 3
-# By so much beside the values and the slopes may a mean slope be off that is between two others.
+# The rounding error of a mean slope, relative to the values and slopes, that is allowed where it is tested to lie
+# between two slopes.
 _ROUNDING = 1e-12
-# How often in a row an interval has to tell, and how often where a slope goes through so many times the values.
+# How often in a row an interval must pass the test: `_OFTEN`, or `_MORE_OFTEN` where a slope times the width is more
+# than `_STEEP` times the values.
 _OFTEN, _MORE_OFTEN, _STEEP = 2, 8, 100.0
-# Runs of intervals that do not tell which are looked at for rounding errors, and at how many points of each.
+# Upper bound of the runs of unresolved intervals that are tested for rounding errors, and the number of points tested
+# in each.
 _MOST_RUNS, _LOOKS = 20, 7
 
 
 class Resolved(NamedTuple):
-    """Points `[n]` in order with values and slopes, and which intervals `[n - 1]` between them tell not what is in them."""
+    """Sorted points `[n]` with their values and slopes, and a mask `untold` `[n - 1]` of the intervals that are not
+    resolved."""
 
     points: Any
     values: Any
@@ -42,11 +46,11 @@ class Resolved(NamedTuple):
 
 
 def resolved(sampled: Sampled, is_noisy: Callable[[float], bool], points: Any, values: Any, slopes: Any) -> Resolved:
-    """Points with those between them that it takes until all intervals tell what is in them, or until the limits of this are
-    met. `is_noisy` says of a point whether rounding errors hide how its value changes."""
+    """The points with those inserted that resolve all intervals, as far as the limits allow. `is_noisy` says of a point
+    whether rounding errors hide how the function changes there."""
     np = arrays.numpy_namespace()
     untold = _are_open(points, values, np)
-    # How often each interval has told, those that it is a part of included.
+    # How often in a row each interval, or the ones it is a part of, passed the test.
     often = np.zeros(len(untold), "int8")
     hidden = np.zeros(len(untold), bool)
     try:
@@ -64,7 +68,7 @@ def resolved(sampled: Sampled, is_noisy: Callable[[float], bool], points: Any, v
                 ).all(axis=1)
                 often = np.where(tells, np.minimum(often + 1, _MORE_OFTEN), 0).astype("int8")
                 needed = np.where(_are_steep(points, values, slopes, np), _MORE_OFTEN, _OFTEN)
-                # There is nothing to be seen among rounding errors, however near one looks.
+                # Refinement shows nothing where rounding errors dominate.
                 clear = ~_are_noisy(~among[places], middles, places, is_noisy, np)
                 untold[places[~clear]], hidden[places[~clear]] = False, True
                 places, middles, at, slope = (each[clear] for each in (places, middles, at, slope))
@@ -79,21 +83,22 @@ def resolved(sampled: Sampled, is_noisy: Callable[[float], bool], points: Any, v
 
 
 def _are_open(points: Any, values: Any, np: Any) -> Any:
-    """Intervals between whose ends there is another float, and of which both have a value."""
+    """Mask of the intervals that contain another float and have a value at both ends."""
     middles = points[:-1] / 2 + points[1:] / 2
     has_values = ~np.isnan(values)
     return (points[:-1] < middles) & (middles < points[1:]) & has_values[:-1] & has_values[1:]
 
 
 def _are_steep(points: Any, values: Any, slopes: Any, np: Any) -> Any:
-    """Intervals at an end of which a slope is far greater than the values, or one of them infinite."""
+    """Mask of the intervals with a slope at an end that is far greater than the values, or infinite."""
     sizes, steep = np.maximum(abs(values[:-1]), abs(values[1:])), np.maximum(abs(slopes[:-1]), abs(slopes[1:]))
     with np.errstate(all="ignore"):
         return ~(steep * np.diff(points) <= _STEEP * sizes)
 
 
 def _tells(points: Any, values: Any, slopes: Any, places: Any, at: Any, slope: Any, np: Any) -> Any:
-    """Which intervals, that begin at these places and have this value and slope in the middle, tell what is in them."""
+    """Mask of the intervals, given by the indices `places` of their left ends and the value `at` and the `slope` of
+    their middles, that pass the test."""
     left, right, width = values[places], values[places + 1], points[places + 1] - points[places]
     from_left, from_right = slopes[places], slopes[places + 1]
     size = np.maximum(np.maximum(abs(left), abs(right)), abs(at))
@@ -117,7 +122,7 @@ def _is_between(mean: Any, one: Any, other: Any, size: Any, np: Any) -> Any:
 
 
 def _are_noisy(silent: Any, middles: Any, places: Any, is_noisy: Callable[[float], bool], np: Any) -> Any:
-    """Which of the intervals at these places are in runs of `silent` ones that do not tell for rounding errors."""
+    """Mask of the intervals in long runs of `silent` ones, which fail the test because of rounding errors."""
     is_next = np.diff(places) == 1
     starts = np.flatnonzero(silent & ~np.concatenate([[False], silent[:-1] & is_next]))
     ends = np.flatnonzero(silent & ~np.concatenate([silent[1:] & is_next, [False]]))
@@ -127,6 +132,7 @@ def _are_noisy(silent: Any, middles: Any, places: Any, is_noisy: Callable[[float
     for start, end in zip(starts.tolist(), ends.tolist()):
         if end - start > 2 * _BESIDE:
             looks = np.linspace(start, end, _LOOKS).round().astype(int)
-            # By chance a second run may round as the first one does.
+            # More than half of the points must be noisy: a single one may, by chance, have the same rounding errors in
+            # both runs.
             noisy[start : end + 1] = sum(is_noisy(float(middles[n])) for n in looks) > _LOOKS / 2
     return noisy

@@ -1,7 +1,9 @@
-"""Roots of systems of equations: damped Newton steps, SciPy's hybrid and least-squares methods, from several starts.
+"""Roots of systems of equations by damped Newton steps and by SciPy's hybrid and least-squares methods, from several
+starts.
 
-Steps are judged by how large the next ones would be with the same Jacobian (natural monotonicity: P. Deuflhard, Newton
-Methods for Nonlinear Problems, 2004, section 3.3), so that neither the scales of equations nor their mixtures matter.
+A damped step is accepted where the next Newton step with the same Jacobian would be smaller (natural monotonicity test:
+P. Deuflhard, Newton Methods for Nonlinear Problems, 2004, section 3.3). This test does not depend on the scales of the
+equations nor on linear combinations of them.
 """
 
 from __future__ import annotations
@@ -21,42 +23,52 @@ from gradcli.models.equations.zeros import Range, Zeros, zeros_around
 from gradcli.models.results import Iteration, Watcher
 
 _MOST_STEPS = 100
-# The least share of a step, and that where longer ones lead to no numbers.
+# The least damping factor, and the least one where longer steps lead to values that are not finite.
 _SMALLEST_DAMPING, _LEAST_DAMPING = 1e-8, 1e-300
-# A step, beside the sizes of unknowns, behind which a point is a root, and how often it is then improved.
+# A point is a root where the next Newton step is at most this share of the unknowns; it is then improved by at most
+# `_MOST_POLISHING` full Newton steps.
 _SMALL_STEP = 1e-9
 _MOST_POLISHING = 6
-# How often steps that become shorter by one ratio are summed up, and how alike they are, and no shorter than, for that.
+# At most `_MOST_EXTRAPOLATIONS` extrapolations of geometrically decreasing Newton steps. Their ratio must be above
+# `_SHRINKS`, and the second step may deviate from a multiple of the first by this share of its length.
 _MOST_EXTRAPOLATIONS, _SHRINKS = 10, 0.3
-# What residuals are beside those nearby at a root where the Jacobian is singular, and where "nearby" is.
+# At a root with a singular Jacobian, residuals are at most `_TOUCHING` times the changes of the equations where the
+# unknowns change by the share `_NEARBY` of their sizes.
 _TOUCHING = 1e-13
 _NEARBY = 0.1
-# By which share of their changes nearby residuals at a root may change where unknowns do by a unit in the last place.
+# A point is no root where changing the unknowns by a unit in the last place changes residuals by more than the share
+# `_ROUNDING` of their changes nearby: only rounding errors are left of them.
 _EPSILON, _ROUNDING = 2.0**-52, 0.1
-# How near to a point with a singular Jacobian, beside it or its start, a root is the same.
+# A sign change this near to a point with a singular Jacobian, as a share of the point or its start, is the same root.
 _CLOSE = 1e-4
-# The least singular value of a Jacobian, beside how the equations change nearby, that is not taken for 0.
+# The Jacobian, scaled by the changes of the equations nearby, counts as singular where its least singular value is
+# smaller.
 _SINGULAR = 1e-5
-# How often an unknown near 0 is tried to count as 10 times as much, and by which factor what it changes may differ from
-# what its derivatives tell. The least size tried changes the equations by `_SINGULAR` of what other unknowns do.
+# The size of an unknown near 0 is multiplied by 10 at most `_GROWTHS` times, as long as the change of the equations is
+# at most `_NONLINEARITY` times what the derivatives predict. The smallest size tried changes the equations by
+# `_SINGULAR` of what the other unknowns change.
 _GROWTHS, _NONLINEARITY = 5, 10.0
-# What is smaller may be what has become too small for a float.
+# Smaller residuals may be due to underflow.
 _NOTHING = 1e-290
-# Unknowns along which it is looked for zeros beside a root.
+# Upper bound of the unknowns along which other zeros are looked for beside a root.
 _MOST_DIRECTIONS = 10
-# How far it is gone along a line in search of what is not 0, in sizes of the unknowns.
+# The distances along a line at which a value that is not 0 is looked for, in sizes of the unknowns.
 _DISTANCES = (1e-6, 1e-3, 0.1, 1.0, 1e3, 1e6, 1e12)
-# What an unknown counts as at least, as a share of its start, or where that is 0 of the largest number.
+# The least size of an unknown, as a share of its start, or, where that is 0, of the largest number of the start and the
+# point.
 _FLOOR = 1e-6
-# Tried where the start that was given leads nowhere.
+# The number of further starts, which are tried where the given one leads to no root.
 _STARTS = 16
 
 
 class Candidate(NamedTuple):
-    """A point, its residuals, the size of the largest, whether it is a root, whether the Jacobian is singular there, and
-    what is known of other zeros in the direction that it leaves open: whether they are numbers that were
-    rounded to 0, and no roots, or are roots as well, so that this one is not isolated. `limit` is the one that ended the search
-    for a better one."""
+    """A point at which a search ended, and its classification.
+
+    `residual` is the largest of the `residuals`. `is_singular` says whether the Jacobian is singular there.
+    `is_rounded` says that the residuals are 0 by rounding only, so that the point is no root; `is_isolated` is False
+    where other roots adjoin it along the null direction of the Jacobian. `limit` is the message of the limit that ended
+    the search for a better point.
+    """
 
     point: Any
     residuals: Any
@@ -69,7 +81,8 @@ class Candidate(NamedTuple):
 
 
 class _ScaledJacobian(NamedTuple):
-    """The derivatives at a point times the sizes of unknowns, how much the equations change nearby, and their quotient."""
+    """The `sizes` of the unknowns, the `derivatives` times these, the `changes` of the equations nearby, and the
+    `quotient` of derivatives and changes."""
 
     sizes: Any
     derivatives: Any
@@ -79,7 +92,7 @@ class _ScaledJacobian(NamedTuple):
 
 
 def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: None) -> Candidate:
-    """A root found from a start, or from others around it; else the point of the least residual."""
+    """A root found from a start, or from others around it; else the point with the least residual."""
     best: Candidate | None = None
     with arrays.quiet():
         try:
@@ -97,7 +110,7 @@ def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: Non
 
 
 def _candidates(system: System, start: Any, seed: int, watch: Watcher) -> Iterator[Candidate]:
-    """What the methods come to from each of the starts."""
+    """The candidate of each method from each start."""
     for point in _starts(start, seed):
         for method in _METHODS:
             found = _found(system, _polished(system, method(system, point, watch), start), start)
@@ -107,7 +120,7 @@ def _candidates(system: System, start: Any, seed: int, watch: Watcher) -> Iterat
 
 
 def _far(system: System, start: Any) -> Iterator[Candidate]:
-    """The roots of one equation in one unknown anywhere among the floats, where signs change or a value is 0."""
+    """The candidates for one equation in one unknown from sign changes and zeros anywhere among the floats."""
     if [*system.packing.shapes.values()] == [()]:
         for zero in far_zeros(ScalarEquation(system), float(start[0])):
             point = arrays.numpy_namespace().asarray([zero.point])
@@ -117,8 +130,8 @@ def _far(system: System, start: Any) -> Iterator[Candidate]:
 
 
 def _found(system: System, point: Any, start: Any) -> Candidate:
-    """What a point is that a search came to, or that to which it was on its way with ever shorter steps, where that is a root
-    or one with more digits."""
+    """The candidate at the point where a search ended, or at the extrapolated limit of its steps, where that is a root
+    and the first is none, or has no smaller residual."""
     found = _told(system, judged(system, point, start), start)
     if found.is_root and not found.is_singular:
         return found
@@ -130,15 +143,15 @@ def _found(system: System, point: Any, start: Any) -> Candidate:
 
 
 def _told(system: System, found: Candidate, start: Any) -> Candidate:
-    """A candidate, which is no root where there is nothing around it but rounding errors."""
+    """The candidate, classified as no root where values around it are only rounding errors."""
     if not found.is_root or are_told(system, found.point, start):
         return found
     return found._replace(is_root=False, is_rounded=True)
 
 
 def _sharpened(system: System, found: Candidate, start: Any) -> Candidate:
-    """The root next to a point at which the Jacobian is singular where signs change there, which has more digits, or is
-    one at which it is not."""
+    """The candidate at the sign change next to a singular root, where there is one: it has more digits, and may be
+    regular."""
     if [*system.packing.shapes.values()] != [()]:
         return found
     near = _CLOSE * float(max(abs(found.point[0]), abs(start[0])))
@@ -151,7 +164,8 @@ def _sharpened(system: System, found: Candidate, start: Any) -> Candidate:
 
 
 def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -> Candidate:
-    """What a point is; where signs are known to change, it does not matter how small the residuals are nearby."""
+    """The candidate at a point. Where signs are known to change there, small residuals nearby do not speak against a
+    root."""
     xp = arrays.numpy_namespace()
     residuals = system.residual(point)
     residual = float(xp.max(xp.abs(residuals)))
@@ -172,7 +186,7 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
         is_open = singular and bool(xp.all(xp.isfinite(scaled)))
         directions = [_open_direction(scaled)] if is_open else xp.eye(len(point))[:_MOST_DIRECTIONS]
         lines = [_zeros_along(system, point, each * xp.where(reach > 0.0, reach, 1.0)) for each in directions]
-        # A point that is far from the start is so in many powers of 2.
+        # The way from the start is tested too, since a root may be many powers of 2 away from it.
         from_start = _zeros_between(system, start, point)
         if any(zeros is not None and zeros.rounded for zeros in [from_start, *lines]):
             return Candidate(point, residuals, residual, False, singular, is_rounded=True)
@@ -184,16 +198,16 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
     if singular:
         return Candidate(point, residuals, residual, touches and _is_near(system, point, sizes, residuals), True)
     if xp.any(xp.abs(jacobian) @ xp.abs(point / sizes) * _EPSILON > _ROUNDING * changes):
-        # Of the values there is nothing left but rounding errors.
+        # Only rounding errors are left of the residuals.
         return Candidate(point, residuals, residual, False)
     step = _solved(jacobian, -residuals)
-    # A root at 0 has rounding errors that are not small beside it.
+    # At a root at 0, rounding errors are not small relative to the root.
     is_rounding = touches and _norm(step) <= _SMALL_STEP
     return Candidate(point, residuals, residual, is_rounding or _is_small(step * sizes, point))
 
 
 def _judged_jacobian(system: System, point: Any, sizes: Any, jacobian: Any, residuals: Any) -> _ScaledJacobian:
-    """The scaled Jacobian by these sizes of the unknowns, or by `balanced_sizes` where only these make it regular."""
+    """The Jacobian scaled by the given sizes, or by `balanced_sizes` where only these make it regular."""
     found = _scaled(system, point, sizes, jacobian, residuals)
     if found.is_singular:
         balanced = balanced_sizes(system, point, sizes, jacobian)
@@ -206,15 +220,15 @@ def _scaled(system: System, point: Any, sizes: Any, jacobian: Any, residuals: An
     xp = arrays.numpy_namespace()
     changes = _changes(system, point, sizes, residuals)
     scaled = jacobian / changes[:, None]
-    # What overflows has no singular values.
+    # Matrices with infinite elements have no singular values.
     singular = not xp.all(xp.isfinite(scaled)) or bool(dense_matrices.singular_values(scaled)[-1] < _SINGULAR)
     return _ScaledJacobian(sizes, jacobian, changes, scaled, singular)
 
 
 def balanced_sizes(system: System, point: Any, sizes: Any, jacobian: Any) -> Any:
-    """The sizes of the unknowns, of which those of unknowns that are 0, or near it, are replaced by sizes that change the
-    equations as much as other unknowns do: such an unknown has no size of its own, and those of its start and of other
-    unknowns may be in other units. `jacobian` is scaled by the sizes that are given."""
+    """The sizes of the unknowns, with those of unknowns at or near 0 replaced by sizes that change the equations as
+    much as the other unknowns do. Such an unknown has no scale of its own, and the scales of its start and of other
+    unknowns may be in other units. `jacobian` is scaled by the given sizes."""
     xp = arrays.numpy_namespace()
     small = xp.abs(point) < sizes
     if not small.any():
@@ -229,9 +243,10 @@ def balanced_sizes(system: System, point: Any, sizes: Any, jacobian: Any) -> Any
 
 
 def _balance(system: System, point: Any, unknown: int, size: float, derivatives: Any, changes: Any) -> float:
-    """The factor of the size of an unknown by which it changes the equation as much as these changes in which its share of
-    them is the largest, at most so far as it changes that as its derivative tells; 1 where it is in none of them. An
-    unknown whose root is a multiple one changes them by far more, unless its size is negligible."""
+    """The factor for the size of an unknown that makes it change the equation with its largest share as much as the
+    other unknowns do, as long as the change stays near the linear prediction; 1 where no equation depends on the
+    unknown. An unknown that is at a multiple root changes the equations by far more than predicted, unless its size is
+    negligible."""
     xp = arrays.numpy_namespace()
     linear = _NEARBY * xp.abs(derivatives)
     shares = xp.where(changes > 0.0, linear / xp.where(changes > 0.0, changes, 1.0), 0.0)
@@ -248,8 +263,8 @@ def _balance(system: System, point: Any, unknown: int, size: float, derivatives:
 
 
 def _by_own_sizes(system: System, point: Any, sizes: Any) -> Candidate | None:
-    """The root that a point is where unknowns that are far smaller than at the start count as what they are; None where it is
-    none, or a singular one, by these too."""
+    """The regular root at a point where unknowns that are far smaller than at the start are scaled by their own sizes;
+    None where the point is then no root or a singular one."""
     xp = arrays.numpy_namespace()
     if not (xp.abs(point) < sizes).any() or not point.all():
         return None
@@ -258,8 +273,8 @@ def _by_own_sizes(system: System, point: Any, sizes: Any) -> Candidate | None:
 
 
 def _is_near(system: System, point: Any, sizes: Any, residuals: Any) -> bool:
-    """Whether residuals at a point with a singular Jacobian are small beside what unknowns of their own sizes change, or
-    become smaller on the way of those to 0 that are small beside what they count as."""
+    """Whether a point with a singular Jacobian is next to a root: its residuals are small beside what the unknowns by
+    their own sizes change, or become smaller where small unknowns are halved."""
     xp = arrays.numpy_namespace()
     size, small = xp.abs(residuals), xp.abs(point) < sizes
     own = xp.where(point != 0.0, xp.abs(point), sizes)
@@ -269,13 +284,13 @@ def _is_near(system: System, point: Any, sizes: Any, residuals: Any) -> bool:
 
 
 def _open_direction(scaled: Any) -> Any:
-    """The direction in which a singular Jacobian changes nothing."""
+    """The right singular vector of the least singular value: the null direction of a singular Jacobian."""
     return dense_matrices.right_singular_vectors(scaled)[1][-1]
 
 
 def _zeros_along(system: System, point: Any, direction: Any) -> Zeros | None:
-    """Where all residuals are 0, as far as floats tell, along a line through a root, in steps of a direction; None where
-    they are everywhere."""
+    """The interval of steps along a direction from a root in which all residuals are 0 in floats; None where they are 0
+    at all distances."""
     xp = arrays.numpy_namespace()
 
     def value(step: float) -> float:
@@ -290,7 +305,8 @@ def _zeros_along(system: System, point: Any, direction: Any) -> Zeros | None:
 
 
 def _zeros_between(system: System, start: Any, point: Any) -> Zeros | None:
-    """Where all residuals are 0 on the way from a start to a root; None where they are at the start."""
+    """The interval of shares of the way from a start to a root in which all residuals are 0; None where they are 0 or
+    not finite at the start."""
     xp = arrays.numpy_namespace()
 
     def value(share: float) -> float:
@@ -303,25 +319,25 @@ def _zeros_between(system: System, start: Any, point: Any) -> Zeros | None:
 
 
 def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
-    """How much each equation changes at points nearby, at least as much as its residual is."""
+    """How much each equation changes at points nearby, and at least its residual; 1 where that is 0."""
     xp = arrays.numpy_namespace()
     largest = xp.abs(residuals)
     for unknown in range(len(point)):
         largest = xp.maximum(largest, _changes_by(system, point, unknown, sizes[unknown]))
-    # Products of unknowns that are all 0 change by several at once alone.
+    # Products of unknowns that are all 0 change only where several unknowns change at once.
     largest = xp.maximum(largest, _changes_along(system, point, sizes / len(point)))
     return xp.where(largest > 0.0, largest, 1.0)
 
 
 def _changes_by(system: System, point: Any, unknown: int, size: float) -> Any:
-    """How much each equation changes by a share of an unknown."""
+    """How much each equation changes where one unknown changes by the share `_NEARBY` of its size."""
     xp = arrays.numpy_namespace()
     return _changes_along(system, point, size * (xp.arange(len(point)) == unknown))
 
 
 def _changes_along(system: System, point: Any, sizes: Any) -> Any:
-    """How much each equation changes by a share of a step: the less of the changes to its two sides, as what grows as an
-    exponential does says little by the other."""
+    """How much each equation changes by the share `_NEARBY` of a step: the smaller change of both directions, since the
+    larger one of an exponential says little about the other side."""
     xp = arrays.numpy_namespace()
     sides = [xp.abs(system.residual(point + sign * _NEARBY * sizes)) for sign in (-1.0, 1.0)]
     sides = [xp.where(xp.isfinite(side), side, 0.0) for side in sides]
@@ -330,7 +346,8 @@ def _changes_along(system: System, point: Any, sizes: Any) -> Any:
 
 
 def sizes_of(point: Any, start: Any) -> Any:
-    """How large the unknowns count as: as they are, and not far less than at the start; they may be in different units."""
+    """The scales of the unknowns, which may be in different units: their absolute values, and at least `_FLOOR` times
+    those at the start."""
     xp = arrays.numpy_namespace()
     begun = xp.where(
         start != 0.0, xp.abs(start), max(float(xp.max(xp.abs(start))), float(xp.max(xp.abs(point))), 1e-290)
@@ -339,13 +356,13 @@ def sizes_of(point: Any, start: Any) -> Any:
 
 
 def _is_small(step: Any, point: Any) -> bool:
-    """Whether a step is small beside each of the unknowns as it is."""
+    """Whether a step is small relative to each unknown."""
     xp = arrays.numpy_namespace()
     return bool(xp.all(xp.abs(step) <= _SMALL_STEP * xp.abs(point)))
 
 
 def _starts(start: Any, seed: int) -> Iterator[Any]:
-    """The start that was given, and others around it, nearer ones first."""
+    """The given start, and random ones around it, nearer ones first."""
     yield start
     xp = arrays.numpy_namespace()
     generator = xp.random.default_rng(seed)
@@ -372,7 +389,7 @@ def _by_newton(system: System, start: Any, watch: Watcher) -> Any:
             if xp.all(xp.isfinite(found)) and _norm(_solved(jacobian, found) / sizes) <= (1.0 - damping / 4.0) * size:
                 break
             damping /= 2.0
-            # Behind a step that is too long there may be no numbers.
+            # A step that is too long may lead to values that are not finite, and may be shortened further.
             if damping < (_SMALLEST_DAMPING if xp.all(xp.isfinite(found)) else _LEAST_DAMPING):
                 return point
         point, residuals = tried, found
@@ -398,7 +415,7 @@ def _by_scipy(system: System, start: Any, method: str) -> Any:
     try:
         found = root(system.residual, start, jac=system.jacobian, method=method).x
     except (ValueError, ArithmeticError, xp.linalg.LinAlgError):
-        # It met nan.
+        # The method met nan.
         return start
     return found if xp.all(xp.isfinite(found)) else start
 
@@ -407,7 +424,7 @@ _METHODS: Sequence[Callable[[System, Any, Watcher], Any]] = (_by_newton, _by_hyb
 
 
 def _polished(system: System, point: Any, start: Any) -> Any:
-    """A point after full Newton steps as long as these become smaller."""
+    """The point after full Newton steps, as long as these become smaller."""
     xp = arrays.numpy_namespace()
     smallest = xp.inf
     for _ in range(_MOST_POLISHING):
@@ -430,8 +447,8 @@ def _polished(system: System, point: Any, start: Any) -> Any:
 
 
 def _extrapolated(system: System, point: Any) -> Any:
-    """The point to which Newton steps lead that become shorter by one ratio, as those to a root of multiplicity m do by
-    1 - 1/m (E. Schröder, Math. Ann. 2 (1870) 317); None where they do not."""
+    """The limit of Newton steps that shrink geometrically, as steps to a root of multiplicity m do by the ratio 1 - 1/m
+    (E. Schröder, Math. Ann. 2 (1870) 317); None where they do not."""
     xp = arrays.numpy_namespace()
     best, least = None, math.inf
     for _ in range(_MOST_EXTRAPOLATIONS):
@@ -456,7 +473,7 @@ def _extrapolated(system: System, point: Any) -> Any:
 
 
 def _solved(jacobian: Any, right: Any) -> Any:
-    """The solution of a linear system, the least one of least residual where it is singular."""
+    """The solution of a linear system, or the least-squares solution of minimum norm where the matrix is singular."""
     xp = arrays.numpy_namespace()
     try:
         found = dense_matrices.solution(jacobian, right)
@@ -467,7 +484,7 @@ def _solved(jacobian: Any, right: Any) -> Any:
     try:
         return dense_matrices.least_solution(jacobian, right)
     except xp.linalg.LinAlgError:
-        # Numbers that are too large for it.
+        # The numbers are too large for the method.
         return xp.zeros(len(right))
 
 

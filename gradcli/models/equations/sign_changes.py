@@ -1,4 +1,5 @@
-"""Roots of one equation in one unknown: in a bracket for certain, and all of them where signs change in a range."""
+"""Roots of one equation in one unknown by changes of sign: a guaranteed one in a bracket, and all that samples of a
+range show."""
 
 from __future__ import annotations
 
@@ -13,31 +14,36 @@ from gradcli.models.equations.resolution import Resolved, resolved
 from gradcli.models.equations.systems import System
 from gradcli.models.equations.zeros import Range, Zeros, last_point, middle, zeros_around
 
-# Points at which signs are looked at.
+# Initial sample points of a range, before `resolution` refines them.
 _SAMPLES = 2_001
-# The most halvings of a bracket of floats, which are some 2**64.
+# Upper bound of bisection steps: there are about 2**64 floats, and `middle` halves a bracket by their number.
 _MOST_HALVINGS = 200
 _EPSILON = 2.0**-52
-# Points of a bracket at which it is looked for a value that is not 0.
+# Sample points of a bracket with a zero at one end, which look for a value that is not 0.
 _LOOKS = 33
-# By so many units in the last place may a root be off, and by so much has a residual fallen that came from a side of it.
+# A sign change is a root where the residual is at most `_ULPS` rounding errors of the point times the slope, or at most
+# `_FALL` times the largest residual at the ends of the bracket.
 _ULPS, _FALL = 64.0, 1e-12
-# Between neighbouring floats a function changes at a root by no more than this share of what it is around it: else these are
-# too far apart to show one, as those of `sin(x)` around 1e300.
+# A sign change is `coarse`, and not classified, where the function changes between neighbouring floats by more than
+# this share of its values around, as `sin(x)` around 1e300.
 _COARSE = 0.01
-# So many changes of sign and zeros are looked at: each takes milliseconds.
+# Upper bound of the sign changes, and of the zeros, that are examined: each takes milliseconds.
 _MOST_CROSSINGS = 1_000
-# Where there are more, intervals count as of one width that are by so many halvings.
+# Where there are more, wider intervals are preferred; widths within a factor of 2**`_ALIKE` count as equal.
 _ALIKE = 4
-# Eighths of steps that evaluating a point by itself takes beyond the program.
+# Steps, in units of 1/8, that are charged for each point that is evaluated on its own, beyond those of the program.
 _EVALUATION = 40
-# A value where a function turns that is 0 as far as floats tell, beside what it changes over the range.
+# A turning point is a double root where its value is at most this many rounding errors of the values around it.
 _TOUCHING = 16.0
 
 
 class Crossing(NamedTuple):
-    """Where a sign changes: at a root, or at a pole or a jump, as `kind` says: `root`, `double root`, `pole`, `jump`, or
-    `coarse` where neighbouring floats are too far apart to tell; or from where to which `end` there is a `stretch` of zeros, or of numbers that are `rounded` to 0, which are no roots."""
+    """A point where the sign changes, or an interval of zeros up to `end`.
+
+    `kind` is `root`, `double root`, `pole`, `jump`, or `coarse` where neighbouring floats are too far apart to tell.
+    For an interval it is `stretch`, where the function is 0 throughout, or `rounded`, where values are 0 only by
+    rounding and show no root.
+    """
 
     point: float
     kind: str
@@ -45,8 +51,8 @@ class Crossing(NamedTuple):
 
 
 class AllCrossings(NamedTuple):
-    """What was `found` in a range, at how many more places signs change that were `left_out`, and from where to where points
-    do not tell what is between them."""
+    """The crossings `found` in a range, the number of further sign changes that were `left_out`, and the intervals
+    `untold`, in which samples do not determine the behaviour of the function."""
 
     found: list[Crossing]
     left_out: int
@@ -54,7 +60,7 @@ class AllCrossings(NamedTuple):
 
 
 class ScalarEquation:
-    """One equation of one unknown: the difference of its sides, and its derivative."""
+    """One equation in one unknown: the difference of its sides, and its derivative."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -69,7 +75,7 @@ class ScalarEquation:
         return float(self.system.jacobian(xp.asarray([x]))[0, 0])
 
     def sampled(self, points: Any) -> tuple[Any, Any]:
-        """The values and slopes at points [n]."""
+        """The values and slopes `[n]` at points `[n]`."""
         xp = arrays.numpy_namespace()
         try:
             values, found = self.system.program.value_and_grad(
@@ -80,17 +86,17 @@ class ScalarEquation:
         except LimitError:
             raise
         except GradcliError:
-            # Somewhere there is no value.
+            # At some point there is no value, so that each is evaluated on its own.
             limits.charge_steps(_EVALUATION * len(points))
             return xp.asarray([*map(self.value, points)]), xp.asarray([*map(self.slope, points)])
 
 
 def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
-    """Where the sign changes between two numbers. Raises EvaluationError where it does not."""
+    """The sign change between two numbers. Raises EvaluationError where the ends have no values of opposite signs."""
     with arrays.quiet():
         ends = curve.value(low), curve.value(high)
         if math.isnan(ends[0]) != math.isnan(ends[1]):
-            # The bracket ends where the values do.
+            # Only one end has a value: shrink the bracket to the edge of the domain.
             inside, outside = (high, low) if math.isnan(ends[0]) else (low, high)
             edge = _edge(curve, inside, outside)
             if _is_root_at_edge(curve, edge, inside):
@@ -111,15 +117,15 @@ def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
 
 
 def all_crossings(curve: ScalarEquation, low: float, high: float, is_noisy: Callable[[float], bool]) -> AllCrossings:
-    """Every change of sign that points of a range show, and every touch of 0 between them. `is_noisy` says of a point
-    whether rounding errors hide how its value changes."""
+    """Every sign change that samples of a range show, and every double root between them. `is_noisy` says of a point
+    whether rounding errors hide how the function changes there."""
     xp = arrays.numpy_namespace()
     with arrays.quiet():
         points, values, slopes, found = _with_edges(curve, xp.linspace(low, high, _SAMPLES))
         seen = resolved(curve.sampled, is_noisy, points, values, slopes)
         signs, turns = xp.sign(seen.values), xp.sign(seen.slopes)
         changes = signs[:-1] * signs[1:] < 0
-        # Between two values of one sign they come nearer to 0 and go away again.
+        # Two values of one sign between which the function approaches 0 and turns away again.
         turning = (signs[:-1] * signs[1:] > 0) & (signs[:-1] * turns[:-1] < 0) & (signs[1:] * turns[1:] > 0)
         is_whole = changes.sum() <= _MOST_CROSSINGS
         taken = sorted([*_chosen(seen, changes), *(_chosen(seen, turning) if is_whole else [])])
@@ -133,8 +139,8 @@ def all_crossings(curve: ScalarEquation, low: float, high: float, is_noisy: Call
 
 
 def _chosen(seen: Resolved, are_wanted: Any) -> list[int]:
-    """The places of intervals, as many as are looked at: those first of which it is known what is in them, and of these the
-    wider ones, from below."""
+    """The indices of at most `_MOST_CROSSINGS` of the intervals `are_wanted`, ascending: resolved intervals come before
+    unresolved ones, then wider before narrower, then lower before higher."""
     xp = arrays.numpy_namespace()
     places = xp.flatnonzero(are_wanted)
     widths = xp.diff(seen.points)[places]
@@ -143,7 +149,7 @@ def _chosen(seen: Resolved, are_wanted: Any) -> list[int]:
 
 
 def _stretches(seen: Resolved) -> list[tuple[float, float]]:
-    """From where to where intervals that do not tell are next to each other."""
+    """The intervals that are not resolved, with adjacent ones joined."""
     xp = arrays.numpy_namespace()
     padded = xp.concatenate([[False], seen.untold, [False]]).astype(int)
     begins, ends = xp.flatnonzero(xp.diff(padded) == 1), xp.flatnonzero(xp.diff(padded) == -1)
@@ -151,7 +157,8 @@ def _stretches(seen: Resolved) -> list[tuple[float, float]]:
 
 
 def _with_edges(curve: ScalarEquation, points: Any) -> tuple[Any, Any, Any, list[Crossing]]:
-    """Points with those between them where values begin or end, the values and slopes there, and the roots among those."""
+    """The points with the edges of the domain between them inserted, the values and slopes there, and the roots at
+    these edges."""
     xp = arrays.numpy_namespace()
     values, slopes = curve.sampled(points)
     ends = xp.flatnonzero(xp.diff(xp.isnan(values).astype(int)))
@@ -165,19 +172,19 @@ def _with_edges(curve: ScalarEquation, points: Any) -> tuple[Any, Any, Any, list
 
 
 def _edge(curve: ScalarEquation, inside: float, outside: float) -> float:
-    """The last point with a value on the way from one with to one without."""
+    """The last point with a value on the way from `inside`, where there is one, to `outside`, where there is none."""
     return last_point(lambda x: not math.isnan(curve.value(x)), inside, outside)
 
 
 def _is_root_at_edge(curve: ScalarEquation, edge: float, inside: float) -> bool:
-    """Whether there is a root less than a float beyond a point where values end, as of `sqrt(x**2 - 2)`: values nearby
-    are so much larger."""
+    """Whether there is a root within a float of the edge of the domain, as of `sqrt(x**2 - 2)`: the residual at the
+    edge is small beside that nearby."""
     value, beside = curve.value(edge), curve.value(edge + math.copysign(_ULPS * math.ulp(edge), inside - edge))
     return 0.0 < abs(value) < math.inf and abs(beside - value) >= abs(value) and not _are_opposite(value, beside)
 
 
 def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[Crossing]:
-    """What sampled values of 0 are, those that are next to each other together."""
+    """The crossings for the sampled values that are 0, adjacent ones together."""
     xp = arrays.numpy_namespace()
     padded = xp.concatenate([[False], values == 0.0, [False]]).astype(int)
     finite = abs(values[xp.isfinite(values)])
@@ -196,7 +203,7 @@ def _of_zeros(found: Zeros) -> Crossing:
 
 
 def _at_end(curve: ScalarEquation, end: float, other: float) -> Crossing:
-    """What a value of 0 at an end of a bracket is."""
+    """The crossing for a value of 0 at an end of a bracket."""
     xp = arrays.numpy_namespace()
     looks = {x: curve.value(x) for x in map(float, xp.linspace(end, other, _LOOKS)[1:])}
     inner = next((x for x, v in looks.items() if v != 0.0), None)
@@ -208,12 +215,13 @@ def _at_end(curve: ScalarEquation, end: float, other: float) -> Crossing:
 
 
 def _are_opposite(a: float, b: float) -> bool:
-    """Whether one is above 0 and the other below: their product could be too small for a float."""
+    """Whether the signs are opposite. The product is not used, as it may underflow."""
     return a < 0.0 < b or b < 0.0 < a
 
 
 def _turning(curve: ScalarEquation, left: tuple[float, float], right: tuple[float, float]) -> Iterator[Crossing]:
-    """The roots between two points of one sign, between which the function turns back from 0."""
+    """The roots between two points of one sign between which the function approaches 0 and turns back: two sign
+    changes, a double root, or none."""
     (a, fa), (b, fb) = left, right
     inner, outer = a, b
     for _ in range(_MOST_HALVINGS):
@@ -234,8 +242,8 @@ def _turning(curve: ScalarEquation, left: tuple[float, float], right: tuple[floa
 
 
 def change_of_sign(curve: ScalarEquation, low: float, high: float, at_low: float, at_high: float) -> Crossing:
-    """Where the sign changes, by Newton steps where these stay in the bracket and make it smaller by half, else by
-    halving it, down to neighbouring floats."""
+    """The crossing in a bracket whose ends have opposite signs: by Newton steps where they stay in the bracket and are
+    less than half as long as the step before, else by bisection, down to neighbouring floats."""
     largest = max((abs(end) for end in (at_low, at_high) if math.isfinite(end)), default=0.0)
     among = Range(high - low, largest)
     for end, value in ((low, at_low), (high, at_high)):
@@ -253,7 +261,7 @@ def change_of_sign(curve: ScalarEquation, low: float, high: float, at_low: float
                 break
             step = high - low
         elif step <= _EPSILON * abs(tried):
-            # The root is next to it: the other side of it makes the bracket small.
+            # The root is next to this point; a trial just beyond the root makes the bracket small.
             tried = math.nextafter(tried, high if (value < 0.0) == (at_low < 0.0) else low)
         before, x, value = step, tried, curve.value(tried)
         if value == 0.0:

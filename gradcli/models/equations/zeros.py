@@ -1,4 +1,5 @@
-"""Where values of one variable are exactly 0: at a point, throughout a stretch, or because they are rounded to it."""
+"""Why values of a function of one variable are exactly 0: at a root, throughout an interval, or because they round to
+0."""
 
 from __future__ import annotations
 
@@ -6,25 +7,28 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-# The most halvings between two floats, of which there are some 2**64.
+# Upper bound of bisection steps: there are about 2**64 floats, and `middle` halves an interval by their number.
 _MOST_HALVINGS = 200
-# A stretch between numbers that are not 0 that is no wider, beside the range it is in, is a point: floats are 0 around
-# roots where a function is flat.
+# An interval of zeros that is at most this share of the range counts as a point: around a root at which a function is
+# flat, floats are 0.
 _NARROW = 1e-3
-# How far from its edge it is looked whether values grow, beside how far others are, and as how many neighbouring floats.
+# The distance from the edge of an interval of zeros at which values are tested for growth: at least `_BESIDE` times the
+# distance to the next value that is not 0, and at least `_ULPS` units in the last place.
 _BESIDE, _ULPS = 1e-9, 8.0
-# Values below these, beside others and beside 1, may be rounded to 0. Those that are less than `_GROWTH` times as large
-# at a distance that is `_FURTHER` times as great do not grow as from a root, but as `exp(-x)` and `1 - tanh(x)` do.
+# Values below `_ROUNDED` times the scale of the others, or below `_TINY`, may be rounded to 0 further on. They are,
+# where a distance `_FURTHER` times as great makes them grow by less than `_GROWTH`: values grow faster near a root, but
+# not in a tail such as those of `exp(-x)` and `1 - tanh(x)`.
 _ROUNDED, _TINY = 1e-13, 1e-280
 _FURTHER, _GROWTH = 100.0, 10.0
-# How much greater values are at 10 times the width of a stretch than at one, if they grow from a root in it.
+# The least growth of values from 1 to 10 widths beyond a narrow interval of zeros that shows a root in it.
 _ROOT_GROWTH = 5.0
 
 Curve = Callable[[float], float]
 
 
 class Zeros(NamedTuple):
-    """From where to where values are 0, and whether they are `rounded` to it, so that they need not be."""
+    """The interval in which values are 0, and whether they are `rounded` to 0, so that the function need not be 0
+    there."""
 
     low: float
     high: float
@@ -36,15 +40,15 @@ class Zeros(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The width of a range in which zeros are looked for, and the size of values there."""
+    """The width of the range in which zeros are looked for, and the scale of the values there."""
 
     width: float
     scale: float
 
 
 def zeros_around(value: Curve, first: float, last: float, low: float | None, high: float | None, among: Range) -> Zeros:
-    """What is 0 around two points, which may be one, between which values are: as far as `low` and `high`, where they are
-    not, or as the points where these are None."""
+    """The zeros that contain the interval from `first` to `last`, which may be one point. `low` and `high` are points
+    on both sides at which values are not 0; where one is None, the interval ends on that side at `first` or `last`."""
     left, right = (
         None if other is None else last_point(lambda x: value(x) == 0.0, zero, other)
         for zero, other in ((first, low), (last, high))
@@ -61,7 +65,8 @@ def zeros_around(value: Curve, first: float, last: float, low: float | None, hig
 
 
 def last_point(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """The last point on the way from one where something holds to one where it does not, at which it does."""
+    """The last point between `inside`, where a predicate holds, and `outside`, where it does not, at which it holds, by
+    bisection."""
     for _ in range(_MOST_HALVINGS):
         tried = middle(min(inside, outside), max(inside, outside))
         if tried in (inside, outside):
@@ -74,21 +79,21 @@ def last_point(holds: Callable[[float], bool], inside: float, outside: float) ->
 
 
 def _is_rounded(value: Curve, edge: float, other: float, scale: float) -> bool:
-    """Whether values beyond an edge become so slowly what is not 0 that they were rounded to it before."""
+    """Whether values beyond an edge grow from 0 so slowly that they were rounded to 0 before it."""
     step = math.copysign(max(_BESIDE * abs(other - edge), _ULPS * math.ulp(edge)), other - edge)
     beside = abs(value(edge + step))
     return beside < max(_TINY, _ROUNDED * scale) and abs(value(edge + _FURTHER * step)) < _GROWTH * beside
 
 
 def _grows(value: Curve, edge: float, other: float, width: float) -> bool:
-    """Whether values beyond the edge of a narrow stretch grow as from a root in it."""
+    """Whether values beyond the edge of a narrow interval of zeros grow as they do from a root."""
     step = math.copysign(max(width, _ULPS * math.ulp(edge)), other - edge)
     beside = abs(value(edge + step))
     return beside >= _TINY and abs(value(edge + 10.0 * step)) >= _ROOT_GROWTH * beside
 
 
 def middle(low: float, high: float) -> float:
-    """A number between two others, about as many floats from each."""
+    """A number between two others with about as many floats on either side: geometric where their sizes differ."""
     if low < 0.0 < high:
         return 0.0
     if abs(low) > 2.0 * abs(high) > 0.0 or abs(high) > 2.0 * abs(low) > 0.0:
