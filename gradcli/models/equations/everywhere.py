@@ -1,5 +1,5 @@
-"""Roots of one equation in one unknown of which nothing else is said: those near 0, and those where signs change between points
-of all sizes that floats have."""
+"""All roots of one equation in one unknown without a start or a range: those near 0, and those where the sign changes
+between points of all orders of magnitude."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import NamedTuple
 from gradcli import arrays
 from gradcli.models.equations.sign_changes import AllCrossings, Crossing, ScalarEquation, all_crossings, change_of_sign
 
-# Within this every root is looked for, as in a range.
+# Roots of at most this absolute value are looked for as in a range.
 NEAR = 10.0
-# Beyond it there are so many points between a power of 2 and the next, of which this is the last one.
+# Beyond it, the equation is sampled at `_POINTS` points per power of 2, up to 2**`_LAST`.
 _POINTS, _LAST = 32, 1023
-# More changes of sign beyond are those of what oscillates, and counted alone.
+# If there are more sign changes beyond `NEAR`, the function oscillates, and they are only counted.
 _MOST_BEYOND = 50
 
 
 class Everywhere(NamedTuple):
-    """What was found, how many changes of sign beyond `NEAR` were counted alone, and at how many points it was looked."""
+    """The crossings near 0 and beyond `NEAR`, the number of sign changes beyond `NEAR` that were only counted
+    (`left_out`), and the number of sample points."""
 
     near: AllCrossings
     beyond: list[Crossing]
@@ -27,7 +28,7 @@ class Everywhere(NamedTuple):
 
 
 def crossings_everywhere(curve: ScalarEquation, is_noisy: Callable[[float], bool]) -> Everywhere:
-    """Changes of sign, and touches of 0, of an equation anywhere among the floats."""
+    """The sign changes and double roots of an equation anywhere among the floats; double roots only up to `NEAR`."""
     xp = arrays.numpy_namespace()
     near = all_crossings(curve, -NEAR, NEAR, is_noisy)
     exponents = xp.arange(xp.log2(NEAR), _LAST, 1.0 / _POINTS)
@@ -39,7 +40,7 @@ def crossings_everywhere(curve: ScalarEquation, is_noisy: Callable[[float], bool
             values = curve.sampled(points)[0]
             signs = xp.sign(values)
             changes = xp.flatnonzero(signs[:-1] * signs[1:] < 0)
-            # Zeros beside others are those of a stretch, or what values are rounded to.
+            # Adjacent zeros belong to an interval of zeros, or to values that round to 0.
             padded = xp.concatenate([[True], values == 0.0, [True]])
             zeros = xp.flatnonzero(padded[1:-1] & ~padded[:-2] & ~padded[2:])
             if len(changes) + len(zeros) > _MOST_BEYOND:

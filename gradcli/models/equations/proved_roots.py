@@ -162,8 +162,8 @@ class _Krawczyk:
         return arb_mat(self.size, 1, [arb(n) for n in _flat(value)])
 
     def _inverse(self, point: Sequence[Number]) -> Any:
-        """The inverse of the Jacobian at a point, in balls. Raises UndecidedError where the Jacobian may be singular.
-        """
+        """The inverse of the Jacobian at a point, in balls. Raises UndecidedError where the Jacobian may be
+        singular."""
         jacobian = square_jacobian(_with(self.system, self.constants), self.named(point), self.constants)
         try:
             return arb_mat(self.size, self.size, [arb(n) for n in _flat(jacobian)]).inv()

@@ -1,4 +1,4 @@
-"""Roots of equations, and how they change with the constants that stand in these."""
+"""`solve`: the roots of equations, and their derivatives by the constants in them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from gradcli.models.results import MAY_BE_NULL, Watcher
 from gradcli.run import converted
 from gradcli.run.evaluated import check_digits, in_namespace
 
-# The start of an unknown that is given none.
+# The default start of an unknown.
 START = 1.0
 _ORDERS = (0, 1, 2)
 _LOST = " whose derivatives are too large or too small for floats"
-# Stretches that a message tells of.
+# Upper bound of the intervals of zeros that a message lists.
 _MOST_STRETCHES = 3
 _COARSE = "floats that are so far apart that"
 _SINGULAR = " at which the Jacobian is singular: it has no derivatives, and few digits are right"
@@ -37,9 +37,12 @@ _SINGULAR = " at which the Jacobian is singular: it has no derivatives, and few 
 
 @dataclass(frozen=True)
 class Root:
-    """A root: the unknowns, the largest difference of the sides of an equation there, the condition number of the Jacobian
-    with its rows and its unknowns scaled, and the derivatives of each unknown by names joined with commas; None where the
-    Jacobian is singular."""
+    """A root of equations.
+
+    `point` holds the unknowns by name, and `residual` is the largest difference of the two sides of an equation.
+    `condition` is the condition number of the Jacobian with its rows and unknowns scaled. `derivatives` holds, for each
+    unknown, the derivatives by names joined with commas. The last two are None where the Jacobian is singular.
+    """
 
     point: dict[str, Any]
     residual: Any
@@ -49,8 +52,8 @@ class Root:
 
 @dataclass(frozen=True)
 class Roots:
-    """The roots that were found, in a bracket or from a start one; where `converged` is false, the point of the least
-    residual instead, and why in `message`."""
+    """The roots found: those in a bracket, or one from a start. Where `converged` is False, the only entry is the point
+    with the least residual, and `message` says why."""
 
     roots: list[Root]
     converged: bool
@@ -58,8 +61,8 @@ class Roots:
 
 
 class RootQuestion(NamedTuple):
-    """Equations, starts of the unknowns or a range of the one that there is, the values of all other names, those of them
-    to differentiate the root by (all, where that is None), and the order of derivatives."""
+    """The input of `solve`: the equations, the starts of the unknowns or a range of the only one, the values of all
+    other names, the constants `wrt` to differentiate by (None for all), and the order of the derivatives."""
 
     equations: Equations
     starts: Mapping[str, Any]
@@ -70,12 +73,13 @@ class RootQuestion(NamedTuple):
     all: bool = False
     seed: int = 0
     proof: ProofOptions | None = None
-    # Whether the start of the one unknown says nothing, and it is looked for anywhere.
+    # Whether no start was given for the only unknown, so that roots are looked for among all floats.
     everywhere: bool = False
 
 
 class ProofOptions(NamedTuple):
-    """How many digits are to be proved, with how many at most to compute with, and what gives the constants in balls."""
+    """The number of proved digits, the largest number of digits to compute with, and a function that returns the
+    constants in balls at the current precision."""
 
     digits: int
     most: int
@@ -138,7 +142,7 @@ def solve(
 
 
 def question_of(text: str, starts: Mapping[str, Any], constants: Mapping[str, Any], *others: Any) -> RootQuestion:
-    """The question for equations as text: where no name has a start, for the only one without a value."""
+    """The question for equations as text. Where no name has a start, the only name without a value is the unknown."""
     if starts:
         return RootQuestion(read_equations(text, [*starts, *constants]), starts, constants, *others)
     equations, name = read_with_unknown(text, constants)
@@ -148,7 +152,7 @@ def question_of(text: str, starts: Mapping[str, Any], constants: Mapping[str, An
 
 
 def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
-    """What a question asks for, within the limits of a run; see `solve`."""
+    """The roots that a question asks for, within the limits of a run; see `solve`."""
     _check(question)
     system = System(question.equations, question.starts, question.constants)
     start = system.packing.flat(question.starts)
@@ -179,7 +183,7 @@ def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
 
 
 def _anywhere(question: RootQuestion, system: System, start: Any, watch: Watcher) -> Roots:
-    """The roots of one equation in one unknown of which nothing is said."""
+    """The roots of one equation whose only unknown has neither a start nor a bracket."""
     system.check_count(start)
     curve = ScalarEquation(system)
     seen = crossings_everywhere(curve, partial(is_noisy, system))
@@ -209,7 +213,8 @@ def _anywhere(question: RootQuestion, system: System, start: Any, watch: Watcher
 
 
 def _has_lost(question: RootQuestion, system: System, point: Any) -> bool:
-    """Whether derivatives of a root are asked for that come of numbers which are no floats."""
+    """Whether derivatives of a root are asked for but cannot be computed because the Jacobian overflows or
+    underflows."""
     return bool(question.order and _by(question) and question.proof is None and system.is_lost(system.jacobian(point)))
 
 
@@ -291,7 +296,7 @@ def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing
 
 
 def _lacking(seen: AllCrossings, name: str) -> list[str]:
-    """Why a list of roots is not whole, or may not be."""
+    """Messages that say why a list of roots is or may be incomplete."""
     parts = []
     if seen.left_out:
         parts.append(f"and {seen.left_out:,} changes of sign more: the list is not whole")
@@ -329,7 +334,7 @@ def _root(question: RootQuestion, system: System, found: Candidate) -> Root:
 
 
 def _proved(question: RootQuestion, proof: ProofOptions, system: System, found: Candidate) -> Root:
-    # Who asks for no digits does without FLINT.
+    # python-flint is needed only where digits are asked for.
     from gradcli.models.equations.proved_roots import prove
 
     by = _by(question)
@@ -351,8 +356,8 @@ def _by(question: RootQuestion) -> list[str]:
 
 
 def _condition(question: RootQuestion, system: System, point: Any) -> float:
-    """The condition number, where unknowns count as what they are, or as at the start, or those near 0 as what changes the
-    equations as others do, whichever makes it least."""
+    """The least condition number over several scalings of the unknowns: by their values, by their starts, and by
+    balanced sizes for unknowns near 0."""
     xp = arrays.numpy_namespace()
     starts = [point] if question.range is not None else [point, system.packing.flat(question.starts)]
     sizes = [sizes_of(point, start) for start in starts]
@@ -364,6 +369,6 @@ def _condition(question: RootQuestion, system: System, point: Any) -> float:
     for jacobian in jacobians:
         with arrays.quiet():
             scaled = jacobian / xp.max(xp.abs(jacobian), axis=1, keepdims=True)
-        # What is not finite has no singular values.
+        # Matrices with nonfinite elements have no singular values.
         conditions.append(dense_matrices.condition_number(scaled) if xp.all(xp.isfinite(scaled)) else math.inf)
     return min(conditions)

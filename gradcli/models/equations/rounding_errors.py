@@ -1,4 +1,5 @@
-"""Whether equations have other values around a point than their rounding errors, without which 0 shows no root."""
+"""Whether values of equations around a point are more than rounding errors; only then does a residual of 0 show a
+root."""
 
 from __future__ import annotations
 
@@ -12,17 +13,17 @@ from gradcli.models.equations.systems import System
 from gradcli.models.equations.zeros import middle
 from gradcli.models.second_runs import run_twice
 
-# The share of a value that rounding errors are which hide how it changes.
+# Rounding errors of at least this share of a value hide how the value changes.
 _NOISE = 0.005
-# How far around a point it is looked, as shares of the unknowns.
+# The distances from a point at which values are tested, as shares of the unknowns.
 _SHARES = (0.1, 1e-3, 1e-6, 0.5)
-# Along so many unknowns at most.
+# Upper bound of the unknowns along which values are tested.
 _MOST_DIRECTIONS = 10
 
 
 def rounding_errors(system: System, point: Any) -> tuple[Any, Any]:
-    """The residuals [n] at a point, and how far they are from those with other roundings, as far as that is known; nan
-    where they have no value."""
+    """The residuals `[n]` at a point, nan where they have no value, and the rounding-error estimate `[n]` of each: its
+    difference from a second run with other rounding errors, or 0 where there is no second run."""
     xp = arrays.numpy_namespace()
     found = run_twice(system.function, system.packing.named(point))
     if found is None:
@@ -32,8 +33,8 @@ def rounding_errors(system: System, point: Any) -> tuple[Any, Any]:
 
 
 def are_told(system: System, point: Any, start: Any) -> bool:
-    """Whether along every unknown there are values on both sides of a point, nearby or as far as to its start, that are
-    more than rounding errors; where there are no values on one side, on the other."""
+    """Whether, along every unknown, values on both sides of a point exceed their rounding errors, nearby or as far as
+    to the start. Where one side has no values, the other one suffices."""
     xp = arrays.numpy_namespace()
     sizes = [xp.where(size > 0.0, size, 1.0) for size in (xp.abs(point), xp.maximum(xp.abs(point), xp.abs(start)))]
     steps = [share * size for share, size in itertools.product(_SHARES, sizes)]
@@ -49,8 +50,8 @@ def _are_told_beside(system: System, point: Any, step: Any) -> bool:
 
 
 def _is_told_at(system: System, point: Any) -> bool | None:
-    """Whether an equation has a value at a point that is more than a rounding error, or all are exactly 0; None where they
-    have no values."""
+    """Whether a residual at a point exceeds its rounding error, or all residuals are exactly 0; None where they have no
+    values."""
     values, errors = rounding_errors(system, point)
     if not arrays.numpy_namespace().isfinite(values).all():
         return None
@@ -58,14 +59,14 @@ def _is_told_at(system: System, point: Any) -> bool | None:
 
 
 def is_noisy(system: System, x: float) -> bool:
-    """Whether rounding errors are more than a small share of the value of one equation of one unknown."""
+    """Whether the rounding error of one equation in one unknown is more than a small share of its value."""
     values, errors = rounding_errors(system, arrays.numpy_namespace().asarray([x]))
     return bool(_NOISE * abs(values[0]) <= errors[0])
 
 
 def told(system: System, crossings: Sequence[Crossing], low: float, high: float) -> list[Crossing]:
-    """Changes of sign, and stretches of zeros, of one equation in a range; those that are nothing but rounding errors as
-    such, where they are next to each other as one."""
+    """The crossings of one equation in a range, in which those that are only rounding errors have the kind `rounded`;
+    adjacent ones of these are joined."""
     found: list[Crossing] = []
     for crossing in crossings:
         if crossing.kind != "coarse" and not _is_told(system, crossing, max(abs(low), abs(high))):

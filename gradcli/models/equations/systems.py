@@ -1,4 +1,4 @@
-"""Systems of equations as functions of one vector of unknowns: their residuals and their exact Jacobian."""
+"""A system of equations as a function of the vector of its unknowns: residuals and exact Jacobian."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gradcli.primitives.bind import concrete
 from gradcli.run import session
 from gradcli.run.programs import CompiledProgram
 
-# A derivative that is smaller may be one that is too small for a float.
+# Smaller derivatives may be due to underflow.
 _LOST = 1e-290
 
 
 class System:
-    """Equations for unknowns of these shapes, with the values of all other names."""
+    """Equations for unknowns of given shapes, with the values of all other names."""
 
     def __init__(self, equations: Equations, unknowns: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
         self.equations = equations
@@ -29,7 +29,7 @@ class System:
         self.program = CompiledProgram(equations.program)
 
     def check_count(self, point: Any) -> Any:
-        """The differences of the sides at a point. Raises UsageError unless there are as many equations as unknowns."""
+        """The residuals at a point. Raises UsageError unless there are as many equations as unknowns."""
         residual = self.program(**self.values(point))
         count, size = len(residual), self.packing.size
         program = self.equations.program
@@ -43,7 +43,8 @@ class System:
         return residual
 
     def check(self, point: Any) -> None:
-        """Raise EvaluationError, with its place, where the equations have no value at a point, and as `check_count`."""
+        """Raise EvaluationError, with its place in the source, where the residuals at a point are not finite, and what
+        `check_count` raises."""
         residual, program = self.check_count(point), self.equations.program
         xp = arrays.numpy_namespace()
         if not xp.all(xp.isfinite(residual)):
@@ -57,11 +58,11 @@ class System:
             )
 
     def values(self, point: Any) -> dict[str, Any]:
-        """All values by name, the unknowns being the elements of a vector."""
+        """The values of all names, with the unknowns taken from a vector."""
         return {**self.constants, **self.packing.named(point)}
 
     def residual(self, point: Any) -> Any:
-        """The differences of the sides [n]; nan where they have no value."""
+        """The differences `[n]` of the sides; nan where they have no value."""
         xp = arrays.numpy_namespace()
         try:
             return xp.asarray(self.program(**self.values(point)), dtype=float)
@@ -71,7 +72,7 @@ class System:
             return xp.full(self.packing.size, xp.nan)
 
     def jacobian(self, point: Any) -> Any:
-        """The derivatives of the differences by the unknowns [n, n]; nan where there are none."""
+        """The derivatives `[n, n]` of the residuals by the unknowns; nan where there are none."""
         xp = arrays.numpy_namespace()
         size = self.packing.size
         try:
@@ -87,8 +88,8 @@ class System:
         return matrix
 
     def scaled_jacobian(self, point: Any, sizes: Any) -> Any:
-        """How the differences change by unknowns [n], as their derivatives tell, that change by these sizes [n]: a matrix
-        [n, n]. Derivatives may be too small or too large for floats where this is not."""
+        """The Jacobian `[n, n]` times the `sizes` `[n]` of the unknowns. These products are also found where the
+        derivatives themselves overflow or underflow."""
         xp = arrays.numpy_namespace()
         found = self.jacobian(point)
         if not self.is_lost(found):
@@ -97,13 +98,14 @@ class System:
 
     @staticmethod
     def is_lost(jacobian: Any) -> bool:
-        """Whether an unknown, or an equation, may have no derivatives as these are too small or too large for floats."""
+        """Whether the derivatives of an equation, or those by an unknown, may be wrong because they overflow or
+        underflow."""
         xp = arrays.numpy_namespace()
         small = xp.abs(jacobian) < _LOST
         return bool((small.all(axis=0) | small.all(axis=1)).any() or not xp.isfinite(jacobian).all())
 
     def _along(self, point: Any, step: Any) -> Any:
-        """How the differences change along a step [n], to first order; nan where they have no value."""
+        """The directional derivative `[n]` of the residuals along a step `[n]`; nan where they have no value."""
         xp = arrays.numpy_namespace()
         steps = self.packing.named(step)
         try:
@@ -116,12 +118,12 @@ class System:
         return xp.zeros(len(point)) if change is None else xp.asarray(concrete(change), dtype=float)
 
     def function(self, given: Mapping[str, Any]) -> Any:
-        """The differences for values that may be of any kinds."""
+        """The residuals for values of any kind, such as jets and balls."""
         others = {name: value for name, value in self.constants.items() if name not in given}
         return evaluate(self.equations.program, {**others, **given}).value
 
     def depends(self, point: Any, names: Sequence[str]) -> list[str]:
-        """Those of the constants on which the differences depend."""
+        """Those of the constants `names` on which the residuals depend."""
         found = self.program.jacobian(self.values(point), list(names))
         return [name for name in names if found[name] is not None]
 

@@ -1,4 +1,4 @@
-"""The one unknown of equations for which no name is given a start."""
+"""Which name is the unknown of equations for which no start is given."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gradcli.language.syntax import parse_equations, tree
 
 
 def read_with_unknown(text: str, known: Collection[str]) -> tuple[Equations, str | None]:
-    """Equations, and the only name in them that has no value and none of the `known` ones; None where there are several or
-    there is none. Raises what `read_equations` raises."""
+    """The equations, and the only name in them that has no value and is not in `known`, or None unless there is exactly
+    one. Raises what `read_equations` raises."""
     names = _names(text) - {*known} - {*scope.CONSTANTS}
     if len(names) == 1:
-        # What would be a definition, as x = cos(x), is an equation for it.
+        # With the unknown known, x = cos(x) is an equation, and not a definition.
         (name,) = names
         return read_equations(text, [name, *known]), name
     equations = read_equations(text, known)
@@ -23,7 +23,7 @@ def read_with_unknown(text: str, known: Collection[str]) -> tuple[Equations, str
 
 
 def _names(text: str) -> set[str]:
-    """The names that are read or given a value."""
+    """All names that are read or defined in a text."""
     found: set[str] = set()
     for said in parse_equations(text):
         for node in (n for part in said.sides or said.statements or () for n in tree.walk(part)):

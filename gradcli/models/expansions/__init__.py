@@ -1,1 +1,1 @@
-"""Taylor polynomials: coefficients, remainder, radius."""
+"""Taylor polynomials: coefficients, bounds of the remainder, and radius of convergence."""

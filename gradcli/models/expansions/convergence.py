@@ -1,4 +1,4 @@
-"""The radius of convergence of a power series, as its coefficients suggest it."""
+"""An estimate of the radius of convergence of a power series from its first coefficients."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-# Coefficients that show a trend; fewer that are not 0 show none.
+# The number of coefficients that an estimate needs, and the least number of nonzero ones after the first third is
+# dropped.
 ENOUGH, _FEWEST = 40, 6
-# How far the last extrapolations may be apart, as a share of them, and what counts as 0 beside the first ratios.
+# The extrapolations have settled where their range is at most `_TOLERANCE` of the last one. The limit is 0 where they
+# are at most `_VANISHING` of the ratios in the middle and the ratios fall at least as n**-`_FALL`.
 _TOLERANCE = 0.01
 _VANISHING = 0.2
-# How fast they fall then: by this power of n at least.
 _FALL = 0.9
-# Those of a radius that is suggested, where the extrapolations agree on so many.
+# Upper bound of the significant digits of a radius, which has as many as the extrapolations agree on.
 _MOST_DIGITS = 4
 
 
 class Radius(NamedTuple):
-    """A radius and the method that found it; None where the coefficients do not tell."""
+    """A radius and the method that found it; both None where the coefficients do not determine one."""
 
     value: float | None
     method: str | None
@@ -40,7 +41,7 @@ def suggested_radius(coefficients: Sequence[float]) -> Radius:
         return Radius(math.inf, "the coefficients end")
     step = math.gcd(*(b - a for a, b in pairwise(places)))
     found = [coefficients[n] for n in range(places[0], len(coefficients), step)]
-    # Behind the first coefficients, where there may be gaps before the trend begins.
+    # Drop the first third, where the ratios may not yet follow the trend.
     found = found[-(len(found) * 2 // 3) :]
     last = (len(coefficients) - 1 - places[0]) // step + places[0] // step
     if len(found) < _FEWEST:
@@ -58,7 +59,8 @@ def _ratios(found: Sequence[float]) -> list[float]:
 
 
 def _pairs(found: Sequence[float]) -> list[float]:
-    """The reciprocals of radii that belong to pairs of singularities, by four coefficients each."""
+    """The reciprocals of radii of convergence for conjugate pairs of singularities, each from four successive
+    coefficients."""
     values = []
     for a, b, c, d in zip(found, found[1:], found[2:], found[3:]):
         above, below = d * b - c * c, c * a - b * b
@@ -67,8 +69,8 @@ def _pairs(found: Sequence[float]) -> list[float]:
 
 
 def _limit(values: Sequence[float], last: int, order: int) -> tuple[float, int] | None:
-    """The limit for n = ∞ of values of which the last belongs to n = `last`, by polynomials of this order in 1/n through
-    neighbours, and on how many digits these agree; None where they do not settle."""
+    """The limit for n → ∞ of values, the last of which belongs to n = `last`, by polynomial extrapolation of this order
+    in 1/n, and the number of digits on which the extrapolations agree; None where they do not settle."""
     first = last - len(values) + 1
     if not all(map(math.isfinite, values)):
         return None
@@ -85,7 +87,7 @@ def _limit(values: Sequence[float], last: int, order: int) -> tuple[float, int] 
 
 
 def _vanishes(values: Sequence[float], first: int) -> bool:
-    """Whether values fall about as 1/n or faster."""
+    """Whether values fall at least about as fast as 1/n."""
     middle = len(values) // 2
     shares = [abs(values[i]) * (first + i) ** _FALL for i in (middle, -1 % len(values))]
     return bool(0.0 < shares[1] <= shares[0])

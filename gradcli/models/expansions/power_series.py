@@ -1,4 +1,4 @@
-"""Taylor polynomials of programs, with exact fractions where the coefficients are fractions."""
+"""`series`: Taylor polynomials of programs, with exact fractions where the coefficients are rational."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ LANGUAGES = (*FORMULAS, *FUNCTIONS)
 
 @dataclass(frozen=True)
 class Coefficient:
-    """That of a product of powers, which stand in the order of the centre's numbers. The value is a float, or with digits
-    a text; `exact` is the fraction that it is, as a text, where that is proved."""
+    """The coefficient of a monomial. `powers` are the exponents in the order of the variables of the centre; `value` is
+    a float, or a text where digits were asked for; `exact` is the fraction as a text, where one is proved."""
 
     powers: list[int]
     value: Any
@@ -55,9 +55,11 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class PowerSeries:
-    """A Taylor polynomial, of total degree `order` around `center`. `remainder` bounds how far it is from the program
-    where that was asked for; `radius` is that of convergence as the coefficients suggest it by `radius_method`, None where
-    they do not."""
+    """A Taylor polynomial of total degree `order` around `center`.
+
+    `remainder` bounds the distance from the program, where that was asked for. `radius` is an estimate of the radius of
+    convergence from the coefficients by `radius_method`; None where they do not determine one.
+    """
 
     center: dict[str, Any]
     order: int
@@ -68,7 +70,7 @@ class PowerSeries:
     radius_method: str | None
 
     def to(self, language: str, *, name: str = "taylor", doc: str = "A Taylor polynomial.") -> str:
-        """The polynomial in `text`, `latex`, or as a function of this name in `python` or `c`. Raises UsageError for
+        """The polynomial as `text`, `latex`, or a function of the given name in `python` or `c`. Raises UsageError for
         another language."""
         if language not in LANGUAGES:
             hint = did_you_mean(language, LANGUAGES, f"there are {', '.join(LANGUAGES)}")
@@ -93,15 +95,15 @@ def series(
     max_elements: int = MAX_ELEMENTS,
     **named: Any,
 ) -> PowerSeries:
-    """The Taylor polynomial of a scalar program to total degree `order`, in the names `wrt`, all inputs where that is None,
-    around their values: `series("sin(x)", x=0, order=7)`.
+    """The Taylor polynomial of a scalar program to total degree `order` in the names `wrt`, or in all inputs where that
+    is None, around their values: `series("sin(x)", x=0, order=7)`.
 
-    Values are numbers or arrays by name; texts of them are decimals, which are exact. With `over`, an interval as
-    `(-0.5, 0.5)` or "-0.5..0.5", or such by name, `remainder` is a proved bound of the distance from the program. With
-    `digits` each number is a text of so many digits that are proved. Fractions are found, and bounds proved, where
-    python-flint is installed.
+    Values are numbers or arrays by name; texts are decimals, which are exact. With `over`, an interval such as `(-0.5,
+    0.5)` or "-0.5..0.5", or a mapping of intervals by name, `remainder` is a proved bound of the distance from the
+    program. With `digits`, each number is a text with that many proved digits. Exact fractions and bounds need
+    python-flint.
 
-    Raises EvaluationError where there is no Taylor series, as at a pole, DifferentiationError for a value that is no
+    Raises EvaluationError where there is no Taylor series, as at a pole, DifferentiationError for a value that is not a
     scalar, BindingError for a name without a value, and BackendError for digits or bounds without python-flint.
     """
     limits.check(max_steps=max_steps, max_elements=max_elements)
@@ -112,7 +114,7 @@ def series(
         reads = scope.outer_reads(tree)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
-            # Loaded by wrong programs alone.
+            # Imported only for programs with errors.
             from gradcli.language.run_together import unread_hint
 
             hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, tree)
@@ -127,7 +129,7 @@ def series(
 
 
 class SeriesAnswer(NamedTuple):
-    """A series, whether each number of it has the digits that were asked for, and what there is to say of the run."""
+    """A series, whether each of its numbers has the digits that were asked for, and the warnings of the run."""
 
     series: PowerSeries
     complete: bool
@@ -137,7 +139,7 @@ class SeriesAnswer(NamedTuple):
 def expanded(
     question: SeriesQuestion, *, over: Any = None, digits: int | None = None, max_precision: int = MAX_PRECISION
 ) -> SeriesAnswer:
-    """What a question asks for, within the limits of a run; see `series`."""
+    """The answer to a question, within the limits of a run; see `series`."""
     if type(question.order) is not int or question.order < 0:
         raise UsageError("the order of a series is a whole number from 0 on", hint="order 6 ends with x**6")
     check_digits(digits, max_precision)
@@ -151,7 +153,7 @@ def expanded(
         radius = suggested_radius(_further(question, found if digits is None else None))
     remainder = None
     if over is not None:
-        # Who asks for none does without FLINT.
+        # python-flint is needed only where a bound is asked for.
         from gradcli.models.expansions.remainders import remainder_over
 
         remainder = remainder_over(question, over if isinstance(over, Mapping) else {None: over})
@@ -169,7 +171,7 @@ def expanded(
 
 
 def _shorter(number: Fraction) -> Fraction | str:
-    """A number as a fraction, or as the decimal that it is where that is shorter."""
+    """A number as a fraction, or as the equal decimal where that is shorter."""
     try:
         decimal = repr(float(number))
     except OverflowError:
@@ -178,7 +180,7 @@ def _shorter(number: Fraction) -> Fraction | str:
 
 
 def _expansion(question: SeriesQuestion, digits: int | None, max_precision: int) -> Expansion:
-    """In balls, and in floats where these cannot be and no digits were asked for."""
+    """The expansion in ball arithmetic; in floats where that fails and no digits were asked for."""
     if digits is not None:
         return in_balls(question, digits, max_precision)
     try:
@@ -189,8 +191,8 @@ def _expansion(question: SeriesQuestion, digits: int | None, max_precision: int)
 
 
 def _further(question: SeriesQuestion, found: Expansion | None) -> Sequence[float]:
-    """As many coefficients as show a trend, those that are not too small for floats; none where they are not known.
-    `found` are those of the question as floats."""
+    """At least as many coefficients as an estimate of the radius needs, up to the first that underflows; none where
+    they cannot be computed. `found` is the expansion of the question in floats."""
     if found is None or question.order < ENOUGH:
         try:
             found = _expansion(question._replace(order=max(question.order, ENOUGH)), None, MAX_PRECISION)
@@ -201,7 +203,7 @@ def _further(question: SeriesQuestion, found: Expansion | None) -> Sequence[floa
 
 
 def _too_small(question: SeriesQuestion, found: Expansion) -> list[Warning]:
-    """That there are coefficients which no float shows."""
+    """A warning where coefficients are 0 by underflow."""
     powers = [p for p, number in found.coefficients.items() if number.is_too_small]
     if not powers:
         return []

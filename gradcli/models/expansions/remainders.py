@@ -1,4 +1,4 @@
-"""Proved bounds of how far a Taylor polynomial is from its program over an interval, or a box."""
+"""Proved bounds of the remainder of a Taylor polynomial over an interval or a box."""
 
 from __future__ import annotations
 
@@ -21,35 +21,37 @@ from gradcli.run.enclosures import UnboundedError
 from gradcli.run.interval_inputs import Intervals, given, points
 
 _BITS = 128
-# Of a bound, rounded up.
+# Decimal digits of a bound, which is rounded up.
 _DIGITS = 6
-# The way from the centre is cut into so many parts at most, and into no more where a part of the bound gained less than
-# this share of it.
+# Upper bound of the subintervals into which the path from the centre is divided. The division stops earlier where the
+# last one lowered the bound by less than the share `_GAIN`.
 _MOST_PARTS = 96
 _GAIN = fmpq(1, 1000)
 
 
 def remainder_over(question: SeriesQuestion, over: Mapping[str | None, Any]) -> float:
-    """An upper bound of the distance of a program from its Taylor polynomial where its inputs are in intervals by name,
-    that of None being the only input's. An interval is a tuple of its ends, or a text as "-0.5..0.5".
+    """An upper bound of the distance of a program from its Taylor polynomial where its inputs are in the intervals
+    `over` by name; the key None stands for the only input. An interval is a tuple of its ends, or a text such as
+    "-0.5..0.5".
 
-    The remainder is an integral of the derivatives of the next order along the way from the centre:
-    R(c + h) = ∫ (N+1) (1-t)^N Σ f_α(c + t h) h^α/α! dt over t from 0 to 1, which is bounded by parts of that way.
+    The remainder is an integral of the derivatives of the next order along the path from the centre: R(c + h) = ∫ (N+1)
+    (1-t)^N Σ f_α(c + t h) h^α/α! dt over t from 0 to 1. It is bounded on subintervals of t.
 
-    Raises UnboundedError where there is no bound, BindingError for a range of what is no input or that does not say
-    which, and BackendError where FLINT is not installed.
+    Raises UnboundedError where there is no finite bound, BindingError for a range of an unknown input or one that does
+    not name its input, and BackendError where python-flint is not installed.
     """
     with proved.computing(), precise(_BITS):
         way = _Way(question, over)
         bound = max(map(way.bound, way.sides()))
         value = float(intervals.text(bound, _DIGITS, upward=True))
-        # Beyond all floats infinity is the bound.
+        # A bound beyond the largest float becomes infinity.
         enough = math.isinf(value) or fmpq(*value.as_integer_ratio()) >= bound
         return value if enough else math.nextafter(value, math.inf)
 
 
 class _Part(NamedTuple):
-    """A part of the way from `start` to `end`, both from 0 to 1, and its share of the bound; what kept it from one."""
+    """A subinterval of the path from `start` to `end`, both from 0 to 1, its contribution `share` to the bound, and the
+    error that kept it from a finite one."""
 
     start: fmpq
     end: fmpq
@@ -95,14 +97,14 @@ class _Way:
         return tuple(parts)
 
     def sides(self) -> Sequence[Box]:
-        """The boxes of steps from the centre, of one number one to each side."""
+        """The boxes of steps h from the centre: for one variable, one box for each side of the centre."""
         steps = tuple(Bounds(b.low - c, b.high - c) for b, c in zip(self.range, self.center))
         if len(steps) > 1:
             return [steps]
         return [(Bounds(fmpq(0), steps[0].high),), (Bounds(steps[0].low, fmpq(0)),)]
 
     def bound(self, side: Box) -> Number:
-        """Of the remainder for all steps to a side."""
+        """A bound of the remainder for all steps in a box."""
         sizes = [max(abs(s.low), abs(s.high)) for s in side]
         if not any(sizes):
             return fmpq(0)
@@ -126,7 +128,8 @@ class _Way:
     def _part(self, side: Box, sizes: Sequence[fmpq], start: fmpq, end: fmpq) -> _Part:
         order = self.question.order + 1
         weight = (1 - start) ** order - (1 - end) ** order
-        # Beside a singularity derivatives as they stand have wide bounds.
+        # Next to a removable singularity, interval evaluation of the derivatives gives wide bounds; those of the series
+        # are tighter.
         known = self._by_series(self._box(side, fmpq(0), end)) * sizes[0] ** order * weight
         try:
             reading = self.boxed.read(self._box(side, start, end), order)
@@ -146,7 +149,8 @@ class _Way:
 
     @cached_property
     def is_singular(self) -> bool:
-        """Whether the program, of one number, has a value at the centre by its series alone."""
+        """Whether the program, of one variable, has a value at the centre only by its series: a removable
+        singularity."""
         if len(self.center) > 1:
             return False
         try:
@@ -156,8 +160,8 @@ class _Way:
         return not number.is_finite
 
     def _by_series(self, way: Box) -> Number:
-        """The largest size of the coefficient of the remainder on a way from the centre, at which a singularity is
-        removable; infinite where there is none, or no bound."""
+        """A bound of the remainder coefficient on a path from a removable singularity at the centre; infinite where
+        there is none or no bound."""
         if not self.is_singular:
             return INFINITY
         order = self.question.order + 1
@@ -166,7 +170,7 @@ class _Way:
         return max(abs(known[order].low), abs(known[order].high)) if known else INFINITY
 
     def _box(self, side: Box, start: fmpq, end: fmpq) -> Box:
-        """All points of the way between two places on it."""
+        """A box that contains the path between two values of t."""
         if len(side) > 1:
             return tuple(Bounds(c + end * s.low, c + end * s.high) for c, s in zip(self.center, side))
         step = side[0].high or side[0].low

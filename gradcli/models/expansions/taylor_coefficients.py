@@ -1,4 +1,5 @@
-"""The coefficients of Taylor polynomials: from the derivatives of a run, in balls where that can be, else in floats."""
+"""The coefficients of Taylor polynomials from the derivatives of a program: in ball arithmetic where possible, else in
+floats."""
 
 from __future__ import annotations
 
@@ -23,18 +24,19 @@ from gradcli.primitives.reductions import any_
 from gradcli.run import session
 from gradcli.run.diagnose import Warning, all_finite
 
-# Digits of what becomes a float, and those beyond which what is not told from 0 is taken for it.
+# The decimal digits that determine a float, and the largest number of digits to compute with; a number that is still
+# not separated from 0 then is taken for 0.
 _FLOAT, _MOST = 17, 100
-# What is taken for 0 is smaller than this power of 10.
+# A number is taken for 0 only below this power of 10.
 _NOTHING = -50
 
-# How often each number of the centre is in a product of powers.
+# The exponent of each variable in a monomial.
 Powers = tuple[int, ...]
 
 
 class TaylorNumber(NamedTuple):
-    """A float, or a text where digits were asked for, and the fraction that it is, where that is proved; whether the float
-    is 0 because it is too small."""
+    """A float, or a text where digits were asked for; the exact fraction, where one is proved; and whether a float is 0
+    by underflow."""
 
     value: Any
     fraction: Fraction | None = None
@@ -42,8 +44,8 @@ class TaylorNumber(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """The numbers of the centre by what they are called, and the coefficients by powers, in the order of their degree;
-    what there is to say of the run."""
+    """The numbers of the centre by label, the coefficients by their exponents in ascending degree, and the warnings of
+    the run."""
 
     center: Mapping[str, TaylorNumber]
     coefficients: Mapping[Powers, TaylorNumber]
@@ -51,8 +53,8 @@ class Expansion(NamedTuple):
 
 
 class SeriesQuestion(NamedTuple):
-    """A program, what gives the values of the names that it reads, in balls other ones at each precision, and the names
-    that the series is in."""
+    """A program, a function that returns its inputs (in ball arithmetic, enclosures at the current precision), the
+    names to expand in, and the order."""
 
     program: Module
     bindings: Callable[[], Mapping[str, Any]]
@@ -61,11 +63,11 @@ class SeriesQuestion(NamedTuple):
 
 
 def in_balls(question: SeriesQuestion, digits: int | None, most: int = _MOST) -> Expansion:
-    """The coefficients in so many digits, or as the floats next to them where no digits are asked for, within the balls
-    of FLINT; `most` are the digits to compute with.
+    """The coefficients computed in ball arithmetic by FLINT: as texts of `digits` digits, or as the nearest floats
+    where that is None. `most` is the largest number of digits to compute with.
 
-    Raises BackendError where FLINT is not installed, or lacks a function, UndecidedError where a comparison is open, or
-    where a float is asked for and no digit is known, and what `in_floats` raises.
+    Raises BackendError where FLINT is not installed or lacks a function, UndecidedError where a comparison is undecided
+    or no digit of a float is known, and what `in_floats` raises.
     """
     from gradcli.run import digits as proved
 
@@ -96,10 +98,10 @@ def in_balls(question: SeriesQuestion, digits: int | None, most: int = _MOST) ->
 
 
 def in_floats(question: SeriesQuestion) -> Expansion:
-    """The coefficients in float64, none of which is known to be a fraction.
+    """The coefficients in float64, without exact fractions.
 
-    Raises DifferentiationError for a value that is no scalar, EvaluationError where there is no Taylor series, LimitError
-    past order 170, or 16 in several numbers.
+    Raises DifferentiationError for a value that is not a scalar, EvaluationError where there is no Taylor series,
+    LimitError beyond order 170, or 16 in several variables.
     """
     return _found(question).expansion(lambda found: TaylorNumber(float(found)))
 
@@ -117,7 +119,7 @@ def _float(number: float, question: SeriesQuestion) -> float:
 
 
 class _Found(NamedTuple):
-    """Numbers as the namespace has them that computes."""
+    """The centre and the coefficients as numbers of the namespace that computes."""
 
     center: Mapping[str, Any]
     coefficients: Mapping[Powers, Any]
@@ -164,7 +166,7 @@ def _check_center(question: SeriesQuestion, bindings: Mapping[str, Any]) -> None
             )
 
 
-# What has poles, where its value is infinite; elsewhere that is a branch point, as of a logarithm.
+# Operations whose infinite values are poles. Those of other operations are at branch points, as of a logarithm.
 _WITH_POLES = frozenset(
     [
         "divide",
@@ -211,8 +213,8 @@ def _singularity(warning: Warning) -> str:
 
 
 def check_comparisons(question: SeriesQuestion) -> None:
-    """Raise EvaluationError where numbers are compared that vary and are equal at the centre: on its sides the program may
-    go other ways, of which derivatives know nothing."""
+    """Raise EvaluationError where a program compares varying numbers that are equal at the centre: on both sides of it
+    the program may take different branches, which its derivatives do not show."""
 
     def observe(span: Span, name: str, operands: Sequence[Any], _result: Any) -> None:
         varies = any(isinstance(o, Tensor) and o.requires_grad for o in operands)
@@ -239,7 +241,7 @@ def _no_series(question: SeriesQuestion, where: str, span: Span) -> EvaluationEr
 def _coefficients(
     question: SeriesQuestion, leaves: Mapping[str, Any], result: session.Result
 ) -> Iterator[tuple[Powers, Any]]:
-    """The coefficients by powers, by degree and then in the order of the names."""
+    """The coefficients by exponents, in ascending degree and then in the order of the names."""
     sizes = {name: arrays.size(leaf) for name, leaf in leaves.items()}
     places = [(name, i) for name, size in sizes.items() for i in range(size)]
     derivatives = {**(result.grad or {}), **(result.derivatives or {})}
@@ -259,6 +261,6 @@ def _coefficients(
 
 
 def _elements(part: Any) -> Sequence[Any]:
-    """The numbers of an array, of one of balls those of FLINT."""
+    """The elements of an array; of a ball array, FLINT numbers."""
     numbers = getattr(part, "numbers", part)
     return [*numbers.reshape(-1)] if getattr(numbers, "shape", ()) else [numbers]
