@@ -1,1 +1,1 @@
-"""The least or greatest value of a program, with and without constraints."""
+"""Minima and maxima of programs, with and without constraints."""

@@ -1,4 +1,4 @@
-"""Minima under constraints: a search by SciPy, polished by Newton's method on the equations that hold at a minimum.
+"""Minima under constraints: a search by SciPy, polished by Newton's method on the first-order optimality conditions.
 
 J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 2006), chapter 18.
 """
@@ -19,21 +19,21 @@ from gradcli.models.optima.optimality import Active, active, curvature, infeasib
 from gradcli.models.results import Watcher
 
 _MOST_POLISHING = 30
-# Variables beyond which SLSQP takes minutes: its steps take time in the third power of them, and it takes many.
+# Above this number of variables SLSQP takes minutes: it takes many steps, each of cubic time in the variables.
 _MANY = 100
-# How near to its bound a variable is on it.
+# The relative distance from a bound within which a variable is moved onto it.
 _NEAR = 1e-9
-# Where a search is begun again beside a start that leads nowhere, in shares of it.
+# The standard deviations of the random offsets, relative to the start, of the starts that are tried in turn.
 _ASIDE = (0.0, 0.01, 0.3)
-# Iterations of the method that is slow and sure.
+# Upper bound of the iterations of trust-constr, which is slow and robust.
 _SLOW = 1_000
 
 
 def constrained(
     objective: Objective, constraints: Constraints, start: Any, low: Any, high: Any, most: int, watch: Watcher
 ) -> SearchEnd:
-    """Minimise under constraints, from `start` and, where that leads nowhere, from places beside it. What is found need
-    neither be a minimum nor meet the constraints: the best of all is given, the first where several are alike."""
+    """Minimise under constraints from `start` and, where that fails, from points near it. Returns the best result, the
+    first of equal ones; it need neither be a minimum nor satisfy the constraints."""
     np = arrays.numpy_namespace()
     generator = np.random.default_rng(0)
     best: SearchEnd | None = None
@@ -65,7 +65,7 @@ def constrained(
 def _better(
     objective: Objective, constraints: Constraints, found: SearchEnd, best: SearchEnd | None, low: Any, high: Any
 ) -> tuple[SearchEnd, bool]:
-    """The better of two, and whether what was found is a minimum."""
+    """The better of two results, and whether `found` is a feasible minimum."""
     violated = _violation(constraints, found.point)
     is_feasible = not infeasible(constraints, found.point).any()
     holds = is_feasible and math.isfinite(found.value) and _is_minimum(objective, constraints, found, low, high)
@@ -95,8 +95,8 @@ def _is_minimum(objective: Objective, constraints: Constraints, found: SearchEnd
 
 
 def lagrangian_hessian(objective: Objective, constraints: Constraints, x: Any, there: Active) -> Any:
-    """The second derivatives of the objective and of the constraints times their multipliers; None where there are
-    none."""
+    """The Hessian of the Lagrangian: that of the objective plus those of the constraints times their multipliers. None
+    where there is none."""
     np = arrays.numpy_namespace()
     found = objective.hessian(x)
     if found is None or not len(there.numbers):
@@ -108,8 +108,8 @@ def lagrangian_hessian(objective: Objective, constraints: Constraints, x: Any, t
 
 
 def polished(objective: Objective, constraints: Constraints, found: SearchEnd, low: Any, high: Any) -> SearchEnd:
-    """The point with all its digits: Newton's method on the equations of a minimum, with what is active held active, as
-    long as they are met better and better."""
+    """The point improved to full accuracy: Newton's method on the optimality conditions with the active constraints
+    held active, as long as their residual decreases."""
     np = arrays.numpy_namespace()
     if len(found.point) > MOST_DENSE or not math.isfinite(found.value):
         return found
@@ -135,7 +135,7 @@ def polished(objective: Objective, constraints: Constraints, found: SearchEnd, l
 
 
 def _snapped(objective: Objective, found: SearchEnd, low: Any, high: Any) -> SearchEnd:
-    """What was found, with variables that are on a bound but for rounding right there."""
+    """The result with variables that are on a bound up to rounding moved exactly onto it."""
     np = arrays.numpy_namespace()
     point = found.point
     for bound in (low, high):
@@ -146,7 +146,7 @@ def _snapped(objective: Objective, found: SearchEnd, low: Any, high: Any) -> Sea
 
 
 def _distance(constraints: Constraints, found: SearchEnd, there: Active) -> float:
-    """How far the equations of a minimum are from being met."""
+    """The norm of the residual of the optimality conditions."""
     np = arrays.numpy_namespace()
     violated = constraints.violation(constraints.residuals(found.point))
     off = np.zeros(len(violated))
@@ -178,8 +178,8 @@ def _feasible(
     most: int,
     watch: Watcher,
 ) -> SearchEnd:
-    """A minimum from a point where the constraints hold, which is searched for first; where there is none, the point that
-    violates them least."""
+    """A minimum searched for from a feasible point, which is found first by least squares; where there is none, the
+    point of the least violation."""
     from scipy.optimize import least_squares
 
     np = arrays.numpy_namespace()
@@ -193,7 +193,7 @@ def _feasible(
         return signs[:, None] * np.nan_to_num(constraints.jacobian(x))
 
     begin = best.point
-    # Inside of its bounds by what the method asks for, which takes no variable without room.
+    # The method needs strictly feasible starts with room within bounds, so that fixed variables get a small gap.
     gap = np.where(high > low, 1e-10 * np.maximum(1.0, abs(begin)), 0.0)
     inner = (low - gap, high + gap)
     near = least_squares(violation, begin, slopes, inner, ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=1_000)

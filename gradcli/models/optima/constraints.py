@@ -1,4 +1,5 @@
-"""Constraints on what is varied, as functions of one vector that are to be 0, or at most 0, with exact derivatives."""
+"""Equality and inequality constraints as residuals of one vector of variables, with exact first and second
+derivatives."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from gradcli.run.programs import CompiledProgram
 _RELATION = re.compile(r"<=|>=|==|!=|<|>|=")
 _OPENING, _CLOSING = "([{", ")]}"
 
-# Compiles a text with the limits of a run.
+# Compiles the text of a program with the limits of a run.
 Compile = Callable[[str], CompiledProgram]
 
 
 class Relation(NamedTuple):
-    """A constraint as it is written: `left <= right`, or `left = right` where it is an equation."""
+    """A constraint as it is written: `left <= right`, or `left = right` for an equation."""
 
     text: str
     left: str
@@ -30,13 +31,13 @@ class Relation(NamedTuple):
 
     @property
     def residual(self) -> str:
-        """What is at most 0, or 0."""
+        """The text of the residual, which must be at most 0, or 0 for an equation."""
         return f"({self.left}) - ({self.right})"
 
 
 def relations(text: str) -> list[Relation]:
-    """The constraints that a text such as `x**2 + y <= 1` or `0 <= x <= y` says. Raises ProgramSyntaxError for a text
-    that says none."""
+    """The constraints in a text such as `x**2 + y <= 1` or `0 <= x <= y`. Raises ProgramSyntaxError for a text without
+    any."""
     parts, signs = [], []
     begin = 0
     for place, sign in _signs(text):
@@ -67,7 +68,7 @@ def relations(text: str) -> list[Relation]:
 
 
 def _signs(text: str) -> Iterator[tuple[int, str]]:
-    """The comparisons outside of all brackets, with their places."""
+    """The comparison operators outside all brackets, with their positions."""
     depth = 0
     place = 0
     while place < len(text):
@@ -81,7 +82,7 @@ def _signs(text: str) -> Iterator[tuple[int, str]]:
 class _Constraint:
     def __init__(self, relation: Relation, compile: Compile) -> None:
         self.relation = relation
-        # What is wrong with a side is shown as it was written.
+        # The sides are compiled separately, so that error messages quote them as they were written.
         self.sides = [compile(side) for side in (relation.left, relation.right)]
         self.program = compile(relation.residual)
         self.weights = "weight"
@@ -91,7 +92,7 @@ class _Constraint:
 
 
 class Constraints:
-    """All constraints together: their residuals `[m]` are 0 where `is_equation`, and at most 0 elsewhere."""
+    """All constraints together. Their residuals `[m]` must be 0 where `is_equation`, and at most 0 elsewhere."""
 
     def __init__(
         self, given: Sequence[Relation], packing: Packing, constants: Mapping[str, Any], compile: Compile
@@ -104,12 +105,12 @@ class Constraints:
 
     @property
     def inputs(self) -> list[str]:
-        """The names that they read."""
+        """The names that the constraints read."""
         return [*dict.fromkeys(name for each in self._all for name in each.program.inputs)]
 
     def begin(self, x: Any) -> Any:
-        """The residuals at the start, from which it is known how many there are. Raises what is wrong with them, and
-        EvaluationError where one has no value."""
+        """The residuals `[m]` at the start, which also set the number of constraints. Raises what evaluating them
+        raises, and EvaluationError where one has no value."""
         np = arrays.numpy_namespace()
         found = [np.asarray(each.program(**self._values(x, each))) for each in self._all]
         for each, value in zip(self._all, found):
@@ -128,7 +129,7 @@ class Constraints:
         return len(self.labels)
 
     def residuals(self, x: Any) -> Any:
-        """The residuals `[m]`, nan where they have no value."""
+        """The residuals `[m]` at a point; nan where they have no value."""
         np = arrays.numpy_namespace()
         parts = [np.zeros(0)]
         for each, size in zip(self._all, self._sizes):
@@ -141,7 +142,7 @@ class Constraints:
         return np.concatenate(parts)
 
     def residuals_at(self, points: Any) -> Any:
-        """The residuals `[k, m]` at points `[k, n]`, nan where they have no value."""
+        """The residuals `[k, m]` at points `[k, n]`; nan where they have no value."""
         np = arrays.numpy_namespace()
         named = self.packing.rows_named(points)
         parts = []
@@ -157,7 +158,7 @@ class Constraints:
         return np.concatenate(parts, axis=1)
 
     def jacobian(self, x: Any, packing: Packing | None = None) -> Any:
-        """The derivatives `[m, n]` of the residuals by what is varied, or by the constants of another packing; nan where
+        """The derivatives `[m, n]` of the residuals by the variables, or by the constants of another packing; nan where
         there are none."""
         np = arrays.numpy_namespace()
         packing = packing or self.packing
@@ -181,7 +182,7 @@ class Constraints:
         return np.concatenate(rows)
 
     def hessian(self, x: Any, weights: Any, packing: Packing | None = None) -> Any:
-        """The second derivatives `[n, n]` of the residuals, in a sum with `weights`; nan where there are none."""
+        """The second derivatives `[n, n]` of the residuals, summed with `weights` `[m]`; nan where there are none."""
         np = arrays.numpy_namespace()
         packing = packing or self.packing
         total = np.zeros((packing.size, packing.size))
@@ -203,7 +204,7 @@ class Constraints:
         return total
 
     def violation(self, residuals: Any) -> Any:
-        """How far each residual `[m]` is from what it may be."""
+        """By how much each residual `[m]` violates its constraint."""
         np = arrays.numpy_namespace()
         return np.where(self.is_equation, abs(residuals), np.maximum(residuals, 0.0))
 

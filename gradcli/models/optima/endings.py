@@ -1,4 +1,4 @@
-"""How searches end, in words, for minima and for maxima."""
+"""The messages that say how a search ended, worded for minima and for maxima."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _OF_MAXIMA = {
 
 
 def told(message: str, sign: float) -> str:
-    """A message of a search, which minimises, as it is told of an objective that was multiplied with this sign."""
+    """A message of a search, worded for a maximum where the sign of the objective is negative (searches minimise its
+    negative)."""
     return _OF_MAXIMA.get(message, message) if sign < 0 else message
 
 
 def extremum(sign: float) -> str:
-    """What is searched for."""
+    """The word for what is searched for."""
     return "maximum" if sign < 0 else "minimum"

@@ -1,4 +1,4 @@
-"""Minima at bounds at which an objective ends with an infinite slope, as `sqrt(x)` at 0."""
+"""Minima at bounds at which the slope of the objective is infinite, as of `sqrt(x)` at 0."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from gradcli import arrays
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.posing import PosedObjective
 
-# How near to its bound a variable is, beside both and how far it began from there, that may end on it.
+# The distance from its bound, relative to the variable, the bound and the distance at the start, at which a variable
+# may end on it.
 _NEAR = 1e-6
 
 
 def at_infinite_slopes(posed: PosedObjective, found: SearchEnd) -> SearchEnd:
-    """The point with the variables that are next to bounds on these, where the objective is lower there and falls towards
-    them infinitely steeply, so that no search comes to an end; else the point as it is."""
+    """The point with variables next to a bound moved onto it, where the objective is lower there and its slope towards
+    the bound is infinite, so that no search reaches the bound; else the point unchanged."""
     np = arrays.numpy_namespace()
     x = found.point
     point, moved = x.copy(), np.zeros(len(x), bool)

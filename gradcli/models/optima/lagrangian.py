@@ -1,7 +1,8 @@
-"""Minima under equations alone, by Newton's method on the Lagrangian with exact second derivatives: a few linear systems,
-where sequential quadratic programming with approximate ones takes time that grows too fast with the variables.
+"""Minima under equality constraints alone, by Newton's method on the Lagrangian with exact second derivatives.
 
-J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 2006), sections 18.1 and 18.3.
+It takes a few linear systems, where the time of sequential quadratic programming with approximate second derivatives
+grows too fast with the number of variables. J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition
+(Springer 2006), sections 18.1 and 18.3.
 """
 
 from __future__ import annotations
@@ -17,20 +18,21 @@ from gradcli.models.optima.objectives import Objective, is_sparse
 from gradcli.models.results import Iteration, Watcher
 
 _MOST_STEPS, _MOST_HALVINGS, _MOST_SHIFTS = 100, 40, 20
-# A step, beside the variables, behind which the search is at its end.
+# The search ends where a step is at most this share of the variables (or of 1).
 _SMALL = 1e-10
-# The share of what is promised by which a step lowers the merit (Armijo's condition), and what the penalty is beside the
-# largest multiplier.
+# A step must lower the merit function by at least this share of the predicted decrease (Armijo's condition); the
+# penalty of the merit function is `_PENALTY` times the largest multiplier.
 _LOWERS, _PENALTY = 1e-4, 2.0
-# What is added to the curvature where it is none along a step: at first, beside its size, and by which factor it grows.
+# The first shift of the Hessian where its curvature along a step is negative, relative to its largest element, and the
+# factor by which the shift grows.
 _SHIFT, _GROWTH = 1e-6, 10.0
 
 
 def by_lagrangian(
     objective: Objective, constraints: Constraints, start: Any, most: int, watch: Watcher
 ) -> SearchEnd | None:
-    """A point at which all constraints, which are equations, hold and the gradient of the Lagrangian vanishes; None where the
-    search is stuck, or derivatives are not known."""
+    """A point at which all constraints, which are equations, hold and the gradient of the Lagrangian vanishes; None
+    where the search is stuck or derivatives are not known."""
     np = arrays.numpy_namespace()
     x, multipliers = start, np.zeros(len(constraints))
     value, gradient = objective.value_and_gradient(x)
@@ -76,8 +78,8 @@ def _merit(value: float, residuals: Any, penalty: float) -> float:
 
 
 def _step(gradient: Any, hessian: Any, jacobian: Any, residuals: Any) -> tuple[Any, Any] | None:
-    """The step to the minimum of the quadratic model under linearised constraints, and the multipliers there; None where no
-    shift of the curvature makes it one."""
+    """The Newton step to the minimum of the quadratic model under linearised constraints, and the multipliers there;
+    None where no shift of the Hessian makes the curvature along the step nonnegative."""
     np = arrays.numpy_namespace()
     size, count = len(gradient), len(residuals)
     right = -np.concatenate([gradient, residuals])

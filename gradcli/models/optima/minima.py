@@ -1,4 +1,4 @@
-"""Minima of programs: `minimize`, its result, and which method serves which program."""
+"""`minimize`: the minimum of a program by the method that suits it."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ from gradcli.run.compiling import compile
 from gradcli.run.programs import CompiledProgram
 
 METHODS = ("auto", "newton", *searches.METHODS, *STOCHASTIC)
-# Iterations, where nobody says how many.
+# The default upper bound of iterations.
 _MOST = 1_000
-# Starts of a global search: more meet the limit of steps.
+# Upper bound of the starts of a global search: more would exceed the limit of steps.
 _MOST_STARTS = 10_000
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """The lowest point that was found, as `gradcli minimize --json` has it.
+    """The lowest point that was found, with the fields of `gradcli minimize --json`.
 
-    `point` is by name, `gradient_norm` that of what bounds and constraints leave of the gradient, and `eigenvalues` have
-    the smallest (`min`) and the largest (`max`) of the Hessian, of the Lagrangian where constraints are active; None for
-    one that is unknown. `kind` is "minimum", "saddle", "flat", "bound" or "kink", where it is not smooth; with `max=True`
-    "maximum" for the first, and None where the gradient does not vanish.
-    `multipliers` are by the text of each constraint and bound that is active, `sensitivity` by constant, `minima` how
-    many different ones a global search has found, and `left_out` how many rows of data lack a number. What nobody asked
-    for is None.
+    `point` is by name. `gradient_norm` is the norm of the gradient that active bounds and constraints leave.
+    `eigenvalues` holds the smallest (`min`) and the largest (`max`) eigenvalue of the Hessian, or of the Hessian of the
+    Lagrangian where constraints are active; None for an unknown one. `kind` is "minimum" ("maximum" with `max=True`),
+    "saddle", "flat", "bound", "kink" where the objective is not smooth, or None where the gradient does not vanish.
+
+    `multipliers` are by the text of each active constraint and bound, `sensitivity` is by constant, `minima` is the
+    number of different minima that a global search found, and `left_out` the number of data rows that lack a number.
+    What was not asked for is None.
     """
 
     value: float
@@ -88,21 +89,23 @@ def minimize(
     max_elements: int = MAX_ELEMENTS,
     **named: Any,
 ) -> Minimum:
-    """The minimum of a scalar program from a start, or with `max` its maximum: what `gradcli minimize` finds.
+    """The minimum of a scalar program from a start, or with `max` its maximum, as `gradcli minimize` finds it.
 
-    The start and the constants are given by name, in `values` or as further arguments; what is varied are `wrt`, or all
-    names but those in `const` and `sensitivity` and the columns of `data`, which is a table as `gradcli.fit` takes it.
+    The start and the constants are given by name, in `values` or as keyword arguments. The names `wrt` are varied, or
+    all names except those in `const` and `sensitivity` and the columns of `data`, a table as `gradcli.fit` takes it.
     `bounds` are texts such as "x=0:1,y=0:" or pairs by name, `subject_to` texts such as "x**2 + y <= 1", also with `>=`
-    and `=`. With `global_` many `starts` are tried, drawn by `seed`; a number of these implies it. `watch` is called with each iteration; `trace` and
-    `plot` are paths of a table of them, and of a picture of the objective.
+    and `=`. With `global_`, many `starts` are tried, drawn with `seed`; a number of starts implies it. `watch` is
+    called with each iteration; `trace` and `plot` are the paths of a table of the iterations and of a picture of the
+    objective.
 
-    `steps` is the most iterations; for "adam", "sgd" and "rmsprop" their number, or `epochs` passes over rows of the
-    data, `batch` of them at a time, with the learning rate `lr` that follows a `schedule`, and `momentum`.
+    `steps` is the largest number of iterations. For "adam", "sgd" and "rmsprop" it is their exact number; alternatively
+    `epochs` counts passes over the rows of the data, `batch` of them at a time. The learning rate `lr` follows a
+    `schedule`, and `momentum` is that of the method.
 
-    A search that fails gives the best point too, `converged` being False, and why in `message`. All of it may take
-    `max_steps` and compute `max_elements`, as many for each row of the data. Raises what compiling and evaluating raise, BindingError for a name without a
-    value and for a start outside of its bounds, EvaluationError where there is no number at the start, and UsageError
-    for options that contradict each other.
+    Where the search fails, the result is the best point, `converged` is False, and `message` says why. A call may take
+    `max_steps` steps and compute `max_elements` array elements, as many for each row of the data. Raises what compiling
+    and evaluating raise, BindingError for a name without a value and for a start outside of its bounds, EvaluationError
+    where there is no number at the start, and UsageError for options that contradict each other.
     """
     if watch is not None:
         expect_callable(watch, "what watches the iterations is a function")
@@ -170,7 +173,7 @@ def _result(
     everywhere: GlobalEnd | None,
     training: Training,
 ) -> Minimum:
-    """What is to be said of the point that was found."""
+    """The result for the point at which the search ended."""
     np = arrays.numpy_namespace()
     objective, constraints, x = problem.objective, problem.constraints, found.point
     evaluations = objective.evaluations
@@ -204,7 +207,8 @@ def _result(
 
 
 def _multipliers(problem: PosedObjective, there: optimality.Active, x: Any) -> dict[str, float] | None:
-    """By the text of each constraint and bound that is active; None where there are none to be active."""
+    """The multipliers by the text of each active constraint and bound; None where there are no constraints and
+    bounds."""
     np = arrays.numpy_namespace()
     if not len(problem.constraints) and not (np.isfinite(problem.low) | np.isfinite(problem.high)).any():
         return None

@@ -1,4 +1,4 @@
-"""Whether a point is a minimum: multipliers of what is active there, and the curvature in the directions left free.
+"""Optimality conditions at a point: multipliers of the active constraints, and curvature along the free directions.
 
 J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 2006), chapter 12.
 """
@@ -16,30 +16,34 @@ from gradcli.models.optima.newton import SearchEnd, held
 from gradcli.models.optima.objectives import Objective, is_sparse
 from gradcli.models.optima.subproblems import is_definite
 
-# Beside what it is made of, a gradient that is no more is 0, and so is a residual of a constraint.
+# Relative tolerances within which a gradient, and the residual of a constraint, count as 0.
 SLOPE, RESIDUAL = 1e-6, 1e-8
-# An inequality whose residual is no more is met as an equation.
+# The tolerance within which an inequality counts as met with equality.
 _NEAR = 1e-6
-# So is one of this share of the first one, and a sum of gradients of this share of them.
+# A gradient also counts as 0 at the share `_FALLEN` of that at the start, and a sum of gradients at the share
+# `_CANCELLED` of its terms.
 _FALLEN, _CANCELLED = 1e-10, 1e-9
-# The share of an objective by which a minimum may lie lower.
+# A point is stationary where a Newton step would lower the objective by at most this share.
 _GAIN = 1e-9
-# Of a symmetric matrix with ones on its diagonal, what counts as no curvature for each row.
+# The curvature, per row of a symmetric matrix scaled to a unit diagonal, that counts as 0.
 _FLAT = 1e-13
-# The curvature at the end of a step is that at its start up to this part of it, where a quadratic model holds.
+# The quadratic model holds where the curvature changes by at most this share along a step.
 _SIMILAR = 0.1
-# Lanczos's method ends when an eigenvalue is known to this share, or is given up: many that are close take long.
+# The relative tolerance of an eigenvalue by Lanczos's method, and its upper bound of restarts: close eigenvalues
+# converge slowly.
 _EXACT, _RESTARTS = 1e-10, 20
-# Variables up to which eigenvalues are those of a matrix of all numbers.
+# Upper bound of the variables for which eigenvalues are computed from a dense matrix.
 _MOST = 1_000
 
 
 class Active(NamedTuple):
-    """What holds a point: constraints by their `numbers`, with multipliers λ and the `normals` `[a, n]` that are their
-    gradients, and the variables that are `fixed` by a bound, with multipliers in `of_bounds` `[n]`. The gradient of the
-    objective and λ times the normals add up to `slope` `[n]`, 0 for variables that are fixed, and at a minimum for all.
-    The constraints that are `holding` are the equations and those without which the point would move: others are touched
-    alone."""
+    """The constraints and bounds that are active at a point.
+
+    `numbers` are the indices of the a active constraints, with `multipliers` λ `[a]` and gradients `normals` `[a, n]`.
+    `fixed` `[n]` marks the variables held by a bound, with multipliers `of_bounds` `[n]`. `slope` `[n]` is the gradient
+    of the Lagrangian, 0 for fixed variables, and at a minimum for all. `holding` `[a]` marks the equations and the
+    inequalities with nonzero multipliers; the others are weakly active.
+    """
 
     numbers: Any
     multipliers: Any
@@ -51,8 +55,8 @@ class Active(NamedTuple):
 
 
 def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any) -> Active:
-    """What is active at a point, where the objective has this gradient. The multipliers are those, of inequalities from
-    0 on, that leave the least slope."""
+    """What is active at a point with this gradient of the objective. The multipliers, nonnegative for inequalities,
+    minimise the norm of the slope."""
     np = arrays.numpy_namespace()
     if not len(constraints):
         fixed = held(x, gradient, low, high)
@@ -70,7 +74,7 @@ def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any)
     rows = np.concatenate([jacobian[numbers], sides])
     found = np.zeros(len(rows))
     if len(rows):
-        # Rows of one length: which combination of dependent ones is taken hangs on nothing else.
+        # With rows of equal length, the choice among dependent rows does not depend on their scales.
         lengths = np.linalg.norm(rows, axis=1)
         lengths = np.where(lengths > 0, lengths, 1.0)
         any_sign = np.concatenate([constraints.is_equation[numbers], low[at] == high[at]])
@@ -80,7 +84,7 @@ def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any)
     of_bounds[at] = found[len(numbers) :] + 0.0
     slope = gradient + rows.T @ found
     fixed = (of_bounds != 0.0) | (low == high)
-    # No zero has a sign that means anything.
+    # Adding 0.0 turns -0.0 into 0.0.
     multipliers = found[: len(numbers)] + 0.0
     holding = (multipliers != 0.0) | constraints.is_equation[numbers]
     return Active(numbers, multipliers, jacobian[numbers], fixed, of_bounds, np.where(fixed, 0.0, slope), holding)
@@ -92,26 +96,26 @@ def _of_fixed(fixed: Any, gradient: Any, is_equation: Any) -> Any:
 
 
 def _jacobian(constraints: Constraints, x: Any) -> Any:
-    """That of the constraints, with zeros for those that have none at the point: nothing holds it there."""
+    """The Jacobian of the constraints, with zeros in rows that are not finite: such constraints hold nothing."""
     np = arrays.numpy_namespace()
     found = constraints.jacobian(x)
     return np.where(np.isfinite(found).all(axis=1)[:, None], found, 0.0)
 
 
 def _tolerances(jacobian: Any, x: Any, share: float) -> Any:
-    """What counts as 0 of each residual: its terms round as the variables do."""
+    """The tolerance `[m]` of each residual: its terms have rounding errors proportional to the variables."""
     return share * (1.0 + abs(jacobian) @ abs(x))
 
 
 def infeasible(constraints: Constraints, x: Any) -> Any:
-    """Which constraints do not hold at a point, `[m]`."""
+    """A mask `[m]` of the constraints that are violated at a point."""
     residuals = constraints.residuals(x)
     return ~(constraints.violation(residuals) <= _tolerances(_jacobian(constraints, x), x, RESIDUAL))
 
 
 def is_stationary(objective: Objective, found: SearchEnd, slope: Any, hessian: Any) -> bool:
-    """Whether a slope is 0 as far as floats tell: beside the gradients that it is the sum of, and that at the start,
-    beside the rounding of the variables, or because a Newton step would gain nothing."""
+    """Whether a slope is 0 in floats: relative to the gradients it is the sum of and to that at the start, to the
+    rounding errors of the variables, or because a Newton step would gain nothing."""
     np = arrays.numpy_namespace()
     if not math.isfinite(found.value):
         return False
@@ -140,8 +144,7 @@ def _units(diagonal: Any) -> Any:
 
 
 def touched(there: Active, x: Any, low: Any, high: Any) -> Any:
-    """The normals `[t, n]`, of length 1, of constraints and bounds that are met and do not hold the point: it may move away from
-    them, to one side."""
+    """The unit normals `[t, n]` of weakly active constraints and bounds, which the point may leave to one side."""
     np = arrays.numpy_namespace()
     at_bound = ((x <= low) | (x >= high)) & ~there.fixed
     sides = np.diag(np.where(x >= high, 1.0, -1.0))[at_bound]
@@ -151,8 +154,8 @@ def touched(there: Active, x: Any, low: Any, high: Any) -> Any:
 
 
 def forbidden(normals: Any, basis: Any) -> Any:
-    """Which of `normals` `[t, n]` no sum of directions, the columns of `basis` `[n, d]`, leads away from that leads beyond none of
-    them."""
+    """A mask `[t]` of the `normals` `[t, n]` from which no feasible direction leads away. Feasible directions are
+    combinations of the columns of `basis` `[n, d]` along which no constraint increases."""
     np = arrays.numpy_namespace()
     if not len(normals) or not basis.shape[1]:
         return np.zeros(len(normals), bool)
@@ -165,18 +168,19 @@ def forbidden(normals: Any, basis: Any) -> Any:
 
 
 def is_open(normals: Any, basis: Any) -> bool:
-    """Whether a sum of directions, the columns of `basis` `[n, d]`, leads beyond none of `normals` `[t, n]`."""
+    """Whether some combination of the columns of `basis` `[n, d]` is feasible: along it no constraint with one of the
+    `normals` `[t, n]` increases."""
     np = arrays.numpy_namespace()
     rows = normals @ basis
     if not basis.shape[1] or np.linalg.matrix_rank(rows, tol=SLOPE) < basis.shape[1]:
         return bool(basis.shape[1])
-    # Where it leads away from none of them it leads nowhere.
+    # The rows have full rank, so that a direction that leads away from no constraint is 0.
     return not forbidden(normals, basis).all()
 
 
 def free_directions(free: Any, normals: Any, units: Any) -> Any:
-    """A basis, as columns `[n, d]`, of the directions in which neither the variables that are not `free` nor constraints
-    with the `normals` `[a, n]` change, orthogonal where the variables are measured in `units` `[n]`."""
+    """A basis, as columns `[n, d]`, of the directions along which neither variables that are not `free` nor constraints
+    with `normals` `[a, n]` change; orthogonal where variables are measured in `units` `[n]`."""
     np = arrays.numpy_namespace()
     basis = np.diag(1 / units)[:, free]
     if not len(normals) or not free.any():
@@ -188,9 +192,9 @@ def free_directions(free: Any, normals: Any, units: Any) -> Any:
 
 
 def weakest_step(hessian_at: Callable[[Any], Any], x: Any, slope: Any, hessian: Any, basis: Any) -> tuple[float, bool]:
-    """How far the minimum of the quadratic model is along that of the directions, columns of `basis` `[n, d]`, in which
-    the curvature is least, and whether it is nearly the same there: else the Hessian says nothing of the point, as at 0
-    for `x**3` and `exp(-x)` far out."""
+    """The length of the Newton step along the direction of least curvature among the columns of `basis` `[n, d]`, and
+    whether the curvature at its end is similar. Where it is not, the Hessian does not characterise the point, as at 0
+    for `x**3` and far out for `exp(-x)`."""
     values, vectors = dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)
     least, direction = values[0], basis @ vectors[:, 0]
     length = float(direction @ slope) / float(least) if least > 0 else math.inf
@@ -201,13 +205,14 @@ def weakest_step(hessian_at: Callable[[Any], Any], x: Any, slope: Any, hessian: 
 
 
 def curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> str:
-    """Whether the objective bends "up" along all free directions, "down" along one, or along one has "none". Directions
-    are free where no variable that is not `free` and no constraint with one of the `normals` `[a, n]` holds them."""
+    """The curvature of the objective along the free directions: "up" along all, "down" along one, or "none" along one.
+    Directions are free where neither a variable that is not `free` nor a constraint with one of the `normals` `[a, n]`
+    holds them."""
     np = arrays.numpy_namespace()
     if not free.any():
         return "up"
     reach = float(np.max(abs(x), initial=1.0))
-    # The square of a large one is no float.
+    # Dividing twice avoids the overflow of reach**2.
     nothing = 1e-20 * max(abs(value), 1.0) / reach / reach
     if is_sparse(hessian):
         from scipy.sparse import diags_array, eye_array
@@ -231,7 +236,7 @@ def curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> st
 
 
 def flat_directions(hessian: Any, basis: Any) -> Any:
-    """The directions `[n, d]` among those of an orthogonal `basis` in which there is no curvature, or the least."""
+    """The directions `[n, d]`, combinations of an orthogonal `basis`, with no curvature or the least."""
     np = arrays.numpy_namespace()
     bends, vectors = dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)
     size = float(abs(bends).max(initial=0.0))
@@ -239,8 +244,8 @@ def flat_directions(hessian: Any, basis: Any) -> Any:
 
 
 def eigenvalues(hessian: Any, objective: Objective | None, x: Any) -> dict[str, float | None]:
-    """The smallest and the largest eigenvalue of the Hessian, by products with vectors where there is no matrix; None
-    for one that is not found."""
+    """The smallest and the largest eigenvalue of the Hessian, from Hessian-vector products where there is no matrix;
+    None for one that is not found."""
     np = arrays.numpy_namespace()
     if hessian is not None and len(x) <= _MOST:
         bends = dense_matrices.spectrum(hessian.toarray() if is_sparse(hessian) else hessian)
@@ -253,13 +258,13 @@ def eigenvalues(hessian: Any, objective: Objective | None, x: Any) -> dict[str, 
         size = len(x)
         hessian = LinearOperator((size, size), matvec=lambda v: objective.hessian_product(x, np.ravel(v)), dtype=float)
         return {"min": _extreme(hessian, "SA"), "max": _extreme(hessian, "LA")}
-    # Where all are above 0, the smallest is that which is nearest to it.
+    # Where all eigenvalues are positive, the smallest is the one nearest to 0.
     least = _extreme(hessian, "LM", sigma=0.0) if is_definite(hessian) else _extreme(hessian, "SA")
     return {"min": least, "max": _extreme(hessian, "LA")}
 
 
 def _extreme(hessian: Any, which: str, **options: Any) -> float | None:
-    """An eigenvalue by Lanczos's method; None where it does not converge."""
+    """An extreme eigenvalue by Lanczos's method; None where it does not converge."""
     np = arrays.numpy_namespace()
     from scipy.sparse.linalg import ArpackError, eigsh
 

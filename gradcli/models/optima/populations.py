@@ -1,5 +1,5 @@
-"""Where minima may lie, as far as values at many points tell: from sampled points that are lower than those around them, and
-from differential evolution.
+"""Candidate starts of a global search, from values at many points: sampled points that are lower than their neighbours,
+and the results of differential evolution.
 
 A. Törn and S. Viitanen, "Topographical global optimization", in Recent Advances in Global Optimization (Princeton 1992)
 384; R. Storn and K. Price, "Differential evolution", J. Global Optim. 11 (1997) 341.
@@ -16,20 +16,21 @@ from gradcli.models.optima.optimality import RESIDUAL
 from gradcli.models.optima.posing import PosedObjective
 from gradcli.models.results import Iteration, Watcher
 
-# Variables up to which points fill a space so that they tell anything of it.
+# Upper bound of the variables: in more dimensions, sampled points are too sparse to be useful.
 MOST_VARIABLES = 50
-# Points that are sampled, and how many of the nearest ones are higher around one that is taken.
+# The number of sampled points, and of nearest neighbours that must all be higher around a candidate.
 _SAMPLES, _NEAREST = 4_000, 8
-# How candidates are made: the first strategy spreads more widely, the second is quicker in many dimensions.
+# The mutation strategies of SciPy's differential evolution: the first explores more widely, the second is faster in
+# many dimensions.
 _STRATEGIES = ("currenttobest1bin", "best1bin")
-# Points of a population for each variable, generations, and all points that an evolution may look at.
+# Points of a population per variable, and upper bounds of the generations and of the evaluated points of one evolution.
 _FOR_EACH, _GENERATIONS, _MOST_POINTS = 15, 1_000, 150_000
-# What stands for values where constraints do not hold: they are above all others.
+# The value of points that violate constraints, above all other values.
 _FORBIDDEN = 1e200
 
 
 class Population:
-    """Values of an objective at many points between `low` and `high`, with the lowest point that was seen."""
+    """Evaluates an objective at many points between `low` and `high`, and keeps the lowest one."""
 
     def __init__(self, posed: PosedObjective, low: Any, high: Any) -> None:
         self._posed, self.low, self.high = posed, low, high
@@ -37,8 +38,8 @@ class Population:
         self._least = math.inf
 
     def values(self, points: Any) -> Any:
-        """The values `[k]` at points `[k, n]`, infinite where there are none; where constraints do not hold, so much higher
-        that they grow with the violation alone."""
+        """The values `[k]` at points `[k, n]`, infinite where there are none. Where constraints are violated, a value
+        is very large and depends on the violation only."""
         np = arrays.numpy_namespace()
         found = self._posed.objective.values_at(points)
         if len(self._posed.constraints):
@@ -51,8 +52,7 @@ class Population:
         return found
 
     def low_points(self, count: int, generator: Any) -> Any:
-        """Of points that are drawn, those that are lower than their neighbours, at most `count` and the lowest of them,
-        `[k, n]`."""
+        """At most `count` of the lowest sampled points that are lower than all their nearest neighbours, `[k, n]`."""
         from scipy.spatial import KDTree
 
         np = arrays.numpy_namespace()
@@ -69,7 +69,7 @@ class Population:
         return points[is_low][order[:count]]
 
     def evolved(self, seed: int, watch: Watcher) -> list[Any]:
-        """The lowest points that differential evolution comes to, by each of its strategies."""
+        """The lowest point that differential evolution finds, for each strategy."""
         found = []
         for strategy in _STRATEGIES:
             self.lowest, self._least = None, math.inf
@@ -77,7 +77,7 @@ class Population:
                 with limits.attempt():
                     self._evolve(strategy, seed, watch)
             except LimitError:
-                # What it came to until then is as good a start as another.
+                # The best point so far is a start as well.
                 pass
             if self.lowest is not None:
                 found.append(self.lowest)
@@ -94,7 +94,7 @@ class Population:
             nonlocal generations
             generations += 1
             watch(Iteration(generations, sign * self._least, None, self.lowest))
-            # Where there is no number at all, it ends.
+            # Returning True ends the evolution, where no point has a finite value.
             return self.lowest is None
 
         with np.errstate(all="ignore"):

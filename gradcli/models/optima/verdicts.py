@@ -1,4 +1,4 @@
-"""Whether a point that a search found is what was asked for, and why, or why not."""
+"""Whether the point at which a search ended is a minimum, and why or why not, according to the exact derivatives."""
 
 from __future__ import annotations
 
@@ -28,25 +28,31 @@ from gradcli.models.optima.objectives import Objective
 from gradcli.models.optima.optimality import Active
 from gradcli.models.optima.posing import PosedObjective
 
-# A search that is so far away, or has come so deep, does not end.
+# A search is unbounded where a variable is beyond `_FAR` or the objective below -`_FAR`.
 _FAR = 1e20
-# Where the next step is not as small as this beside the point, or 1, the search is under way.
+# A search still makes progress where the next step is longer than this, relative to the point or to 1.
 _SMALL = 1e-3
 
-# Constraints that are touched for which it is looked what they forbid together: a linear program for each.
+# Upper bound of the weakly active constraints that are tested together: each needs a linear program.
 _MOST_TOUCHED = 100
-# What constraints that are met but for rounding leave of a value, as a share of it or of the first one.
+# The residuals of constraints times their multipliers, as a share of the value or the first one, above which
+# multipliers count as unbounded.
 _OFF = 1e-7
-# How far from a point without curvature it is looked for lower values, beside its size, and how much lower they are
-# than others nearby are higher, and than rounding makes them.
+# Distances from a point without curvature, relative to its size, at which lower values are looked for: `_NEARBY`, or
+# `_FAR_AWAY` on a plateau. A value is lower where it falls by more than `_SHARE` of the largest rise nearby, and by
+# more than `_ROUNDING` of the values.
 _NEARBY, _FAR_AWAY = (1e-3, 1e-2), (1e-3, 1e-2, 0.1, 0.3, 1.0, 3.0, 10.0)
 _SHARE, _ROUNDING = 0.1, 1e-12
 
 
 class Verdict(NamedTuple):
-    """What is `active` at a point, the `hessian` there, None where it is not known or there is a kink, and what `kind` of
-    point it is, None where the gradient does not vanish; `converged` says whether it is a minimum, and `message` why, or
-    why not. Where it `is_flat`, the Hessian does not determine it, whether bounds hold it or not."""
+    """The classification of a point.
+
+    `active` are its active constraints and bounds. `hessian` is None where it is not known or there is a kink. `kind`
+    is the kind of point, None where the gradient does not vanish. `converged` says whether it is a minimum, and
+    `message` why or why not. `is_flat` says that the Hessian is singular along the free directions, whether or not
+    bounds hold the point.
+    """
 
     active: Active
     hessian: Any
@@ -57,7 +63,8 @@ class Verdict(NamedTuple):
 
 
 def judged(posed: PosedObjective, found: SearchEnd) -> Verdict:
-    """What the exact derivatives say of a point, whatever the search that led to it says."""
+    """The verdict of the exact derivatives on the point of a search, independently of what the search itself
+    reports."""
     objective, constraints, x = posed.objective, posed.constraints, found.point
     there = optimality.active(found.gradient, constraints, x, posed.low, posed.high)
     hessian = lagrangian_hessian(objective, constraints, x, there)
@@ -85,8 +92,8 @@ def _of_broken_constraints(posed: PosedObjective, found: SearchEnd, there: Activ
 
 
 def _of_unqualified_constraints(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
-    """What is to be said where multipliers grow without a bound, as where gradients of constraints vanish or are dependent:
-    by what constraints are off, times their multipliers, the value may be off."""
+    """The verdict where multipliers grow without bound, as where gradients of constraints vanish or are dependent:
+    residuals of constraints times their multipliers bound how far the value may be off."""
     if not len(there.numbers):
         return None
     off = float(abs(there.multipliers * posed.constraints.residuals(found.point)[there.numbers]).sum())
@@ -104,7 +111,7 @@ def _of_unqualified_constraints(posed: PosedObjective, found: SearchEnd, there: 
 
 
 def _of_kink(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
-    """What is to be said where the objective is not smooth; None where it is, and where constraints hold the point."""
+    """The verdict where the objective is not smooth; None where it is, and where constraints hold the point."""
     np = arrays.numpy_namespace()
     if there.holding.any() or there.fixed.all() or not math.isfinite(found.value):
         return None
@@ -137,7 +144,8 @@ def _of_derivatives(posed: PosedObjective, found: SearchEnd, there: Active, hess
         return Verdict(there, None, "bound" if by_bounds else None, True, BY_BOUNDS if by_bounds else VANISHES)
     is_dense = isinstance(hessian, np.ndarray)
     normals = there.normals[there.holding]
-    # Bounds alone leave each variable one way at least.
+    # Bounds alone leave at least one direction of each variable feasible, so that they are tested only together with
+    # constraints.
     touched = optimality.touched(there, x, posed.low, posed.high) if is_dense and len(constraints) else normals[:0]
     if len(touched) > _MOST_TOUCHED:
         touched = touched[:0]
@@ -170,8 +178,8 @@ def _of_derivatives(posed: PosedObjective, found: SearchEnd, there: Active, hess
 
 
 def _free_bends(objective: Objective, found: SearchEnd, there: Active) -> str | None:
-    """As `optimality.curvature`, at a point without a Hessian at which bounds hold some variables, as at an infinite slope;
-    None where it is not known."""
+    """The `optimality.curvature` of the free variables at a point without a Hessian at which bounds hold some
+    variables, as at an infinite slope; None where it is not known."""
     free = ~there.fixed
     if free.all() or there.holding.any():
         return None
@@ -182,8 +190,8 @@ def _free_bends(objective: Objective, found: SearchEnd, there: Active) -> str | 
 
 
 def _falls(posed: PosedObjective, found: SearchEnd, hessian: Any, basis: Any) -> bool:
-    """Whether the objective falls from a point along a direction without curvature: near to it, as at an inflection, or
-    far from it where there are no derivatives at all, as behind a step or where they are too small for a float."""
+    """Whether the objective falls along a direction without curvature: near the point, as at an inflection, or far from
+    it where all derivatives are 0, as behind a step or where they underflow."""
     np = arrays.numpy_namespace()
     direction = basis @ dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)[1][:, 0]
     size = float(np.linalg.norm(np.where(direction != 0.0, np.maximum(abs(found.point), abs(posed.start)), 0.0))) or 1.0
