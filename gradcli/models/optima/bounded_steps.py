@@ -1,8 +1,8 @@
-"""The step that a quadratic model recommends within a radius and between bounds.
+"""The step of a quadratic model within a trust region and between bounds.
 
-A. R. Conn, N. I. M. Gould and P. L. Toint, "Trust-Region Methods" (SIAM 2000), chapter 12. A step that is cut off at the
-bounds may lead up. The generalised Cauchy point, at which the model has fallen enough along the projected gradient, never
-does, and a search whose steps gain no less converges.
+A. R. Conn, N. I. M. Gould and P. L. Toint, "Trust-Region Methods" (SIAM 2000), chapter 12. A step that is clipped at
+the bounds may increase the model. The generalised Cauchy point, at which the model has decreased enough along the
+projected gradient, never does, and a search whose steps decrease the model at least as much converges.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any
 from gradcli import arrays
 from gradcli.models.optima.subproblems import Step, step
 
-# Halvings of the step along the projected gradient, which shorten it by 1e18.
+# Upper bound of the halvings of the step along the projected gradient: 60 shorten it by 1e18.
 _MOST_HALVINGS = 60
-# The share of what the slope promises by which the model falls at the Cauchy point (Armijo's condition).
+# The share of the linear prediction by which the model must fall at the Cauchy point (Armijo's condition).
 _LOWERS = 0.1
-# Faces of the box, each of fewer free variables, on which the model is minimised further.
+# Upper bound of the faces of the box, each with fewer free variables, on which the model is minimised in turn.
 _MOST_FACES = 10
 
 
 def bounded_step(slope: Any, hessian: Any, radius: float, low: Any, high: Any) -> Step:
-    """A step between `low` and `high`, vectors with 0 between them: the minimum of the model `slope·s + s·hessian·s/2` within
-    the radius where no bound cuts it off, else the lowest of that where it is cut off and of those on the faces of the
-    box to which the Cauchy point leads."""
+    """A step between `low` and `high`, vectors on both sides of 0, that lowers the model `slope·s + s·hessian·s/2`: its
+    minimum within the radius where that is within the bounds; else the lowest of that minimum clipped at the bounds,
+    the Cauchy point, and minima on the faces of the box to which that leads."""
     np = arrays.numpy_namespace()
     whole = step(slope, hessian, radius)
     cut = np.clip(whole.direction, low, high)
@@ -35,7 +35,8 @@ def bounded_step(slope: Any, hessian: Any, radius: float, low: Any, high: Any) -
 
 
 def _on_faces(slope: Any, hessian: Any, radius: float, low: Any, high: Any) -> Iterator[Any]:
-    """The Cauchy point, and minima from there along the variables that no bound holds yet, each as far as the next bound."""
+    """The Cauchy point, and from there the minima along the variables that are not at a bound yet, each as far as the
+    next bound."""
     np = arrays.numpy_namespace()
     at = _cauchy_point(slope, hessian, radius, low, high)
     yield at

@@ -1,4 +1,4 @@
-"""Bounds as they are written: `b2=0:1,b1=0:`."""
+"""Parsing of bounds that are written as `b2=0:1,b1=0:`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 def bounds_of(given: Mapping[str, Bounds] | Sequence[str] | str | None) -> dict[str, Bounds]:
-    """The least and the greatest number by name, infinite where one is left out, of texts such as `b2=0:1,b1=0:`, whose
-    numbers may be lists for arrays; a mapping of names to pairs, of which one may be None, is taken as it is.
+    """The lower and the upper bound by name, infinite where one is omitted, from texts such as `b2=0:1,b1=0:`, in which
+    the bounds of arrays may be lists. A mapping of names to pairs, in which None stands for an omitted bound, is
+    accepted too.
 
-    Raises BindingError for a text that is none, and for a name that is given twice.
+    Raises BindingError for an invalid text, and for a name that is given twice.
     """
     if given is None:
         return {}
@@ -68,7 +69,7 @@ def _entry(text: str, begin: int, end: int) -> tuple[str, Bounds]:
 
 
 def _parts(text: str, separator: str, begin: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """The places of what stands between separators outside of all brackets."""
+    """The ranges of the parts of a text between separators outside all brackets."""
     end = len(text) if end is None else end
     depth, places = 0, [begin - 1]
     for place in range(begin, end):

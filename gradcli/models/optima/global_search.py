@@ -1,4 +1,4 @@
-"""Many starts for one minimum: the lowest is kept, and it is counted how many there are."""
+"""Global search: local searches from many starts, the lowest minimum, and an estimate of whether others remain."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from gradcli.models.optima.posing import PosedObjective, check_start
 from gradcli.models.optima.verdicts import judged
 from gradcli.models.results import Watcher
 
-# So many starts, and so many more for each variable, but no more than the last.
+# The default number of starts: `_STARTS` and `_FOR_EACH` per variable, at most `_MOST`.
 _STARTS, _FOR_EACH, _MOST = 20, 10, 200
-# Iterations of each.
+# Upper bound of the iterations of each local search.
 _SHORT = 200
-# How far apart minima are that are told apart, beside the size of their points and values.
+# Relative distance of points and values beyond which minima count as different.
 _APART = 1e-5
-# Without bounds starts are drawn so far around the one that was given, in its sizes.
+# Without bounds, starts are drawn within this multiple of the size of the given start.
 _AROUND = 10.0
-# How far beside a point without a gradient it is searched from, as a share of the range.
+# The largest offset, as a share of the range, from a point without a gradient to the start of a search.
 _ASIDE = 1e-4
-# Where more than this share of searches end at minima to which no other led, there are many that none has found (I. J.
-# Good, "The population frequencies of species", Biometrika 40 (1953) 237).
+# Where more than this share of the searches ended at minima that no other search found, many minima are likely to be
+# unseen (I. J. Good, "The population frequencies of species", Biometrika 40 (1953) 237).
 _UNSEEN = 0.1
 
 
 class GlobalEnd(NamedTuple):
-    """The lowest point that was found, the number of different `minima`, of `searches` and of those of them that alone led to
-    one of these; whether a limit of the run ended it before all of them."""
+    """The lowest point that was found, the numbers of different `minima`, of `searches`, and of minima that only one
+    search found (`alone`), and whether a limit of the run ended the global search early (`is_cut`)."""
 
     lowest: SearchEnd
     minima: int
@@ -42,7 +42,7 @@ class GlobalEnd(NamedTuple):
     is_cut: bool
 
     def told(self, is_maximum: bool) -> str:
-        """How sure it is that nothing is lower, in words."""
+        """A message on how likely a lower minimum is."""
         lowest, lower = ("highest", "higher") if is_maximum else ("lowest", "lower")
         which = "the only one" if self.minima == 1 else f"the {lowest} of {self.minima:,}"
         found = f"{which} that {self.searches:,} searches found"
@@ -56,9 +56,9 @@ class GlobalEnd(NamedTuple):
 def search_globally(
     posed: PosedObjective, method: str, most: int, starts: int | None, seed: int, watch: Watcher
 ) -> GlobalEnd:
-    """The lowest minimum that searches lead to, from so many `starts` and from where differential evolution comes to. The first
-    start is the given one; others are a Latin hypercube between the bounds, where there are such, and around the given
-    start, and points that are lower than those around them."""
+    """The lowest minimum that local searches find from `starts` starts and from the results of differential evolution.
+    The starts are the given one, sampled points that are lower than their neighbours, and a Latin hypercube between the
+    bounds or, without bounds, around the given start."""
     np = arrays.numpy_namespace()
     ends: list[SearchEnd] = []
     found: list[SearchEnd] = []
@@ -75,7 +75,8 @@ def search_globally(
     population, others = _starts(posed, starts, seed)
     for further in (lambda: others, lambda: _evolved(posed, population, seed, watch)):
         try:
-            # What is found until a limit is met is told; its verdict takes a part of what is left.
+            # At a limit, the minima found so far are reported; limits.attempt keeps a part of the budget for the
+            # verdict.
             with limits.attempt():
                 for start in further():
                     search_from(start, min(most, _SHORT))
@@ -93,7 +94,7 @@ def search_globally(
         else:
             known.append(each)
     lowest = different[0][0] if different else failed[0]
-    # What came deeper than all minima is no end of a search, and says that there is no lowest one where it has none.
+    # A search that ended below all minima without converging is continued; it may show that there is no lowest minimum.
     deeper = [end for end in failed if _is_below(posed, end, lowest)]
     if deeper:
         deepest = min(deeper, key=lambda end: end.value)
@@ -118,7 +119,7 @@ def _is_same(one: SearchEnd, other: SearchEnd, np: Any) -> bool:
 
 
 def _starts(posed: PosedObjective, count: int | None, seed: int) -> tuple[Population | None, Any]:
-    """The points between the bounds, and vectors `[k, n]` of these to search from beside the given start."""
+    """The population between the bounds, None for too many variables, and the starts `[k, n]` beside the given one."""
     np = arrays.numpy_namespace()
     size = len(posed.start)
     left = (min(_MOST, _STARTS + _FOR_EACH * size) if count is None else count) - 1
@@ -129,14 +130,14 @@ def _starts(posed: PosedObjective, count: int | None, seed: int) -> tuple[Popula
     population = Population(posed, low, high) if size <= MOST_VARIABLES else None
     low_points = np.zeros((0, size)) if population is None else population.low_points(left // 2, generator)
     left -= len(low_points)
-    # Each variable has one number in each of as many equal parts of its range.
+    # A Latin hypercube: each variable has one point in each of `left` equal parts of its range.
     parts = np.stack([generator.permutation(left) for _ in range(size)], axis=1)
     cube = low + (parts + generator.random((left, size))) / max(left, 1) * (high - low)
     return population, np.concatenate([low_points, cube])
 
 
 def _evolved(posed: PosedObjective, population: Population | None, seed: int, watch: Watcher) -> Iterator[Any]:
-    """Where differential evolution comes to, or beside it where that is a kink, at which there is no gradient."""
+    """The results of differential evolution, slightly moved where a kink leaves them without a gradient."""
     np = arrays.numpy_namespace()
     if population is None:
         return

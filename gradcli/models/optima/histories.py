@@ -1,4 +1,4 @@
-"""What a search went through, kept for a table and a picture of it."""
+"""The iterations of a search, recorded for a table and a picture."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gradcli.io import output
 from gradcli.models.packing import Packing
 from gradcli.models.results import Iteration
 
-# Iterates of many variables are kept no longer than so many numbers take: 800 MB.
+# Upper bound of the float64 numbers in the points kept: 800 MB.
 _MOST_NUMBERS = 100_000_000
 
 
 class History:
-    """The iterations that it is told of, with their points where those are `kept`."""
+    """A callback that records iterations, with their points where they are `kept`."""
 
     def __init__(self, kept: bool) -> None:
         self._kept = kept
@@ -28,7 +28,8 @@ class History:
         self.iterations.append(iteration._replace(point=kept))
 
     def columns(self, packing: Packing) -> dict[str, Any]:
-        """A column of n iterations for their numbers, objectives and gradient norms, and for each number that is varied."""
+        """Columns of n iterations by name: their numbers, objectives, gradient norms, and each element that is
+        varied."""
         found: dict[str, Any] = {
             "iteration": [i.number for i in self.iterations],
             "objective": [i.objective for i in self.iterations],
@@ -39,13 +40,14 @@ class History:
         return found | {label: [p[k] for p in points] for k, label in enumerate(packing.labels())}
 
     def save_table(self, path: str, packing: Packing, save: output.Save = output.write_atomically) -> None:
-        """Write every iterate to a file, which is a table by the ending of its name."""
+        """Write every iteration to a table file, in the format of its extension."""
         from gradcli.rows import new_tables
 
         new_tables.save(self.columns(packing), path, save)
 
     def save_curve(self, path: str, title: str, save: output.Save = output.write_atomically) -> None:
-        """Draw the objective by the iterations, on a logarithmic axis where it is above 0, but for an end at 0."""
+        """Plot the objective by iteration, on a logarithmic axis where it is nonnegative with at least two positive
+        values."""
         from gradcli.models.plotting import by_matplotlib
         from gradcli.models.plotting.charts import Chart, Polyline
 
@@ -57,7 +59,7 @@ class History:
 
 
 def check_paths(trace: str | None, plot: str | None) -> None:
-    """Raise UsageError where the ending of a name does not say what to write."""
+    """Raise UsageError where the extension of a path does not name a known format."""
     for path in (trace, plot):
         expect(path, (str, NoneType), "the path of a file is a text")
     if trace is not None:

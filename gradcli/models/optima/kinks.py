@@ -1,7 +1,7 @@
-"""Whether an objective is smooth at a point, and where it is not, whether 0 is among its subgradients.
+"""Whether an objective is smooth at a point, and if not, whether 0 is among its subgradients.
 
-Those are taken for the convex hull of gradients at points nearby, as in J. V. Burke, A. S. Lewis and M. L. Overton, "A
-robust gradient sampling algorithm for nonsmooth, nonconvex optimization", SIAM J. Optim. 15 (2005).
+The subgradients are approximated by the convex hull of gradients sampled nearby, as in J. V. Burke, A. S. Lewis and M.
+L. Overton, "A robust gradient sampling algorithm for nonsmooth, nonconvex optimization", SIAM J. Optim. 15 (2005).
 """
 
 from __future__ import annotations
@@ -11,28 +11,31 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.models.optima.objectives import Objective
 
-# How far from a point gradients are taken, beside the sizes of its variables, and how much nearer again.
+# The distance from a point at which gradients are sampled, relative to the variables, and the factor of the nearer
+# points.
 _NEARBY, _NEARER = 1e-6, 1e-3
-# A gradient that is smooth changes as the Hessian says up to this part of it; one that jumps changes by this share of it
-# at the nearer points as well; and changes by no more than these shares of
-# the gradient nearby, and of what it is made of, are rounding.
+# A smooth gradient changes as the Hessian predicts up to the share `_SIMILAR`; a jump changes by at least the share
+# `_JUMP` at the nearer points as well. Changes below the share `_ROUNDING` of the gradient nearby, or `_SMALL` of its
+# terms, are rounding.
 _SIMILAR, _JUMP, _ROUNDING, _SMALL = 0.1, 0.5, 1e-6, 1e-8
-# Variables up to which subgradients are looked for, and gradients for each of them and beside.
+# The upper bound of the variables for which subgradients are sampled, and their number: `_FOR_EACH` per variable and
+# `_BESIDE` more.
 _MOST, _FOR_EACH, _BESIDE = 50, 4, 8
-# The share of gradients nearby below which their mean is 0, and that of the change they suggest by which values fall.
+# The shortest convex combination counts as 0 below the share `_ZERO` of the longest gradient; the objective falls where
+# a sampled value is lower by more than the share `_FALL` of the change that this gradient predicts.
 _ZERO, _FALL = 1e-3, 1e-2
 
 
 class Kink(NamedTuple):
-    """A point at which an objective is not smooth: whether 0 is a subgradient, None where there are too many variables to
-    tell, and whether the objective `falls` from there."""
+    """A point at which an objective is not smooth: whether 0 is a subgradient, None where there are too many variables
+    to tell, and whether the objective `falls` from it."""
 
     has_subgradient_0: bool | None
     falls: bool
 
 
 class Surroundings:
-    """What is near to a point `x` `[n]` between `low` and `high`, where all variables but those that are `free` stay."""
+    """Samples an objective near a point `x` `[n]` between `low` and `high`, varying only the `free` variables."""
 
     def __init__(self, objective: Objective, x: Any, sizes: Any, free: Any, low: Any, high: Any) -> None:
         np = arrays.numpy_namespace()
@@ -41,8 +44,8 @@ class Surroundings:
         self._generator = np.random.default_rng(0)
 
     def kink(self, value: float, hessian: Any) -> Kink | None:
-        """What kind of kink there is, where the objective has this value and Hessian, None for one that is not known;
-        None where it is smooth, or where it has no number nearby."""
+        """The kink at the point, at which the objective has this value and Hessian (None where unknown); None where the
+        objective is smooth, or has no finite values nearby."""
         np = arrays.numpy_namespace()
         direction = self._direction()
         wide = self._change(direction, _NEARBY)
@@ -71,7 +74,7 @@ class Surroundings:
             return Kink(None, False)
         points = [self._at(self._direction(), _NEARBY) for _ in range(_FOR_EACH * count + _BESIDE)]
         found = [self._objective.value_and_gradient(point) for point in points]
-        # In units of the variables.
+        # Gradients by the scaled variables.
         rows = np.stack([gradient * self._units for _, gradient in found])
         if not np.isfinite(rows).all():
             return Kink(None, False)
@@ -80,7 +83,7 @@ class Surroundings:
         return Kink(float(np.linalg.norm(shortest_mean(rows / longest))) <= _ZERO if longest else True, falls)
 
     def _direction(self) -> Any:
-        # No component is so small that a kink across it is not seen.
+        # Every component is large enough that a kink across it is seen.
         signs = self._generator.choice([-1.0, 1.0], len(self._x))
         return signs * self._generator.uniform(0.3, 1.0, len(self._x)) * self._units
 
@@ -89,7 +92,7 @@ class Surroundings:
         return np.clip(self._x + step * direction, self._low, self._high)
 
     def _change(self, direction: Any, step: float) -> Any:
-        """By how much the gradient changes across the point; None where there is none."""
+        """The change of the gradient across the point; None where the gradient is not finite."""
         np = arrays.numpy_namespace()
         ends = [self._objective.value_and_gradient(self._at(direction, s))[1] for s in (step, -step)]
         change = np.where(self._free, ends[0] - ends[1], 0.0)
@@ -97,11 +100,11 @@ class Surroundings:
 
 
 def shortest_mean(rows: Any) -> Any:
-    """The shortest vector `[n]` in the convex hull of rows `[k, n]`."""
+    """The shortest vector `[n]` in the convex hull of the rows `[k, n]`."""
     from scipy.optimize import nnls
 
     np = arrays.numpy_namespace()
-    # That the weights add up to 1 weighs so much that they do.
+    # An additional equation with a large weight enforces that the weights add up to 1.
     matrix = np.concatenate([rows.T, np.full((1, len(rows)), 1e3)])
     weights = nnls(matrix, np.append(np.zeros(rows.shape[1]), 1e3))[0]
     return weights @ rows / max(weights.sum(), 1e-300)

@@ -1,4 +1,4 @@
-"""Which method searches for a minimum, where nobody says it."""
+"""The choice of the method of a local search, where the user does not make it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gradcli.models.results import Watcher
 
 
 def search(posed: PosedObjective, start: Any, method: str, most: int, watch: Watcher) -> SearchEnd:
-    """Minimise from `start` by a method, or by the one that suits: Newton's with exact Hessians, where these are no larger
-    than can be solved with or are sparse; else one of products of the Hessian with vectors, or of gradients alone."""
+    """Minimise from `start` by the given method, or by a suitable one: Newton's method where the Hessian is small
+    enough to solve with or is sparse; else one of Hessian-vector products, or of gradients alone."""
     found = _searched(posed, start, method, most, watch)
     return found if len(posed.constraints) else at_infinite_slopes(posed, found)
 
@@ -58,6 +58,6 @@ def _searched(posed: PosedObjective, start: Any, method: str, most: int, watch: 
     found = searches.search(chosen, posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
     if not math.isfinite(found.value) and chosen != "l-bfgs":
         found = searches.search("l-bfgs", posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
-    # Few variables have no Hessian at a kink alone, where one may have started.
+    # With few variables there is no Hessian only at a kink, where the search may have started.
     is_stuck = method == "auto" and not found.converged and len(start) <= MOST_DENSE
     return descend(posed.objective, found, start, posed.low, posed.high, most, watch) if is_stuck else found

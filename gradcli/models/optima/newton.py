@@ -1,7 +1,7 @@
-"""Newton's method within a trust region, and within bounds, with exact Hessians.
+"""Newton's method in a trust region and between bounds, with exact Hessians.
 
-A. R. Conn, N. I. M. Gould and P. L. Toint, "Trust-Region Methods" (SIAM 2000), chapters 6 and 12. Variables that their
-bounds hold stay where they are; the others take the step of the model within their bounds.
+A. R. Conn, N. I. M. Gould and P. L. Toint, "Trust-Region Methods" (SIAM 2000), chapters 6 and 12. Variables that are
+held by bounds do not move; the others take the step of the quadratic model within their bounds.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from gradcli.models.optima.endings import STUCK, UNBOUNDED, VANISHES, extremum
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.results import Iteration, Watcher
 
-# The objective that cannot be improved by a greater share is at its minimum, as far as floats can tell, and so is one
-# that can be improved by no more than this.
+# The search converged where the model predicts a decrease of at most the share `_SHARE` of the objective, or of at most
+# `_NOTHING`.
 _SHARE, _NOTHING = 1e-15, 1e-30
-# Rounding of differences of the objective, beside it; and how small these are, beside it or what it was at the start,
-# where it is worth a second run to know their rounding, as that of a sum whose terms cancel.
+# The relative rounding error of differences of the objective. Where a difference is at most the share `_LITTLE` of the
+# objective or of its first value, a second run estimates the rounding error, as for a sum whose terms cancel.
 _ROUNDING, _LITTLE = 1e-13, 1e-8
-# Below this, or where a variable is beyond it, there is no minimum.
+# The objective is unbounded where it falls below `_DEEP`, or falls where a variable is beyond `_FAR`.
 _DEEP, _FAR = -1e30, 1e30
 
 
 class SearchEnd(NamedTuple):
-    """Where a search ended, and how: `converged` says that the method saw a minimum, not that there is one."""
+    """The point at which a search ended, and how; `converged` says that the method reported a minimum, not that there
+    is one."""
 
     point: Any
     value: float
@@ -37,23 +38,24 @@ class SearchEnd(NamedTuple):
 
 
 class NoHessianError(Exception):
-    """There is no Hessian at the point to which a search came, or it is too large a matrix."""
+    """There is no Hessian at `point`, to which a search has come, or it is too large a matrix."""
 
     def __init__(self, point: Any) -> None:
         self.point = point
 
 
 def held(x: Any, gradient: Any, low: Any, high: Any) -> Any:
-    """Which variables their bounds hold: on a bound, beyond which the objective falls."""
+    """A mask of the variables that their bounds hold: at a bound beyond which the objective falls, or with equal
+    bounds."""
     return ((x <= low) & (gradient > 0)) | ((x >= high) & (gradient < 0)) | (low == high)
 
 
 def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher) -> SearchEnd:
-    """Minimise from `start` between `low` and `high`, vectors of length n, in at most `most` iterations; the objective
-    is finite at the start. Raises NoHessianError.
+    """Minimise from `start` between `low` and `high`, vectors `[n]`, in at most `most` iterations. The objective must
+    be finite at the start. Raises NoHessianError.
 
-    The variables are measured by their curvatures, which makes the search blind to their units. Where that leads nowhere,
-    along a valley without an end, it is tried again with the variables as they are.
+    The variables are scaled by their curvatures, so that the search does not depend on their units. Where it does not
+    converge, as along an endless valley, a second search without scaling is tried.
     """
     found = _newton(objective, start, low, high, most, watch, by_curvature=True)
     if found.converged or found.message in (STUCK, UNBOUNDED) or len(start) > MOST_DENSE:
@@ -87,7 +89,7 @@ def _newton(
             found = bounded_step(slope, reduced, radius, down, up)
             trial = x.copy()
             trial[free] = np.clip(x[free] + found.direction / units, low[free], high[free])
-            # What meets its bound is on it, whatever the units round to.
+            # Variables that reach a bound are set to it exactly, independently of rounding in the units.
             for bound, ends in ((low, found.direction <= down), (high, found.direction >= up)):
                 trial[free] = np.where(ends, bound[free], trial[free])
             change = trial - x
@@ -108,7 +110,7 @@ def _newton(
             if not gained > 0 and abs(gained) <= _LITTLE * max(abs(value), objective.first) and expected > rounding:
                 rounding = max(rounding, objective.rounding_error(x))
             if expected <= rounding and abs(gained) <= rounding:
-                # The objective is flat in its digits; its gradient is not.
+                # The change of the objective is below its rounding errors, so that the gradient decides.
                 gained = expected if _norm(trial_gradient, free, units) < _norm(gradient, free, units) else -1.0
             ratio = gained / expected if math.isfinite(gained) else -1.0
             if ratio < 0.25:
@@ -134,7 +136,7 @@ def _norm(gradient: Any, free: Any, units: Any) -> float:
 
 
 def _polished(objective: Objective, found: SearchEnd, trial: Any, low: Any, high: Any) -> SearchEnd:
-    """What a last step gives, where the gradient is smaller there: it has more digits of the point."""
+    """The result after a last step, where the gradient is smaller there: the point has more correct digits."""
     np = arrays.numpy_namespace()
     value, gradient = objective.value_and_gradient(trial)
     before = np.where(held(found.point, found.gradient, low, high), 0.0, found.gradient)
@@ -145,7 +147,7 @@ def _polished(objective: Objective, found: SearchEnd, trial: Any, low: Any, high
 
 
 def _scaled(hessian: Any, free: Any, units: Any) -> Any:
-    """The second derivatives by the free variables in their units."""
+    """The Hessian of the free variables, scaled by their units."""
     np = arrays.numpy_namespace()
     if not is_sparse(hessian):
         return hessian[np.ix_(free, free)] / units[:, None] / units

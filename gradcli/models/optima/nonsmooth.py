@@ -1,6 +1,8 @@
-"""Descent to minima at which an objective is not smooth: BFGS whose steps meet the weak conditions of Wolfe, after A. S.
-Lewis and M. L. Overton, "Nonsmooth optimization via quasi-Newton methods", Math. Program. 141 (2013) 135. From a kink at
-which that ends it leads down against the shortest mean of gradients nearby, as in `kinks`.
+"""Descent to minima at which the objective is not smooth.
+
+BFGS with a line search by the weak Wolfe conditions, after A. S. Lewis and M. L. Overton, "Nonsmooth optimization via
+quasi-Newton methods", Math. Program. 141 (2013) 135. From a kink where it is stuck, the search continues along the
+negative of the shortest convex combination of gradients nearby, as in `kinks`.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.results import Iteration, Watcher
 
-# The shares of the first slope by which a step lowers the objective at least, and that are left of it at most.
+# Weak Wolfe conditions: the share of the initial slope by which a step must lower the objective, and the largest share
+# of it that may be left.
 _LOWERS, _LEFT = 1e-4, 0.9
-# Halvings and doublings of a step; how often it is left from a kink, as long as that gains this share of the objective.
+# Upper bounds of the halvings and doublings of a step, and of the restarts from a kink, which go on as long as each
+# lowers the objective by more than the share `_GAIN`.
 _MOST_TRIALS, _MOST_STARTS, _GAIN = 60, 40, 1e-14
-# How far from a kink gradients are taken, beside the sizes of its variables, for how many variables, and how many for
-# each of them and beside.
+# Distances from a kink at which gradients are sampled, relative to the variables; the upper bound of the variables; and
+# the number of gradients, `_FOR_EACH` per variable and `_BESIDE` more.
 _NEARBY, _MOST_VARIABLES, _FOR_EACH, _BESIDE = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 50, 2, 4
 
 
@@ -32,8 +36,8 @@ class _Place(NamedTuple):
 def descend(
     objective: Objective, found: SearchEnd, start: Any, low: Any, high: Any, most: int, watch: Watcher
 ) -> SearchEnd:
-    """The lowest point from where a search from `start` is stuck, `low` and `high` being what it stays between, in at most
-    `most` iterations together; `found` itself where nothing is lower."""
+    """The lowest point reached from where a search from `start` is stuck, between `low` and `high` and in at most
+    `most` iterations in total; `found` itself where nothing is lower."""
     at = _Place(found.point, found.value, found.gradient)
     number = found.iterations
     np = arrays.numpy_namespace()
@@ -53,7 +57,7 @@ def _from(
     objective: Objective, at: _Place, bounds: tuple[Any, Any], number: int, most: int, watch: Watcher
 ) -> tuple[_Place, int]:
     np = arrays.numpy_namespace()
-    # The approximate inverse of the Hessian.
+    # The approximate inverse Hessian of BFGS.
     inverse = np.eye(len(at.point))
     is_first = True
     while number < most:
@@ -77,8 +81,8 @@ def _from(
 
 
 def _left(objective: Objective, at: _Place, least: Any, bounds: tuple[Any, Any], generator: Any) -> _Place | None:
-    """The lowest point that gradients nearby lead to from a kink, where variables are of sizes that are at `least` these;
-    None where none is found."""
+    """The lowest point to which sampled gradients lead from a kink, with variables scaled by their sizes or at least by
+    `least`; None where none is found."""
     np = arrays.numpy_namespace()
     count = len(at.point)
     if count > _MOST_VARIABLES:
@@ -95,26 +99,28 @@ def _left(objective: Objective, at: _Place, least: Any, bounds: tuple[Any, Any],
         largest = float(abs(gradients).max())
         if not largest:
             return lowest
-        # Squares of large numbers are no floats.
+        # Dividing by the largest element avoids overflow of squares.
         longest = float(np.linalg.norm(gradients / largest, axis=1).max())
         direction = -shortest_mean(gradients / largest / longest * sizes) * sizes
         steepest = float(np.linalg.norm(direction / sizes))
-        # A step that only need be down by what the mean promises.
+        # The slope along the direction that the shortest combination predicts; a step must lower the objective by a
+        # share of it.
         slope = -longest * steepest**2 * largest
         for halvings in range(_MOST_TRIALS if steepest else 0):
             size = 0.5**halvings
             point = np.clip(at.point + size * direction, *bounds)
             value, gradient = objective.value_and_gradient(point)
             if value < at.value + _LOWERS * size * slope:
-                # Gradients from too far away or from one side alone lead down by next to nothing.
+                # The lowest result over all distances is kept, since gradients from too far away or from one side only
+                # give little descent.
                 lowest = _Place(point, value, gradient) if lowest is None or value < lowest.value else lowest
                 break
     return lowest
 
 
 def _step(objective: Objective, at: _Place, direction: Any, bounds: tuple[Any, Any]) -> _Place | None:
-    """Where a step leads that lowers the objective and leaves less of its slope; None where no such step is found, or
-    that which lowers it most."""
+    """The end of a step that meets the weak Wolfe conditions; where none is found, that of the last step that lowers
+    the objective enough, or None."""
     slope = float(at.gradient @ direction)
     if not slope < 0.0:
         return None

@@ -1,4 +1,4 @@
-"""A scalar program as a function of one vector, with its exact derivatives."""
+"""A scalar program as an objective: a function of one vector with its exact gradient and Hessian."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from gradcli.models.second_runs import run_twice
 from gradcli.run.hessian_products import HessianProducts
 from gradcli.run.programs import CompiledProgram
 
-# Variables of which a Hessian is a matrix of all numbers, where it is not found to be sparse.
+# Upper bound of the variables for a dense Hessian.
 MOST_DENSE = 1_000
-# Fewer are not worth a look at which second derivatives are there.
+# Up to this number of variables, the sparsity of the Hessian is not examined.
 _FEW = 200
-# The share of second derivatives that a sparse Hessian may have.
+# The largest share of nonzero elements of a Hessian that is treated as sparse.
 _SPARSE = 0.1
-# Eighths of steps that an evaluation takes beyond the program.
+# Steps, in units of 1/8, that are charged for each evaluation beyond those of the program.
 _EVALUATION = 40
 
 
 class Objective:
-    """The value of `program` by the names of `packing`, the others having the values `constants`; its negative where
-    `sign` is -1, so that it is minimised in any case.
+    """The value of `program` as a function of the names in `packing`, with `constants` for its other inputs; negated
+    where `sign` is -1, so that it is always minimised.
 
-    Where the program has no value, or one that is not finite, the objective is infinite.
+    The objective is infinite where the program has no finite value.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class Objective:
     ) -> None:
         self.program, self.packing, self.constants, self.sign = program, packing, constants, sign
         known = scope.outer_reads(program.program)
-        # Constraints may read others.
+        # The packing may also have names that only constraints read.
         self.names = [name for name in packing.shapes if name in known]
         self.evaluations = 0
-        # The largest component of the first gradient, and the first value, beside which others are small.
+        # The largest component of the first gradient, and the first value: the scales by which others count as small.
         self.steepest, self.first = math.inf, 0.0
         self._products = HessianProducts(program.program, self.names)
         self._is_sparse: bool | None = None if packing.size > _FEW else False
@@ -55,8 +55,8 @@ class Objective:
         return {**{name: named[name] for name in self.names}, **self.constants}
 
     def value_and_gradient(self, x: Any, constants: Mapping[str, Any] | None = None) -> tuple[float, Any]:
-        """The value and the gradient `[n]`, for other constants where they are given; infinite and nan where there is none.
-        Raises what is wrong with the program wherever it is evaluated."""
+        """The value and the gradient `[n]`, optionally with other constants; infinite and nan where there is none.
+        Raises the errors of the program that do not depend on the point."""
         self.evaluations += 1
         limits.charge_steps(_EVALUATION)
         values = {**self.values(x), **(constants or {})}
@@ -75,7 +75,7 @@ class Objective:
         return value, self.sign * gradient
 
     def value(self, x: Any) -> float:
-        """The value alone, also where the gradient is infinite; infinite where there is none."""
+        """The value, also where the gradient is infinite; infinite where there is none."""
         self.evaluations += 1
         limits.charge_steps(_EVALUATION)
         try:
@@ -87,7 +87,8 @@ class Objective:
         return math.inf if math.isnan(found) else found
 
     def rounding_error(self, x: Any) -> float:
-        """How far the value is from that of a run with other roundings; 0 where that is not known."""
+        """A rounding-error estimate of the value: its difference from a second run with perturbed rounding; 0 where
+        that is not known."""
         self.evaluations += 1
         limits.charge_steps(_EVALUATION)
         named = self.packing.named(x)
@@ -108,7 +109,7 @@ class Objective:
         except LimitError:
             raise
         except GradcliError:
-            # At one of them there is none.
+            # At some point there is no value, so that each is evaluated on its own.
             return np.asarray([self.value(x) for x in points])
         self.evaluations += len(points)
         limits.charge_steps(_EVALUATION)
@@ -116,14 +117,14 @@ class Objective:
         return np.where(np.isnan(found), math.inf, found)
 
     def hessian(self, x: Any) -> Any:
-        """The second derivatives: a matrix `[n, n]`, a sparse one of SciPy's where most of them are 0, or None where
-        there are too many of them, or where they do not exist or are not finite."""
+        """The Hessian: an array `[n, n]`, or a sparse matrix of SciPy where most elements are 0. None where it is too
+        large, does not exist or is not finite."""
         found = self._known_hessian(x)
         return None if found is None or not _is_finite(found) else self.sign * found
 
     def hessian_of(self, x: Any, free: Any) -> Any:
-        """The second derivatives `[n, n]` with those by other variables than the `free` ones 0, whatever they are; None as
-        for `hessian`, and where most are 0."""
+        """The Hessian `[n, n]` with zeros for variables that are not `free`, even where those elements are not finite.
+        None as for `hessian`, and where it is sparse."""
         np = arrays.numpy_namespace()
         found = self._known_hessian(x)
         if found is None or not isinstance(found, np.ndarray):
@@ -141,7 +142,7 @@ class Objective:
         if self._is_sparse is None or self._is_sparse:
             found = self._sparse(values)
             if self._is_sparse is None:
-                # Of many variables with most second derivatives there is no matrix at all.
+                # With many variables and a dense Hessian, no matrix is computed at all.
                 self._is_sparse = found is not None and found.nnz <= _SPARSE * self.packing.size**2
             if self._is_sparse:
                 return found
@@ -177,12 +178,12 @@ class Objective:
         return csc_array((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), (size, size))
 
     def hessian_product(self, x: Any, direction: Any) -> Any:
-        """The Hessian times a vector. Raises NotRecordableError where the program cannot be recorded."""
+        """The Hessian times a vector `[n]`. Raises NotRecordableError where the program cannot be recorded."""
         found = self._products.along(self._arrays(x), self.packing.named(direction))
         return self.sign * self._flat(found)
 
     def has_products(self, x: Any) -> bool:
-        """Whether the Hessian can be multiplied with vectors."""
+        """Whether Hessian-vector products can be computed."""
         try:
             self.hessian_product(x, arrays.ones_like(x))
         except (GradcliError, NotImplementedError):
@@ -197,7 +198,7 @@ class Objective:
 
 
 def matrix(packing: Packing, second: Mapping[str, Any]) -> Any:
-    """The second derivatives `"x,q"` by name as one symmetric matrix, zeros where they are None."""
+    """One symmetric matrix from blocks of second derivatives keyed as `"x,q"`; blocks that are None become zeros."""
     np = arrays.numpy_namespace()
     found, places = np.zeros((packing.size, packing.size)), packing.places()
     for key, block in second.items():
@@ -214,5 +215,5 @@ def _is_finite(found: Any) -> bool:
 
 
 def is_sparse(hessian: Any) -> bool:
-    """Whether a matrix is a sparse one of SciPy's."""
+    """Whether a matrix is a sparse one of SciPy."""
     return hasattr(hessian, "nnz")

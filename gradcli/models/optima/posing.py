@@ -1,4 +1,4 @@
-"""From a program and values by name to what is minimised: a function of one vector, within bounds and constraints."""
+"""From a request of `minimize` to an optimisation problem: an objective of one vector within bounds and constraints."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from gradcli.run.programs import CompiledProgram
 
 
 class MinimizeRequest(NamedTuple):
-    """What is to be minimised, as it was asked for: the `values` of names, those of them that are `varied` (all but the
-    `constant` ones where that is None), the `table` of data, bounds and constraints; where it `is_global`, there need be no
-    number at the start."""
+    """The input of `minimize`: the `values` of names, those that are `varied` (None for all but the `constant` ones),
+    the `table` of data, bounds and constraints. Where it `is_global`, the objective need not be finite at the start."""
 
     text: str
     values: Mapping[str, Any]
@@ -35,9 +34,12 @@ class MinimizeRequest(NamedTuple):
 
 
 class PosedObjective(NamedTuple):
-    """What is minimised: from `start` `[n]`, between `low` and `high` `[n]`. Of the data, `rows` have all numbers and
-    `left_out` others have not; `by_row` are the constants that have a number for each row. A search may take as many steps and
-    array elements as `limits` say, which has as many elements for each row."""
+    """An optimisation problem: an objective to minimise from `start` `[n]` between `low` and `high` `[n]`.
+
+    `rows` is the number of complete rows of the data, `left_out` that of the others, and `by_row` are the names of
+    constants with one element per row. `limits` are the steps and the array elements that a search may take, the latter
+    multiplied by the number of rows.
+    """
 
     objective: Objective
     constraints: Constraints
@@ -51,8 +53,9 @@ class PosedObjective(NamedTuple):
 
 
 def posed(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], budget: tuple[int, int]) -> PosedObjective:
-    """Raises what compiling and evaluating raise, BindingError for a name without a value, one that nothing reads, and a
-    start outside of its bounds, and EvaluationError where there is no number at the start."""
+    """The problem that a request poses. Raises what compiling and evaluating raise, BindingError for a name without a
+    value, a name that nothing reads, and a start outside of its bounds, and EvaluationError where the objective is not
+    finite at the start."""
     program = compile(asked.text)
     values = {name: _number(name, asked.values[name]) for name in converted.listed([*asked.values])}
     compared = [relation for text in asked.subject_to for relation in relations(text)]
@@ -113,7 +116,7 @@ def _check_names(asked: MinimizeRequest, program: CompiledProgram, reads: Sequen
     own = scope.outer_reads(program.program)
     for name in asked.values:
         if name not in own and name not in reads:
-            # Loaded by wrong programs alone.
+            # Imported only for programs with errors.
             from gradcli.language.run_together import unread_hint
 
             hint = unread_hint(name, [n for n in reads if n not in scope.CONSTANTS], known, program.program)
@@ -130,8 +133,8 @@ def _check_names(asked: MinimizeRequest, program: CompiledProgram, reads: Sequen
 
 
 def check_start(objective: Objective, start: Any, *, may_fail: bool = False) -> None:
-    """Raise DifferentiationError where what is minimised is no number, and, unless that `may_fail`, EvaluationError where
-    it has none, or no gradient, at the start, with the place where that comes from."""
+    """Raise DifferentiationError where the objective is not a scalar, and, unless that `may_fail`, EvaluationError with
+    its place in the source where the value or the gradient is not finite at the start."""
     program, given = objective.program.program, objective.values(start)
     shape = arrays.numpy_namespace().shape(objective.program(**given))
     if shape:

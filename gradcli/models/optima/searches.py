@@ -1,4 +1,4 @@
-"""SciPy's methods of minimisation, each with the exact derivatives that it takes."""
+"""SciPy's methods of minimisation with the exact derivatives that each of them takes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import Objective, is_sparse
 from gradcli.models.results import Iteration, Watcher
 
-# By the names that users give them: what SciPy calls them, and the options that leave no digits behind.
+# By user-visible name: SciPy's name, and tolerances with which the method continues to the last digits.
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "bfgs": ("BFGS", {"gtol": 1e-10}),
     "l-bfgs": ("L-BFGS-B", {"ftol": 1e-17, "gtol": 1e-10, "maxcor": 20, "maxfun": 10**9}),
     "trust-exact": ("trust-exact", {"gtol": 1e-10}),
     "trust-krylov": ("trust-krylov", {"gtol": 1e-10}),
     "slsqp": ("SLSQP", {"ftol": 1e-9}),
-    # SciPy's gtol holds behind a barrier, too, that keeps the point off what is active.
+    # With a barrier, SciPy's gtol is met before the point has reached its active constraints, so that it is disabled.
     "trust-constr": ("trust-constr", {"gtol": 0.0, "xtol": 1e-12}),
 }
 WITH_BOUNDS = ("l-bfgs", "slsqp", "trust-constr")
 WITH_CONSTRAINTS = ("slsqp", "trust-constr")
-# Stands for an objective that is infinite: line searches interpolate.
+# Replaces infinite values of the objective, because line searches interpolate.
 _HUGE = 1e150
 
 
@@ -40,8 +40,8 @@ def search(
     most: int,
     watch: Watcher,
 ) -> SearchEnd:
-    """Minimise by one of METHODS. Raises UsageError where there are bounds or constraints that it does not take, and
-    where it takes Hessians and there are none."""
+    """Minimise by one of METHODS. Raises UsageError for bounds or constraints that the method does not support, and
+    where the method needs a Hessian and there is none."""
     from scipy.optimize import Bounds, minimize
 
     np = arrays.numpy_namespace()
@@ -64,7 +64,7 @@ def search(
     if len(constraints):
         further["constraints"] = _for_scipy(method, constraints)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        # What a search thinks of itself is not told: the point is judged by its exact derivatives.
+        # SciPy's warnings are dropped, as the exact derivatives judge the point.
         warnings.simplefilter("ignore")
         found = minimize(
             followed.value_and_gradient,
@@ -81,7 +81,7 @@ def search(
 
 
 class _Followed:
-    """An objective whose search is told of, with the lowest point that was seen."""
+    """An objective that reports the iterations of its search and keeps the lowest point."""
 
     def __init__(self, objective: Objective, watch: Watcher, start: Any) -> None:
         self._objective, self._watch = objective, watch
@@ -110,7 +110,7 @@ class _Followed:
 
 
 def _hessian_of(objective: Objective, start: Any, is_needed: bool) -> Any:
-    """The function that gives Hessians, of dense matrices where they are needed so."""
+    """The function that computes the Hessian, as a dense matrix where that is needed."""
     from scipy.optimize import BFGS
 
     if objective.hessian(start) is None:

@@ -1,8 +1,9 @@
-"""How a minimum changes with constants, by the implicit function theorem.
+"""The derivatives of a minimum by constants, by the implicit function theorem.
 
-Where a small change of a constant leaves the same constraints active, the equations of the minimum hold on: their
-derivative is a linear system for that of the point and of the multipliers, and the value changes as the Lagrangian does
-(A. V. Fiacco, "Introduction to Sensitivity and Stability Analysis in Nonlinear Programming", 1983, chapter 3).
+Where a small change of a constant keeps the same constraints active, the optimality conditions hold along the path of
+the minimum. Differentiating them gives a linear system for the derivatives of the point and of the multipliers, and the
+value changes as the Lagrangian does (A. V. Fiacco, "Introduction to Sensitivity and Stability Analysis in Nonlinear
+Programming", 1983, chapter 3).
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from gradcli.models.packing import Packing
 from gradcli.models.results import MAY_BE_NULL
 
 _SINGULAR = "the minimum is not one point that moves smoothly with the constants: the Hessian is singular there"
-# A multiplier whose force is no more, beside the first gradient, is 0.
+# A multiplier times the norm of its normal counts as 0 up to this share of the first gradient.
 _NO_FORCE = 1e-10
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The derivatives by a constant: of the value, a number or an array of the constant's shape, and of each name that is
-    varied, of its shape and the constant's joined; None where there are none, and why in `reason`."""
+    """The derivatives by a constant: `value` of the minimal value, a number or an array of the constant's shape, and
+    `point` by name of each variable, of its shape followed by the constant's. They are None where they do not exist,
+    with the `reason`."""
 
     value: Any = field(metadata=MAY_BE_NULL)
     point: dict[str, Any]
@@ -37,8 +39,8 @@ class Sensitivity:
 
 
 def sensitivities(posed: PosedObjective, x: Any, verdict: Verdict, names: Sequence[str]) -> dict[str, Sensitivity]:
-    """The derivatives of a minimum by the constants of these names, with reasons where the minimum is not one point that
-    moves smoothly: the equations for it are singular, change with the side on which a constant does, or are not known."""
+    """The derivatives of a minimum by the named constants, or the reasons why they do not exist: the linear system is
+    singular, the active constraints depend on the direction of the change, or second derivatives are not known."""
     np = arrays.numpy_namespace()
     objective, constraints, there = posed.objective, posed.constraints, verdict.active
     varied = objective.packing
@@ -59,7 +61,7 @@ def sensitivities(posed: PosedObjective, x: Any, verdict: Verdict, names: Sequen
     places = constants.places()
     return {
         name: Sensitivity(
-            # The value has a derivative where the point has none at a constraint that is touched.
+            # At a weakly active constraint the value is still differentiable, and only the point is not.
             _shaped(objective.sign * first[places[name]], shape) if reason != _SINGULAR else None,
             {
                 one: None if moved is None else _shaped(moved[place, places[name]], (*varied.shapes[one], *shape))
@@ -80,7 +82,8 @@ def _obstacle(verdict: Verdict) -> str | None:
 
 
 def _touched(posed: PosedObjective, x: Any, there: Active) -> str | None:
-    """Why the point has derivatives to one side at most; None where no constraint or bound is met without a multiplier."""
+    """Why the point has only one-sided derivatives: a constraint or bound is active with a multiplier of 0. None where
+    there is none."""
     np = arrays.numpy_namespace()
     nothing = _NO_FORCE * posed.objective.steepest
     forces = abs(there.multipliers) * np.linalg.norm(there.normals, axis=1)
@@ -96,13 +99,13 @@ def _touched(posed: PosedObjective, x: Any, there: Active) -> str | None:
 
 
 def _shaped(numbers: Any, shape: tuple[int, ...]) -> Any:
-    # No zero has a sign that means anything.
+    # Adding 0.0 turns -0.0 into 0.0.
     return numbers.reshape(shape) + 0.0 if shape else float(numbers.ravel()[0]) + 0.0
 
 
 def _by_constants(objective: Objective, varied: Packing, constants: Packing, x: Any) -> tuple[Any, Any]:
-    """The gradient `[c]` of the objective by the constants, and its second derivatives `[n, c]` by what is varied and
-    them."""
+    """The gradient `[c]` of the objective by the constants, and its mixed second derivatives `[n, c]` by variables and
+    constants."""
     np = arrays.numpy_namespace()
     values, known = objective.values(x), objective.program.inputs
     names = [name for name in constants.shapes if name in known]
@@ -113,7 +116,7 @@ def _by_constants(objective: Objective, varied: Packing, constants: Packing, x: 
     if names:
         rows, columns = varied.places(), constants.places()
         both = [*(name for name in varied.shapes if name in known), *names]
-        # A dense matrix of the others would be as large as theirs squared.
+        # A dense Hessian would also hold the second derivatives by the variables, n² elements.
         sparse = varied.size > MOST_DENSE
         for key, block in objective.program.hessian(given, both, sparse=sparse).items():
             one, other = key.split(",")
@@ -128,7 +131,7 @@ def _by_constants(objective: Objective, varied: Packing, constants: Packing, x: 
 
 
 def _moved(hessian: Any, constraints: Constraints, x: Any, there: Active, mixed: Any, constants: Packing) -> Any:
-    """The derivatives `[n, c]` of the point; None where the equations for them are singular."""
+    """The derivatives `[n, c]` of the point by the constants; None where the linear system for them is singular."""
     np = arrays.numpy_namespace()
     free, needed = ~there.fixed, there.holding
     moved = np.zeros_like(mixed)
@@ -147,7 +150,7 @@ def _moved(hessian: Any, constraints: Constraints, x: Any, there: Active, mixed:
     right = -np.concatenate([mixed[free], shifted])
     if not len(matrix):
         return moved
-    # In units of its own diagonal, so that those of the variables do not decide what is singular.
+    # Equilibrate the matrix, so that the units of the variables do not affect its condition number.
     sizes = np.sqrt(np.maximum(abs(matrix).max(axis=0), 1e-300))
     scaled = matrix / sizes[:, None] / sizes
     if dense_matrices.condition_number(scaled) > 1e13:

@@ -1,4 +1,4 @@
-"""The step that a quadratic model recommends within a radius.
+"""The trust-region subproblem: the minimum of a quadratic model within a radius.
 
 J. J. Moré and D. C. Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4 (1983).
 """
@@ -12,23 +12,24 @@ from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima.objectives import is_sparse
 
-# A step may be longer than the radius, or shorter, by this share: the radius is a guess itself.
+# The relative deviation of the length of a step from the radius that is accepted, since the radius itself is a guess.
 _SHARE = 0.2
 _MOST = 30
-# How much a direction may be bent upwards, beside all others, and count as bent down.
+# An eigenvalue counts as not positive up to this share of the largest absolute one.
 _FLAT = 1e-14
 
 
 class Step(NamedTuple):
-    """A step `[n]`; `shift` is what was added to the curvature to keep it within the radius, 0 for Newton's own."""
+    """A step `[n]`, and the `shift` that was added to the Hessian's diagonal to keep it within the radius; 0 for
+    Newton's step."""
 
     direction: Any
     shift: float
 
 
 def step(gradient: Any, hessian: Any, radius: float) -> Step:
-    """The minimum of `gradient·s + s·hessian·s/2` where the norm of `s` is at most `radius`, for a symmetric matrix
-    `[n, n]`, which may be a sparse one of SciPy's: for that, near it."""
+    """The minimum of `gradient·s + s·hessian·s/2` over steps s of norm at most `radius`, for a symmetric matrix `[n,
+    n]`. For a sparse matrix of SciPy it is approximate."""
     return _by_factors(gradient, hessian, radius) if is_sparse(hessian) else _by_eigenvectors(gradient, hessian, radius)
 
 
@@ -47,7 +48,8 @@ def _by_eigenvectors(gradient: Any, hessian: Any, radius: float) -> Step:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return float(np.linalg.norm(np.where(along == 0.0, 0.0, along / (bends + shift))))
 
-    # Just above the least shift the step is longest; where it is short even there, it goes on along the bend.
+    # The step is longest just above the least shift. Where it is within the radius even there (the hard case), it is
+    # extended along the eigenvector of the least eigenvalue.
     edge = lowest + _FLAT * max(most, 1e-300)
     if length(edge) <= radius:
         inside = np.where(along == 0.0, 0.0, -along / (bends + edge))
@@ -75,7 +77,7 @@ def _by_factors(gradient: Any, hessian: Any, radius: float) -> Step:
     from scipy.sparse import eye_array
 
     unit = eye_array(len(gradient), format="csc")
-    # By Gershgorin's circles no eigenvalue is below the least of these, nor above the greatest.
+    # By Gershgorin's theorem no eigenvalue has a greater absolute value.
     size = float(abs(hessian).sum(axis=0).max())
     length = float(np.linalg.norm(gradient))
     low, high, shift = 0.0, size + length / radius, 0.0
@@ -105,12 +107,13 @@ def _by_factors(gradient: Any, hessian: Any, radius: float) -> Step:
     return best
 
 
-# Diagonals beside the main one of a matrix that is factored as a band: at most so many.
+# Upper bound of the bandwidth of a matrix that is factored as a band.
 _NARROW = 20
 
 
 def _factors(matrix: Any) -> Any:
-    """What solves with a sparse symmetric matrix that is positive definite; None for another."""
+    """A factorisation, with a method `solve`, of a sparse symmetric matrix that is positive definite; None for
+    another."""
     np = arrays.numpy_namespace()
     entries = matrix.tocoo()
     width = int(abs(entries.row - entries.col).max(initial=0))
@@ -123,15 +126,16 @@ def _factors(matrix: Any) -> Any:
             matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True, "Equil": False}
         )
     except RuntimeError:
-        # It is singular.
+        # The matrix is singular.
         return None
-    # By Sylvester's law the pivots have the signs of the eigenvalues, as long as none was moved off the diagonal.
+    # By Sylvester's law of inertia the pivots have the signs of the eigenvalues, as long as no pivot is off the
+    # diagonal.
     definite = bool((found.U.diagonal() > 0).all()) and bool(np.array_equal(found.perm_r, found.perm_c))
     return found if definite else None
 
 
 class _Band:
-    """Cholesky's factor of a matrix with few diagonals, many times as fast as that of any sparse one."""
+    """The Cholesky factor of a band matrix, computed many times as fast as that of a general sparse matrix."""
 
     def __init__(self, factor: Any) -> None:
         self._factor = factor
@@ -155,7 +159,8 @@ class _Band:
 
 
 def is_definite(hessian: Any) -> bool:
-    """Whether all eigenvalues of a symmetric matrix are above 0, those beside which others are great included."""
+    """Whether a symmetric matrix is positive definite: sparse ones by factorisation, dense ones where the least
+    eigenvalue is not negligible relative to the largest."""
     if is_sparse(hessian):
         return _factors(hessian) is not None
     bends = dense_matrices.spectrum(hessian)

@@ -1,4 +1,4 @@
-"""Parameters trained by steps along gradients, of all rows or of a batch of them at a time."""
+"""Training by first-order optimizers, with gradients of all rows or of mini-batches."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ from gradcli.optim.rmsprop import RMSprop
 from gradcli.optim.sgd import SGD
 
 STOCHASTIC: dict[str, type[Optimizer]] = {"adam": Adam, "sgd": SGD, "rmsprop": RMSprop}
-# By what the learning rate is multiplied after a share of all steps.
+# The factor of the learning rate as a function of the share of all steps taken.
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "constant": lambda share: 1.0,
     "linear": lambda share: 1.0 - share,
     "cosine": lambda share: (1.0 + math.cos(math.pi * share)) / 2,
 }
-# What is left of the gradient at the start near a minimum, and how much of the largest curvature may point downwards.
+# A training converged where the gradient has fallen to the share `_FALLEN` of that at the start, and it ended at a
+# saddle where the least eigenvalue of the Hessian is below -`_DOWNWARDS` times the largest.
 _FALLEN, _DOWNWARDS = 1e-2, 1e-3
-# Where nobody says how many steps, or passes over the rows in batches.
+# The default number of steps, and of epochs where a batch size is given.
 _STEPS, _EPOCHS = 1_000, 10
-# Eighths of steps that a step takes beyond its evaluation, and array elements for each parameter.
+# Steps, in units of 1/8, that are charged for each update beyond the evaluation, and array elements charged for each
+# parameter.
 _UPDATE, _OF_PARAMETER = 72, 16
 
 
 class Training(NamedTuple):
-    """How steps are taken: `batch` rows in each, for so many `steps` or `epochs`, passes over all rows; None for what
-    nobody said. The rows are shuffled by `seed`."""
+    """The options of a training: `batch` rows per step, for a number of `steps`, or of `epochs` (passes over all rows).
+    None stands for the default. `seed` determines the order of the rows."""
 
     method: str
     steps: int | None = None
@@ -48,7 +50,7 @@ class Training(NamedTuple):
     seed: int = 0
 
     def check(self) -> None:
-        """Raise UsageError for options that are none, or that the method does not have."""
+        """Raise UsageError for invalid options, and for options that the method does not have."""
         given = {name: getattr(self, name) for name in ("lr", "momentum", "batch", "epochs", "schedule")}
         asked = [name for name, value in given.items() if value is not None]
         if self.method not in STOCHASTIC and asked:
@@ -71,7 +73,7 @@ class Training(NamedTuple):
             raise UsageError("--momentum is a number from 0 to below 1")
 
     def optimizer(self, parameters: Mapping[str, Tensor]) -> Optimizer:
-        """That of the method, with what was asked for, and its own defaults else."""
+        """The optimizer of the method with the given options."""
         options: dict[str, Any] = {} if self.lr is None else {"lr": self.lr}
         if self.momentum is not None:
             options |= {"betas": (self.momentum, 0.999)} if self.method == "adam" else {"momentum": self.momentum}
@@ -79,10 +81,11 @@ class Training(NamedTuple):
 
 
 def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEnd:
-    """Take all steps that are asked for; the point is the last one, or the start where that is no worse, and `converged`
-    says that it is better, and the gradient small beside that at the start. A step to where there is no number ends the training.
+    """Take all steps. The result is the last point, or the start where that is no worse. `converged` says that the last
+    point is better and its gradient small relative to that at the start. A value that is not finite ends the training.
 
-    Raises UsageError for bounds and constraints, which no step knows of, and for batches where there are no rows.
+    Raises UsageError for bounds and constraints, which first-order steps do not support, and for batches where there
+    are no rows.
     """
     _check_suits(posed, training)
     batch = min(training.batch or posed.rows, posed.rows)
@@ -104,7 +107,8 @@ def _check_suits(posed: PosedObjective, training: Training) -> None:
 def _stepped(
     posed: PosedObjective, training: Training, steps: int, batch: int | None, watch: Watcher
 ) -> tuple[Any, int, str]:
-    """The point after all steps, on a batch of rows each or on all, how many were taken, and how it ended in words."""
+    """The point after all steps on batches (or on all rows where `batch` is None), the number of steps taken, and a
+    message."""
     np, objective, packing = arrays.numpy_namespace(), posed.objective, posed.objective.packing
     parameters = {name: Tensor(arrays.asarray(v)).requires_grad_() for name, v in packing.named(posed.start).items()}
     optimizer = training.optimizer(parameters)
@@ -127,7 +131,7 @@ def _stepped(
 
 
 def _judged(posed: PosedObjective, last: Any, steps: int, taken: int, message: str) -> SearchEnd:
-    """The last point, or the start where that is no worse."""
+    """The result at the last point, or at the start where that is no worse."""
     np, objective = arrays.numpy_namespace(), posed.objective
     start_value, start_gradient = objective.value_and_gradient(posed.start)
     value, gradient = objective.value_and_gradient(last)
@@ -145,7 +149,7 @@ def _judged(posed: PosedObjective, last: Any, steps: int, taken: int, message: s
 
 
 def of_training(found: SearchEnd, verdict: Verdict) -> tuple[bool, str]:
-    """Whether a training came to a minimum, and what is to be said of it: steps lead near to one, and into saddles."""
+    """Whether a training ended near a minimum, and a message: steps may also lead to a saddle."""
     if verdict.kind in ("saddle", "kink"):
         return verdict.converged, verdict.message
     if found.converged and isinstance(verdict.hessian, arrays.numpy_namespace().ndarray):
@@ -156,7 +160,8 @@ def of_training(found: SearchEnd, verdict: Verdict) -> tuple[bool, str]:
 
 
 def _batches(posed: PosedObjective, batch: int, seed: int) -> Iterator[Any]:
-    """The rows of one batch after the other, all of them, in another order each time, and again."""
+    """Endlessly, the row indices of one batch after the other, in passes over all rows, each in another random
+    order."""
     generator = arrays.numpy_namespace().random.default_rng(seed)
     while True:
         order: Any = generator.permutation(posed.rows) if batch < posed.rows else slice(None)
