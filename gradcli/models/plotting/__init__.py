@@ -1,1 +1,1 @@
-"""Pictures of programs and data: what is to be drawn, and the ways to draw it."""
+"""Plots of programs and data: sampling, charts, and their backends Matplotlib and plotext."""

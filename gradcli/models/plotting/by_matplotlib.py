@@ -1,4 +1,4 @@
-"""The door to Matplotlib, which draws pictures that are saved."""
+"""Drawing of charts by Matplotlib, for pictures that are saved."""
 
 from __future__ import annotations
 
@@ -16,40 +16,41 @@ from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, P
 from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
-# The pictures that can be saved, by the ends of their names.
+# The formats of pictures, which are the extensions of their files.
 FORMATS = ("png", "svg", "pdf")
 _INCHES = (8.0, 5.0)
 _DOTS_PER_INCH = 150
-# A file says nothing of when it was made.
+# Settings and metadata that make the bytes of a file reproducible: no dates, and fixed ids in SVG.
 _SETTINGS = {"svg.hashsalt": "gradcli", "axes.formatter.useoffset": False}
 _METADATA = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-# More points than this are drawn by how many there are in each of so many cells along both axes.
+# More points are drawn as a density: their number in each cell of a grid of `_CELLS` columns and rows.
 MOST_POINTS = 5_000
 _CELLS = (240, 150)
-# Heights at which lines of a field are drawn.
+# The number of contour levels of a field.
 _LEVELS = 10
 _ON_DENSITY = ("tab:red", "tab:orange", "black", "tab:pink")
-# The width of the axes by their height.
+# The width of the axes divided by their height, assumed for the direction of arrows.
 _ASPECT = 1.5
-# Of the longest arrow, by the width of the axes; those of gradients beyond this part of all are no longer.
+# The longest arrow as a share of the width of the axes; gradients above the quantile `_USUAL` are drawn as long as it.
 _LONGEST_ARROW = 1 / 22
 _USUAL = 0.9
-# Curves of which each has a colour that is told from all others; more are given those of a scale, in their order.
+# Upper bound of the curves with distinguishable colours; more curves get colours along a colormap, from the range
+# `_SCALE` of it.
 _MOST_COLORS = 10
 _SCALE = (0.0, 0.92)
-# The orders of derivatives in one colour.
+# Dash patterns of the value and its derivatives, which share a colour.
 _DASHES = ("solid", (0, (5, 2)), (0, (4, 2, 1, 2)), (0, (1, 1.5)))
-# Entries of a legend in one column, and from how many of them on it is small.
+# Upper bound of the legend entries in one column, and the number of entries above which the font is small.
 _IN_COLUMN, _MANY = 20, 8
-# What is left free beside points, by the length of an axis, and above and below what is on a logarithmic one.
+# The margin beside points, and at both ends of a logarithmic axis, as a share of the length of an axis.
 _ROOM = 0.04
-# Ends of logarithmic axes, as powers of ten: beyond are no normal numbers.
+# The least and the greatest exponent of 10 of a logarithmic axis: beyond are no normal floats.
 _POWERS = (-307.0, 307.0)
-# Ticks of one that is longer than the square of this.
+# A logarithmic axis whose ends have a ratio above `_MOST_DECADES` squared gets explicit ticks, about `_TICKS`.
 _MOST_DECADES, _TICKS = 1e10, 8
-# What is below counts as 0 to Matplotlib, and the inverse of the length of an axis is to be a number.
+# Matplotlib treats smaller absolute values as 0, and the reciprocal of the length of a shorter axis overflows.
 _TINY, _SHORTEST = 1e-280, 1e-303
-# Matplotlib's settings are those of the process.
+# Matplotlib's settings are global to the process.
 _LOCK = threading.Lock()
 
 
@@ -64,15 +65,15 @@ def _needed() -> Any:
                 "a picture needs Matplotlib, which is not installed", hint=installing.command("plot")
             ) from None
         except ValueError as error:
-            # Such as a backend in the environment that is none.
+            # For example, an invalid backend in the environment.
             raise BackendError(f"Matplotlib does not start: {error}", hint="mend its settings") from None
     return matplotlib
 
 
 @contextmanager
 def _settings() -> Iterator[Any]:
-    """Within the block, Matplotlib is as it comes, whatever a user's own settings are; one thread after the other, as
-    each would take the settings of another for the user's."""
+    """A context in which Matplotlib has its default settings, whatever the user's own are. Threads take turns, since
+    each would otherwise save the settings of another as the user's."""
     matplotlib = _needed()
     with _LOCK, matplotlib.rc_context():
         matplotlib.rcdefaults()
@@ -87,9 +88,9 @@ def drawn(chart: Chart) -> Any:
         axes = figure.add_subplot()
         axes.set(xlabel=_plain(chart.x), ylabel=_plain(chart.y), title=_plain(chart.title))
         for axis in chart.log:
-            # What is not positive is left out, and not drawn at an end of the axis.
+            # Numbers that are not positive are masked, and not clipped to the end of the axis.
             getattr(axes, f"set_{axis}scale")("log", nonpositive="mask")
-            # The library's margins may be beyond the greatest number.
+            # Matplotlib's automatic margins may exceed the largest float.
             axes.autoscale(False, axis=axis)
         _Drawing(matplotlib, figure, axes, chart).draw()
         return figure
@@ -101,7 +102,7 @@ def _write(figure: Any, stream: IO[bytes], format: str) -> None:
 
 
 def format_of(path: str) -> str:
-    """The format that the name of a picture says. Raises UsageError for a name that says none."""
+    """The format of a picture by the extension of its path. Raises UsageError for an unknown extension."""
     _, dot, ending = path.rpartition(".")
     if dot and ending.lower() in FORMATS:
         return ending.lower()
@@ -113,9 +114,9 @@ def format_of(path: str) -> str:
 
 
 def save(chart: Chart, path: str, write: output.Save = output.write_atomically) -> None:
-    """Save a picture of the format that its path says, the same bytes for the same chart.
+    """Save a picture in the format of its path's extension. The same chart gives the same bytes.
 
-    Raises UsageError for a path that says none, BackendError where Matplotlib is not installed, and OutputError where
+    Raises UsageError for an unknown extension, BackendError where Matplotlib is not installed, and OutputError where
     the file cannot be written.
     """
     format = format_of(path)
@@ -129,10 +130,10 @@ class _Drawing:
         self.figure = figure
         self.axes = axes
         self.chart = chart
-        # What the legend explains.
+        # The entries of the legend.
         self.keys: list[tuple[Any, str]] = []
         self.colors = self._palette()
-        # The colours of groups, and how many of their curves there are so far.
+        # The colour of each group, and the number of its curves drawn so far.
         self.groups: dict[int | None, tuple[Any, int]] = {}
 
     def draw(self) -> None:
@@ -155,7 +156,7 @@ class _Drawing:
         return any(isinstance(layer, kind) for layer in self.chart.layers)
 
     def _palette(self) -> Iterator[Any]:
-        """A colour for points, and for each line or group of them."""
+        """The colours in the order of their use: one for points, and one for each line or group of lines."""
         groups = [line.group for line in self._lines()]
         count = len({*groups} - {None}) + groups.count(None) + self._has(Points)
         maps = self.matplotlib.colormaps
@@ -167,10 +168,10 @@ class _Drawing:
         return [layer for layer in self.chart.layers if isinstance(layer, Polyline)]
 
     def _limits(self) -> None:
-        """Set the ends of the axes: those that are given, and those of the numbers on logarithmic ones."""
+        """Set the ends of the axes: the given ones, and on logarithmic axes those of the numbers."""
         np = arrays.numpy_namespace()
         if "x" not in self.chart.log and all(np.asarray(line.x).dtype.kind == "i" for line in self._lines()):
-            # What is counted has no halves.
+            # Integers get ticks at integers only.
             self.axes.xaxis.get_major_locator().set_params(integer=True)
         for name, given in (("x", self.chart.x_limits), ("y", self.chart.y_limits)):
             log = name in self.chart.log
@@ -179,7 +180,7 @@ class _Drawing:
                 ends = self._tiny(name, ends) or ends
             if ends is None:
                 continue
-            # Half a point at the end of an axis is none.
+            # Without a margin, points at the ends of an axis would be cut in half.
             room = _ROOM if given is None or self._has(Points) else 0.0
             low, high = _widened(ends, log, room)
             self.axes.set(**{f"{name}lim": (low, high)})
@@ -187,14 +188,14 @@ class _Drawing:
                 self._powers(name, Axis(math.log10(low), math.log10(high), True))
 
     def _positive(self, name: str) -> tuple[float, float] | None:
-        """The least and the greatest number above 0 along an axis."""
+        """The least and the greatest positive number along an axis."""
         data = self.axes.dataLim
         low, high = getattr(data, f"minpos{name}"), getattr(data, f"{name}1")
         return (float(low), float(high)) if 0 < low <= high < math.inf else None
 
     def _tiny(self, name: str, given: tuple[float, float] | None) -> tuple[float, float] | None:
-        """The ends of an axis, with its marks, all of which are so near to 0 that the library takes them for it; None of
-        others."""
+        """The ends of an axis whose numbers are so small that Matplotlib takes them for 0, after setting its ticks;
+        None for other axes."""
         data = self.axes.dataLim
         low, high = given or (float(getattr(data, f"{name}0")), float(getattr(data, f"{name}1")))
         if not (high - low > _SHORTEST and max(abs(low), abs(high)) < _TINY):
@@ -208,14 +209,14 @@ class _Drawing:
         return low, high
 
     def _powers(self, name: str, axis: Axis) -> None:
-        """Mark a long logarithmic axis: the library marks powers beyond its end, which may be no numbers."""
+        """Set the ticks of a long logarithmic axis: Matplotlib's own reach beyond its ends, where they may overflow."""
         ticker = self.matplotlib.ticker
         marked = getattr(self.axes, f"{name}axis")
         marked.set_major_locator(ticker.FixedLocator([10.0**mark for mark in axis.marks(_TICKS)]))
         marked.set_minor_locator(ticker.NullLocator())
 
     def _legend(self) -> None:
-        """Beside several curves, for which there may be no place that is free, or within the axes."""
+        """Add the legend: outside the axes where there are several curves, as there may be no free place inside."""
         handles, labels = zip(*((artist, _plain(label)) for artist, label in self.keys))
         style: dict[str, Any] = {}
         if len(self._lines()) > 1:
@@ -250,12 +251,12 @@ class _Drawing:
         self.keys.append((artist, points.label))
 
     def _density(self, points: Points) -> None:
-        """Points, as how many of them each cell of a grid has."""
+        """Draw points as their number in each cell of a grid."""
         x, y, counts = density(points, self.chart.log, *_CELLS)
         mesh = self.axes.pcolormesh(
             x, y, counts, cmap="viridis", norm=self.matplotlib.colors.LogNorm(), rasterized=True, zorder=0.5
         )
-        # Lines are told from it.
+        # Lines get colours that stand out against the density.
         self.colors = chain(_ON_DENSITY, self.colors)
         self.figure.colorbar(
             mesh, ax=self.axes, label=_plain(f"{points.label}: {len(points.x):,} points, number in each cell")
@@ -275,7 +276,7 @@ class _Drawing:
         levels = self.matplotlib.ticker.MaxNLocator(_LEVELS).tick_values(low, high)
         levels = levels[(levels > low) & (levels < high)]
         if levels.size:
-            # They do not run along a pole, across which there is every height.
+            # Mask values beyond the limits, so that no contours run along a pole, where all levels meet.
             seen = np.ma.masked_outside(np.ma.masked_invalid(field.z), low, high)
             self.axes.contour(field.x, field.y, seen, levels=levels, colors="white", alpha=0.6, linewidths=0.8)
         self.axes.set(xlim=(field.x[0], field.x[-1]), ylim=(field.y[0], field.y[-1]))
@@ -286,7 +287,7 @@ class _Drawing:
             self._arrows(field.arrows)
 
     def _arrows(self, arrows: Arrows) -> None:
-        """Draw arrows that point uphill as it is seen, across the lines of equal height."""
+        """Draw arrows along the gradient as it appears on the axes, perpendicular to the contours."""
         np = arrays.numpy_namespace()
         (left, right), (bottom, top) = self.axes.get_xlim(), self.axes.get_ylim()
         with arrays.quiet():
@@ -311,7 +312,7 @@ class _Drawing:
 
 
 def _widened(limits: tuple[float, float], log: bool, room: float) -> tuple[float, float]:
-    """The ends of an axis, with a part of its length as room at both."""
+    """The ends of an axis with a margin of the share `room` of its length at both."""
     if not log:
         low, high = limits
         room *= high - low
@@ -323,5 +324,5 @@ def _widened(limits: tuple[float, float], log: bool, room: float) -> tuple[float
 
 
 def _plain(text: str) -> str:
-    """A text of a user, which is no formula of TeX."""
+    """A text with `$` escaped, so that Matplotlib does not parse it as TeX."""
     return text.replace("$", r"\$")

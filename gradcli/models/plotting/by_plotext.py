@@ -1,4 +1,4 @@
-"""The door to plotext, which draws charts as text."""
+"""Drawing of charts as text by plotext, for a terminal."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Po
 from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
-# Characters of a picture in width, at least and at most, and in height, by its width.
+# The least and the greatest width in characters; the least height, the height as a share of the width, and the greatest
+# height.
 _WIDTH = (32, 300)
 _HEIGHT = (12, 0.3, 40)
-# More points than this are drawn by how many there are at each character.
+# More points are drawn as a density: their number at each character.
 _MOST_POINTS = 5_000
-# Curves are told apart by colours, or by characters where there are none, or more curves.
+# Curves have different colours; without colours, or with more curves than colours, they have different characters.
 _COLORS = ("blue+", "orange+", "green+", "red+", "magenta+", "cyan+")
 _CHARACTERS = "*+ox#%@=&$" + string.ascii_lowercase.translate({ord(c): None for c in "ox"}) + string.ascii_uppercase
 _SHADES = ".:-=+*#%@"
-# Of the same number of colours, from dark to bright, among the 256 of a terminal.
+# As many colours as shades, from dark to bright, among the 256 of a terminal.
 _HEIGHTS = (53, 60, 24, 30, 36, 41, 77, 148, 220)
-# Arrows to the right, and on from there against the clock.
+# Arrows in steps of 45 degrees, counterclockwise from the right.
 _ARROWS, _PLAIN_ARROWS = "→↗↑↖←↙↓↘", ">/^\\</v\\"
-# One character among so many columns and rows is an arrow.
+# There is at most one arrow in so many columns and rows.
 _EVERY = (8, 4)
 _TICKS = 6
 _LONGEST_LABEL = 40
 
 
 class Style(NamedTuple):
-    """What a terminal can show: so many columns, colours, and characters beyond ASCII."""
+    """The capabilities of a terminal: its width in columns, colours, and characters beyond ASCII."""
 
     columns: int = 80
     colors: bool = False
@@ -54,7 +55,7 @@ def _needed() -> Any:
 
 
 def text(chart: Chart, style: Style) -> str:
-    """A chart as lines of text, no longer than a style says. Raises BackendError where plotext is not installed."""
+    """A chart as lines of text, no wider than the style allows. Raises BackendError where plotext is not installed."""
     return _Drawing(chart, style).text()
 
 
@@ -67,7 +68,7 @@ class _Drawing:
         self.columns = min(max(_WIDTH[0], style.columns), _WIDTH[1])
         self.rows = min(max(least, round(self.columns * part)), most)
         self.x, self.y = self._axis("x"), self._axis("y")
-        # What each layer is drawn with.
+        # The label, the symbol and the colour of each layer, for the legend.
         self.keys: list[tuple[str, str, Any]] = []
         lines = sum(isinstance(layer, Polyline) for layer in chart.layers)
         self.fine = style.unicode and lines <= (len(_COLORS) if style.colors else 1)
@@ -97,7 +98,7 @@ class _Drawing:
             ruler.ticks(*axis.ticks(_TICKS))
 
     def _axis(self, name: str) -> Axis:
-        """The axis of all that is drawn, or of a field."""
+        """The axis over all layers; where there is a field, over the field."""
         fields = [layer for layer in self.chart.layers if isinstance(layer, Field)]
         log, limits = name in self.chart.log, self.chart.y_limits
         if name == "y" and limits is not None:
@@ -144,7 +145,7 @@ class _Drawing:
         self._put(points.x, points.y, symbol, pixel, connected=False)
 
     def _put(self, x: Any, y: Any, symbol: str, pixel: Any, *, connected: bool) -> None:
-        """Draw what is seen of points and of the lines between them. The library must be given no others."""
+        """Draw the visible parts of points and of the lines between them; plotext must not be given others."""
         np = arrays.numpy_namespace()
         x, y = self.x.placed(x), self.y.placed(y)
         x = np.where((x >= 0) & (x <= 1), x, np.nan)
@@ -165,14 +166,14 @@ class _Drawing:
         self.figure.draw(signal)
 
     def _cells(self) -> tuple[int, int]:
-        """How many characters there are within the frame."""
+        """The number of character columns and rows within the frame."""
         _, labels = self.y.ticks(_TICKS)
         beside = max(map(len, labels), default=0) + 2
         below = 4 + bool(self.chart.title)
         return max(4, self.columns - beside), max(4, self.rows - below)
 
     def _density(self, points: Points) -> None:
-        """Draw how many points there are at each character."""
+        """Draw the number of points at each character."""
         np = arrays.numpy_namespace()
         _, pixel = self._next(None)
         cells = self._cells()
@@ -191,7 +192,7 @@ class _Drawing:
         self.keys.append((f"{points.label}: {len(points.x):,} points, 1 to {most:,} at a character", _SHADES, pixel))
 
     def _shades(self, shade: Any, pixels: Sequence[Any], symbols: str) -> None:
-        """Draw a symbol at each character that has the number of one, `[rows, columns]`."""
+        """Draw one of the symbols at each character, by its index in `shade` `[rows, columns]`."""
         np = arrays.numpy_namespace()
         x, y = np.meshgrid(np.linspace(0, 1, shade.shape[1]), np.linspace(0, 1, shade.shape[0]))
         for number, (symbol, pixel) in enumerate(zip(symbols, pixels)):
@@ -215,7 +216,7 @@ class _Drawing:
         self.keys.append((f"{field.label}: {low:.4g} to {high:.4g}", symbols, pixels))
 
     def _arrows(self, arrows_: Arrows, shade: Any) -> None:
-        """Draw arrows uphill as it is seen, where a character is twice as high as it is wide."""
+        """Draw arrows along the gradient as it appears on the screen, where a character is twice as high as wide."""
         np = arrays.numpy_namespace()
         rows, columns = shade.shape
         x, y = self.x.placed(arrows_.x), self.y.placed(arrows_.y)
@@ -238,11 +239,11 @@ class _Drawing:
                 self._put(arrows_.x[taken], arrows_.y[taken], symbol, self._on(int(height)), connected=False)
 
     def _on(self, level: int) -> Any:
-        """The colour of an arrow, and behind it that of a height."""
+        """The colour of an arrow on the background colour of a shade."""
         return self.plotext.pixel("white", _HEIGHTS[level]) if self.style.colors and level >= 0 else None
 
     def _legend(self) -> Iterator[str]:
-        """Lines that say what is drawn with what, where that is not plain."""
+        """The lines of the legend; none where a single layer needs no explanation."""
         if len(self.keys) < 2 and not any(len(symbol) > 1 and symbol != "braille" for _, symbol, _ in self.keys):
             return
         line, length = "", 0
@@ -267,7 +268,7 @@ class _Drawing:
 
 
 def _levels(z: Any, low: float, high: float) -> Any:
-    """Which of the shades each number has, -1 where it is nan."""
+    """The index of the shade of each number, -1 for nan."""
     np = arrays.numpy_namespace()
     with arrays.quiet():
         level = np.floor((z / 2 - low / 2) / ((high / 2 - low / 2) or 1.0) * len(_SHADES))
@@ -284,13 +285,13 @@ def _numbers(layers: Sequence[Layer], name: str) -> Iterator[Any]:
 
 
 def _plain(label: str, most: int = _LONGEST_LABEL) -> str:
-    """A text of a user or of a file on one line, without what moves a cursor."""
+    """A text on one line, without control characters, shortened where it is long."""
     line = "".join(c if c.isprintable() else " " for c in label)
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def clipped(x: Any, y: Any) -> tuple[Any, Any, Sequence[int]]:
-    """The parts of a line through points that lie between the heights 0 and 1, and where each part begins; nan is a gap."""
+    """The parts of a polyline with y between 0 and 1, and the index at which each part begins; nan is a gap."""
     np = arrays.numpy_namespace()
     found: list[tuple[float, float]] = []
     begins: list[int] = []
@@ -310,8 +311,8 @@ def clipped(x: Any, y: Any) -> tuple[Any, Any, Sequence[int]]:
 
 
 def thinned(x: Any, y: Any, begins: Sequence[int], columns: int) -> tuple[Any, Any, Sequence[int]]:
-    """The points of lines that are seen in so many columns: of those of a line in one the first, the last, the lowest
-    and the highest (Jugel, Jerzak, Hackenbroich, Markl, M4, 2014)."""
+    """The points of lines that are visible in a number of columns: for each line and column, the first, the last, the
+    lowest and the highest (Jugel, Jerzak, Hackenbroich, Markl, M4, 2014)."""
     np = arrays.numpy_namespace()
     if len(x) <= 4 * columns:
         return x, y, begins
@@ -327,7 +328,7 @@ def thinned(x: Any, y: Any, begins: Sequence[int], columns: int) -> tuple[Any, A
 
 
 def _within(start: tuple[float, float], end: tuple[float, float]) -> Any:
-    """The part of a piece of a line between the heights 0 and 1, None where there is none."""
+    """The part of a line segment with y between 0 and 1, None where there is none."""
     (a, f), (b, g) = start, end
     if not all(map(math.isfinite, (a, b, f, g))) or max(f, g) < 0 or min(f, g) > 1:
         return None

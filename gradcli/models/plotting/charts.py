@@ -1,4 +1,5 @@
-"""What is to be seen in a picture, whoever draws it: curves, points, bands and fields over named axes."""
+"""The contents of a chart, independent of the backend that draws it: curves, points, bands and fields over named
+axes."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from gradcli import arrays
 
 
 class Polyline(NamedTuple):
-    """A curve through the points `x`, `y`, both `[n]`; nan is a gap in it. Those of one `group` belong together."""
+    """A curve through the points `x`, `y`, both `[n]`; nan is a gap. Curves of one `group` share a colour."""
 
     label: str
     x: Any
@@ -18,7 +19,7 @@ class Polyline(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points, `[n]`; `error` are the lengths of the bars above and below them, `[n]` or one for all."""
+    """Points `[n]`; `error` is the half length of their error bars, `[n]` or one for all."""
 
     label: str
     x: Any
@@ -27,7 +28,7 @@ class Points(NamedTuple):
 
 
 class Band(NamedTuple):
-    """What lies between two curves over the same `x`, all `[n]`."""
+    """The area between two curves over the same `x`, all `[n]`."""
 
     label: str
     x: Any
@@ -36,7 +37,7 @@ class Band(NamedTuple):
 
 
 class Arrows(NamedTuple):
-    """Gradients at some points, all `[k]`: where they start, and their parts along both axes."""
+    """Gradients at points, all `[k]`: the points, and the components along both axes."""
 
     x: Any
     y: Any
@@ -45,8 +46,8 @@ class Arrows(NamedTuple):
 
 
 class Field(NamedTuple):
-    """The numbers `z`, `[n, m]`, over a grid of the places `x`, `[m]`, and `y`, `[n]`, as a map of heights; colours are for
-    those between two `limits`, where these are given."""
+    """The values `z` `[n, m]` over a grid of `x` `[m]` and `y` `[n]`, drawn in colours; these range between the two
+    `limits`, where they are given."""
 
     label: str
     x: Any
@@ -60,10 +61,10 @@ Layer = Polyline | Points | Band | Field
 
 
 class Chart(NamedTuple):
-    """Layers over one another, the first of them undermost, and what their axes are called.
+    """Layers from bottom to top, and the labels of their axes.
 
-    `log` names the axes that are logarithmic, `"x"`, `"y"` or `"xy"`; what is not positive is not drawn along these.
-    `x_limits` and `y_limits` are the ends of an axis, where those of the numbers do not serve.
+    `log` names the logarithmic axes, `"x"`, `"y"` or `"xy"`; numbers that are not positive are not drawn along these.
+    `x_limits` and `y_limits` are the ends of an axis, None for those of the numbers.
     """
 
     layers: Sequence[Layer]
@@ -76,14 +77,15 @@ class Chart(NamedTuple):
 
 
 def along(numbers: Any, log: bool) -> Any:
-    """Which of some numbers have a place along an axis, `[n]`: the finite ones, and above 0 where it is logarithmic."""
+    """A mask `[n]` of the numbers that have a position along an axis: the finite ones, and only positive ones on a
+    logarithmic axis."""
     np = arrays.numpy_namespace()
     numbers = np.asarray(numbers, "float64")
     return np.isfinite(numbers) & (numbers > 0) if log else np.isfinite(numbers)
 
 
 def shown(points: Points, log: str) -> Points:
-    """The points that have a place along both axes, of which those in `log` are logarithmic."""
+    """The points that have a position along both axes; `log` names the logarithmic ones."""
     np = arrays.numpy_namespace()
     seen = along(points.x, "x" in log) & along(points.y, "y" in log)
     error = points.error[seen] if np.ndim(points.error) else points.error
@@ -91,7 +93,7 @@ def shown(points: Points, log: str) -> Points:
 
 
 def alone(line: Polyline, log: str) -> Points:
-    """The points of a curve to which it does not go from another: there are gaps, or nothing, on both sides."""
+    """The points of a curve that no segment reaches, since on both sides there are gaps or nothing."""
     np = arrays.numpy_namespace()
     x, y = np.asarray(line.x, "float64"), np.asarray(line.y, "float64")
     here = along(x, "x" in log) & along(y, "y" in log)
@@ -100,8 +102,8 @@ def alone(line: Polyline, log: str) -> Points:
 
 
 def density(points: Points, log: str, columns: int, rows: int) -> tuple[Any, Any, Any]:
-    """The edges of cells along both axes, evenly wide on these, and how many of some points, all of them shown, each
-    has, `[rows, columns]`, masked where there is none."""
+    """The edges of grid cells along both axes, equally wide as drawn, and the number of points in each cell, `[rows,
+    columns]`, masked where it is 0. All points must have a position along both axes."""
     np = arrays.numpy_namespace()
     scaled = [np.log10(n) if name in log else n for name, n in (("x", points.x), ("y", points.y))]
     counts, *edges = np.histogram2d(*scaled, bins=(columns, rows))

@@ -1,4 +1,4 @@
-"""What is to be seen of a program: its value and its derivatives over a range of a name, or its heights over two."""
+"""`plot`: pictures of the value and derivatives of a program over the range of one name, or of its values over two."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from gradcli.run import converted
 if TYPE_CHECKING:
     from gradcli.models.data import DataTable
 
-# How many points of a field have an arrow along both axes: the middles of so many parts.
+# The number of gradient arrows of a field along both axes; each is in the middle of an equal part.
 _ARROWS = (20, 15)
-# Ends of ranges that are further off are none, nor are those that are closer by their size.
+# Upper bound of the absolute values of the ends of a range, and lower bound of its width relative to these.
 _GIANT, _NARROW = 1e300, 1e-10
 
 
 @dataclass(frozen=True)
 class PlottedPoints:
-    """Two columns of data, called `x` and `y`, without the rows in which one is missing, of which so many are left out."""
+    """Two columns of data, named by `label`, without the `left_out` rows in which a number is missing."""
 
     label: tuple[str, str]
     x: Any
@@ -48,13 +48,13 @@ class PlottedPoints:
     left_out: int
 
     def layer(self) -> Points:
-        """What is drawn of them."""
+        """The points as a layer of a chart."""
         return Points(", ".join(self.label), self.x, self.y)
 
 
 @dataclass(frozen=True)
 class Plot:
-    """The points of a picture: `curves` over one range or a `field` over two, and the `points` of data."""
+    """The sampled data of a picture: `curves` over one range or a `field` over two, and the `points` of data."""
 
     program: str
     ranges: Mapping[str, PlotRange]
@@ -62,11 +62,11 @@ class Plot:
     curves: Sequence[PlottedCurve] | None
     field: PlottedField | None
     points: PlottedPoints | None
-    # The ends of the upright axis, or of the colours, where those of the numbers hide what there is beside a pole.
+    # The limits of the y axis, or of the colours, where a pole would hide the rest; else None.
     view: tuple[float, float] | None
 
     def chart(self) -> Chart:
-        """What is drawn of it."""
+        """The chart to draw."""
         x, *others = self.ranges
         layers: list[Layer] = []
         if self.field is not None:
@@ -81,12 +81,12 @@ class Plot:
         return Chart(layers, x, y, self.label, self.log, *ends)
 
     def hidden(self) -> int:
-        """How many of the points of data have no place along the logarithmic axes, as they are not above 0."""
+        """The number of data points that are not shown since they are not positive along a logarithmic axis."""
         return 0 if self.points is None else len(self.points.x) - len(shown(self.points.layer(), self.log).x)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the picture as `.png`, `.svg` or `.pdf`. Raises CallError for what is no path, UsageError for one that
-        ends otherwise, BackendError where Matplotlib is not installed, and OutputError where the file cannot be
+        """Save the picture as `.png`, `.svg` or `.pdf`. Raises CallError for a value that is not a path, UsageError for
+        another extension, BackendError where Matplotlib is not installed, and OutputError where the file cannot be
         written."""
         name = arguments.path(path, "'path'")
         if name is None:
@@ -95,11 +95,12 @@ class Plot:
 
     @property
     def label(self) -> str:
-        """The program, on one line and not too long."""
+        """The program on one line, shortened where it is long."""
         return program_label(self.program)
 
     def _lines(self) -> list[Polyline]:
-        """The curves; the value and its derivatives for one choice of values belong together, where there are several."""
+        """The curves as polylines. Where there are several choices of values, the value and the derivatives of each
+        form a group."""
         curves = self.curves or ()
         choices = [number for number, curve in enumerate(curves) if curve.order == 0]
         grouped = 1 < len(choices) < len(curves)
@@ -109,7 +110,7 @@ class Plot:
         ]
 
     def _with_points(self, ends: tuple[float, float], axis: str) -> tuple[float, float]:
-        """The ends of an axis, with the points of data between them that are shown."""
+        """The ends of an axis, extended to the data points that are shown."""
         if self.points is None:
             return ends
         numbers = getattr(shown(self.points.layer(), self.log), axis)
@@ -131,16 +132,16 @@ def plot(
     max_elements: int = MAX_ELEMENTS,
     **named: Any,
 ) -> Plot:
-    """The picture of `program` over the ranges among its values, a mapping or keywords, which is saved where `output`
+    """A plot of `program` over the ranges among its values, given as a mapping or keywords; it is saved where `output`
     names a file.
 
-    A range is a tuple of two numbers or a text, `"0..20"`: of one name for curves, of two for a field with its
-    gradients. A text such as `"0.1,0.2,0.5"` has several values, with a curve for each; other values are numbers and
-    arrays. `order` adds the derivatives up to it, `log` names the axes that are logarithmic, `"x"`, `"y"` or `"x,y"`, and
-    `data` are the points of two columns of a table (a path, `"PATH:X,Y"`, a data frame or a mapping of columns).
+    A range is a tuple of two numbers or a text, `"0..20"`: one range gives curves, two give a field with gradients. A
+    text such as `"0.1,0.2,0.5"` has several values, with a curve for each; other values are numbers and arrays. `order`
+    adds the derivatives up to it, `log` names the logarithmic axes, `"x"`, `"y"` or `"x,y"`, and `data` are the points
+    of two columns of a table (a path, `"PATH:X,Y"`, a data frame or a mapping of columns).
 
-    Raises UsageError where there is no range, or more than two, ShapeError for a value that is no number, and
-    EvaluationError where there is nothing to be seen.
+    Raises UsageError where there is no range or more than two, ShapeError for a value that is not a scalar, and
+    EvaluationError where no value is finite.
     """
     limits.check(max_steps=max_steps, max_elements=max_elements)
     expect(program, str, "a program is a text")
@@ -154,7 +155,7 @@ def plot(
         reads = scope.outer_reads(parsed)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
-            # Loaded by wrong programs alone.
+            # Imported only for programs with errors.
             from gradcli.language.run_together import unread_hint
 
             hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, parsed)
@@ -167,8 +168,8 @@ def plot(
 
 
 class PlotRequest(NamedTuple):
-    """What is to be plotted beside a program and its values; `data` are a table and the names of two of its columns,
-    None where the table is to say them."""
+    """The options of a plot beside a program and its values. `data` are a table and the names of two of its columns,
+    None for default columns."""
 
     order: int = 0
     log: str = ""
@@ -193,12 +194,12 @@ def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> P
 
 
 def _check_value(program: Module, ranges: int) -> None:
-    """Raise EvaluationError where a program ends with several values side by side, one for each curve."""
+    """Raise EvaluationError where a program ends with several values separated by commas, since a curve needs one."""
     last = program.body[-1]
     if not isinstance(last, tree.Evaluate) or type(last.value) is not tree.Tuple:
         return
     if re.search(r"\d,\d", program.source[last.span.start : last.span.end]):
-        # A decimal comma, of which is told where the program is run.
+        # A decimal comma has its own error message where the program is run.
         return
     raise EvaluationError(
         f"the program ends with {len(last.value.items)} values, and a curve is of one",
@@ -209,7 +210,8 @@ def _check_value(program: Module, ranges: int) -> None:
 
 
 def columns_of(text: str) -> tuple[str, Sequence[str] | None]:
-    """A path and the columns that are named behind it, as in `data.csv:t,y`."""
+    """The path and the two column names of a text such as `data.csv:t,y`, or the text and None where it names no
+    columns."""
     path, colon, columns = text.rpartition(":")
     names = [name.strip() for name in columns.split(",")]
     if colon and len(names) == 2 and all(names) and not os.path.exists(text):
@@ -218,7 +220,7 @@ def columns_of(text: str) -> tuple[str, Sequence[str] | None]:
 
 
 def _given(name: str, value: Any) -> Any:
-    """A value of Python's as a range, as several values, or as an array."""
+    """A Python value as a range, as several values, or as an array."""
     if type(value) is tuple and len(value) == 2:
         value = f"{value[0]}..{value[1]}"
     if isinstance(value, str):
@@ -230,7 +232,7 @@ def _given(name: str, value: Any) -> Any:
 def _data(data: Any) -> tuple[DataTable, Sequence[str] | None] | None:
     if data is None:
         return None
-    # Loaded where there are data.
+    # Imported only where there are data.
     from gradcli.models.data import table_of
 
     path, columns = columns_of(data) if isinstance(data, str) else (data, None)
@@ -276,7 +278,7 @@ def _points(table: DataTable, names: Sequence[str] | None, over: Sequence[str]) 
 
 
 def _two_columns(columns: Sequence[str], over: Sequence[str]) -> tuple[str, str]:
-    """The columns that are called as the ranges are; else the first, and for a curve the one behind that."""
+    """The columns with the names of the ranges; else the first column, and for a curve the one after that of x."""
     if len(columns) < 2:
         raise BindingError("points have two columns, and the data have one", hint="a table has a line of names first")
     x = over[0] if over[0] in columns else columns[0]

@@ -1,4 +1,4 @@
-"""What is computed of a program for a picture: the points of curves over a range, or heights over two."""
+"""The samples of a program for a plot: points of curves over one range, or values on a grid over two."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, refin
 from gradcli.run.row_programs import RowProgram
 from gradcli.run.row_results import RowResults
 
-# Curves in one picture, and evaluations for all of them.
+# Upper bounds of the curves in one picture, and of the evaluations for all of them.
 _MOST_CURVES = 50
 _MOST_POINTS = 8 * MOST_EVALUATIONS
-# Points of a field along both axes.
+# Grid points of a field along x and y.
 _GRID = (241, 181)
-# Colours of a field with a pole are for this part of its numbers.
+# The quantiles of the values between which the colours of a field with a pole range.
 _USUAL = (0.02, 0.98)
 _LONGEST_LABEL = 60
-# Significant digits of a value in a label, and where these are alike for two.
+# Significant digits of a value in a label: the first number of these that tells all values apart.
 _DIGITS = (6, 9, 12, 17)
 
 
 @dataclass(frozen=True)
 class PlottedCurve:
-    """The points of a curve, `[n]`, nan in its gaps: the derivative of an `order` by the name of the range, 0 for the
-    value, for one choice of the `values` that there are several of."""
+    """The points `[n]` of a curve, nan in its gaps. The curve is the derivative of an `order` by the name of the range,
+    0 for the value itself, for one choice of `values` of the names with several."""
 
     label: str
     order: int
@@ -44,7 +44,7 @@ class PlottedCurve:
 
 @dataclass(frozen=True)
 class PlottedField:
-    """The value, `[m, n]`, at the places `x`, `[n]`, and `y`, `[m]`, and its derivatives by both names."""
+    """The values `[m, n]` at the grid points `x` `[n]` and `y` `[m]`, and the derivatives by both names, `[m, n]`."""
 
     x: Any
     y: Any
@@ -54,8 +54,8 @@ class PlottedField:
 
 
 def one_by_one(program: Module) -> Proposal | None:
-    """The hint for a program that ends with several values side by side: a name that says which of them is meant, as each
-    of its values has a curve. None where it does not end so."""
+    """A hint for a program that ends with several values separated by commas: a name with several values that selects
+    one of them, as each value of a name has a curve. None for other programs."""
     last = program.body[-1]
     value = last.value if isinstance(last, tree.Evaluate) else None
     if not isinstance(value, (tree.Tuple, tree.List)) or len(value.items) < 2:
@@ -72,18 +72,18 @@ def one_by_one(program: Module) -> Proposal | None:
 
 
 class Sampler:
-    """A program with the values of all names but those of ranges."""
+    """Evaluates a program over ranges, with fixed values of all other names."""
 
     def __init__(self, program: Module, values: Mapping[str, Any], limits: tuple[int, int]) -> None:
         self.program = program
         self.limits = limits
         self.fixed = {n: v for n, v in values.items() if not isinstance(v, (PlotRange, SeveralValues))}
-        # Whether the program has been run.
+        # Whether the program has been run once.
         self.tried = False
         self.several = {n: v.values for n, v in values.items() if isinstance(v, SeveralValues)}
 
     def curves(self, name: str, over: PlotRange, order: int, log: str) -> tuple[list[PlottedCurve], Any]:
-        """The curves over a range, and the ends of the upright axis where they have poles."""
+        """The curves over a range, and the limits of the y axis, None where no curve has a pole."""
         count = (order + 1) * math.prod(map(len, self.several.values()))
         if count > _MOST_CURVES:
             raise UsageError(f"there are {count} curves, more than {_MOST_CURVES}", hint="give fewer values or orders")
@@ -119,7 +119,7 @@ class Sampler:
         return _shortened(", ".join(parts)) or program_label(self.program.source)
 
     def _text(self, name: str, value: Any) -> str:
-        """A value of a name, with the digits that tell it from the others."""
+        """A value as text, with enough digits to tell it from the other values of its name."""
         if arrays.shape(value):
             return str(arrays.to_numpy(value).tolist())
         others = {float(v) for v in self.several[name] if not arrays.shape(v)}
@@ -127,7 +127,7 @@ class Sampler:
         return f"{float(value):.{digits}g}"
 
     def _evaluate(self, fixed: Mapping[str, Any], name: str, order: int) -> Evaluate:
-        """The derivative of an order, 0 for the value, and the next two."""
+        """A function that computes the derivative of an order (0 for the value) and the next two."""
         np = arrays.numpy_namespace()
         keys = [",".join([name] * k) for k in range(order, order + 3)]
         run = self._runner((name,), order + 2, order)
@@ -141,8 +141,8 @@ class Sampler:
         return evaluate
 
     def _runner(self, wrt: tuple[str, ...], most: int, needed: int) -> Callable[..., tuple[Any, Mapping[str, Any]]]:
-        """Runs the program for columns and what they share, with its derivatives up to the order `most`, or `needed`,
-        where there are no more; rows that fail are nan."""
+        """A function that runs the program for columns and shared values, with derivatives up to the order `most`, or
+        `needed` where higher ones do not exist; rows that fail are nan."""
         max_steps, max_elements = self.limits
         programs = [
             RowProgram(self.program, wrt if n else (), n, max_steps=max_steps, max_elements=max_elements)
@@ -152,7 +152,7 @@ class Sampler:
         def run(columns: Mapping[str, Any], shared: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
             count = len(next(iter(columns.values())))
             if not self.tried:
-                # What goes on and on does so once.
+                # A first run of one row finds a program that exceeds the limits, before all rows do so.
                 self.tried = True
                 _within_limits(programs[-1].run({name: c[count // 2 :][:1] for name, c in columns.items()}, shared))
             while True:
@@ -169,7 +169,7 @@ class Sampler:
         return run
 
     def _filled(self, found: RowResults, count: int) -> tuple[Any, Mapping[str, Any]]:
-        """Results as arrays of numbers: a derivative is 0 where the value does not depend on the name."""
+        """The results as arrays of numbers; a derivative is 0 where the value does not depend on the name."""
         np = arrays.numpy_namespace()
         if found.value.shape != (count,) or found.value.dtype == object:
             shape = found.value.shape[1:]
@@ -190,7 +190,7 @@ class Sampler:
     # --- over two ranges
 
     def field(self, over: Mapping[str, PlotRange]) -> tuple[PlottedField, Any]:
-        """The field over two ranges, and the numbers between which its colours are, where it has poles."""
+        """The field over two ranges, and the limits of its colours, None where it has no pole."""
         np = arrays.numpy_namespace()
         names = (*over,)
         x, y = (np.linspace(*ends, count) for ends, count in zip(over.values(), _GRID))
@@ -208,7 +208,7 @@ class Sampler:
         return field, tuple(float(np.quantile(finite, part)) for part in _USUAL)
 
     def _has_pole(self, over: Mapping[str, PlotRange], columns: Mapping[str, Any], value: Any) -> bool:
-        """Whether the value is not bounded along an axis where it is largest."""
+        """Whether the values are unbounded along an axis through the point of the largest one."""
         np = arrays.numpy_namespace()
         if np.isinf(value).any():
             return True
@@ -222,7 +222,7 @@ class Sampler:
 
 
 def _within_limits(found: RowResults) -> None:
-    """Raise the error of the first row that went beyond the limits: a gap would say that there is no value."""
+    """Raise the error of the first row that exceeded the limits: a gap would wrongly say that there is no value."""
     for failure in found.failures:
         if isinstance(failure.error, LimitError):
             raise failure.error
@@ -244,11 +244,11 @@ def _unscaled(x: Any, y: Any, over: PlotRange, log: str) -> tuple[Any, Any]:
 
 
 def _on_axes(evaluate: Evaluate, over: PlotRange, log: str) -> Evaluate:
-    """A function of places along axes, which are logarithms along those in `log`, and its derivatives by the chain rule."""
+    """A function of positions along axes, logarithmic for those in `log`, and its derivatives by the chain rule."""
     np = arrays.numpy_namespace()
 
     def on_x(u: Any) -> tuple[Any, Any, Any]:
-        # The logarithm of an end is rounded, and beyond the end there may be no value.
+        # The logarithms of the ends are rounded, and beyond the ends there may be no value.
         x = np.clip(10**u, *over)
         f, f1, f2 = evaluate(x)
         s = np.log(10) * x
@@ -268,7 +268,7 @@ def _on_axes(evaluate: Evaluate, over: PlotRange, log: str) -> Evaluate:
 
 
 def program_label(program: str) -> str:
-    """A program on one line that is not too long."""
+    """A program on one line, shortened where it is long."""
     return _shortened(" ".join(program.split()))
 
 

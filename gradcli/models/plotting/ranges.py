@@ -1,4 +1,4 @@
-"""Ranges of a name, `0..20`, and several values for it, `0.1,0.2,0.5`, as they are written."""
+"""Parsing of a range of a name, `0..20`, and of several values for it, `0.1,0.2,0.5`."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _HINT = "write x=0..20, from the lower number to the higher"
 
 
 class PlotRange(NamedTuple):
-    """The numbers from `low` to `high`, which is greater."""
+    """A range from `low` to `high`, which is greater."""
 
     low: float
     high: float
 
 
 class SeveralValues(NamedTuple):
-    """Values to be taken one after the other, numbers or arrays."""
+    """Several values of a name, numbers or arrays, each of which has a curve."""
 
     values: tuple[Any, ...]
 
 
 def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
-    """The range, the several values or the one that a text says which starts at `offset` of `whole`.
+    """The range, the several values or the single value of a text that starts at `offset` of `whole`.
 
-    Raises BindingError, with the place, for a range that is none, and what its expressions raise.
+    Raises BindingError, with its place, for an invalid range, and what its expressions raise.
     """
 
     def read(part: str, at: int) -> Any:
@@ -52,9 +52,9 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
 
 
 def range_of(text: str, offset: int, whole: str, read: Read) -> PlotRange:
-    """The range that a text says which starts at `offset` of `whole`, its ends as `read` has them.
+    """The range of a text that starts at `offset` of `whole`; `read` converts its ends.
 
-    Raises BindingError, with the place, for what is no range of finite numbers, or is empty.
+    Raises BindingError, with its place, for a text that is not a range of finite numbers, and for an empty range.
     """
     low_text, _, high_text = text.partition(_MARK)
     if not low_text.strip() or not high_text.strip() or high_text.startswith("."):

@@ -1,9 +1,9 @@
-"""Curves as points: as close together as the curve bends, to the ends of where it is defined, with gaps where it jumps.
+"""Adaptive sampling of a curve: points as close together as it bends, up to the ends of its domain, with gaps at jumps.
 
-Between two points the exact derivatives at both say how far the curve goes: by the trapezoidal rule with its
-correction (Euler and Maclaurin), f(b) - f(a) = h/2 (f'(a) + f'(b)) - h²/12 (f''(b) - f''(a)) + O(h⁵). An interval of
-which that is not true is halved, and so is one in which the curve leaves its chord. What is steep comes right in the
-end; what is not true of two neighbouring numbers either is a jump, or a pole, where f' h stays as large as the picture.
+The exact derivatives at two points predict how the curve changes between them, by the trapezoidal rule with its
+correction (Euler and Maclaurin): f(b) - f(a) = h/2 (f'(a) + f'(b)) - h²/12 (f''(b) - f''(a)) + O(h⁵). An interval is
+halved where this prediction fails or the curve leaves its chord. At a steep slope the prediction holds eventually.
+Where it still fails between neighbouring floats, there is a jump, or a pole if f' h stays as large as the picture.
 """
 
 from __future__ import annotations
@@ -13,39 +13,41 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 
-# A function's values and its first and second derivatives at points `[n]`, nan where there are none.
+# Computes values, first and second derivatives at points `[n]`, nan where there are none.
 Evaluate = Callable[[Any], tuple[Any, Any, Any]]
 
-# Intervals at the beginning, and points at most.
+# The initial number of intervals, and the upper bound of points.
 _INTERVALS = 128
 MOST_EVALUATIONS = 2**15
-# How far a curve may be from what is drawn, by the height of the picture.
+# The deviation of the drawn polyline from the curve that is allowed, as a share of the height of the picture.
 _TOLERANCE = 1e-3
-# Intervals of this part of the range are no wider than a dot.
+# Intervals of at most this share of the range are narrower than a dot.
 _DOT = 2.0**-12
-# Halvings after which an interval may hold a pole, and after which it is not halved again.
+# The number of halvings after which an interval may contain a pole, and after which it is not halved again.
 _SUSPECT, _DEEPEST = 12, 46
-# What f' h is at a pole, by the height of the picture, or more; at a jump it is nothing.
+# The least f' h at a pole, as a share of the height of the picture; at a jump it tends to 0.
 _UNBOUNDED = 1e-3
-# How much beside a pole is no measure of the height of a picture: by the range, and by the distance to the next pole.
+# Points near a pole do not count for the height of the picture: up to the share `_BESIDE` of the range, and `_BETWEEN`
+# of the distance to the next pole.
 _BESIDE, _BETWEEN = 0.05, 0.1
-# Poles that are closer by the range are one.
+# Poles within this share of the range count as one.
 _ONE_POLE = 5e-5
-# Points at a pole are kept so many heights beyond the picture.
+# Points near a pole are kept up to this many heights beyond the picture.
 _BEYOND = 3.0
-# Points between gaps are left out where they are closer by the range, and those on a line, by the height of the picture.
+# Pieces between gaps that are narrower than the share `_CRUMB` of the range are dropped, and so are points that are
+# within the share `_IDLE` of the height of the picture from a line through their neighbours.
 _CRUMB, _IDLE = 1e-9, 1e-4
 _PASSES = 4
-# What is greater is infinite: the height of a picture is a number too.
+# Greater absolute values count as infinite, so that the height of the picture does not overflow.
 _GIANT = 1e305
-# The part of its numbers between which a curve is seen that has more poles than could be told apart.
+# The quantiles between which a curve is shown that has too many poles to be resolved.
 _USUAL = (0.05, 0.95)
-# What is left free above and below a curve that is cut at a pole.
+# The margin above and below a curve that is cut at a pole, as a share of the height.
 _MARGIN = 0.05
 
 
 class SampledCurve(NamedTuple):
-    """The points of a curve, `[n]`, nan in its gaps, and, where it has poles, the ends of the y axis that show it."""
+    """The points `[n]` of a curve, nan in its gaps, and the limits `view` of the y axis, None where it has no poles."""
 
     x: Any
     y: Any
@@ -53,7 +55,7 @@ class SampledCurve(NamedTuple):
 
 
 def refined(evaluate: Evaluate, low: float, high: float, most: int = MOST_EVALUATIONS) -> SampledCurve:
-    """The curve of a function from `low` to `high`, by at most so many evaluations."""
+    """The curve of a function from `low` to `high`, by at most `most` evaluations."""
     mesh = _Mesh(evaluate, low, high)
     while mesh.x.size < most and (mesh.halve(most - mesh.x.size) or mesh.settle()):
         pass
@@ -61,7 +63,7 @@ def refined(evaluate: Evaluate, low: float, high: float, most: int = MOST_EVALUA
 
 
 class _Mesh:
-    """Points in their order, and of each interval between two of them how often it has been halved."""
+    """Sample points in ascending order, and how often each interval between two of them was halved."""
 
     def __init__(self, evaluate: Evaluate, low: float, high: float) -> None:
         np = self.np = arrays.numpy_namespace()
@@ -70,7 +72,7 @@ class _Mesh:
         self.x = np.linspace(low, high, _INTERVALS + 1)
         self.f, self.f1, self.f2 = self._values(self.x)
         self.depth = np.zeros(_INTERVALS, "int64")
-        # After so many halvings an interval that is not known counts as one with a pole.
+        # After so many halvings, an interval that is not resolved counts as one with a pole.
         self.patience = _SUSPECT
 
     def _values(self, x: Any) -> tuple[Any, Any, Any]:
@@ -78,12 +80,12 @@ class _Mesh:
         return self.np.where(self.np.abs(f) > _GIANT, self.np.copysign(self.np.inf, f), f), f1, f2
 
     def settle(self) -> bool:
-        """From now on take for poles what no halving resolves, and say whether it was otherwise."""
+        """Accept intervals as poles only after the most halvings, and say whether this is a change."""
         earlier, self.patience = self.patience, _DEEPEST
         return earlier < _DEEPEST
 
     def halve(self, most: int) -> bool:
-        """Halve the intervals in which the curve is not known well enough, and say whether there were any."""
+        """Halve the intervals that are not resolved, at most `most` of them, and say whether there were any."""
         np = self.np
         with arrays.quiet():
             wrong = self._unknown(self._seen()[0])
@@ -91,7 +93,7 @@ class _Mesh:
         places = np.flatnonzero(wrong & ~self._last())
         if not places.size:
             return False
-        # The widest first.
+        # Prefer the widest intervals.
         places = np.sort(places[np.argsort(self.depth[places], kind="stable")][:most])
         self.depth[places] += 1
         self.depth = np.insert(self.depth, places, self.depth[places])
@@ -106,16 +108,16 @@ class _Mesh:
         return self.x[:-1] + self.np.diff(self.x) / 2
 
     def _last(self) -> Any:
-        """The intervals that are not halved."""
+        """A mask of the intervals that cannot be halved."""
         middle = self._middle()
         return (self.depth >= _DEEPEST) | (middle <= self.x[:-1]) | (middle >= self.x[1:])
 
     def _unknown(self, view: tuple[float, float]) -> Any:
-        """The intervals in which the curve is not what their ends say."""
+        """A mask of the intervals in which the values at the ends do not determine the curve."""
         np = self.np
         low, high = view
         here = np.isfinite(self.f)
-        # Of those in which the curve ends, its end is looked for.
+        # Intervals in which the curve begins or ends are halved to find this point.
         ending = here[:-1] != here[1:]
         tolerance = np.full(self.depth.shape, _TOLERANCE * (high - low))
         outside = np.maximum(self.f - high, low - self.f)
@@ -125,31 +127,31 @@ class _Mesh:
         error, bend = self._error(), self._bend()
         told = np.isfinite(error) & np.isfinite(bend)
         known = told & (error <= tolerance) & (fine | (bend <= tolerance))
-        # Where derivatives are infinite, or not those of the value, small steps of the curve are enough.
+        # Where derivatives are infinite or inconsistent with the values, small differences of the values suffice.
         known |= (fine | ~told) & (np.abs(np.diff(self.f)) <= tolerance)
         return ending | (here[:-1] & here[1:] & ~known)
 
     def _error(self) -> Any:
-        """How far the curve goes beyond what its derivatives say."""
+        """The difference between the change of the curve and the prediction of its derivatives, by interval."""
         np = self.np
         h = np.diff(self.x)
         said = h / 2 * (self.f1[:-1] + self.f1[1:]) - h**2 / 12 * np.diff(self.f2)
         return np.abs(np.diff(self.f) - said)
 
     def _bend(self) -> Any:
-        """How far the curve leaves its chord."""
+        """A bound of the distance of the curve from its chord, by interval."""
         np = self.np
         return np.diff(self.x) ** 2 / 8 * np.maximum(np.abs(self.f2[:-1]), np.abs(self.f2[1:]))
 
     # --- what is to be seen
 
     def _seen(self) -> tuple[tuple[float, float], Any]:
-        """The least and the greatest number of the curve beside its poles, and where these are."""
+        """The least and the greatest value of the curve away from its poles, and the positions of the poles."""
         np = self.np
         here = np.isfinite(self.f)
         view, poles = _ends(self.f[here]), self.x[:0]
         while True:
-            # Beside a strong pole a weak one is seen when the strong one is known.
+            # A weak pole near a strong one is only found once the strong one is known.
             found = self._poles(view)
             if found.size <= poles.size:
                 return view, poles
@@ -160,12 +162,12 @@ class _Mesh:
             view = _ends(self.f[kept])
 
     def _poles(self, view: tuple[float, float]) -> Any:
-        """Where the curve is not bounded, as far as it is known."""
+        """The positions of the poles that have been found."""
         np = self.np
         deep = (self.depth >= self.patience) | self._last()
         deep[deep] = self._unknown(view)[deep]
         here = np.isfinite(self.f)
-        # The slope of a square root is infinite where it ends, and its value is not.
+        # A square root has an infinite slope at the end of its domain but a finite value, and no pole.
         slope = np.where(here & np.isfinite(self.f1), np.abs(self.f1), 0.0)
         rise = np.diff(self.x) * np.maximum(slope[:-1], slope[1:])
         infinite = np.isinf(self.f)
@@ -173,14 +175,14 @@ class _Mesh:
         return self.x[:-1][deep & (here[:-1] | here[1:]) & rises]
 
     def _beside(self, poles: Any) -> Any:
-        """The points that are beside a pole."""
+        """A mask of the points near a pole."""
         np = self.np
         if not poles.size:
             return np.zeros(self.x.shape, "bool")
         poles = poles[np.r_[True, np.diff(poles) > _ONE_POLE * self.range]]
         free = np.r_[np.inf, np.diff(poles), np.inf]
         width = np.minimum(_BESIDE * self.range, _BETWEEN * free)
-        # The pole to the right of each point, and the one to its left.
+        # The poles to the right and to the left of each point.
         right = np.searchsorted(poles, self.x)
         before = np.r_[poles, np.inf][right] - self.x < width[right]
         after = self.x - np.r_[-np.inf, poles][right] < width[right]
@@ -204,7 +206,8 @@ class _Mesh:
         return SampledCurve(*_with_single_gaps(x[kept], y[kept]), (low - margin, high + margin))
 
     def _gaps(self, view: tuple[float, float]) -> Any:
-        """The intervals in which the curve is broken: they cannot be halved, or both ends rise and it falls."""
+        """A mask of the intervals in which the curve is broken: they are not resolved and cannot be halved, or the
+        curve falls between two rising ends or rises between two falling ones."""
         np = self.np
         unknown = self._unknown(view)
         rising, falling = self.f1 > 0, self.f1 < 0
@@ -219,7 +222,7 @@ def _ends(numbers: Any) -> tuple[float, float]:
 
 
 def _without_crumbs(x: Any, y: Any, width: float) -> tuple[Any, Any]:
-    """The points without those between two gaps that are closer than this: a pole has one gap."""
+    """The points without pieces between gaps that are at most `width` wide, so that a pole has one gap."""
     np = arrays.numpy_namespace()
     here = np.isfinite(y)
     piece = np.cumsum(np.diff(here, prepend=False))
@@ -229,14 +232,14 @@ def _without_crumbs(x: Any, y: Any, width: float) -> tuple[Any, Any]:
 
 
 def _without_idle(x: Any, y: Any, width: float, tolerance: float) -> tuple[Any, Any]:
-    """The points without those that lie on the line between their neighbours, no further apart than `width`."""
+    """The points without those that are on the line between their neighbours, where these are at most `width` apart."""
     np = arrays.numpy_namespace()
     for start in (1, 2) * _PASSES:
         a, b, c = x[:-2], x[1:-1], x[2:]
         with arrays.quiet():
             on_line = np.abs(y[:-2] + (b - a) / (c - a) * (y[2:] - y[:-2]) - y[1:-1]) <= tolerance
         idle = np.flatnonzero(on_line & (c - a <= width * (1 + 1e-9))) + 1
-        # Of two neighbours one stays.
+        # Of two adjacent points only one is dropped in a pass.
         idle = idle[idle % 2 == start % 2]
         x, y = np.delete(x, idle), np.delete(y, idle)
     return x, y
@@ -254,7 +257,7 @@ def _with_single_gaps(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _near(y: Any, low: float, high: float) -> Any:
-    """The points without those that lie far beyond a picture between others that do, on the same side of it."""
+    """A mask of the points without those far beyond the picture whose neighbours are far beyond it on the same side."""
     np = arrays.numpy_namespace()
     far = np.where(y > high + _BEYOND * (high - low), 1, np.where(y < low - _BEYOND * (high - low), -1, 0))
     before, behind = np.r_[far[:1], far[:-1]], np.r_[far[1:], far[-1:]]

@@ -1,4 +1,4 @@
-"""Axes of a picture that is drawn as text: where numbers stand along them, and round numbers beside them."""
+"""Axes of text plots: the positions of numbers along them, and round numbers for their ticks."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 
-# The steps between ticks, by powers of ten.
+# The steps between ticks, as multiples of a power of 10.
 _ROUND = (1.0, 2.0, 5.0, 10.0)
-# A tick that is so little beyond the end of an axis, by its length, is on it.
+# An axis is extended to a tick that is at most this share of its length beyond its end.
 _NEAR = 0.03
-# Numbers that differ by less, or by less of their size, are one: there are no ticks between them.
+# Numbers that differ by less than `_LEAST`, or relatively by less than `_ALIKE`, count as equal, so that there are no
+# ticks between them.
 _LEAST, _ALIKE = 1e-300, 1e-13
-# Where the number of an axis that is furthest from 0 is another, all are written with an exponent.
+# Tick labels have no exponent where the largest absolute value is in this range.
 _PLAIN = (1e-4, 1e7)
-# The greatest power of ten.
+# The greatest exponent of 10 of a float.
 _MOST_POWER = 308.0
 
 
 class Axis(NamedTuple):
-    """The part of an axis that is seen; its ends are logarithms along one that is logarithmic."""
+    """The visible part of an axis; on a logarithmic one the ends are decimal logarithms."""
 
     low: float
     high: float
@@ -29,7 +30,8 @@ class Axis(NamedTuple):
 
     @classmethod
     def over(cls, numbers: Iterable[Any], log: bool, ticks: int | None = None) -> Axis:
-        """The axis with all of some arrays; to the next among so many ticks, where they are near."""
+        """The axis that contains all numbers of some arrays; with `ticks`, about this many ticks are intended and its
+        ends are moved to ticks nearby."""
         np = arrays.numpy_namespace()
         scaled = [_scaled(n, log).ravel() for n in numbers]
         finite = np.concatenate([n[np.isfinite(n)] for n in scaled] or [np.zeros(1)])
@@ -40,19 +42,19 @@ class Axis(NamedTuple):
         return cls(low, high, log)._to(ticks) if ticks else cls(low, high, log)
 
     def placed(self, numbers: Any) -> Any:
-        """Where numbers stand along the axis: 0 at its beginning, 1 at its end, nan for those that it does not have."""
+        """The positions of numbers along the axis, 0 at its beginning and 1 at its end; nan for numbers without one."""
         with arrays.quiet():
-            # Halves, as the difference may be more than there are numbers.
+            # Halves are subtracted, since the difference may overflow.
             return (_scaled(numbers, self.log) / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
 
     def ticks(self, most: int) -> tuple[list[float], list[str]]:
-        """Where at most about so many round numbers stand, and their texts."""
+        """The positions of at most about `most` round numbers, and their texts."""
         numbers, texts = self.marks(most), self._texts(most)
         places = [(n / 2 - self.low / 2) / (self.high / 2 - self.low / 2) for n in numbers]
         return [min(max(p, 0.0), 1.0) for p in places], [*texts]
 
     def marks(self, most: int) -> list[float]:
-        """At most about so many round numbers, logarithms along an axis that is logarithmic."""
+        """At most about `most` round numbers; decimal logarithms of them on a logarithmic axis."""
         even = self._even()
         return [math.log10(n) for n in even.marks(most)] if even is not None else self._multiples(self._step(most))
 
@@ -65,7 +67,8 @@ class Axis(NamedTuple):
         return map(_power, numbers) if self.log else _decimals(numbers, step)
 
     def _even(self) -> Axis | None:
-        """The numbers along a logarithmic axis that has less than two powers of ten, on which they tell more."""
+        """The axis without logarithms, where a logarithmic axis has less than two powers of 10 and linear ticks say
+        more."""
         if self.log and len(self._multiples(1.0)) < 2:
             return Axis(10**self.low, 10 ** min(self.high, _MOST_POWER), False)
         return None
@@ -102,15 +105,15 @@ def _power(place: float) -> str:
 
 
 def _decimals(numbers: Sequence[float], step: float) -> Iterator[str]:
-    """Numbers that are so far from one another, all in one form, with the digits that tell them apart."""
+    """The texts of multiples of a step, all in one form, with enough digits to tell them apart."""
     size, least = max(map(abs, numbers), default=0.0), math.floor(math.log10(step) + 1e-9)
     low, high = _PLAIN
     exponent = bool(size) and not low <= size < high
     digits = math.floor(math.log10(size)) - least + 1 if size else 1
     for n in numbers:
         if exponent:
-            # A multiple of a step, which may be a little beside 0.
+            # A multiple of a step may differ from 0 by rounding.
             yield f"{n:.{max(1, digits)}g}" if abs(n) > step / 2 else "0"
         else:
-            # Without the sign of a zero.
+            # Adding 0.0 turns -0.0 into 0.0.
             yield f"{n + 0.0:.{max(0, -least)}f}"
