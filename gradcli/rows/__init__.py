@@ -1,1 +1,1 @@
-"""Tables in and out: rows read in blocks, evaluated and written again."""
+"""Evaluation of a program on the rows of tables: reading in blocks, evaluating and writing."""

@@ -1,4 +1,4 @@
-"""Work in parts: many machines compute them, each part goes to a file of its own, and a manifest says which are done."""
+"""Work in parts on a cluster: each part is written to its own file, and a manifest says which parts are done."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from gradcli.rows.pipeline import Progress
 
 RETRIES = 3
 
-# What workers tell of tasks of a kind, each of which has a number: the kind, the numbers, and what makes the data of one.
+# Runs tasks of a kind, given their numbers and a function that makes the data of each, and yields their numbers and
+# results.
 Tell = Callable[[str, Iterable[int], Callable[[int], dict[str, Any]]], Iterable[tuple[int, dict[str, Any]]]]
 
 
 class Work(Protocol):
-    """What is computed: by which `command`, of which `paths`, and what may help a worker that `died_of` a part.
+    """What is computed: its `command`, the input `paths`, and `relief`, advice for workers that died of a part.
 
-    `described` says, as `json` writes it, what makes it another run where that differs; `earlier` is what a run that is
-    to be resumed said. `divided` cuts the inputs into parts, with the formats of `Manifest.divide`, `task` is what a
-    worker is told of one, about `size` bytes, and `check` raises GradcliError where the inputs are others by now.
+    `described` is plain data that must be equal for a run to be resumed; `earlier` is that of the run to be resumed.
+    `divided` divides the inputs into parts, with the formats of `Manifest.divide`. `task` is the data of a part's task,
+    about `size` bytes, and `check` raises GradcliError where an input has changed.
     """
 
     @property
@@ -41,8 +42,8 @@ class Work(Protocol):
 
 
 class Request(NamedTuple):
-    """`work` whose parts go into a directory. Parts that are there already are an error unless they are to be `resume`d.
-    A task is tried again `retries` times where its worker dies."""
+    """`work` whose parts are written into a directory. Existing parts are an error unless the run is to `resume`. A
+    task is retried `retries` times where its worker dies."""
 
     work: Work
     directory: str
@@ -51,8 +52,8 @@ class Request(NamedTuple):
 
 
 def run(request: Request, begun: Manifest, pool: Pool, progress: Callable[[Progress], object] = lambda _: None) -> None:
-    """Have all parts computed that are not done; the manifest says what came of each, also where this is interrupted.
-    `progress` is called after each, with the parts that are done and the rows of this time.
+    """Compute all parts that are not done; the manifest records their results, also where the run is interrupted.
+    `progress` is called after each part with the number of parts that are done and of rows of this run.
 
     Raises GradcliError where the cluster is lost or an input changes, and UsageError for workers of another version.
     """
@@ -77,9 +78,9 @@ def run(request: Request, begun: Manifest, pool: Pool, progress: Callable[[Progr
 
 
 def begin(request: Request, pool: Pool) -> Manifest:
-    """The run with its parts: that which is to be resumed, or a new one.
+    """The manifest of the run: of the one that is resumed, or of a new one.
 
-    Raises UsageError where the directory has another run, or one that is not to be resumed.
+    Raises UsageError where the directory holds another run, or one that is not to be resumed.
     """
     work, directory = request.work, request.directory
     inputs = [*map(found, work.paths)]
@@ -100,20 +101,21 @@ def begin(request: Request, pool: Pool) -> Manifest:
 
 
 def found(path: str) -> Input:
-    """A file as it is. Raises BindingError where there is none that all workers could read."""
+    """The size and the modification time of a file. Raises BindingError where it is not a file that all workers could
+    read."""
     with sources.readable(path):
         return manifest.found(path)
 
 
 def check_same(done: Manifest) -> None:
-    """Raise GradcliError where a file is not what the manifest says any more."""
+    """Raise GradcliError where an input has changed since the manifest was made."""
     for each in done.inputs:
         if found(each.path) != each:
             raise GradcliError(f"{each.path!r} has changed while it was read", hint="compute all of it again")
 
 
 def _make_directory(request: Request, has_run: bool) -> None:
-    """Make the directory, or see that no parts are in it, which nobody could tell from those of this run."""
+    """Create the directory, and check that it holds no parts, which could not be told from those of this run."""
     directory = request.directory
     try:
         system.make_directory(directory)
@@ -140,7 +142,7 @@ def _tasks(
 
 
 def _told(request: Request, pool: Pool, tasks: Tasks[int]) -> Generator[tuple[int, dict[str, Any]]]:
-    """What workers tell of each task. Raises UsageError where they are of another version."""
+    """The result of each task. Raises UsageError for workers of another version."""
     with closing(driver.done(pool, tasks, request.retries)) as results:
         for key, result in results:
             if isinstance(result, Died):

@@ -1,6 +1,6 @@
-"""Parquet and Arrow files that are written block by block.
+"""Writing of Parquet and Arrow files block by block.
 
-Polars asks for what it writes: it does so in a thread of its own, to which the blocks are handed.
+Polars pulls the data that it writes, so that it runs in a separate thread, to which blocks are passed through a queue.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-# Rows of a row group, and of a batch of Arrow: so many whatever the blocks are.
+# Rows of a Parquet row group and of an Arrow record batch, whatever the size of blocks.
 _GROUP = 2**17
-# Of zstd, as Apache Arrow has it: floats take no more room than by Polars' own, which is 3, and a fifth less time of a core;
-# what repeats itself takes 5 percent more.
+# The zstd level, that of Apache Arrow. Compared with Polars' default of 3, floats take no more space and a fifth less
+# CPU time; repetitive data take 5 percent more space.
 _LEVEL = 1
-# Blocks that wait to be written, and seconds after which it is seen whether somebody still writes them.
+# Upper bound of the queued blocks, and seconds between checks of whether the writing thread failed.
 _WAITING, _PATIENCE = 4, 0.1
 
 
 class ColumnarWriter:
-    """Writes Parquet and Arrow: the columns of such a table as they are, of text those that are needed as numbers and
-    others as texts, and results as numbers, or lists of numbers where they are tensors."""
+    """Writes Parquet and Arrow. Columns of a columnar input keep their types; of a text input those that are needed as
+    numbers become numbers, and others stay texts. Results are numbers, or lists of numbers for tensors."""
 
     def __init__(
         self, format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None
@@ -62,7 +62,7 @@ class ColumnarWriter:
         return self._numbers(name, column.values, column.missing)
 
     def _numbers(self, name: str, values: NDArray[Any], null: NDArray[numpy.bool]) -> Any:
-        """A series of numbers, or of lists of them, with nulls."""
+        """A series of numbers, or of nested lists of them, with nulls."""
         import numpy
 
         polars, kind = self._polars, self._polars.Float64
@@ -83,7 +83,7 @@ class ColumnarWriter:
         self.rows += len(prepared)
 
     def _fitted(self, frame: Any) -> Any:
-        """The frame with columns of the types of the first one: where all is null, any type will do."""
+        """The frame cast to the column types of the first one; columns of nulls can be of any type."""
         if frame.schema == self._schema:
             return frame
         try:
@@ -102,12 +102,12 @@ class ColumnarWriter:
         self._sink.end()
 
     def abandon(self) -> None:
-        """Let go of what was written, which is of no use any more."""
+        """Stop writing, and drop what is queued."""
         self._sink.abandon()
 
 
 class _Sink:
-    """What writes frames to a stream."""
+    """Writes frames to a stream in a thread."""
 
     def __init__(self, format: str, stream: IO[bytes]) -> None:
         self._format = format
@@ -117,12 +117,12 @@ class _Sink:
         self._error: BaseException | None = None
 
     def begin(self, schema: Any) -> None:
-        """Write frames of this schema from now on."""
+        """Start the thread for frames of this schema."""
         self._thread = threading.Thread(target=self._run, args=[schema], daemon=True)
         self._thread.start()
 
     def take(self, frame: Any) -> None:
-        """Raises what the stream has raised, of an earlier frame perhaps; so does `end`."""
+        """Queue a frame. Raises the error of the stream, possibly of an earlier frame; so does `end`."""
         while True:
             self._check()
             try:
@@ -137,7 +137,7 @@ class _Sink:
         self._check()
 
     def abandon(self) -> None:
-        """Stop, whatever has been written."""
+        """Stop the thread, whatever has been written."""
         while self._thread is not None and self._thread.is_alive():
             try:
                 self._frames.put(_Abandoned(), timeout=_PATIENCE)
@@ -159,7 +159,7 @@ class _Sink:
             else:
                 table.sink_ipc(self._stream, record_batch_size=_GROUP)
         except BaseException as error:
-            # Polars' panics are no Exceptions; none goes anywhere from here but to who hands over.
+            # Panics of Polars are BaseExceptions; all errors are passed to the thread that queues frames.
             self._error = error
 
     def _handed_over(self, *_: object) -> Iterator[Any]:
@@ -170,11 +170,11 @@ class _Sink:
 
 
 class _Abandoned(Exception):
-    """Nobody wants what is written."""
+    """The table will not be completed."""
 
 
 class _Remembering:
-    """A stream that remembers what went wrong with it, which Polars says in words of its own."""
+    """A stream that keeps its exception, which Polars replaces by one of its own."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

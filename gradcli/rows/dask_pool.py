@@ -1,4 +1,4 @@
-"""The door to Dask: the workers of a cluster that runs somewhere, or of one that is started here for this run."""
+"""The workers of a Dask cluster: of a running one, or of one that is started on this machine for a run."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from gradcli.timing import phase
 
 _LOCAL = "local"
 _HINT = "--cluster is tcp://HOST:PORT, local, or local:N for N workers"
-# Workers that may be started: so many on any machine, and for each core.
+# Upper bound of the workers that are started: the greater of `_ALWAYS` and `_EACH` per core.
 _ALWAYS, _EACH = 8, 4
 _LOST = "what is done is kept: --resume continues"
-# Seconds between two looks for workers, seconds without any after which that is said, and after which the run ends.
+# Seconds between two checks for workers, seconds without workers after which the user is told, and after which the run
+# ends.
 _LOOK, _PATIENCE, _LONGEST = 0.2, 5.0, 120.0
 
 
 @contextmanager
 def opened(where: str, tell: Callable[[str], object]) -> Iterator[DaskPool]:
-    """The workers at an address, or, at `local` or `local:N`, of a cluster which ends with the block. That there are none
-    for a while is something to `tell`.
+    """A context with the workers at an address, or, for `local` or `local:N`, of a cluster that is closed with it.
+    `tell` receives a message while there are no workers.
 
-    Raises UsageError for another place, GradcliError where Dask is not installed or nobody answers there.
+    Raises UsageError for an invalid address, GradcliError where Dask is not installed or nothing answers there.
     """
     local = _workers(where)
     distributed = _distributed()
@@ -40,7 +41,7 @@ def opened(where: str, tell: Callable[[str], object]) -> Iterator[DaskPool]:
             address = where if local is None else opening.enter_context(started(local)).scheduler_address
             client = opening.enter_context(distributed.Client(address, set_as_default=False))
         except (OSError, TimeoutError, ValueError) as error:
-            # Dask's own timeouts are both.
+            # Dask's own timeouts are of both types.
             raise GradcliError(f"no Dask cluster answers at {where}: {error}", hint=_HINT) from error
         pool = DaskPool(client, where, tell)
         while not pool.check():
@@ -49,7 +50,7 @@ def opened(where: str, tell: Callable[[str], object]) -> Iterator[DaskPool]:
 
 
 def _workers(where: str) -> int | None:
-    """How many to start here, None where they run already."""
+    """The number of workers to start here, None for a cluster that runs elsewhere."""
     name, _, count = where.partition(":")
     if name == _LOCAL:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -81,7 +82,7 @@ def _distributed() -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Within the block Dask says nothing on standard error: what comes of a worker that died is told by who asked."""
+    """A context without log messages of Dask on standard error: gradcli itself reports workers that died."""
     earlier = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -92,14 +93,15 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def started(count: int) -> Iterator[Any]:
-    """A cluster of so many processes of this machine that no other machine can reach. It leaves nothing behind."""
+    """A context with a local cluster of `count` processes that other machines cannot reach. It leaves no files
+    behind."""
     import dask
     import distributed
 
     settings = {
-        # That a worker died is known at once, and whoever asks decides about another try.
+        # The death of a worker is reported at once, and the driver decides about a retry.
         "distributed.scheduler.allowed-failures": 0,
-        # A worker that dies takes no task with it that it has not begun.
+        # A worker holds no queued tasks, so that its death only affects the one that it runs.
         "distributed.scheduler.worker-saturation": 1.0,
     }
     with ExitStack() as opening:
@@ -111,7 +113,7 @@ def started(count: int) -> Iterator[Any]:
                 threads_per_worker=1,
                 memory_limit=None,
                 silence_logs=logging.CRITICAL,
-                # No page, and no port that others know.
+                # No dashboard page, and a random local port.
                 scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
                 preload=[workers.__name__],
                 env={"POLARS_MAX_THREADS": "1"},
@@ -120,20 +122,21 @@ def started(count: int) -> Iterator[Any]:
 
 
 class DaskPool:
-    """The workers of a cluster (see `driver.Pool`)."""
+    """The workers of a Dask cluster as a `driver.Pool`."""
 
     def __init__(self, client: Any, where: str, tell: Callable[[str], object]) -> None:
         self._client = client
         self._where = where
         self._tell = tell
-        # The workers that have this gradcli, when there were some last, and whether it was said that there are none.
+        # The addresses of workers with this version, the time when there were workers last, and whether the user was
+        # told that there are none.
         self._known: set[str] = set()
         self._seen = time.monotonic()
         self._told = False
 
     def check(self) -> bool:
-        """Whether there are workers. Raises UsageError where one that has come has another gradcli, or none, GradcliError
-        where there have been none for long, or nobody can be asked."""
+        """Whether there are workers. Raises UsageError for a new worker with another version or without gradcli,
+        GradcliError where there have been no workers for long or the scheduler does not answer."""
         if self._client.status != "running":
             raise self._lost(OSError("it does not answer"))
         try:
@@ -156,12 +159,13 @@ class DaskPool:
         return bool(there)
 
     def _check_version(self, address: str) -> None:
-        """Functions of gradcli cannot be asked for it: a worker that does not have what a task calls is lost."""
+        """Check the version of a worker. It is read as an attribute and not by a function of gradcli, since a worker
+        that lacks a function of a task is lost."""
         version = self._answer(f"{workers.__name__}:VERSION", address)
         if isinstance(version, (ImportError, AttributeError)):
             version = self._answer("gradcli:__version__", address)
         if isinstance(version, OSError):
-            # It has gone by now.
+            # The worker has left the cluster.
             return
         if isinstance(version, ImportError):
             version = None
@@ -172,12 +176,12 @@ class DaskPool:
         self._known.add(address)
 
     def _answer(self, name: str, address: str) -> Any:
-        """What a worker has under a name, or the error that it has nothing there; also of one that is at work."""
+        """The object with a dotted name in a worker, or the exception; workers answer while they run a task."""
         found = self._client.run(pkgutil.resolve_name, name, workers=[address], on_error="return")
         return found.get(address, OSError())
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
-        # By its name, which the workers look up in what they have installed.
+        # The function is pickled by name, and workers look it up in their own installation.
         return self._client.submit(function, *arguments, pure=False)
 
     def cancel(self, futures: Sequence[Any], /) -> None:

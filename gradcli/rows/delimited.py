@@ -1,6 +1,6 @@
-"""Rows of text whose fields are separated by a character: CSV and its like.
+"""Parsing of blocks of delimited text such as CSV.
 
-A block is read twice: as the lines that will be written again, and for the columns alone that are needed as numbers.
+A block is parsed twice: into the lines that are written again, and into only those columns that are needed as numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gradcli.rows import columns
 from gradcli.rows.blocks import Block, Column
 from gradcli.rows.records import Quoting, Record
 
-# Characters that stand for others: any of them that a text does not have.
+# Characters that can stand for line feeds in fields, or for a separator, in a text without them.
 _STAND_INS = [bytes([code]) for code in (*range(1, 9), 11, 12, *range(14, 32))]
 _SPACES = re.compile(rb'((?<![^ \n])"(?:[^"]|"")*+")| +')
 _SPACE_AROUND = re.compile(rb"^ | (?=\r?$)", re.MULTILINE)
@@ -23,7 +23,7 @@ _BLANK_LINE = re.compile(rb"(?:\A|(?<=\n))\r?\n")
 
 
 class Dialect(NamedTuple):
-    """How a table is written: `head` is the text of its first line, None where it has no header."""
+    """The notation of a delimited table; `head` is the text of its first line, None where it has no header."""
 
     separator: str
     decimal_comma: bool
@@ -32,13 +32,13 @@ class Dialect(NamedTuple):
 
     @property
     def fractions(self) -> columns.Fractions:
-        """A comma in a number separates nothing else where fields are separated otherwise."""
+        """The decimal marks of numbers: a comma may be one where it is not the separator."""
         return columns.Fractions(self.decimal_comma or self.separator != ",", self.decimal_comma)
 
 
 class Selection(NamedTuple):
-    """The columns, by their place, that are read as `numbers` and as `texts`, and those that are `kept`, None where
-    whole lines are."""
+    """The indices of columns that are read as `numbers` and as `texts`, and of those that are `kept`, None where whole
+    lines are."""
 
     numbers: Sequence[int]
     texts: Sequence[int]
@@ -46,7 +46,7 @@ class Selection(NamedTuple):
 
 
 class Delimited:
-    """Reads the records of a table with these `names` of columns."""
+    """Parses the records of a table with these column `names`."""
 
     def __init__(self, dialect: Dialect, names: Sequence[str], selection: Selection) -> None:
         self._polars = by_polars.needed("a table of rows")
@@ -59,7 +59,7 @@ class Delimited:
         self._unstructured = bytes(set(range(256)) - {*self._separator, *b"\n"})
 
     def block(self, data: bytes) -> Block:
-        """The rows of whole records. Raises BindingError where they are not UTF-8."""
+        """The rows of whole records. Raises BindingError for bytes that are not UTF-8."""
         data = data if data.endswith(b"\n") else data + b"\n"
         if self._dialect.separator == " ":
             data = one_space_apart(data)
@@ -71,8 +71,8 @@ class Delimited:
             raise
 
     def _regular(self, data: bytes) -> Block | None:
-        """The rows of records that are well formed and have all columns; None where there may be others."""
-        # Polars takes those at the end of any field for a part of the line's end.
+        """The rows of records that are well formed and have all columns; None where some may not."""
+        # Polars takes a CR at the end of any field for a part of the line end.
         if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
             return None
         mark = None
@@ -91,7 +91,7 @@ class Delimited:
         return block
 
     def _block(self, data: bytes, mark: bytes | None) -> Block | None:
-        """The rows of lines; None where not each of them has a field for each column and no more."""
+        """The rows of lines; None where a line does not have exactly one field per column."""
         floats = self._complete(data)
         if floats is None and self._has_structure(data):
             floats = self._columns(data, self._selection.numbers, self._polars.Float64)
@@ -115,8 +115,8 @@ class Delimited:
         )
 
     def _complete(self, data: bytes) -> Any | None:
-        """The frame of the columns that are read as numbers, where it shows by itself that each line has a field for each
-        column and no more: all of them are read, and no line lacks the last one."""
+        """The columns that are read as numbers, where parsing itself shows that every line has exactly one field per
+        column: all columns are parsed, and the last field is never missing. Else None."""
         if b'"' in data or len(self._selection.numbers) < len(self._names):
             return None
         try:
@@ -126,14 +126,15 @@ class Delimited:
         return None if floats[:, -1].null_count() else floats
 
     def _has_structure(self, data: bytes) -> bool:
-        """Whether each line has a field for each column and no more."""
+        """Whether every line has exactly one field per column."""
         if b'"' in data:
             data = self._quoting.without_quoted_separators(data)
         structure = data.translate(None, self._unstructured)
         return structure == self._structure * (len(structure) // len(self._structure))
 
     def _lines(self, data: bytes) -> Any | None:
-        """A series of the lines; None where there is no character that could be a separator without occurring."""
+        """A series of the lines; None where every control character occurs in the text, so that none can serve as the
+        separator."""
         separator = _stand_in(data)
         if separator is None:
             return None
@@ -143,7 +144,7 @@ class Delimited:
 
     def _numbers(self, data: bytes, floats: Any, mark: bytes | None) -> dict[str, Column]:
         places = self._selection.numbers
-        # Polars takes a point for what the comma is, which may stand between thousands.
+        # With a decimal comma, Polars accepts a point as well, which may separate thousands.
         looked_at = self._dialect.decimal_comma and b"." in data
         read = {place: None if looked_at else columns.of_floats(floats[_named(place)]) for place in places}
         rest = [place for place, column in read.items() if column is None]
@@ -161,7 +162,7 @@ class Delimited:
         return frame.with_columns(self._polars.all().str.replace_all(mark.decode(), "\n", literal=True))
 
     def _columns(self, data: bytes, places: Sequence[int], kind: Any) -> Any:
-        """The frame of some columns, in the order of their `places`, by which they are named."""
+        """The data frame of the columns with the indices `places`, in their order and named by index."""
         if not places:
             return self._polars.DataFrame()
         frame = self._polars.read_csv(
@@ -176,14 +177,15 @@ class Delimited:
         return frame.select(map(_named, dict.fromkeys(places)))
 
     def _by_record(self, data: bytes) -> Block:
-        """The rows of records of any kind, those failed that are malformed or lack columns, or have more."""
+        """The rows of records of any kind; malformed ones and those with too few or too many fields are marked as
+        failed."""
         width, selection = len(self._names), self._selection
         failed: dict[int, str] = {}
         lines: list[str] = []
         read: dict[int, list[str | None]] = {
             place: [] for place in (*selection.numbers, *selection.texts, *(selection.kept or ()))
         }
-        # The last fields of these are several, and no number, whatever they look like.
+        # Rows whose last field holds several fields, and is therefore not a number.
         surplus: list[int] = []
         for record in self._quoting.records(data):
             if not record.text and width > 1:
@@ -225,15 +227,15 @@ class Delimited:
         return f"it has {len(record.fields)} fields where the table has {len(self._names)} columns"
 
     def _fitted(self, record: Record) -> Sequence[bytes | None]:
-        """A field for each column: where there are more, the last has the rest of the record."""
+        """One field for each column; where there are more fields, the last one is the rest of the record."""
         width, fields = len(self._names), record.fields or []
         if len(fields) > width:
             return [*fields[: width - 1], self._quoting.rest(record.text, width - 1)]
         return [*fields, *[None] * (width - len(fields))]
 
     def _line(self, record: Record, fitted: Sequence[bytes | None]) -> str:
-        """What is written again: a field for each column, so that results stand under their names; a malformed one as it
-        is."""
+        """The line to write again, with one field per column, so that results align with their header; a malformed line
+        is unchanged."""
         lacks, text = len(self._names) - len(record.fields or self._names), _decoded(record.text)
         if lacks >= 0:
             return text + self._dialect.separator * lacks
@@ -242,7 +244,8 @@ class Delimited:
 
 
 def one_space_apart(data: bytes) -> bytes:
-    """The text of records whose fields any number of spaces separate, with one between each two and none around."""
+    """The text of records whose fields are separated by runs of spaces, with single spaces between fields and none at
+    the ends."""
     data = _SPACES.sub(lambda found: found[1] or b" ", data)
     return _SPACE_AROUND.sub(b"", data)
 

@@ -1,4 +1,4 @@
-"""Tasks for workers that may die: each is done once, or given up with the reason, whoever does it."""
+"""Execution of tasks by workers that may die: each task is done once, or given up with a reason."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Key = TypeVar("Key")
-# Tasks that are given out at a time, and the bytes of all that they are told, which whoever gives them out holds.
+# Upper bounds of the tasks submitted at a time, and of the bytes of their arguments, which the scheduler holds.
 _MOST_TASKS, _MOST_BYTES = 1_000, 2**26
-# Seconds without the end of a task after which it is seen whether there are workers.
+# Seconds without a finished task after which the pool is checked for workers.
 _LOOK = 1.0
 
 
 class Future(Protocol):
-    """What a task will give, as `concurrent.futures` and Dask have it."""
+    """The interface shared by the futures of `concurrent.futures` and Dask."""
 
     def add_done_callback(self, function: Callable[[Any], object], /) -> object: ...
     def result(self) -> Any: ...
 
 
 class Pool(Protocol):
-    """Workers, wherever they are.
+    """A pool of workers.
 
-    `check` is called where no task ends for a while, and raises the GradcliError that says why none will. `deaths` says
-    how many of them died of a task whose future raises an error, and raises the GradcliError that ends the run where it
-    was something else.
+    `check` is called when no task has ended for a while, and raises the GradcliError that ends the run. `deaths` is the
+    number of workers that died of a task whose future raises `error`, and raises the GradcliError that ends the run for
+    other errors.
     """
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future: ...
@@ -35,14 +35,14 @@ class Pool(Protocol):
 
 
 class Died(NamedTuple):
-    """A task is given up: so many workers died of it."""
+    """The result of a task that was given up since this number of workers died of it."""
 
     workers: int
 
 
 class Tasks(NamedTuple, Generic[Key]):
-    """What is to be done for each of the `keys`: `function` is called with the `arguments` of a key, which are made when
-    it is given out; whoever gives it out holds about `size` bytes of one as long as it runs."""
+    """The tasks of a run, one for each of the `keys`. `function` is called with the `arguments` of a key, which are
+    computed at submission and take about `size` bytes as long as the task runs."""
 
     function: Callable[..., Any]
     keys: Iterable[Key]
@@ -51,10 +51,10 @@ class Tasks(NamedTuple, Generic[Key]):
 
 
 def done(pool: Pool, tasks: Tasks[Key], retries: int) -> Generator[tuple[Key, Any]]:
-    """What comes of each task, or that workers died of it, in the order in which they end.
+    """The key and the result of each task, or Died, in the order in which they end.
 
-    A task whose worker died is given to another, `retries` times. What is still running when nobody asks any more is
-    cancelled.
+    A task whose worker died is submitted again, at most `retries` times. Tasks that still run when the generator is
+    closed are cancelled.
     """
     ended: SimpleQueue[Any] = SimpleQueue()
     left = [*tasks.keys][::-1]
@@ -87,12 +87,12 @@ def done(pool: Pool, tasks: Tasks[Key], retries: int) -> Generator[tuple[Key, An
 
 
 def _fits(size: int, running: int, held: int) -> bool:
-    """Whether a task may be given out beside those that are."""
+    """Whether another task may be submitted beside those that run."""
     return not running or (running < _MOST_TASKS and held + size <= _MOST_BYTES)
 
 
 def _next(ended: SimpleQueue[Any], pool: Pool) -> Any:
-    """The future of the task that ends next."""
+    """The future of the next task that ends."""
     while True:
         try:
             return ended.get(timeout=_LOOK)

@@ -1,4 +1,4 @@
-"""The rows of a block, evaluated: results by column, which rows have none, and why."""
+"""Evaluation of the rows of a block: the results by column, the rows without results, and the errors."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from gradcli.run.row_results import Gathered, RowResults
 if TYPE_CHECKING:
     from gradcli.run.row_programs import RowProgram
 
-# So many programs that rows bring themselves are kept.
+# Upper bound of the cached programs of a program column.
 _MOST_PROGRAMS = 1_000
 
-# Gives the numbers of a column, and what its fields say.
+# Return the numbers, and the texts, of a column by its name.
 Numbers = Callable[[str], Column]
 Texts = Callable[[str], Sequence[str | None]]
 
 
 class Word(NamedTuple):
-    """A row without a number for `name`, as it has this text there."""
+    """A row with a text in place of the number `name`."""
 
     row: int
     name: str
@@ -45,11 +45,10 @@ class Word(NamedTuple):
 
 
 class Evaluated(NamedTuple):
-    """The results of n rows by their keys, arrays of shape `[n, …]` or of objects, masked where a row lacks this one
-    alone.
+    """The results of n rows by key: arrays `[n, …]` or object arrays, masked where a row lacks only this result.
 
-    `null` are the rows that have no results: those where a number is missing, and those that failed, with the errors.
-    Of the missing ones so many have `words` in its place, and which is the first.
+    `null` `[n]` marks the rows without results: those with a missing number and those that failed, with their errors in
+    `failures`. `words` is the number of rows in which the missing number is a text, and `first_word` the first of them.
     """
 
     results: Mapping[str, Any]
@@ -60,11 +59,11 @@ class Evaluated(NamedTuple):
 
 
 class Evaluation:
-    """What computes the rows of a table by a plan; several threads may use it at once.
+    """Evaluates the rows of a table by a plan; several threads may use it at once.
 
-    It starts at most so many threads of its own, as many as there are cores where `threads` is None. When more than
-    `most_limited` rows of a block have reached a limit, others of it that would take long fail. A row with a text in the
-    place of a number has no results; it is one that failed where `texts_fail`.
+    It starts at most `threads` threads, one per core where that is None. Once more than `most_limited` rows of a block
+    have reached a limit, further expensive rows of it fail at once. A row with a text in place of a number has no
+    results, and counts as failed where `texts_fail`.
     """
 
     def __init__(
@@ -79,19 +78,19 @@ class Evaluation:
         self._programs: OrderedDict[str, _Program | GradcliError] = OrderedDict()
         self._lock = Lock()
         if plan.program is not None and _has_waves(plan.program):
-            # While the rest is loaded, and the first rows are read.
+            # Compiles in a thread while modules are imported and the first rows are read.
             sincos.compile_meanwhile()
         self._only = None if plan.program is None else self._made(plan.program)
 
     def run(self, count: int, numbers: Numbers, texts: Texts, failed: Mapping[int, str]) -> Evaluated:
-        """The results of `count` rows, of which some `failed` to be read, with the reasons."""
+        """The results of `count` rows. `failed` are the rows that could not be read, with the reasons."""
         if self._only is not None and not failed:
             whole = self._of_all(self._only, numbers, count)
             if whole is not None:
                 return whole
         np = arrays.numpy_namespace()
         found = _Found(count, self._keys, self._most_limited)
-        # Millions of rows may fail for one reason.
+        # One error per reason, since millions of rows may fail for the same one.
         reasons = {why: BindingError(why) for why in {*failed.values()}}
         found.unread = {row: reasons[why] for row, why in failed.items()}
         found.null[[*failed]] = True
@@ -109,10 +108,10 @@ class Evaluation:
         return found.evaluated()
 
     def _of_all(self, program: _Program, numbers: Numbers, count: int) -> Evaluated | None:
-        """The results where no row has a missing number; else None."""
+        """The results where no row has a missing or failing number; else None."""
         np = arrays.numpy_namespace()
         inputs = _in_range(program.inputs(numbers), self._plan.asked.dtype)
-        # Faster than `any`, for one row as for many.
+        # count_nonzero is faster than `any`.
         if any(given.failing or np.count_nonzero(given.missing) for given in inputs.values()):
             return None
         columns = {name: typed(given.values, self._plan.asked.dtype) for name, given in inputs.items()}
@@ -129,7 +128,7 @@ class Evaluation:
         return found.evaluated()
 
     def _by_text(self, texts: Texts, null: Any) -> dict[str, list[int]]:
-        """The rows that have the same program, which are not `null`; where there is none they become so."""
+        """The rows that are not `null`, grouped by the text of their program. Rows without a text become null."""
         groups: dict[str, list[int]] = {}
         for row, text in enumerate(texts(self._plan.asked.program_column or "")):
             if null[row]:
@@ -141,7 +140,7 @@ class Evaluation:
         return groups
 
     def _of_text(self, text: str) -> _Program | GradcliError:
-        """The program of a text, or why it is none."""
+        """The program of a text from the cache, or the error of its compilation."""
         with self._lock:
             if text in self._programs:
                 self._programs.move_to_end(text)
@@ -164,8 +163,8 @@ class Evaluation:
             return error
 
     def _made(self, program: Module) -> _Program:
-        """Raises BindingError for a name that nothing gives a value to."""
-        # The engine is loaded while another thread compiles, and while some readers read ahead.
+        """The program with the columns and values that it reads. Raises BindingError for a name without a value."""
+        # Imported here, while another thread compiles and some readers read ahead.
         from gradcli.run.row_programs import RowProgram
 
         asked, columns = self._plan.asked, self._plan.columns
@@ -195,7 +194,7 @@ class Evaluation:
         )
 
     def _evaluate(self, program: _Program, numbers: Numbers, rows: Any, found: _Found) -> None:
-        """Put the results of some rows, of all where `rows` is None."""
+        """Put the results of some rows into `found`; `rows` is None for all."""
         np = arrays.numpy_namespace()
         inputs = _in_range(program.inputs(numbers), self._plan.asked.dtype)
         bad, asked = np.zeros(found.count, "bool"), np.full(found.count, rows is None)
@@ -228,7 +227,7 @@ class Evaluation:
 
 
 def _words(inputs: Mapping[str, Column], rows: Any) -> Iterator[Word]:
-    """The texts in the place of numbers, the first of each of some rows, an array of truth values."""
+    """The first text in place of a number of each row that is marked in `rows` `[n]`."""
     left = rows.copy()
     for name, given in inputs.items():
         if given.words is not None:
@@ -238,7 +237,7 @@ def _words(inputs: Mapping[str, Column], rows: Any) -> Iterator[Word]:
 
 
 class _Program(NamedTuple):
-    """A program, the columns and values that it reads, and those that are uncertainties of these, by their names."""
+    """A program with the columns and shared values that it reads, by name, and those of their uncertainties."""
 
     run: RowProgram
     columns: Mapping[str, str]
@@ -248,12 +247,12 @@ class _Program(NamedTuple):
     propagates: bool
 
     def inputs(self, numbers: Numbers) -> dict[str, Column]:
-        """The columns that are needed, those of uncertainties as `u_x`."""
+        """The columns that are needed; those of uncertainties as `u_x`."""
         found = {name: numbers(column) for name, column in self.columns.items()}
         return found | {PREFIX + name: checked(numbers(column)) for name, column in self.uncertain_columns.items()}
 
     def results(self, columns: Mapping[str, Any], count: int, threads: int | None, most_limited: int) -> RowResults:
-        """Those of `count` rows, with the uncertainty of the value where that is asked for."""
+        """The results of `count` rows, with the uncertainty of the value where it is asked for."""
         read = {name: columns[name] for name in self.columns}
         found = self.run.run(read, self.shared, rows=count, threads=threads, most_limited=most_limited)
         if not self.propagates:
@@ -263,7 +262,7 @@ class _Program(NamedTuple):
 
 
 class _Found:
-    """The results of `count` rows, as they come."""
+    """Collects the results of `count` rows."""
 
     def __init__(self, count: int, keys: Sequence[str], most_limited: int) -> None:
         self.count = count
@@ -273,7 +272,7 @@ class _Found:
         self._absent: dict[str, Any] = {}
         self._words = arrays.numpy_namespace().zeros(count, "bool")
         self._first_word: Word | None = None
-        # Rows that could not be read.
+        # The errors of rows that could not be read.
         self.unread: dict[int, GradcliError] = {}
 
     def fail(self, rows: Sequence[int], error: GradcliError) -> None:
@@ -281,7 +280,7 @@ class _Found:
             self.gathered.fail(row, error)
 
     def put_words(self, inputs: Mapping[str, Column], rows: Any) -> None:
-        """Those that stand in the place of numbers in some rows, an array of truth values."""
+        """Note the texts in place of numbers in the rows marked by `rows` `[n]`."""
         for name, given in inputs.items():
             if given.words is None:
                 continue
@@ -293,7 +292,7 @@ class _Found:
                     self._first_word = Word(row, name, text)
 
     def put(self, results: Any, rows: Any) -> None:
-        """Those of a program, for some rows, or all where that is None."""
+        """Add the results of a program for some rows; `rows` is None for all."""
         np = arrays.numpy_namespace()
         rows = np.arange(self.count) if rows is None else rows
         for failure in results.failures:
@@ -328,7 +327,7 @@ def _has_waves(program: Module) -> bool:
 
 
 def _in_range(columns: Mapping[str, Column], dtype: str) -> dict[str, Column]:
-    """The columns, of which rows fail that have a number too large for a dtype."""
+    """The columns, in which numbers that overflow a dtype are marked as failing."""
     return {name: _column_in_range(column, dtype) for name, column in columns.items()}
 
 
@@ -347,5 +346,5 @@ def _column_in_range(column: Column, dtype: str) -> Column:
 
 
 def typed(values: Any, dtype: str) -> Any:
-    """Numbers, or objects, in the precision that is asked for."""
+    """An array of numbers in a dtype; object arrays unchanged."""
     return values if values.dtype.kind == "O" else values.astype(dtype, copy=False)

@@ -1,6 +1,7 @@
-"""JSON lines: one object in, one object out, which is the line as it was with further members.
+"""Reading and writing of JSON lines: each input object is written again with additional members.
 
-It serves files and a protocol alike: of a pipe what is there is read, evaluated and answered at once.
+It serves files as well as request-response protocols: from a pipe, the available lines are read, evaluated and answered
+at once.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from gradcli.rows.reading import Chosen, Range, Reading, TextReader
 from gradcli.rows.sources import Stream
 
 FORMAT = "jsonl"
-# The member of an answer that says why a line fails.
+# The member of an output object that says why its line failed.
 ERROR = "error"
 
 
 class LinesReader(TextReader):
-    """A table of JSON lines, of which `head` has been read; its columns are the keys of its first object, any name where
-    that is no first line."""
+    """A table of JSON lines, of which `head` has been read. Its columns are the keys of the first object; any name is a
+    column where there is no first object."""
 
     format = FORMAT
 
@@ -34,7 +35,7 @@ class LinesReader(TextReader):
         self._head = head
         first = Lines(head[: records.last_line_end(head)] or head)
         self.columns = [*next(filter(None, first.objects), {})]
-        # Whoever asks waits for the answer to the first line before there is another.
+        # In a protocol, there is no second line before the first one is answered.
         self.any_column = not self.columns
         self._answers_blank = stream.waits
 
@@ -51,8 +52,8 @@ class LinesReader(TextReader):
 
 
 def _block(data: bytes, chosen: Chosen, all_columns: bool, answers_blank: bool) -> Block:
-    """The rows in some text, with the columns that are chosen, which are `all_columns` of the first line where no others
-    were asked for."""
+    """The rows of some text with the chosen columns. `all_columns` says that these are all of the first line, since no
+    others were chosen."""
     lines = Lines(data, answers_blank)
     own: dict[str, Any] = {"lines": lines.texts}
     kept = chosen.kept
@@ -72,13 +73,13 @@ def _block(data: bytes, chosen: Chosen, all_columns: bool, answers_blank: bool) 
 
 
 def _only(text: str, columns: Sequence[str]) -> str:
-    """An object with some of its members."""
+    """The text of an object with only some of its members."""
     found = members(text)
     return "{" + ",".join(f"{json_text.dumps(name)}:{found[name]}" for name in columns if name in found) + "}"
 
 
 def _frame(lines: Lines, columns: Sequence[str]) -> Any:
-    """The members of the objects as texts: strings as they are, all else as it is written."""
+    """The members of the objects as a data frame of texts: strings by their value, others as they are written."""
     polars = by_polars.needed("a table of rows")
     rows = [{} if o is None else members(text) for text, o in zip(lines.texts, lines.objects)]
     found = {name: [_field(row.get(name), o) for row, o in zip(rows, lines.items(name))] for name in columns}
@@ -90,7 +91,7 @@ def _field(text: str | None, item: Any) -> str | None:
 
 
 class LinesWriter:
-    """Writes JSON lines: those of the input with further members, or objects of what its columns hold."""
+    """Writes JSON lines: those of the input with additional members, or objects of the columns of other formats."""
 
     def __init__(self, stream: IO[bytes], names: Sequence[str], columns: Sequence[str]) -> None:
         self._stream = stream
@@ -113,13 +114,13 @@ class LinesWriter:
         self.rows += rows
 
     def close(self) -> None:
-        """Nothing ends the table."""
+        """Do nothing: the format has no end mark."""
 
     abandon = close
 
 
 def _objects(block: Block, columns: Sequence[str]) -> list[str]:
-    """The fields of rows as objects: where columns have no kinds, the numbers among their texts."""
+    """The rows as JSON objects. In columns without types, texts that are written as JSON numbers become numbers."""
     names = [json_text.dumps(name) for name in columns]
     texts = []
     for series in block.fields.get_columns():

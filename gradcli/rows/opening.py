@@ -1,4 +1,4 @@
-"""Tables of any format, opened by their names and beginnings."""
+"""Opening of tables of any format, which is detected by name and content."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gradcli.rows.lines import LinesReader
 from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, Reading, closed_on_error
 from gradcli.rows.records import MAX_RECORD
 
-# How an array of objects begins in JSON.
+# The beginning of a JSON array of objects or arrays.
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\]]")
 
 
 def open_table(source: str, reading: Reading, part: Range | None = None, stream: IO[bytes] | None = None) -> Reader:
-    """The table in a file, or in a `stream`, which `source` is the name of then; of it a `part` alone.
+    """The table in a file, or in a `stream` named `source`; `part` restricts it to a range.
 
-    Raises BindingError where it cannot be read, UsageError for a separator that is none.
+    Raises BindingError where it cannot be read, UsageError for an invalid separator.
     """
     mark = reading.separator
     if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n.-+'):
@@ -35,7 +35,7 @@ def open_table(source: str, reading: Reading, part: Range | None = None, stream:
         head = _head(opened, format)
         format = format or columnar.told(head)
         if format in columnar.FORMATS:
-            # Its end says where its rows are.
+            # The metadata is at the end, so that the format needs a seekable file.
             file = sources.stored(opened, head)
             if stream is None:
                 opened.close()
@@ -51,8 +51,8 @@ def open_table(source: str, reading: Reading, part: Range | None = None, stream:
 
 
 def _head(stream: sources.Stream, format: str | None) -> bytes:
-    """The beginning of a table: two lines of it behind its comments, and more where that is there; of JSON, and of long
-    lines, one."""
+    """The beginning of a table: at least two lines after its comments where there are as many; one line of JSON or of
+    long lines."""
     head = b""
     while (chunk := stream.read(SAMPLE)) and len(head := head + chunk) <= MAX_RECORD:
         if format == LINES and b"\n" in head:
@@ -64,5 +64,5 @@ def _head(stream: sources.Stream, format: str | None) -> bytes:
 
 
 def _is_lines(head: bytes) -> bool:
-    """Whether a table begins as JSON lines do."""
+    """Whether a table begins like JSON lines."""
     return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")

@@ -1,8 +1,8 @@
-"""Where the records of text end, and how delimited text is read where its quotes stand oddly.
+"""Record boundaries in delimited text, and parsing of records whose quotes are irregular.
 
-A quote opens a field at its start alone, and closes it before a separator or the end of the record; in a field that
-does not begin with one it is a character like others. A record whose quotes are otherwise, or that is not closed
-before the text ends, is malformed: it ends with its line, and what follows is read anew.
+A quote opens a field only at its start, and closes it only before a separator or the end of the record; in a field that
+does not begin with a quote it is an ordinary character. A record with other quotes, or one that is not closed before
+the text ends, is malformed: it ends with its line, and parsing continues after it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-# Bytes of one record: text without an end takes no more memory than this.
+# Upper bound of the bytes of one record, which limits the memory for a text without record ends.
 MAX_RECORD = 16 * 2**20
-# Bytes at a time: parsed in milliseconds, beside which the calls do not count.
+# Bytes of a block: large enough that the overhead of a call is negligible, and parsed in milliseconds.
 BLOCK = 4 * 2**20
-# Rows of a block, about: a row that fails takes some hundred bytes of memory beside its text, however short that is.
+# Approximate upper bound of the rows of a block: a row that fails takes some hundred bytes of memory beside its text.
 _MOST_ROWS = 2**18
-# Bytes of a block that tell how long its lines are.
+# Bytes at the beginning of a block from which the length of lines is estimated.
 _SAMPLE = 2**12
 _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 
@@ -32,18 +32,18 @@ _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 def blocks(
     read: Callable[[int], bytes], last_end: Callable[[bytes], int], size: int = BLOCK, head: bytes = b""
 ) -> Iterator[bytes]:
-    """`head`, which has been read, and what `read` gives, in parts that end where records do: of about `size` bytes,
-    or what is there at the moment. `last_end` says behind which byte the last whole record ends, 0 for none.
+    """The bytes of `head`, which has been read already, and of `read`, in blocks of about `size` bytes, or of what is
+    available, that end where records end. `last_end` returns the end of the last whole record of a text, 0 for none.
 
-    A record that is not closed within MAX_RECORD bytes is cut at the end of its first line.
-    Raises BindingError for a line that is longer.
+    A record that is not closed within MAX_RECORD bytes is cut at the end of its first line. Raises BindingError for a
+    line that is longer.
     """
     rest, unread = b"", io.BytesIO(head)
     at_a_time = size
     while chunk := unread.read(at_a_time) or read(at_a_time):
         at_a_time = min(size, _MOST_ROWS * _line_length(chunk))
         if b'"' not in chunk and b'"' not in rest and (end := last_line_end(chunk)):
-            # One copy of the bytes at most: the memory for each takes as long as parsing a part of them.
+            # Copy the bytes at most once: allocating a copy takes as long as parsing a part of them.
             yield b"".join((rest, memoryview(chunk)[:end])) if rest or end < len(chunk) else chunk
             rest = chunk[end:]
             continue
@@ -59,7 +59,7 @@ def blocks(
 
 
 def _line_length(text: bytes) -> int:
-    """About how many bytes a line at the beginning of a text has."""
+    """An estimate of the bytes of a line at the beginning of a text."""
     return min(len(text), _SAMPLE) // (text.count(b"\n", 0, _SAMPLE) + 1) + 1
 
 
@@ -74,13 +74,13 @@ def _first_line_end(data: bytes) -> int:
 
 
 def last_line_end(data: bytes) -> int:
-    """Behind which byte the last whole line ends, 0 for none."""
+    """The end of the last whole line, 0 for none."""
     return data.rfind(b"\n") + 1
 
 
 class Record(NamedTuple):
-    """The text of a record without its line end, which ends, that included, at `end`; of its `fields` those are None
-    that have nothing between their separators, not even quotes, and all together where the record is malformed."""
+    """The text of a record without its line end, and the offset `end` after the line end. In `fields`, None stands for
+    a field without any character, not even quotes; `fields` itself is None for a malformed record."""
 
     text: bytes
     end: int
@@ -88,7 +88,7 @@ class Record(NamedTuple):
 
 
 class Breaks(NamedTuple):
-    """Where line feeds stand, which of them within quotes, and whether the last quote is open."""
+    """The positions of line feeds, which of them are inside quotes, and whether the last quote is still open."""
 
     at: NDArray[numpy.intp]
     quoted: NDArray[numpy.bool]
@@ -96,7 +96,7 @@ class Breaks(NamedTuple):
 
 
 class Quoting:
-    """Records whose fields are separated by one byte and may stand in quotes."""
+    """Parses records whose fields are separated by one byte and may be quoted."""
 
     def __init__(self, separator: bytes) -> None:
         mark = re.escape(separator)
@@ -109,7 +109,7 @@ class Quoting:
         self._open = re.compile(rb"(?:" + field + mark + rb')*+"(?:[^"]++|"")*+\Z')
 
     def last_end(self, data: bytes) -> int:
-        """Behind which byte the last whole record ends, 0 for none."""
+        """The end of the last whole record, 0 for none."""
         end = last_line_end(data)
         if not end or b'"' not in data:
             return end
@@ -120,8 +120,8 @@ class Quoting:
         return int(ends[-1]) + 1 if len(ends) else 0
 
     def breaks(self, data: bytes) -> Breaks | None:
-        """The line feeds of whole records, of which the last may be open; None where one may be malformed, or has
-        quotes in fields without."""
+        """The line feeds of whole records, the last of which may be open; None where a record may be malformed or has
+        quotes inside an unquoted field."""
         import numpy
 
         text = numpy.frombuffer(data + b"\n", numpy.uint8)
@@ -136,7 +136,7 @@ class Quoting:
         return Breaks(at, numpy.searchsorted(quotes, at) % 2 == 1, len(quotes) % 2 == 1)
 
     def without_quoted_separators(self, data: bytes) -> bytes:
-        """The text of whole records, with something else in the place of the separators within quotes."""
+        """The text of whole records with the separators inside quotes replaced by quotes."""
         import numpy
 
         text = numpy.frombuffer(data, numpy.uint8).copy()
@@ -146,7 +146,7 @@ class Quoting:
         return text.tobytes()
 
     def records(self, data: bytes, more: bool = False) -> Iterator[Record]:
-        """The records of text one by one; a last one that is not closed only where there is no `more`."""
+        """The records of a text one by one. A last record that is not closed is left out where there is `more` text."""
         if b'"' not in data:
             yield from self._unquoted_records(data)
             return
@@ -161,7 +161,7 @@ class Quoting:
             at = end
 
     def _unquoted_records(self, data: bytes) -> Iterator[Record]:
-        """Those of text without quotes, which are its lines."""
+        """The records of a text without quotes, which are its lines."""
         separator, at = bytes([self._separator]), 0
         while at < len(data):
             end = data.find(b"\n", at) + 1 or len(data)
@@ -170,7 +170,7 @@ class Quoting:
             at = end
 
     def rest(self, text: bytes, fields: int) -> bytes:
-        """What stands behind so many fields of a well-formed record."""
+        """The text after a number of fields of a well-formed record."""
         at = 0
         for _ in range(fields):
             found = self._field.match(text, at)

@@ -1,4 +1,4 @@
-"""The standard uncertainty of each row's value, by those of its inputs, which are independent of one another."""
+"""The standard uncertainty of each row's value, propagated from those of its independent inputs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gradcli.errors import ShapeError
 from gradcli.rows.blocks import Column
 from gradcli.run.row_results import RowFailure, RowResults
 
-# What stands before the name of an input for that of its uncertainty, and the key of that of the value.
+# The prefix of the name of an input's uncertainty, and the result key of the value's uncertainty.
 PREFIX, KEY = "u_", "±"
 
 
 def checked(column: Column) -> Column:
-    """A column of uncertainties, in which negative ones fail."""
+    """A column of uncertainties in which negative ones are marked as failing."""
     np = arrays.numpy_namespace()
     if column.values.dtype.kind == "O":
         negative = [row for row, item in enumerate(column.values) if np.any(np.asarray(item) < 0)]
@@ -29,12 +29,12 @@ def checked(column: Column) -> Column:
 
 
 def combined(results: RowResults, of_rows: Mapping[str, Any], of_all: Mapping[str, Any]) -> RowResults:
-    """The results with one more, under KEY: the square root of the sum of the squares of derivative times uncertainty, in
-    the shape of the values (GUM, 5.1.2).
+    """The results with the uncertainty of the value under KEY: the root of the sum of the squares of derivative times
+    uncertainty, in the shape of the values (GUM, 5.1.2).
 
-    Uncertainties are by the names of inputs, `[n, …]` or n objects where rows have their own, and numbers or arrays where
-    they share them. A row where one has another shape than its input, and is no number, fails; ShapeError is raised where
-    all rows do.
+    `of_rows` are uncertainties by input name that rows have for themselves, `[n, …]` or n objects; `of_all` are numbers
+    or arrays that all rows share. A row fails where an uncertainty is neither a number nor of its input's shape;
+    ShapeError is raised where this holds for all rows.
     """
     np = arrays.numpy_namespace()
     given = {
@@ -62,8 +62,8 @@ def combined(results: RowResults, of_rows: Mapping[str, Any], of_all: Mapping[st
 
 
 def _combined(value: Any, derivatives: Mapping[str, Any], uncertainties: Mapping[str, Any], absent: Any) -> Any:
-    """Those of the `value` `[n, …]`, by derivatives `[n, …, …]` and uncertainties of n rows or of one for all; also where
-    squares are out of range."""
+    """The uncertainties of the `value` `[n, …]`, from derivatives `[n, …, …]` and uncertainties of n rows or of one for
+    all. `hypot` avoids overflow and underflow of squares."""
     np = arrays.numpy_namespace()
     u_combined = np.zeros(value.shape)
     for name, derivative in derivatives.items():
@@ -76,7 +76,7 @@ def _combined(value: Any, derivatives: Mapping[str, Any], uncertainties: Mapping
         with arrays.quiet():
             deviations = u.reshape(len(u), *[1] * (value.ndim - 1), *further)
             contributions = derivative * deviations
-        # What is known exactly contributes nothing, whatever the sensitivity is.
+        # An input with uncertainty 0 contributes nothing, even where its derivative is infinite.
         is_finite = np.isfinite(value).reshape(*value.shape, *[1] * (contributions.ndim - value.ndim))
         contributions = np.where(is_finite & (deviations == 0), 0.0, contributions)
         if name in absent:

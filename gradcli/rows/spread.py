@@ -1,4 +1,4 @@
-"""Results that are tensors, in formats whose fields are numbers: a column for each element."""
+"""Tensor results in formats whose fields are single numbers: one column for each element."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gradcli.errors import GradcliError, ShapeError
 from gradcli.rows.absent import unmasked, without
 from gradcli.rows.evaluation import Evaluated
 
-# Fields of these are single numbers.
+# The formats without lists.
 _FLAT = frozenset({"csv", "tsv"})
 _SCALAR: tuple[int, ...] = ()
-# Of results, by their keys.
+# Shapes of results by key.
 Shapes = Mapping[str, tuple[int, ...]]
 
 
 class Spread:
-    """The columns of results, which are called `results` by their keys, in a format.
+    """The columns of results in a format; `results` maps keys to column names.
 
-    In one without lists, a tensor is as many columns as it has elements, `value_0` and so on, or `value_0_1` for a matrix:
-    as many as the first row has that has one, and a row with another shape fails.
+    In a format without lists, a tensor has one column for each element, `value_0` and so on, or `value_0_1` for a
+    matrix. The shape is that of the first row with a result, and rows with another shape fail.
     """
 
     def __init__(self, results: Mapping[str, str], format: str, shapes: Shapes | None = None) -> None:
@@ -31,7 +31,7 @@ class Spread:
         self._shapes = None if shapes is None else dict(shapes)
 
     def names(self, first: Evaluated | None) -> list[str]:
-        """The names of the columns, where the first results are these. To be called once, before `columns`."""
+        """The names of the columns, given the first results. Must be called once, before `columns`."""
         if self._shapes is None:
             self._shapes = shapes_of(first, self._results) if first is not None and self._flat else {}
         return [name for key in self._results for name in self._spread(key)]
@@ -44,7 +44,7 @@ class Spread:
         return (self._shapes or {}).get(key, _SCALAR)
 
     def columns(self, evaluated: Evaluated) -> Evaluated:
-        """The same results by the names of their columns."""
+        """The results by column name."""
         if not self._flat:
             return evaluated._replace(results={self._results[key]: found for key, found in evaluated.results.items()})
         failures: dict[int, GradcliError] = dict(evaluated.failures)
@@ -65,7 +65,7 @@ class Spread:
         return evaluated._replace(results=columns, null=null, failures=failures)
 
     def _fitted(self, found: Any, shape: Sequence[int], null: Any) -> tuple[Any, dict[int, GradcliError]]:
-        """An array of one shape for each row, and the rows that have another one."""
+        """An array in which each row has the given shape, and the errors of rows with another one."""
         np = arrays.numpy_namespace()
         fitted = np.ma.masked_array(np.full((len(found), *shape), np.nan), False)
         failures: dict[int, GradcliError] = {}
@@ -86,12 +86,12 @@ class Spread:
 
 
 def shapes_of(evaluated: Evaluated, keys: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """The shapes of the first results that are there, by key."""
+    """The shape of the first existing result of each key."""
     return {key: _shape(evaluated, key) for key in keys}
 
 
 def _shape(evaluated: Evaluated, key: str) -> tuple[int, ...]:
-    """The shape of the first of the results that is there."""
+    """The shape of the first existing result of a key."""
     np = arrays.numpy_namespace()
     found, missing = without(evaluated.results[key], evaluated.null)
     there = np.flatnonzero(~missing)

@@ -1,4 +1,4 @@
-"""Where results go: which files are read for which output, and in which format that is written."""
+"""The outputs of a run over tables: which inputs each is made of, and its format."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gradcli.rows.sources import FORMATS, format_of, packed
 STDIN = STDOUT = "-"
 # The names of formats.
 NAMES = tuple(dict.fromkeys(FORMATS.values()))
-# Endings of names that leave the format open, which is that of what is read then.
+# Extensions that leave the format open: it is then that of the input.
 _OPEN = ("", ".txt", ".dat")
 
 
 class Target(NamedTuple):
-    """An output: its path, None for standard output, what is read for it, its format and compression, where these are not
-    those of what is read, and the directory that it is one of several files in."""
+    """An output: its path (None for standard output), the inputs it is made of, its format and compression where they
+    differ from those of the input, and the directory where it is one of several files."""
 
     path: str | None
     sources: Sequence[str]
@@ -30,10 +30,9 @@ class Target(NamedTuple):
 
 
 def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[Target]:
-    """The outputs of a run that reads `sources`: one, or one for each of them where `output` is a directory.
+    """The outputs of a run over `sources`: one, or one for each source where `output` is a directory.
 
-    Raises UsageError for a format or an ending that is not known, and where a file would be written twice, or is read
-    too.
+    Raises UsageError for an unknown format or extension, and where a file would be written twice or is an input.
     """
     check_format(to)
     if output is None or output == STDOUT:
@@ -50,13 +49,14 @@ def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[
 
 
 def check_format(to: str | None) -> None:
-    """Raise UsageError for a format that is not known."""
+    """Raise UsageError for an unknown format."""
     if to is not None and to not in NAMES:
         raise UsageError(f"there is no format {to!r}", hint=f"--to {' or '.join(NAMES)}")
 
 
 def check_path(path: str, otherwise: str = "") -> None:
-    """Raise UsageError for a name whose ending is that of no table; `otherwise` is what else may say the format."""
+    """Raise UsageError for a path without the extension of a table format; `otherwise` is text for the hint that names
+    other ways to choose the format."""
     if format_of(path)[0] is None:
         raise UsageError(
             f"the name '{path}' does not say what to write", hint=f"it ends in {', '.join(FORMATS)}{otherwise}"
@@ -64,7 +64,7 @@ def check_path(path: str, otherwise: str = "") -> None:
 
 
 def _is_open(path: str) -> bool:
-    """Whether the ending of a name leaves the format open."""
+    """Whether the extension of a path leaves the format open."""
     compression = format_of(path)[1]
     stem = path[: -len(compression) - 1] if compression else path
     return os.path.splitext(stem)[1].lower() in _OPEN
@@ -82,7 +82,7 @@ def _target(path: str, sources: Sequence[str], to: str | None) -> Target:
 
 
 def _name(source: str, to: str | None) -> str:
-    """What the results of a file are called in a directory."""
+    """The name of the results of a file in a directory."""
     if source == STDIN:
         raise UsageError("the results of standard input have no name in a directory", hint="--output PATH.csv")
     name = os.path.basename(source)
@@ -110,8 +110,8 @@ def _check(found: Sequence[Target], sources: Sequence[str]) -> None:
 
 
 def compressing(stream: IO[bytes], write: Callable[[IO[bytes]], object], compression: str | None) -> None:
-    """Let `write` write to a stream, compressed where that is asked for. Raises BindingError where what compresses is
-    not installed."""
+    """Call `write` with a stream, or with one that compresses into it. Raises BindingError where the library for the
+    compression is not installed."""
     if compression is None:
         write(stream)
         return

@@ -1,7 +1,7 @@
-"""What a worker of a cluster does: tasks that are named, and told in plain data; so are their results.
+"""The tasks that a worker of a cluster performs: they have names, and take and return plain data.
 
-Nothing else travels: a worker runs its own gradcli, within the limits that a task says, and refuses one of another
-version.
+Nothing else is transferred: a worker runs its own installation of gradcli within the limits of the task, and refuses
+tasks of another version.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gradcli.errors import GradcliError, Span, UsageError, internal
 
 VERSION = __version__
 SAME_FILES = "all workers must see the same files"
-# Each kind of task by its name: what is called with the data of one, and returns those of its result.
+# The function of each kind of task, which takes the data of a task and returns those of its result.
 _KINDS = {
     "divide": "gradcli.rows.row_tasks:divide",
     "map": "gradcli.rows.row_tasks:compute",
@@ -26,14 +26,14 @@ _KINDS = {
 
 
 def perform(version: str, kind: str, task: Mapping[str, Any]) -> dict[str, Any]:
-    """What comes of a task of some kind; under `error` why nothing does, or under `version` that this is another
-    gradcli."""
+    """The result of a task. On failure the reason is under `error`; where the worker runs another version, that is
+    under `version`."""
     if version != VERSION:
         return {"version": VERSION}
     try:
         result: dict[str, Any] = pkgutil.resolve_name(_KINDS[kind])(task)
         return result
-    except BaseException as error:  # Polars has one that is no Exception.
+    except BaseException as error:  # Panics of Polars are BaseExceptions.
         return {"error": _plain(error)}
 
 
@@ -46,19 +46,19 @@ def _plain(error: BaseException) -> dict[str, Any]:
 
 
 def error_of(told: Mapping[str, Any], where: str = "") -> GradcliError:
-    """The error that a worker has told, met in some place."""
+    """The error in a result of a worker, with the place `where` it occurred as prefix."""
     span = told["span"] and Span(*told["span"])
     return GradcliError(where + told["message"], hint=told["hint"], span=span, source=told["text"])
 
 
 def other_version(theirs: str | None) -> UsageError:
-    """The error that workers run another version, or, where that is None, no gradcli."""
+    """The error for workers of another version, or, where `theirs` is None, without gradcli."""
     run = "have no gradcli" if theirs is None else f"run gradcli {theirs}"
     return UsageError(f"the workers {run}, and this is gradcli {VERSION}", hint="install the same version everywhere")
 
 
 def dask_setup(_worker: object) -> None:
-    """Called by Dask in each process of a cluster of this machine: a Ctrl-C in the terminal is for who started it,
-    who also says what there is to say."""
+    """Called by Dask in each process of a local cluster: ignores Ctrl-C, which the starting process handles, and
+    silences logging."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)

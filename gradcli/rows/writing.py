@@ -1,4 +1,4 @@
-"""A table that is written: the rows of the input with the columns of results."""
+"""Writing of a table: the rows of the input with the columns of results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Columns of a Parquet or Arrow file: each takes 60 µs and 7 KB to write, however few rows there are.
+# Upper bound of the columns of a Parquet or Arrow file: each takes 60 µs and 7 KB to write, even for few rows.
 _MOST_COLUMNS = 100_000
 
 
 class Writer(Protocol):
-    """Rows go out in the order in which they are given to `write`; what is given has been `prepared` by any thread.
-    `rows` is how many are out."""
+    """Writes rows in the order of the calls of `write`; their blocks may be `prepared` by any thread. `rows` is the
+    number of rows written."""
 
     rows: int
 
@@ -39,23 +39,24 @@ class Writer(Protocol):
         null: NDArray[numpy.bool],
         skip: NDArray[numpy.bool] | None = None,
     ) -> Any:
-        """The rows of a block with their results, which are none where `null` is true, without those to `skip`."""
+        """The rows of a block with their results, without those to `skip` `[n]`. Rows marked by `null` `[n]` have no
+        results."""
 
     def write(self, prepared: Any) -> None:
-        """Raises OSError where that fails, as `close` does."""
+        """Write prepared rows. Raises OSError where that fails, as `close` does."""
 
     def close(self) -> None:
-        """Write what ends the table; the stream stays open."""
+        """Write the end of the table; the stream stays open."""
 
     def abandon(self) -> None:
-        """Write no more of a table that will not be whole."""
+        """Stop writing a table that will not be complete."""
 
 
 def writer(
     format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None = None
 ) -> Writer:
-    """What writes the rows of the table `like` and their results, which have these names: with the columns `kept`, or
-    all of them. Raises BindingError for columns of one name, where the format is not text, in which all have a place."""
+    """The writer of the rows of the table `like` with the columns `kept`, None for all, and results with these names.
+    Raises BindingError for duplicate column names in formats other than delimited text."""
     if format in (LINES, *columnar.FORMATS):
         _check_names([*(like.columns if kept is None else kept), *names], format, like)
     if format == LINES:
@@ -66,7 +67,7 @@ def writer(
 
 
 def check_width(format: str, like: Reader, kept: Sequence[str] | None) -> None:
-    """Raise LimitError for more columns than a format may have, before a row is read."""
+    """Raise LimitError for more columns than a format supports, before any row is read."""
     width = len(like.columns if kept is None else kept)
     if format in columnar.FORMATS and width > _MOST_COLUMNS:
         raise LimitError(
@@ -85,7 +86,8 @@ def _check_names(names: Sequence[str], format: str, like: Reader) -> None:
 
 
 class DelimitedWriter:
-    """Writes CSV and its like: text of the input as it is there, results as the shortest text that reads back."""
+    """Writes delimited text: text of the input unchanged, and results as the shortest text that reads back as the same
+    number."""
 
     def __init__(
         self, format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None
@@ -96,7 +98,7 @@ class DelimitedWriter:
         alike = format == like.format
         self._separator = like.dialect.separator if alike else "\t" if format == "tsv" else ","
         self._line_end = like.dialect.line_end
-        # Beside the fields of the table, which stay as they are.
+        # Applies to results only; the fields of the table stay as they are.
         self._decimal_comma = like.dialect.decimal_comma
         self.rows = 0
         if like.dialect.head is not None:
@@ -143,21 +145,21 @@ class DelimitedWriter:
         return len(frame), out.parts
 
     def _field(self, series: Any) -> Any:
-        """A column of the input: one that holds several things in a field as JSON, and as text what Polars has none of."""
+        """A column of the input; nested values become JSON, and types that Polars cannot write as CSV become texts."""
         if not series.dtype.is_nested():
             return plain(series) if series.dtype in (self._polars.Binary, self._polars.Duration) else series
         texts = [None if item is None else json_text.dumps(item) for item in plain(series).to_list()]
         return self._polars.Series(series.name, texts, self._polars.String)
 
     def _result(self, place: int, values: NDArray[Any], null: NDArray[numpy.bool], whole: bool) -> Any:
-        """A series of floats; of their texts where some are not finite, or need quotes beside `whole` lines, which
-        are written as they are."""
+        """A series of floats, or of their texts where some are not finite. Lines that are `whole` are written without
+        quoting, so that texts that need quotes bring their own."""
         import numpy
 
         polars = self._polars
         values, null = without(values, null)
         series = polars.Series(str(place), values)
-        # Polars writes quotes around them, and where there is none too.
+        # Polars would quote nulls as well.
         quoted = self._decimal_comma and self._separator == ","
         if quoted or not numpy.isfinite(values).all():
             infinite = polars.when(series > 0).then(polars.lit("Infinity")).otherwise(polars.lit("-Infinity"))
@@ -177,13 +179,13 @@ class DelimitedWriter:
         self.rows += rows
 
     def close(self) -> None:
-        """Nothing ends the table."""
+        """Do nothing: the format has no end mark."""
 
     abandon = close
 
 
 class _Parts:
-    """What Polars writes, as it hands it over: to copy it once more would have all threads wait."""
+    """A stream that keeps the pieces that Polars writes. Joining them would copy the text while holding the GIL."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -193,4 +195,4 @@ class _Parts:
         return len(part)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: there is no buffer."""
