@@ -1,4 +1,4 @@
-"""Results that some rows lack while others have them: arrays that are masked in those rows."""
+"""Results that only some rows lack, as masked arrays."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from gradcli import arrays
 
 
 def masked(array: Any, absent: Any) -> Any:
-    """Results `[n, …]`, which the rows `absent` lack."""
+    """Results `[n, …]` masked in the rows marked by `absent` `[n]`."""
     np = arrays.numpy_namespace()
     mask = np.broadcast_to(absent.reshape(-1, *[1] * (array.ndim - 1)), array.shape)
     return np.ma.masked_array(array, mask)
 
 
 def unmasked(found: Any) -> tuple[Any, Any | None]:
-    """The numbers of results `[n, …]`, and which rows lack them, None where they are not masked."""
-    # NumPy's module for masked arrays takes a while to load, and most runs have none.
+    """The data of results `[n, …]`, and a mask of the rows that lack them, None where they are not masked."""
+    # numpy.ma takes a while to import, and most runs have no masked results.
     if not hasattr(found, "mask"):
         return found, None
     np = arrays.numpy_namespace()
@@ -24,6 +24,7 @@ def unmasked(found: Any) -> tuple[Any, Any | None]:
 
 
 def without(found: Any, null: Any) -> tuple[Any, Any]:
-    """The numbers of results, and the rows that have none: those of `null`, which have no results at all, among them."""
+    """The data of results, and a mask of the rows without them, including the rows `null`, which have no results at
+    all."""
     values, absent = unmasked(found)
     return values, null if absent is None else null | absent

@@ -1,19 +1,19 @@
-"""How many threads of a run over rows share the memory that has been let go of."""
+"""The number of malloc arenas that the threads of a run share."""
 
 from __future__ import annotations
 
 import sys
 
-# Of glibc, in malloc.h.
+# M_ARENA_MAX in glibc's malloc.h.
 _ARENA_MAX = -8
 _ARENAS = 2
 
 
 def share() -> None:
-    """Have all threads that start from now on take their memory from two heaps.
+    """Make all threads that start later allocate from two arenas.
 
-    glibc has a heap for each thread, up to eight on each core, and keeps in it what the thread's blocks of rows were made
-    of: 50 MB of 380 on two cores. The blocks are few and large, so that nobody waits for a heap.
+    By default glibc uses an arena for each thread, up to eight per core, and each retains memory of freed blocks of
+    rows: 50 MB of 380 on two cores. Blocks are few and large, so that threads rarely wait for an arena.
     """
     if sys.platform != "linux":
         return

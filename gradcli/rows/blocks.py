@@ -1,4 +1,4 @@
-"""What goes from a reader of tables to an evaluation and on to a writer: rows that follow each other."""
+"""Blocks of consecutive rows, which pass from a reader to the evaluation and on to a writer."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-# Names of what has no column that are told.
+# Upper bound of the names of lost members that are reported.
 MOST_LOST = 8
 
 
 class Words(NamedTuple):
-    """Which rows have none of the numbers of a column since their field is a text, other than those that say so; and
-    what gives the text of such a row."""
+    """The rows of a column in which a missing number is a text other than those that stand for a missing value, and a
+    function that returns the text of such a row."""
 
     rows: NDArray[numpy.bool]
     text: Callable[[int], str]
 
     def first(self) -> tuple[int, str]:
-        """The first such row, and its text."""
+        """The first of these rows, and its text."""
         row = int(self.rows.argmax())
         return row, self.text(row)
 
 
 class Column(NamedTuple):
-    """Numbers of shape [n, …], or an array of n objects, arrays of several shapes; which rows have none; by their
-    index those whose field is no number and not missing either, with what to say of them; and where some of those that
-    have none hold `words`, these."""
+    """A column of numbers.
+
+    `values` has shape `[n, …]`, or is an array of n arrays of different shapes. `missing` `[n]` marks rows without a
+    number. `failing` maps the indices of rows whose field is neither a number nor missing to messages. `words` are the
+    missing rows that hold texts, None where there are none.
+    """
 
     values: NDArray[Any]
     missing: NDArray[numpy.bool]
@@ -39,17 +42,17 @@ class Column(NamedTuple):
 
 
 def numbers_at(columns: Mapping[str, Column], row: int) -> dict[str, Any]:
-    """What a row has by name, where it has a number."""
+    """The numbers of a row by name, without those that it lacks."""
     return {n: c.values[row] for n, c in columns.items() if row not in c.failing and not c.missing[row]}
 
 
 class Block(NamedTuple):
-    """`rows` rows of a table.
+    """`rows` consecutive rows of a table.
 
-    What is written again are `lines`, a series of the rows as they stand in the input, or else the columns of the
-    frame `fields`. In the lines `line_break`, where it is there, stands for a line feed. `failed` are the rows that
-    could not be read, by their index, with what to say of them, and `lost` the names of what is not written again, as
-    the output has no columns for it. Where columns have `kinds` a text is none of a number.
+    What is written again are `lines`, a series of the rows as they are in the input, or the columns of the frame
+    `fields`. In the lines, the character `line_break`, where it is not None, stands for a line feed. `failed` maps the
+    indices of rows that could not be read to messages. `lost` are names of members for which the output has no column.
+    `kinds` says that columns are typed, so that a text is never a number.
     """
 
     rows: int
@@ -64,8 +67,8 @@ class Block(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A part of a table that has not been parsed: about `size` bytes of what is read. It is made in order and at
-    little cost; `block`, which costs, may be called by any thread, once."""
+    """A part of a table of about `size` bytes that has not been parsed. Pieces are made in order and cheaply; the
+    expensive `block` may be called once, by any thread."""
 
     size: int
     block: Callable[[], Block]

@@ -1,4 +1,4 @@
-"""Tables that are stored by columns: Parquet and Arrow, from a file, a URL that Polars reads, or a stream."""
+"""Reading of columnar formats, Parquet and Arrow, from a file, a URL that Polars reads, or a stream."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from gradcli.rows.blocks import Block, Column, Piece
 from gradcli.rows.json_lines import numbers
 from gradcli.rows.reading import Chosen, Range, Reader, Reading, closed_on_error
 
-# How these formats begin.
+# The first bytes of these formats.
 _BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 FORMATS = frozenset(_BEGINNINGS.values())
 _ARROW_STREAM = b"\xff\xff\xff\xff"
-# Of the bytes of a block, those that a field takes: one of a number, with its copies while it is worked on.
+# Bytes of a block per field: a number, with its copies during the evaluation.
 _FIELD = 16
-# Rows of the first block.
+# Rows of the first block, which is small so that first results come soon.
 _FIRST = 2**12
 _SHOWN = 40
 
 
 def told(head: bytes) -> str | None:
-    """The one of these formats of which the beginning of a file tells."""
+    """The format that the first bytes of a file name, None for other formats."""
     return next((format for begin, format in _BEGINNINGS.items() if head.startswith(begin)), None)
 
 
 class ColumnarReader(Reader):
-    """A Parquet or Arrow file, whose `rows` are decoded when they are asked for."""
+    """A Parquet or Arrow file, whose `rows` rows are decoded on demand."""
 
     divisible = True
 
     def __init__(
         self, source: str, format: str, reading: Reading, part: Range | None = None, file: IO[bytes] | None = None
     ) -> None:
-        """The table is at `source`, or in a `file`, which is closed with it."""
+        """The table at `source`, or in a `file`, which is closed with the reader."""
         self._polars = by_polars.needed(repr(source))
         self.name, self.format = source, format
         self._file = file if file is not None or sources.is_url(source) else sources.opened(source)
@@ -51,20 +51,20 @@ class ColumnarReader(Reader):
         self._part = part or Range(0, self.rows)
 
     def _scanned(self) -> Any:
-        """The table as Polars has it before it reads anything."""
+        """The table as a lazy frame of Polars."""
         scan = self._polars.scan_parquet if self.format == "parquet" else self._polars.scan_ipc
         if self._file is None:
             return scan(self.name)
         self._file.seek(0)
         if self._file.read(len(_ARROW_STREAM)) == _ARROW_STREAM:
-            # Of which it reads nothing but the whole.
+            # Polars can read an Arrow stream only as a whole.
             return self._polars.read_ipc_stream(_ARROW_STREAM + self._file.read()).lazy()
         self._file.seek(0)
         return scan(self._file)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Within the block what Polars finds wrong with the file is a BindingError."""
+        """A context in which Polars' errors about the file become BindingErrors."""
         errors = self._polars.exceptions
         try:
             with sources.readable(self.name):
@@ -79,11 +79,11 @@ class ColumnarReader(Reader):
         kept = self.columns if chosen.kept is None else chosen.kept
         names = dict.fromkeys([*kept, *chosen.needed, *chosen.texts])
         own = [self.columns[self.place(name)] for name in names]
-        # A row is there even where nothing of it is needed.
+        # Rows count even where none of their columns is needed.
         table = self._table.select(own or self.columns[:1]).slice(self._part.start, self._part.end - self._part.start)
         rows = max(1, self._block // (_FIELD * max(1, len(own))))
         with self._readable():
-            # From here on Polars reads ahead of whoever asks.
+            # From here on Polars prefetches batches.
             frames = table.collect_batches(chunk_size=rows, maintain_order=True)
         return self._pieces(frames, chosen._replace(kept=kept))
 
@@ -99,7 +99,7 @@ class ColumnarReader(Reader):
 
 
 def _beginning_apart(frames: Iterable[Any]) -> Iterator[Any]:
-    """The frames, the first one in two: its beginning is worked on alone."""
+    """The frames, with the first one split in two, so that its first rows are evaluated on their own."""
     for place, frame in enumerate(frames):
         if place or len(frame) <= _FIRST:
             yield frame
@@ -118,8 +118,8 @@ def _block(frame: Any, chosen: Chosen) -> Block:
 
 
 def _numbers(series: Any) -> Column:
-    """A column of any kind: of numbers and truth values, texts that are numbers, lists of numbers, whose rows are
-    tensors. Values of other kinds are failing."""
+    """A column of numbers from a series: numbers, truth values, texts of numbers, or lists of numbers, whose rows are
+    tensors. Values of other types are failing."""
     polars = by_polars.needed("a table of rows")
     kind = series.dtype
     if kind.is_numeric() or kind in (polars.Boolean, polars.Null):
@@ -136,7 +136,7 @@ def _numbers(series: Any) -> Column:
 
 
 def _tensors(series: Any) -> Column | None:
-    """Lists of numbers that all have the same shape, in an array [n, …]; None where they have not."""
+    """Lists of numbers of equal shapes as an array `[n, …]`; None where shapes differ or elements are missing."""
     import numpy
 
     polars = by_polars.needed("a table of rows")
@@ -155,12 +155,12 @@ def _tensors(series: Any) -> Column | None:
 
 def _with_nan(values: Any) -> Any:
     """A series of floats as an array with nan for nulls."""
-    # Which are rare, and looked for by a query, in 20 times the time that the array takes.
+    # Nulls are rare, and a query for them takes 20 times as long as the conversion.
     return (values.fill_null(float("nan")) if values.null_count() else values).to_numpy()
 
 
 def _missing(series: Any) -> Any:
-    """Which rows of a series are null."""
+    """A mask of the nulls of a series."""
     import numpy
 
     return series.is_null().to_numpy() if series.null_count() else numpy.zeros(len(series), numpy.bool)

@@ -1,4 +1,4 @@
-"""Columns as numbers."""
+"""Conversion of columns of texts to numbers, and which texts are missing values or errors."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gradcli.rows.blocks import Column, Words
 
 _DATE = r"^\d{1,4}([-/.])\d{1,2}([-/.])\d{1,4}([T ].*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _DIGIT = r"\d"
-# What has a mark between its thousands for certain, and what may have it: 1,234 is one thousand, or 1.234.
+# Texts that certainly have thousands separators, and texts that may have one: 1,234 is either one thousand or 1.234.
 _THOUSANDS = (
     r"^[-+]?\d{1,3}((\.\d{3})+,\d*|(,\d{3})+\.\d*|(\.\d{3}){2,}|(,\d{3}){2,}|([ '\u2019\u00a0\u202f]\d{3})+([.,]\d*)?)$"
 )
 _EITHER = r"^[-+]?[1-9]\d{0,2}%s\d{3}$"
 _MAY_BE = "may be a thousand or little more than one"
-# What stands, in any case, in fields where a number is missing.
+# The texts, in lower case, that stand for a missing number.
 SAYS_NOTHING = ("", "na", "n/a", "n.a.", "#n/a", "<na>", "nan", "null", "none", "missing", "-", "--", ".", "?")
 
 
 def of_floats(series: Any) -> Column | None:
-    """The column of a series of Float64; None where texts must be looked at: nulls, and infinities, which a number
-    may be that is too large."""
+    """The column of a Float64 series; None where the texts must be examined: where there are nulls, or infinities,
+    which may be overflowed numbers."""
     import numpy
 
     if series.null_count():
@@ -37,21 +37,20 @@ def of_floats(series: Any) -> Column | None:
 
 
 class Fractions(NamedTuple):
-    """What may stand before the fraction of a number: a comma too, or as a rule, where it is `known` that the numbers of
-    the table have it."""
+    """The decimal marks: `comma` says that a comma may be one, and `known` that the numbers of the table use it."""
 
     comma: bool = False
     known: bool = False
 
     @property
     def either(self) -> str:
-        """What a number looks like whose only mark may stand between its thousands as well."""
+        """A pattern of numbers whose only mark may be a decimal mark or a thousands separator."""
         return _EITHER % (r"\." if self.known else ",")
 
 
 def of_texts(series: Any, fractions: Fractions) -> Column:
-    """The column of a series of texts: numbers, with spaces around them; dates, numbers beyond float64 and those that
-    have, or may have, marks between their thousands are failing, all else is missing."""
+    """The column of a series of texts with surrounding spaces. Dates, numbers beyond float64, and numbers that have or
+    may have thousands separators are failing; other texts that are not numbers are missing."""
     polars = by_polars.needed("a table of rows")
     texts = series.str.strip_chars()
     values = texts.cast(polars.Float64, strict=False)
@@ -69,7 +68,7 @@ def of_texts(series: Any, fractions: Fractions) -> Column:
 
 
 def words_of(items: Sequence[Any], missing: Any) -> Words | None:
-    """Where one of the items that are `missing` is a text: which are."""
+    """The rows of `missing` items in which the item is a text, None where there are none."""
     import numpy
 
     rows = numpy.fromiter(map(is_word, items), numpy.bool, len(items)) & missing if missing.any() else missing
@@ -77,13 +76,13 @@ def words_of(items: Sequence[Any], missing: Any) -> Words | None:
 
 
 def is_word(item: Any) -> bool:
-    """Whether a field without a number holds a text, rather than nothing."""
+    """Whether an item without a number is a text that does not stand for a missing value."""
     return isinstance(item, str) and item.strip().lower() not in SAYS_NOTHING
 
 
 def failing_text(text: str) -> str | None:
-    """What to say of a text that is a date, a number beyond float64, or one that may have marks between its thousands;
-    None for any other."""
+    """The message for a text that is a date, a number beyond float64, or one that has or may have thousands separators;
+    None for others."""
     if not any(re.match(pattern, text) for pattern in (_DATE, _THOUSANDS, Fractions().either)):
         try:
             if not (math.isinf(float(text)) and re.search(_DIGIT, text)):
@@ -94,7 +93,7 @@ def failing_text(text: str) -> str | None:
 
 
 def hint_of(failing: str) -> str | None:
-    """How to have a field read of which this is said."""
+    """The hint for a field with this message, None where there is none."""
     if failing.endswith(_MAY_BE) and "," in failing:
         return "--decimal-comma has the comma stand before a fraction; a thousand is written without one"
     return None

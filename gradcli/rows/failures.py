@@ -1,4 +1,4 @@
-"""Rows that fail, and how that is said."""
+"""Errors and messages about rows that fail."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError, Span, beginning
 
-# Numbers of a row that a message shows.
+# Upper bound of the numbers of a row that a message shows.
 _MOST_SHOWN = 8
 
 
 class RowError(EvaluationError):
-    """Why a row failed, and which: `failure`."""
+    """The error of a row that failed, with its `failure` as plain data."""
 
     failure: Failure
 
 
 class Failure(NamedTuple):
-    """A row that failed: its number in its table, counted from 1, and the name of that; its numbers, as a message shows
-    them; and the parts of the error, where `text` is what `span` is a place in."""
+    """A row that failed: its number in its table, counted from 1; the name of the table; its inputs as text; and the
+    parts of the error, with `span` a range of `text`."""
 
     row: int
     source: str
@@ -31,7 +31,7 @@ class Failure(NamedTuple):
     text: str | None
 
     def error(self, *, with_source: bool = False) -> RowError:
-        """The error that says which row it was, and of which table where there are several."""
+        """The error with the row's number, and with its table where there are several."""
         where = _place(self.row, self.source if with_source else "")
         values = f", where {self.values}" if self.values else ""
         span = None if self.span is None else Span(*self.span)
@@ -41,7 +41,8 @@ class Failure(NamedTuple):
 
 
 class OddText(NamedTuple):
-    """A row without results as it has a text for the number `name`: where it is, as of a Failure, and the text."""
+    """A row without results since the number `name` is a text there: its number and table, as in Failure, and the
+    text."""
 
     row: int
     source: str
@@ -49,13 +50,13 @@ class OddText(NamedTuple):
     text: str
 
     def said(self, *, with_source: bool = False) -> str:
-        """What to say of it, with its table where there are several."""
+        """The message, with the table where there are several."""
         where = _place(self.row, self.source if with_source else "")
         return f"{where}: {no_number(self.name, self.text)}"
 
 
 def no_number(name: str, text: str) -> str:
-    """What to say of a text in the place of the number `name`."""
+    """The message for a text in place of the number `name`."""
     return f"'{name}': {beginning(text)!r} is no number"
 
 
@@ -64,6 +65,6 @@ def _place(row: int, source: str) -> str:
 
 
 def failure_of(row: int, source: str, inputs: Mapping[str, Any], error: GradcliError) -> Failure:
-    """A row that failed by an error, for these numbers."""
+    """The failure of a row by an error, for these inputs."""
     numbers = [f"{name}={value}" for name, value in inputs.items() if not arrays.shape(value)]
     return Failure(row, source, ", ".join(numbers[:_MOST_SHOWN]), error.message, error.hint, error.span, error.source)

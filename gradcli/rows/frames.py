@@ -1,4 +1,4 @@
-"""Tables in memory, as data frames and mappings of columns are: results come back as the same kind of table."""
+"""Evaluation of rows of tables in memory, data frames and mappings of columns; results have the type of the input."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ ON_ERROR = ("null", "fail")
 
 
 class Frame(Protocol):
-    """A table of some kind."""
+    """The interface of tables in memory."""
 
     @property
     def columns(self) -> Sequence[str]: ...
     def rows(self) -> int: ...
     def column(self, name: str) -> tuple[Any, Any]:
-        """An array of n numbers, texts or objects, and which of them are missing, None where none is."""
+        """An array of n numbers, texts or objects, and a mask of missing ones, None where there are none."""
 
     def with_results(self, results: Mapping[str, Any], null: Any) -> Any:
-        """The table with further columns, masked arrays of shape `[n, …]`; `null` are the rows without results."""
+        """The table with additional columns, masked arrays `[n, …]`; `null` `[n]` marks the rows without results."""
 
 
 def mapped(
@@ -43,7 +43,8 @@ def mapped(
     on_error: str,
     propagate: bool,
 ) -> Any:
-    """The table with the results of each row, see `CompiledProgram.map`; `limits` are those of steps and elements."""
+    """The table with the results of each row; see `CompiledProgram.map`. `limits` are those of steps and of
+    elements."""
     if type(order) is not int or order < 0:
         raise UsageError("'order' must be a whole number of 0 or more")
     expect(on_error, str, "on_error is a text")
@@ -95,7 +96,7 @@ def _no_texts(_: str) -> Sequence[str | None]:
 
 
 def numbers_of(values: Any, missing: Any) -> Column:
-    """The numbers of an array of numbers, texts or objects."""
+    """A column of numbers from an array of numbers, texts or objects."""
     np = arrays.numpy_namespace()
     missing = np.zeros(len(values), "bool") if missing is None else missing
     if values.dtype.kind in "fiub":
@@ -131,7 +132,7 @@ _DATE = "a date is no number"
 
 
 class _Columns(NamedTuple):
-    """A mapping of names to arrays, whose rows are along the first axis."""
+    """A mapping of names to arrays, whose first axis is that of the rows."""
 
     table: Mapping[str, Any]
     arrays: Mapping[str, Any]
@@ -222,7 +223,7 @@ class _Arrow(NamedTuple):
         return table
 
 
-# The kinds of tables, by the modules and names of their classes.
+# The adapters of data frames, by module and name of their classes.
 _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
     ("polars", "DataFrame"): _Polars,
     ("pandas", "DataFrame"): _Pandas,
@@ -231,8 +232,8 @@ _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
 
 
 def frame_of(table: Any) -> Frame:
-    """The table that an object is. Raises CallError where it is none, BindingError and ShapeError for columns that do
-    not make one."""
+    """The adapter of a table. Raises CallError for another object, BindingError and ShapeError for columns that do not
+    form a table."""
     if isinstance(table, Mapping):
         columns = {name: column_of(name, column) for name, column in table.items()}
         if len({len(column) for column in columns.values()}) > 1:
@@ -249,8 +250,8 @@ def frame_of(table: Any) -> Frame:
 
 
 def column_of(name: str, column: Any) -> Any:
-    """A column of a mapping as an array. Raises CallError for a name that is no text, BindingError for what is no column,
-    and ShapeError where its rows have different shapes."""
+    """A column of a mapping as an array. Raises CallError for a name that is not a text, BindingError for a scalar, and
+    ShapeError where rows have different shapes."""
     expect(name, str, "the name of a column is a text")
     try:
         found = arrays.numpy_namespace().asarray(column)
@@ -264,12 +265,12 @@ def column_of(name: str, column: Any) -> Any:
 
 
 def _is_flat(found: Any) -> bool:
-    """Whether results are a number for each row."""
+    """Whether results are one number per row."""
     return bool(found.ndim == 1 and found.dtype.kind == "f")
 
 
 def _with_nan(found: Any, null: Any) -> Any:
-    """Results as an array with nan where there are none."""
+    """Results as an array, with nan in rows without them."""
     np = arrays.numpy_namespace()
     values, null = without(found, null)
     if not null.any():
@@ -280,7 +281,7 @@ def _with_nan(found: Any, null: Any) -> Any:
 
 
 def _with_none(found: Any, null: Any) -> Any:
-    """Results as an array, or where some are not there or are lists as a list with None in their places."""
+    """Results as an array where they are complete numbers; else as a list, with None in rows without them."""
     values, null = without(found, null)
     if values.ndim == 1 and values.dtype != "object" and not null.any():
         return values

@@ -1,4 +1,4 @@
-"""What is done to some tables, wherever that is: plain data, which can be sent and written down."""
+"""What is computed for some tables, as plain data that can be sent to workers and stored in a manifest."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gradcli.rows.reading import Reading
 
 
 class Job(NamedTuple):
-    """What is asked of each row, how the tables are read, what becomes of rows that fail, and the format of what is
-    written, None for that of the input."""
+    """What is computed for each row, how the tables are read, what becomes of rows that fail, and the format of the
+    output, None for that of the input."""
 
     asked: Asked
     reading: Reading
@@ -20,7 +20,7 @@ class Job(NamedTuple):
     to: str | None
 
     def as_json(self) -> dict[str, Any]:
-        """The same as what `json` writes."""
+        """The same as data for `json`."""
         options = self.asked.as_json()
         program, bindings = options.pop("program"), {name: options.pop(name) for name in ("columns", "shared")}
         options |= {"reading": self.reading._asdict(), "to": self.to}
@@ -29,7 +29,7 @@ class Job(NamedTuple):
 
     @classmethod
     def of_json(cls, written: Mapping[str, Any]) -> Job:
-        """What `as_json` was made of."""
+        """The inverse of `as_json`."""
         options = dict(written["options"])
         reading, to = options.pop("reading"), options.pop("to")
         policy = Policy(options.pop("on_error") == "skip", options.pop("max_errors"))

@@ -1,4 +1,4 @@
-"""The lines of JSON: the objects that they are, the numbers in these, and lines with further members."""
+"""Parsing of JSON lines into objects and numbers, and appending of members to their texts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gradcli.rows.absent import without
 from gradcli.rows.blocks import MOST_LOST, Column
 from gradcli.rows.columns import SAYS_NOTHING, failing_text, words_of
 
-# Not the constants that Python reads beside what JSON has.
+# Without the constants that Python accepts beyond JSON.
 _DECODER = json.JSONDecoder(parse_constant=str)
-# Integers have no signed zero in Python.
+# Python's integers have no signed zero, so that -0 becomes a float.
 _SIGNED = json.JSONDecoder(parse_constant=str, parse_int=lambda text: -0.0 if text == "-0" else int(text))
 _SIGNED_ZERO = re.compile(r"-0(?![.\deE])")
 _SPACED_COLON = re.compile(r'"\s+:')
-# What says in JSON that a number is one that it cannot write.
+# The texts that stand in JSON for numbers that it cannot represent.
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -32,9 +32,10 @@ _BETWEEN = 7091432587723106
 
 
 class Lines:
-    """The lines of some text, and the objects that they are, None where one is none: then it has `failed`.
+    """The lines of some text, and their objects; where a line is not an object, that is None and the line is in
+    `failed`.
 
-    A blank line is one of them where these are to be `answered`.
+    Blank lines are kept where each line is to be `answered`.
     """
 
     def __init__(self, data: bytes, answered: bool = False) -> None:
@@ -48,10 +49,10 @@ class Lines:
             self._refuse_repeated()
 
     def _together(self) -> list[Mapping[str, Any] | None] | None:
-        """All objects, read as one list in half of the time; None where not every line may be an object.
+        """All objects, parsed as one list in half of the time; None where not every line is an object.
 
-        Between two lines stands a number that none of them holds, and that is written in one way only: so many of them
-        in the list say that no object goes on in the next line, and what is between two of them is one line's.
+        A separator number that occurs in no line is put between the lines. As it appears in the list between any two
+        elements exactly once per line break, no object spans two lines and each line is one object.
         """
         if len(self.texts) < 2:
             return None
@@ -76,7 +77,7 @@ class Lines:
             what = error.msg[0].lower() + error.msg[1:].removesuffix(" at")
             self.failed[row] = f"the line is not JSON: {what} at character {error.pos + 1}"
         except (ValueError, RecursionError):
-            # A number of thousands of digits, or lists in lists.
+            # A number with thousands of digits, or deeply nested lists.
             self.failed[row] = "the line is JSON that is too long or too deep"
         else:
             if type(found) is dict:
@@ -85,7 +86,7 @@ class Lines:
         return None
 
     def _refuse_repeated(self) -> None:
-        """Have the objects fail that have two members of one name."""
+        """Mark objects with two members of the same name as failed."""
         for row, (text, found) in enumerate(zip(self.texts, self.objects)):
             if found is None or not _may_repeat(text, len(found)):
                 continue
@@ -95,37 +96,37 @@ class Lines:
                 self.objects[row], self.failed[row] = None, f"the line has the member {name!r} twice"
 
     def refuse(self, names: Mapping[str, str]) -> None:
-        """Have the objects fail that have a member of one of these names, which stands for something else in an answer."""
+        """Mark objects as failed that have a member of one of these names, which have another meaning in the output."""
         for row, found in enumerate(self.objects):
             if found is not None and not names.keys().isdisjoint(found):
                 name = next(name for name in found if name in names)
                 self.objects[row], self.failed[row] = None, f"the line has a member {name!r}, which {names[name]}"
 
     def others(self, keys: Iterable[str]) -> list[str]:
-        """The first names of members that have none of these."""
+        """The first MOST_LOST names of members that are not in `keys`."""
         names = {*keys}
         found = dict.fromkeys(name for o in self.objects if o is not None and not names.issuperset(o) for name in o)
         return [*islice((name for name in found if name not in names), MOST_LOST)]
 
     def items(self, key: str) -> list[Any]:
-        """What the objects have at a key, None where they have nothing."""
+        """The value of each object at a key, None where there is none."""
         return [None if o is None else o.get(key) for o in self.objects]
 
 
-# Of an object, the list of its members.
+# Decodes an object as the list of its members.
 _PAIRS = json.JSONDecoder(parse_constant=str, object_pairs_hook=list)
 
 
 def _may_repeat(text: str, found: int) -> bool:
-    """Whether an object in a text may have two members of one name, where `found` different ones are known of all of them:
-    where none has, there are as many colons as members, or as many behind quotes."""
+    """Whether an object in a text may have two members of the same name, given the total number `found` of different
+    ones. Without repetition, there are as many colons, or colons after quotes, as members."""
     if text.count(":") == found:
         return False
     return text.count('":') != found or _SPACED_COLON.search(text) is not None
 
 
 def members(text: str) -> dict[str, str]:
-    """The texts of the members of an object, by their keys."""
+    """The texts of the members of an object by key."""
     found: dict[str, str] = {}
     at = _end(_SPACE, text, text.index("{") + 1)
     while text[at] != "}":
@@ -145,10 +146,10 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def numbers(items: Sequence[Any]) -> Column:
-    """A column of what JSON has: numbers, and lists of numbers."""
+    """A column of numbers from JSON values: numbers and lists of numbers."""
     np = arrays.numpy_namespace()
     missing = np.zeros(len(items), "bool")
-    # A sum is finite only where all are.
+    # The sum is finite only where all numbers are.
     if {*map(type, items)} == {float} and math.isfinite(sum(items)):
         return Column(np.asarray(items, "float64"), missing, {})
     failing: dict[int, str] = {}
@@ -171,7 +172,7 @@ def numbers(items: Sequence[Any]) -> Column:
 
 
 def _number(item: Any) -> Any:
-    """The float or array that an item is, None where it is missing, and why where it is neither."""
+    """The float or array of an item, None where it is missing, or a message where it is not a number."""
     if type(item) is str:
         return _of_text(item)
     if item is None:
@@ -199,7 +200,7 @@ def _is_number(item: Any) -> bool:
 
 
 def _leaves(items: list[Any]) -> Iterator[Any]:
-    """What is in a list and in the lists in it."""
+    """The elements of nested lists."""
     stack: list[Any] = [items]
     while stack:
         item = stack.pop()
@@ -210,7 +211,8 @@ def _leaves(items: list[Any]) -> Iterator[Any]:
 
 
 def _of_text(text: str) -> float | str | None:
-    """A text is no number, whatever it looks like, unless it says one that JSON lacks."""
+    """The number of a text that spells one that JSON lacks, None where the text is a missing value or a word, or a
+    message: other texts are not numbers, even if they look like one."""
     if text in _SPECIAL:
         return _SPECIAL[text]
     failing = failing_text(text.strip())
@@ -224,14 +226,14 @@ def _of_text(text: str) -> float | str | None:
 
 
 def from_text(text: str | None) -> str:
-    """A field of another format as JSON: a number where it is written as one of JSON is, else a text."""
+    """A field of another format as JSON: a number where it is written as a JSON number, else a text."""
     if text is None or not text:
         return _NULL
     return text if _NUMBER.fullmatch(text) else json_text.dumps(text)
 
 
 class Members:
-    """Further members of objects, which have these names."""
+    """Appends members with these names to objects."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -239,7 +241,8 @@ class Members:
         self._tail = ",".join(f"{head}:{{}}" for head in heads).format
 
     def added(self, texts: Sequence[str], results: Mapping[str, Any], null: Any) -> list[str]:
-        """The objects in `texts` with the results of each row as their last members, null where that is so."""
+        """The objects in `texts` with the results of each row as their last members, null where `null` `[n]` is
+        true."""
         columns = [_texts(*without(results[name], null)) for name in self._names]
         tails = map(self._tail, *columns) if columns else [""] * len(texts)
         return [_joined(text, tail) for text, tail in zip(texts, tails)]
@@ -251,7 +254,7 @@ def _joined(text: str, tail: str) -> str:
 
 
 def _texts(values: Any, null: Any) -> list[str]:
-    """The results of rows as JSON; `null` are those that have none."""
+    """The results of rows as JSON, null in rows marked by `null`."""
     numbers = values.tolist() if values.ndim == 1 and values.dtype.kind == "f" else None
     if numbers is not None and math.isfinite(sum(numbers)):
         texts = [*map(repr, numbers)]

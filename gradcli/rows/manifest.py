@@ -1,4 +1,5 @@
-"""What a run in parts has done, in a file beside them: it is whole at any time, and another run goes on from there."""
+"""The manifest of a run in parts: a file that records which parts are done, is consistent at any time, and lets a later
+run resume."""
 
 from __future__ import annotations
 
@@ -14,21 +15,21 @@ from gradcli.errors import BindingError, GradcliError, UsageError
 from gradcli.io import json_text, output, system
 from gradcli.rows.sources import is_url
 
-# What the file is called, and how those of parts begin.
+# The name of the file, and the prefix of those of parts.
 _NAME = "gradcli-{}.json"
 PREFIX = "part-"
-# Of what is written. A later gradcli may add keys to the same schema, and reads all earlier ones.
+# The version of the format. Later versions of gradcli may add keys within a schema, and read all earlier schemas.
 _SCHEMA = 1
 _WAITING, _DONE, _FAILED = "waiting", "done", "failed"
 _LONGEST = 2**31
 _LONGEST_SHOWN = 80
-# One with many parts takes long to write: it may take this share of the time.
+# The largest share of the run time that writing the manifest may take; it is long with many parts.
 _SHARE = 0.05
 _ANEW = "leave out --resume and name another directory to start anew"
 
 
 class Input(NamedTuple):
-    """A file as it was found: its size in bytes and the time of its last change in nanoseconds, None for a URL."""
+    """An input file as it was found: its size in bytes and its modification time in nanoseconds, None for a URL."""
 
     path: str
     size: int | None
@@ -36,9 +37,9 @@ class Input(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows of the input with the number `input`: its bytes, or the rows of a Parquet file, from `start` to before `end`;
-    all of it where these are None. Where `input` is None, the groups from `start` to before `end` of all inputs, which
-    are one table then."""
+    """Rows of the input with index `input`: the bytes, or the rows of a columnar file, from `start` to before `end`;
+    the whole file where these are None. Where `input` is None, the groups from `start` to before `end` of all inputs as
+    one table."""
 
     input: int | None
     start: int | None
@@ -46,7 +47,8 @@ class Part(NamedTuple):
 
 
 def found(path: str) -> Input:
-    """Raises OSError where there is no such file, and BindingError where what is there can be read only once."""
+    """The input at a path. Raises OSError where there is no such file, and BindingError for one that can be read only
+    once."""
     if is_url(path):
         return Input(path, None, None)
     status = system.status(path)
@@ -56,10 +58,10 @@ def found(path: str) -> Input:
 
 
 class Manifest:
-    """The parts of a run of a `command` in a directory, and what came of each.
+    """The parts of a run of a `command` in a directory, and the result of each.
 
-    `job` says what is computed, as `json` writes it. What came of a part is None as long as it is to be done, else its
-    numbers, or why it failed under `error`.
+    `job` is what is computed, as data for `json`. The result of a part is None until it is done; then it has its
+    counts, or the reason of its failure under `error`.
     """
 
     def __init__(
@@ -83,18 +85,18 @@ class Manifest:
     def divide(
         self, parts: Iterable[Part], formats: Iterable[str], results: Iterable[dict[str, Any] | None] = ()
     ) -> None:
-        """Take the parts into which the inputs are cut; `formats` has that of the parts of each input, or of all."""
+        """Set the parts of the inputs; `formats` are those of the parts of each input, or one for all."""
         self.parts, self._formats = [*parts], [*formats]
         self.results = [*results] or [None] * len(self.parts)
         self._lines = [self._line(part) for part in range(len(self.parts))]
 
     @property
     def rows(self) -> int:
-        """Those of all parts that are done."""
+        """The number of rows of all parts that are done."""
         return sum(result["rows_in"] for result in self.results if result is not None and "error" not in result)
 
     def name(self, part: int) -> str:
-        """That of the file of a part."""
+        """The name of the file of a part."""
         digits = max(5, len(str(len(self.parts) - 1)))
         return f"{PREFIX}{part:0{digits}}.{self._formats[self.parts[part].input or 0]}"
 
@@ -102,7 +104,7 @@ class Manifest:
         return os.path.join(self.directory, self.name(part))
 
     def elsewhere(self) -> Iterator[int]:
-        """The parts that are done, and whose files are not here as they were written."""
+        """The parts that are done but whose files are missing or have another size."""
         for part, result in enumerate(self.results):
             if _state(result) == _DONE:
                 there = system.found(self.path(part))
@@ -110,14 +112,15 @@ class Manifest:
                     yield part
 
     def note(self, part: int, result: dict[str, Any]) -> None:
-        """Take down what came of a part. What is lost where the process is killed is done again."""
+        """Record the result of a part. The file is saved only from time to time; parts lost when the process is killed
+        are computed again."""
         self.results[part] = result
         self._lines[part] = self._line(part)
         if time.monotonic() - self._written > self._taken / _SHARE:
             self.save()
 
     def save(self) -> None:
-        """Write it as it is. Raises OutputError where that fails."""
+        """Write the file. Raises OutputError where that fails."""
         began = time.monotonic()
         head = self._head | {"inputs": [each._asdict() for each in self.inputs], "formats": self._formats}
         counts = Counter(map(_state, self.results))
@@ -135,9 +138,10 @@ class Manifest:
         return json_text.dumps(line if result is None else line | {"result": result})
 
     def take_up(self, record: Mapping[str, Any]) -> None:
-        """Go on with the run that left `record`. What failed is to be done again.
+        """Resume the run that left `record`. Parts that failed are to be computed again.
 
-        Raises UsageError where it is another one: of another program, of other or changed inputs, by another version.
+        Raises UsageError where the run is another one: of another program, of other or changed inputs, or by another
+        version.
         """
         try:
             self._check(record)
@@ -189,8 +193,8 @@ def _path(directory: str, command: str) -> str:
 
 
 def left(directory: str, command: str) -> Mapping[str, Any] | None:
-    """What a run of a command left in a directory, None where there was none. Raises UsageError for what cannot be read
-    as that."""
+    """The record that a run of a command left in a directory, None where there is none. Raises UsageError for an
+    invalid one."""
     path = _path(directory, command)
     if not system.exists(path):
         return None
@@ -212,7 +216,7 @@ def _damaged(path: str) -> UsageError:
 
 
 def _members(record: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The members of nested objects by their places."""
+    """The leaves of nested objects with their paths."""
     for key, value in record.items():
         if isinstance(value, dict):
             yield from _members(value, (*place, key))

@@ -1,4 +1,4 @@
-"""Tables that are made here and written as files: by the ending of their name CSV, JSON lines, Parquet or Arrow."""
+"""Writing of new tables from columns to files: CSV, JSON lines, Parquet or Arrow by their extension."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gradcli.io.output import write_atomically
 from gradcli.rows.sources import format_of
 from gradcli.rows.targets import check_path, compressing
 
-# Writes a file at a path by what is given a stream.
+# Writes a file at a path by calling a function with a stream.
 Save = Callable[[str, Callable[[IO[bytes]], object]], None]
 
 
 def beside(columns: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns and further ones behind them, of which none takes the place of another."""
+    """Columns with further ones after them, which are renamed where their names are taken."""
     found = dict(columns)
     for name, column in further.items():
         found[free(name, found)] = column
@@ -24,17 +24,17 @@ def beside(columns: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, 
 
 
 def free(name: str, taken: Collection[str]) -> str:
-    """A name, with as many `_` behind it as keep it apart from those that are taken."""
+    """A name, extended by as many `_` as make it different from those that are taken."""
     while name in taken:
         name += "_"
     return name
 
 
 def save(columns: Mapping[str, Any], path: str, save: Save = write_atomically) -> None:
-    """Write the file `path` with these columns, arrays of n numbers or sequences of n numbers and texts.
+    """Write a table file with these columns, arrays or sequences of n numbers or texts.
 
-    Raises UsageError for a name whose ending is that of no table, and BindingError for columns of one name or of
-    different lengths.
+    Raises UsageError for a path without the extension of a table format, and BindingError for columns of different
+    lengths.
     """
     check_path(path)
     format, compression = format_of(path)
@@ -42,8 +42,8 @@ def save(columns: Mapping[str, Any], path: str, save: Save = write_atomically) -
 
 
 def write(columns: Mapping[str, Any], format: str, stream: IO[bytes]) -> None:
-    """Write columns in a format to a stream. Numbers are the shortest texts that read back as the same, where they are
-    texts."""
+    """Write columns to a stream in a format. In text formats, a number is the shortest text that reads back as the same
+    number."""
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1:
         raise BindingError("the columns of a table have different lengths")
@@ -70,7 +70,7 @@ def _line(row: Mapping[str, Any]) -> bytes:
 
 
 def _in_words(polars: Any, series: Any) -> Any:
-    """A series whose numbers are named where they are infinite, or none."""
+    """A series in which infinite and nan numbers are spelled out as texts."""
     if not series.dtype.is_float():
         return series
     unusual = {"inf": "Infinity", "-inf": "-Infinity"}

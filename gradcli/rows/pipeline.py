@@ -1,4 +1,5 @@
-"""From readers to a writer: blocks of rows are worked on by all cores, and written in the order in which they were read."""
+"""The pipeline of a run over rows: blocks are parsed and evaluated in parallel, and written in the order of the
+input."""
 
 from __future__ import annotations
 
@@ -30,25 +31,25 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
-# Threads beyond one on each core: a block waits for Polars at times, which computes it on threads of its own.
+# Threads in addition to one per core, since blocks sometimes wait for Polars, which has its own threads.
 _MORE_THREADS = 1
 
 
 class Policy(NamedTuple):
-    """What becomes of rows that fail: they have no results, or are left out where they are to be `skip`ped; one more than
-    `most` ends the run, where that is not None."""
+    """What becomes of rows that fail: they are written without results, or left out with `skip`. More than `most`
+    failures end the run, where that is not None."""
 
     skip: bool = False
     most: int | None = None
 
     @property
     def texts_fail(self) -> bool:
-        """Whether rows with a text in the place of a number are counted among those that fail."""
+        """Whether rows with a text in place of a number count as failures."""
         return self.skip or self.most is not None
 
 
 class Odd(NamedTuple):
-    """A row with results that are not finite: its number and its table, and what its program was given."""
+    """A row with results that are not finite: its number, its table, and the inputs of its program."""
 
     row: int
     source: str
@@ -56,10 +57,9 @@ class Odd(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What became of the rows: how many were read and written, have no results as a number is `missing` or as they
-    `failed`, and have results that are not finite; the first that failed, and the first that is not finite; names of
-    what is `lost`, as the output has no columns for it; and how many of the missing ones have `texts` in the place of
-    numbers, and the first of these."""
+    """The counts of a run: rows read and written, rows without results since a number is `missing` or since they
+    `failed`, and rows with results that are not finite; the first row of the latter two kinds; names of members that
+    are `lost`, as the output has no column for them; and how many missing numbers are `texts`, with the first."""
 
     rows_in: int = 0
     rows_out: int = 0
@@ -73,7 +73,7 @@ class Report(NamedTuple):
     first_text: OddText | None = None
 
     def plus(self, later: Report) -> Report:
-        """That of two runs."""
+        """The report of two consecutive runs together."""
         return Report(
             self.rows_in + later.rows_in,
             self.rows_out + later.rows_out,
@@ -89,15 +89,15 @@ class Report(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What was done so far: the bytes that were read, or None where a reader does not know them, and the rows."""
+    """The progress of a run: the bytes read and the rows."""
 
     size: int
     rows: int
 
 
 class _Worked(NamedTuple):
-    """A block that was evaluated, what the writer made of it, how many rows are not finite, the first of them, and which
-    rows failed, in order: `evaluated` has the errors of those alone that may be told."""
+    """An evaluated block with what the writer prepared, the number of rows that are not finite, the first of them, and
+    the sorted indices of rows that failed. `evaluated` keeps only those errors that may be reported."""
 
     block: Block
     source: str
@@ -119,13 +119,13 @@ def run_rows(
     threads: int | None = None,
     shapes: Shapes | None = None,
 ) -> Report:
-    """Evaluate the rows of some tables, one after the other, and write them to a stream. A table is asked for when the
-    rows of those before it have been read; all have the same columns, and are written as the first one is.
+    """Evaluate the rows of some tables one after the other, and write them to a stream. A table is requested when the
+    rows before it have been read; all have the same columns, and are written like the first one.
 
-    At most `threads` blocks are worked on at a time, about one on each core where that is None, and a fixed number is
-    in memory. The `shapes` of results are those of the first row that has some, where they are not given. What is written
-    depends on neither, nor on where the blocks were cut. Raises RowError where more rows fail than the policy allows:
-    then those before it are written.
+    At most `threads` blocks are processed at a time, about one per core where that is None, and a bounded number is in
+    memory. The `shapes` of results default to those of the first row with results. The output depends neither on the
+    number of threads nor on the size of blocks. Raises RowError where more rows fail than the policy allows, after the
+    rows before are written.
     """
     threads = threads or (os.cpu_count() or 1) + _MORE_THREADS
     if threads > 1:
@@ -157,7 +157,7 @@ def _evaluated(evaluation: Evaluation, block: Block) -> Evaluated:
 
 
 class _Run:
-    """One run over the rows: what the threads do, and in order what becomes of it."""
+    """The state of one run: what threads do to blocks in parallel, and what is done to them in order."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Run:
         self._reader = self._first = next(self._readers)
         check_width(format, self._first, plan.kept)
         self._chosen = _chosen(plan, format)
-        # Before the program is made ready, which takes NumPy's import: some readers read ahead.
+        # Some readers prefetch while the program is compiled, which imports NumPy.
         self._begun = self._first.pieces(self._chosen)
         self._plan = plan
         self._format = format
@@ -182,14 +182,14 @@ class _Run:
         self._evaluation = Evaluation(plan, most_limited=most, texts_fail=policy.texts_fail)
         self._spread = Spread(plan.results, format, shapes)
         self._writer: Writer | None = None
-        # Rows of the tables before this one.
+        # The number of rows of the tables before the current one, and its name.
         self._before, self._source = 0, ""
         self.report = Report()
         self.size = 0
         self._limited_rows = 0
 
     def pieces(self) -> Generator[tuple[Reader, Piece], None, None]:
-        """Those of all tables, in order."""
+        """The pieces of all tables, in order."""
         for piece in self._begun:
             yield self._first, piece
         for reader in self._readers:
@@ -198,11 +198,12 @@ class _Run:
                 yield reader, piece
 
     def ready(self) -> bool:
-        """Whether there is a piece that nobody has to wait for."""
+        """Whether a piece is available without waiting."""
         return self._reader.ready()
 
     def work(self, piece: tuple[Reader, Piece]) -> _Worked:
-        """Read, evaluate and prepare a block; the first one alone, as it says how results are written."""
+        """Parse, evaluate and prepare a block. The first block must be processed alone, as it determines how results
+        are written."""
         reader, part = piece
         block = part.block()
         evaluated = _evaluated(self._evaluation, block)
@@ -214,12 +215,12 @@ class _Run:
         if len(failed):
             evaluated = evaluated._replace(failures=self._told(evaluated.failures, failed.tolist()))
         elif first is None:
-            # Nobody asks for its numbers any more, which would take up memory until it is written.
+            # Free the numbers, which are not needed any more, while the block waits to be written.
             block, evaluated = Block(block.rows, {}, lost=block.lost), evaluated._replace(results={})
         return _Worked(block, reader.name, part.size, evaluated, prepared, nonfinite, first, failed)
 
     def _told(self, failures: Mapping[int, GradcliError], rows: Sequence[int]) -> dict[int, GradcliError]:
-        """Of the `rows` of a block that failed those that may end the run, and the first."""
+        """The errors of a block that may be reported: the first, and those that may end the run."""
         most = self._policy.most
         if most is not None:
             return {row: failures[row] for row in rows[: most + 1]}
@@ -239,8 +240,7 @@ class _Run:
     def _prepared(
         self, block: Block, evaluated: Evaluated, failed: NDArray[numpy.intp], until: int | None = None
     ) -> Any:
-        """The rows as the writer has them: without those that `failed`, where they are skipped, and without those from
-        `until` on."""
+        """The prepared rows, without those that `failed` where they are skipped, and without those from `until` on."""
         gone = failed if self._policy.skip else failed[:0]
         skip = None
         if len(gone) or until is not None:
@@ -252,7 +252,7 @@ class _Run:
         return self._writer.prepared(block, evaluated.results, evaluated.null, skip)
 
     def finish(self, worked: _Worked) -> None:
-        """Write a block, and count. Raises RowError where a row of it ends the run."""
+        """Write a block and update the report. Raises RowError where a row of it ends the run."""
         if worked.source != self._source:
             self._before, self._source = self.report.rows_in, worked.source
         most = self._policy.most
@@ -263,17 +263,18 @@ class _Run:
             self._writer.close()
             raise self._failure(worked, ending).error()
         self._writer.write(worked.prepared)
-        # Whoever waits for these rows has them.
+        # The reader of a pipe may be waiting for these rows.
         self._stream.flush()
         self.size += worked.size
         self.report = self.report.plus(self._of_block(worked))
 
     def _beyond(self, worked: _Worked, most: int) -> int | None:
-        """The row that fails after `most` others of a block."""
+        """The index of the row that fails after `most` others of a block, None where there is none."""
         return int(worked.failed[most]) if len(worked.failed) > most else None
 
     def _limited(self, worked: _Worked) -> int | None:
-        """The row that ends a run whatever rows may fail: where each takes all that it may, none would end."""
+        """The index of the row that ends a run although any row may fail: if every row used up its limits, the run
+        would not end."""
         for index, error in sorted(worked.evaluated.failures.items()):
             self._limited_rows += isinstance(error, LimitError)
             if self._limited_rows > MOST_LIMITED:
@@ -317,7 +318,7 @@ class _Run:
         return failure_of(self._number(index), worked.source, inputs, worked.evaluated.failures[index])
 
     def _inputs(self, block: Block, index: int) -> dict[str, Any]:
-        """What the program was given of a row."""
+        """The inputs of the program for a row."""
         if index in block.failed or self._plan.program is None:
             return {}
         return numbers_at({name: block.numbers[column] for name, column in self._plan.columns.items()}, index)
@@ -327,7 +328,7 @@ class _Run:
             self._writer.abandon()
 
     def close(self) -> Report:
-        """Write what is left. Raises GradcliError where other rows came out than went in."""
+        """Finish the output. Raises GradcliError where the number of written rows is not the expected one."""
         if self._writer is None:
             self.begin(None)
         assert self._writer is not None
@@ -341,11 +342,11 @@ class _Run:
 
 
 def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
-    """How many rows have results that are not finite, and the first of them."""
+    """The number of rows with results that are not finite, and the index of the first."""
     np = arrays.numpy_namespace()
     some = None
     for found in evaluated.results.values():
-        # Most have none, and what is masked is left out then.
+        # A quick test, as most arrays are finite; masked elements are only considered below.
         if found.dtype.kind == "O" or np.count_nonzero(np.isfinite(np.asarray(found))) == found.size:
             continue
         values, null = without(found, evaluated.null)
@@ -359,9 +360,10 @@ def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
 def _in_order(
     function: Callable[[Item], Made], items: Iterator[Item], threads: int, ready: Callable[[], bool]
 ) -> Generator[Made, None, None]:
-    """The function of each item, in their order, by several threads at once; of most items nothing is made yet.
+    """The function of each item, in their order, computed by several threads; at most about `threads` results are
+    pending.
 
-    The first is worked on alone, and so is one behind which no other is `ready`: whoever waits for its answer has it.
+    The first item is computed alone, and so is one after which no other is `ready`, since its result may be awaited.
     """
     yield from map(function, islice(items, 1 if threads > 1 else None))
     waiting: deque[Future[Made]] = deque()

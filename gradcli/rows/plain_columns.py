@@ -1,4 +1,4 @@
-"""Columns of Parquet and Arrow as what JSON has: numbers, truth values, texts, and lists and objects of these."""
+"""Conversion of columns of Parquet and Arrow to the types of JSON: numbers, truth values, texts, lists and objects."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from gradcli.io import by_polars
 
 
 def plain(series: Any) -> Any:
-    """A column in which what JSON lacks is text, in lists and objects too: dates and times as ISO 8601 has them, decimal
-    numbers with all of their digits, bytes as hexadecimal digits."""
+    """A column in which types that JSON lacks are texts, in lists and objects too: dates and times in ISO 8601, decimal
+    numbers with all digits, bytes in hexadecimal."""
     polars = by_polars.needed("a table of rows")
     return polars.select(_plain(polars.lit(series), series.dtype, polars)).to_series()
 

@@ -1,6 +1,6 @@
-"""What is asked of the rows of a table: which columns give the values of which names, and what the results are called.
+"""What is computed for the rows of a table: which columns give values to which names, and the names of the results.
 
-All of it is settled, and every clash found, before the first row is read.
+Everything is determined, and every conflict found, before the first row is read.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.rows.row_uncertainties import KEY, PREFIX
 from gradcli.rows.titles import check_dots, hint_of_column, nearest_column
 
-# What stands before the name of a column where a value may stand.
+# The prefix of a column name in place of a value.
 COLUMN = "column:"
-# The key of the value, beside those of the derivatives, which are names joined with commas.
+# The result key of the value; the keys of derivatives are names joined with commas.
 VALUE = ""
-# In steps: to name a result, and to hold its column.
+# Steps that are charged for each result column.
 _RESULT = 16
-# What columns without names are called.
+# The names of columns in a table without a header.
 _NUMBERED = re.compile(r"c\d+")
-# What is no name of a column.
+# A number, which is unlikely to be a column name.
 _NUMBER = re.compile(r"[-+]?(0[xX][\da-fA-F]+|\d*[.,]?\d+([eE][-+]?\d+)?)")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Asked(NamedTuple):
-    """What to compute of each row, whatever the table: plain data, which can be sent and written down.
+    """What to compute for each row, independently of the table, as plain data that can be sent and stored.
 
-    `columns` names the column of a name where that is another, `shared` are the values that all rows have, numbers and
-    arrays. `wrt` is None for every name, `order` 0 for the value alone, and `keep` None for all columns of the table.
-    With `propagate` the uncertainty of the value is computed from those of the inputs, `u_x` of `x`.
+    `columns` maps names to columns with other names; `shared` are values that all rows share, numbers and arrays. `wrt`
+    is None for all names, `order` is 0 for the value alone, and `keep` is None for all columns of the table. With
+    `propagate`, the uncertainty of the value is computed from those of the inputs, `u_x` for `x`.
     """
 
     program: str = ""
@@ -60,35 +60,35 @@ class Asked(NamedTuple):
     max_elements: int = MAX_ELEMENTS
 
     def as_json(self) -> dict[str, Any]:
-        """The same as what `json` writes: arrays are nested lists."""
+        """The same as data for `json`, with arrays as nested lists."""
         return self._asdict() | {"columns": dict(self.columns), "shared": plain(self.shared)}
 
     @classmethod
     def of_json(cls, written: Mapping[str, Any]) -> Asked:
-        """What `as_json` was made of."""
+        """The inverse of `as_json`."""
         shared = of_plain(written["shared"], written["dtype"])
         lists = {key: None if written[key] is None else tuple(written[key]) for key in ("wrt", "const", "keep")}
         return cls(**{**written, **lists, "shared": shared})
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers, and arrays as nested lists of numbers."""
+    """Values as numbers, and arrays as nested lists of numbers."""
     found = {name: arrays.on_host(value) for name, value in values.items()}
     return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in found.items()}
 
 
 def of_plain(values: Mapping[str, Any], dtype: str) -> dict[str, Any]:
-    """What `plain` was made of, as arrays."""
+    """The inverse of `plain`: values as arrays."""
     np = arrays.numpy_namespace()
     return {name: np.asarray(value, dtype) for name, value in values.items()}
 
 
 class Plan(NamedTuple):
-    """What is computed of a certain table.
+    """What is computed for a certain table.
 
-    `columns` are the columns by the names that they give values to, `needed` those to read as numbers, `texts` those of
-    programs, and `kept` those to write, None for all; `wrt` are the names to differentiate by, `results` the columns
-    of results by their keys, and `uncertain` the names whose uncertainties have names too.
+    `columns` maps names to the columns that give them values; `needed` are the columns to read as numbers, `texts`
+    those of programs, and `kept` those to write, None for all. `wrt` are the names to differentiate by, `results` maps
+    keys to result columns, and `uncertain` are the names with uncertainties.
     """
 
     asked: Asked
@@ -103,11 +103,10 @@ class Plan(NamedTuple):
 
 
 def planned(asked: Asked, table: Sequence[str] | None) -> Plan:
-    """The plan for a table with these columns, where that is None for one that may have any.
+    """The plan for a table with these columns, or for one that may have any columns where `table` is None.
 
-    Raises BindingError for a name without a value, or with two, for one to differentiate by that is not read, and for
-    results that are called as a column is; ProgramSyntaxError for text that is no program, LimitError for more results
-    than there may be.
+    Raises BindingError for a name without a value or with two, for a name to differentiate by that is not read, and for
+    results with the name of a column; ProgramSyntaxError for an invalid program, LimitError for too many results.
     """
     with limits.within(asked.max_steps, asked.max_elements):
         program = None if asked.program_column is not None else read(asked.program)
@@ -129,7 +128,7 @@ def planned(asked: Asked, table: Sequence[str] | None) -> Plan:
 
 
 def _uncertainties(columns: Collection[str], asked: Asked, table: Collection[str] | None) -> dict[str, str]:
-    """The columns of the uncertainties of names that columns give values to, or that all rows share."""
+    """The columns of the uncertainties of names that have a column or a shared value."""
     found = {}
     for name in (*columns, *asked.shared):
         u = PREFIX + name
@@ -156,7 +155,7 @@ def _check_uncertain(uncertain: Sequence[str], bound: Sequence[str]) -> None:
 
 
 def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> dict[str, str]:
-    """The columns by the names that the program reads them by, in its order."""
+    """The columns of the names that the program reads, in its order."""
     reads = scope.outer_reads(program)
     check_dots(program, table or (), program.source)
     scope.check(program, [*asked.columns, *asked.shared, *(table or ())])
@@ -182,7 +181,7 @@ def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> di
 
 
 def _columns_of_any(asked: Asked, table: Sequence[str] | None) -> dict[str, str]:
-    """The columns by the names that programs which are not known yet may read them by."""
+    """The columns of the names that programs of a program column may read."""
     table = table or ()
     for name in asked.shared:
         if name in table:
@@ -194,12 +193,12 @@ def _columns_of_any(asked: Asked, table: Sequence[str] | None) -> dict[str, str]
 
 
 def _shared_names(program: Module | None, asked: Asked) -> list[str]:
-    """The names of what all rows share, in the order of the program."""
+    """The names of shared values, in the order of the program."""
     return [*asked.shared] if program is None else [name for name in scope.outer_reads(program) if name in asked.shared]
 
 
 def _found(column: str, table: Collection[str] | None) -> str:
-    """The column. Raises BindingError where the table has none of this name."""
+    """The column, where the table has it. Raises BindingError where it does not."""
     if table is None or column in table:
         return column
     close = nearest_column(column, table)
@@ -212,7 +211,7 @@ def _listed(table: Collection[str]) -> str:
 
 
 def _no_value(name: str, first: scope.Read, program: Module, table: Collection[str]) -> BindingError:
-    """The error that nothing gives a value to a name that the program reads."""
+    """The error for a name that the program reads and that has no value."""
     others = f"give it a value, as in {name}=1, or a column, as in {name}=column:NAME; {_listed(table)}"
     if has_numbers_for_names(table):
         said: str | None = (
@@ -225,7 +224,7 @@ def _no_value(name: str, first: scope.Read, program: Module, table: Collection[s
 
 
 def has_numbers_for_names(columns: Collection[str]) -> bool:
-    """Whether the first line of a table is a row, as it seems."""
+    """Whether the first line of a table seems to be a row and not a header."""
     return bool(columns) and all(map(_NUMBER.fullmatch, columns))
 
 
@@ -237,8 +236,8 @@ def _both(name: str) -> BindingError:
 
 
 def unread(name: str, reads: Collection[str], given: Collection[str], program: Module) -> BindingError:
-    """The error that a name, one of those `given`, has a value that the program does not read."""
-    # Loaded by wrong programs alone.
+    """The error for a `given` name that the program does not read."""
+    # Imported only for programs with errors.
     from gradcli.language.run_together import unread_hint
 
     hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program)
@@ -271,13 +270,13 @@ def leaves(bound: Sequence[str], asked: Asked) -> tuple[str, ...]:
 
 
 def _results(asked: Asked, wrt: Sequence[str]) -> dict[str, str]:
-    """The columns of results by their keys: the value, then the derivatives of each order."""
+    """The result columns by key: the value, then the derivatives of each order."""
     check_order(asked.order)
     with limits.within(asked.max_steps, asked.max_elements):
         limits.charge_steps(_RESULT * limits.STEP * math.comb(len(wrt) + asked.order, asked.order))
     names = {VALUE: f"{asked.prefix}{asked.value}"}
     if asked.propagate:
-        # As those of inputs are called, unless the value has no name of its own.
+        # Named as the uncertainties of inputs are, unless the value has no name of its own.
         names[KEY] = f"{asked.prefix}u" if asked.value == Asked().value else f"{asked.prefix}{PREFIX}{asked.value}"
     for order in range(1, asked.order + 1):
         for by in combinations_with_replacement(wrt, order):

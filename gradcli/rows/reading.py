@@ -1,4 +1,4 @@
-"""A table that is read: its columns, and its rows in pieces."""
+"""Readers of tables: columns, and rows in pieces that any thread can parse."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gradcli.rows.records import Quoting, Record
 
 _SEPARATORS = (",", ";", "\t", "|")
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
-# Bytes of the beginning that a table is known by.
+# Bytes at the beginning of a table from which its notation is detected.
 SAMPLE = 2**16
 
 
 class Reading(NamedTuple):
-    """How tables are to be read, where that is not told by their names and beginnings; `block` bytes at a time."""
+    """How tables are read where their names and contents do not tell; `block` is the size of blocks in bytes."""
 
     format: str | None = None
     separator: str | None = None
@@ -33,16 +33,16 @@ class Reading(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A part of a file: the bytes from `start` to before `end`, both where records end, the header in those from 0
-    on; of a format that is not text the rows."""
+    """A part of a file: the bytes from `start` to before `end`, at record boundaries and with the header in the range
+    that begins at 0; in a columnar format, rows."""
 
     start: int
     end: int
 
 
 class Chosen(NamedTuple):
-    """What is read of a table: the columns `needed` as numbers, `texts` as they are, and what is written again in the
-    format `to`, None for that of the table: the columns `kept`, or all, beside results that are called `results`."""
+    """What is read from a table: the columns `needed` as numbers, and `texts` as texts. Written again, in the format
+    `to` (None for that of the table), are the columns `kept`, None for all, beside results with the names `results`."""
 
     needed: Sequence[str]
     kept: Sequence[str] | None = None
@@ -52,7 +52,7 @@ class Chosen(NamedTuple):
 
 
 class Reader:
-    """A table whose rows have not been read.
+    """A table whose rows have not been read yet.
 
     `size` is that of the file in bytes, None where it is not known; `divisible` says that a Range of it can be read.
     """
@@ -62,25 +62,24 @@ class Reader:
     columns: Sequence[str]
     size: int | None
     divisible: bool
-    # Whether it is not known yet which columns there are.
+    # Whether the columns are not known yet, so that any name is allowed.
     any_column = False
     dialect = Dialect(",", False, "\n", "")
 
     def pieces(self, chosen: Chosen) -> Iterator[Piece]:
-        """The rows, in order. Raises BindingError for a name of no column, or of several, and where the rows cannot be
-        read.
-        """
+        """The rows, in order. Raises BindingError for a name of no column or of several, and where the rows cannot be
+        read."""
         raise NotImplementedError
 
     def ready(self) -> bool:
-        """Whether a piece is there already, so that nobody waits for it."""
+        """Whether a piece is available without waiting."""
         return True
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
     def place(self, name: str) -> int:
-        """The place of a column. Raises BindingError where there is none of this name, or several."""
+        """The index of a column. Raises BindingError where there is none of this name, or several."""
         if name not in self.columns:
             raise BindingError(f"{self.name} has no column {name!r}", hint=did_you_mean(name, self.columns))
         if self.columns.count(name) > 1:
@@ -92,7 +91,7 @@ class Reader:
 
 @contextmanager
 def closed_on_error(opened: Reader | IO[bytes]) -> Iterator[None]:
-    """Within the block an error closes what was opened."""
+    """A context that closes `opened` on an error."""
     try:
         yield
     except BaseException:
@@ -101,7 +100,7 @@ def closed_on_error(opened: Reader | IO[bytes]) -> Iterator[None]:
 
 
 class TextReader(Reader):
-    """A table of records that follow each other in a stream, cut into blocks of `_block` bytes; of it a `_part` alone."""
+    """A table of consecutive records in a stream, read in blocks of `_block` bytes; `_part` restricts it to a range."""
 
     def __init__(self, stream: sources.Stream, reading: Reading, part: Range | None) -> None:
         self.name, self.size, self.divisible = stream.name, stream.size, stream.plain
@@ -141,7 +140,7 @@ class DelimitedReader(TextReader):
         if not marks:
             marks = [" "] if separators.is_spaced(text) else [*_SEPARATORS[:1]]
         elif marks == ["|"]:
-            # It stands in names too, as in |v|.
+            # | may also be part of names, as in |v|.
             marks = [*_SEPARATORS[:1], *marks]
         separator = reading.separator or preamble.separator
         notation = separators.told(text, [separator] if separator else marks)
@@ -191,7 +190,8 @@ class DelimitedReader(TextReader):
 
 
 def _parsed(parser: Delimited, data: list[bytes]) -> Block:
-    """The rows of the one text in a list, which lets go of it: what is parsed takes up memory for long enough."""
+    """The rows of the text that is the only element of a list. The list is emptied, so that the text is freed while it
+    is parsed."""
     return parser.block(data.pop())
 
 

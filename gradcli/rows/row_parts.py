@@ -1,4 +1,4 @@
-"""The rows of tables as work in parts, and what became of them."""
+"""The rows of tables as work in parts on a cluster, and the report of their results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COUNTS = ("rows_in", "rows_out", "missing", "failed", "nonfinite", "texts")
 
 
 class RowWork:
-    """`job` for the files at `paths`, in parts of `part_bytes` (see `cluster.Work`)."""
+    """`job` on the files at `paths`, in parts of `part_bytes`; see `cluster.Work`."""
 
     command = "map"
     relief = "--part-bytes makes the parts smaller"
@@ -38,11 +38,11 @@ class RowWork:
         return len(json_text.dumps(self._job))
 
     def described(self, earlier: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """The job, with the size of the parts."""
+        """The job as plain data, with the size of the parts."""
         return {**self._job, "part_bytes": self._part_bytes or (earlier or {}).get("part_bytes", PART_BYTES)}
 
     def divided(self, begun: Manifest, tell: Tell) -> tuple[Sequence[Part], Sequence[str]]:
-        """The parts of each file. One that cannot be cut is a part: why it cannot be read is told with that."""
+        """The parts of each file. A file that cannot be divided is one part, whose task will report the reason."""
         part_bytes = begun.job["part_bytes"]
         numbers = range(len(begun.inputs))
         told = dict(tell("divide", numbers, lambda number: self._of(begun, number) | {"part_bytes": part_bytes}))
@@ -50,7 +50,7 @@ class RowWork:
         return parts, [told[number].get("format", "csv") for number in numbers]
 
     def task(self, begun: Manifest, part: int) -> dict[str, Any]:
-        """Which rows of which file, and what becomes of them."""
+        """The data of a part's task: the range of a file, and the target of its results."""
         input, start, end = begun.parts[part]
         about = {"start": start, "end": end, "shapes": self._shapes, "target": begun.path(part)}
         return self._of(begun, input or 0) | about
@@ -59,17 +59,17 @@ class RowWork:
         return {"job": self._job, "path": begun.inputs[number].path, "size": begun.inputs[number].size}
 
     def size(self, _part: Part) -> int:
-        """That of the job, as of all of them."""
+        """The size of the job's data, which are the same for all parts."""
         return self._size
 
     def check(self, done: Manifest) -> None:
-        """Raise GradcliError where a file is another by now: workers read them as long as the run goes on."""
+        """Raise GradcliError where an input has changed, since workers read the files throughout the run."""
         check_same(done)
 
 
 def report(done: Manifest, names: Sequence[str], dtype: str) -> Report:
-    """What became of all rows that were computed, in numbers of a dtype; `names` are those of the inputs, as a user knows
-    them."""
+    """The report on all rows that were computed, with numbers in a dtype; `names` are those of the inputs as the user
+    gave them."""
     total = Report()
     for _, result, place in _placed(done, names):
         if "error" not in result:
@@ -88,7 +88,7 @@ def report(done: Manifest, names: Sequence[str], dtype: str) -> Report:
 
 
 def failures(done: Manifest, names: Sequence[str]) -> Iterator[tuple[str, GradcliError]]:
-    """The names of the files of parts that are missing, and why."""
+    """The file names and the errors of parts that failed."""
     for part, result, place in _placed(done, names):
         if "error" not in result:
             continue
@@ -101,18 +101,18 @@ def failures(done: Manifest, names: Sequence[str]) -> Iterator[tuple[str, Gradcl
 
 
 class _Place(NamedTuple):
-    """Where a part begins: behind so many rows of what `table` says."""
+    """The position of a part: its table, and the number of rows before it."""
 
     table: str
     rows: int
 
     def of(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """What is told of a row of the part, with its number and its table."""
+        """The data of a row of the part, with its number and its table."""
         return {**row, "row": self.rows + row["row"], "source": self.table}
 
 
 def _placed(done: Manifest, names: Sequence[str]) -> Iterator[tuple[int, dict[str, Any], _Place]]:
-    """The parts that were computed, or failed, what came of them, and where they begin."""
+    """The parts that were computed or failed, with their results and positions."""
     place = _Place("", 0)
     for part, (where, result) in enumerate(zip(done.parts, done.results)):
         if not where.start:
@@ -120,7 +120,7 @@ def _placed(done: Manifest, names: Sequence[str]) -> Iterator[tuple[int, dict[st
         if result is not None:
             yield part, result, place
         if result is None or "rows_in" not in result:
-            # Nobody knows how many rows that was.
+            # The number of rows of this part is not known.
             place = _Place(f"{names[where.input or 0]} behind {done.name(part)}", 0)
         else:
             place = place._replace(rows=place.rows + result["rows_in"])

@@ -1,4 +1,4 @@
-"""The tasks of a worker for the rows of tables: to cut a file into parts, and to compute one of them."""
+"""The worker's tasks for rows of tables: dividing a file into parts, and computing one part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradcli.rows.workers import SAME_FILES
 
 
 def divide(task: Mapping[str, Any]) -> dict[str, Any]:
-    """The format of the file at `path` and, under `parts`, where it is cut into parts of about `part_bytes`."""
+    """The format of the file at `path` and, under `parts`, its parts of about `part_bytes`."""
     _check_size(task)
     job = Job.of_json(task["job"])
     format, found = parts.divided(task["path"], job.reading, task["part_bytes"])
@@ -27,8 +27,8 @@ def divide(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compute(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the results of a part of the file at `path`, from `start` to before `end`, to the file `target`, and tell the
-    numbers of its rows and its bytes."""
+    """Write the results of the part from `start` to before `end` of the file at `path` to the file `target`, and return
+    the counts of its rows and its bytes."""
     _check_size(task)
     job, path, target = Job.of_json(task["job"]), task["path"], task["target"]
     bounds = None if task["start"] is None else Range(task["start"], task["end"])
@@ -49,7 +49,7 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_size(task: Mapping[str, Any]) -> None:
-    """Raise GradcliError where the file is not as long as who asks has it."""
+    """Raise GradcliError where the file does not have the size that the task states."""
     path, size = task["path"], task["size"]
     there = size if size is None else system.status(path).st_size
     if there != size:
@@ -64,6 +64,6 @@ def _written(job: Job, reader: Reader, shapes: Mapping[str, Sequence[int]] | Non
     def write(stream: IO[bytes]) -> None:
         reports.append(run_rows([reader], plan, job.to or reader.format, stream, job.policy, threads=1, shapes=settled))
 
-    # A manifest may say that it is there.
+    # Synced to disk, since the manifest may record it as done.
     output.write_atomically(target, write, on_disk=True)
     return reports[0]

@@ -1,4 +1,4 @@
-"""Where tables come from: files by their names and patterns, and streams of bytes, decompressed and in UTF-8."""
+"""The inputs of tables: files by name, pattern and folder, and byte streams, decompressed and decoded to UTF-8."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORMATS = {
     ".feather": "arrow",
 }
 _COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
-# How what is compressed begins, and text in an encoding that says so.
+# The first bytes of compressed files, and the byte order marks of text encodings.
 _MAGIC = {
     b"\x1f\x8b": "gz",
     b"BZh": "bz2",
@@ -37,21 +37,21 @@ _MAGIC = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
-# What Python has among encodings for names of hosts and for its own literals.
+# Python's codecs for host names and for its own literals, which are not encodings of files.
 _OF_NO_FILE = ("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined")
 _DAMAGED = ("EOFError", "LZMAError", "ZstdError", "error")
 _LONGEST_MAGIC = max(map(len, _MAGIC))
 _LIBRARIES = {"gz": "gzip", "bz2": "bz2", "xz": "lzma", "zst": "compression.zstd"}
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PATTERN = re.compile(r"[*?\[]")
-# Seconds for which a block waits for more of a pipe, from when there is something in it.
+# Seconds for which a read waits for more data of a pipe after the first bytes.
 _PATIENCE = 0.02
-# Whoever asks again within so many seconds is awaited awake: a processor that sleeps takes about as long as a row to
-# wake up, and computes the row more slowly then.
+# If the previous data of a pipe came within this time, the next read polls for as long before it blocks: waking a
+# sleeping processor takes about as long as evaluating a row, and slows that down.
 _PROMPT = 0.0002
-# What a pipe holds.
+# The capacity of a pipe in bytes.
 _AT_ONCE = 2**16
-# In so many bytes a line ends, as a rule.
+# The bytes before a block boundary that are searched for a line end.
 _LAST = 2**14
 
 
@@ -60,15 +60,15 @@ def is_url(path: str) -> bool:
 
 
 def format_of(path: str) -> tuple[str | None, str | None]:
-    """The format and the compression that the ending of a name says, None where it says none."""
+    """The format and the compression that the extensions of a path name; None where they name none."""
     stem, ending = os.path.splitext(path.lower())
     compression = _COMPRESSIONS.get(ending)
     return FORMATS.get(os.path.splitext(stem)[1] if compression else ending), compression
 
 
 def files(words: Iterable[str]) -> list[str]:
-    """The files that words stand for: a pattern for those that match it, a folder for the tables in it and in the
-    folders in it, in the order of their names; any other word for itself.
+    """The files that words name: those that match a pattern, the tables below a folder, in the order of their names, or
+    the word itself.
 
     Raises UsageError where a pattern matches nothing, or a folder has no tables.
     """
@@ -97,13 +97,13 @@ def _files(word: str) -> list[str]:
 
 
 def is_passing(path: str) -> bool:
-    """Whether what is read of a path is gone then, as from a pipe."""
+    """Whether a path can be read only once, as a pipe."""
     found = None if is_url(path) else system.found(path)
     return found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
 
 
 def opened(path: str) -> IO[bytes]:
-    """The bytes of a file. Raises BindingError where it cannot be read."""
+    """An open file. Raises BindingError where it cannot be read."""
     if is_url(path):
         raise BindingError(
             f"{path!r} cannot be read: tables at a URL are .parquet or .arrow",
@@ -117,7 +117,7 @@ def opened(path: str) -> IO[bytes]:
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Within the block, what goes wrong with reading a table of this name is a BindingError."""
+    """A context in which errors of reading the table `name` become BindingErrors."""
     try:
         yield
     except FileNotFoundError as error:
@@ -133,14 +133,14 @@ def readable(name: str) -> Iterator[None]:
     except (OSError, ValueError) as error:
         raise BindingError(f"cannot read {name!r}: {getattr(error, 'strerror', None) or error}") from error
     except Exception as error:
-        # The libraries of compression have errors of their own.
+        # Compression libraries raise their own error types.
         if type(error).__name__ not in _DAMAGED:
             raise
         raise BindingError(f"cannot read {name!r}: it is damaged, or was cut off", hint="compress it again") from error
 
 
 def stored(stream: Stream, head: bytes) -> IO[bytes]:
-    """A file with what is in a stream, of which `head` has been read; it is gone when it is closed."""
+    """A temporary file with the content of a stream, of which `head` has been read; closing deletes it."""
     file = system.nameless()
     file.write(head)
     while data := stream.read(_AT_ONCE):
@@ -149,21 +149,21 @@ def stored(stream: Stream, head: bytes) -> IO[bytes]:
 
 
 class Stream:
-    """The bytes of a table, which are read once, in order, decompressed and in UTF-8.
+    """The bytes of a table, read once and in order, decompressed and decoded to UTF-8.
 
-    `size` is how many there are as they are stored, None where that is not known; `plain` says that what is read are
-    the bytes of a file as they are.
+    `size` is the number of stored bytes, None where it is not known; `plain` says that the stored bytes of a file are
+    read unchanged.
     """
 
     def __init__(self, name: str, file: IO[bytes], encoding: str | None = None) -> None:
         self.name = name
         self._file = file
         self._pipe = _descriptor_of_pipe(file)
-        # What is there, where `read` waits until there is as much as was asked for.
+        # `read1` returns what is available, where `read` waits for the full size.
         self._once: Callable[[int], bytes] = getattr(file, "read1", file.read)
         self.size = _size(file)
         self._unread = b""
-        # Whether there was something soon when it was waited for the last time.
+        # Whether the last data came soon enough for polling.
         self._is_prompt = False
         with readable(name):
             kind = self._kind()
@@ -176,7 +176,7 @@ class Stream:
         self.plain = self.size is not None and not self._unpacked and not self._decoder
 
     def _kind(self) -> str:
-        """The compression or encoding of which the beginning tells."""
+        """The compression or encoding that the first bytes name, or ""."""
         begin = b""
         while any(magic != begin and magic.startswith(begin) for magic in _MAGIC):
             more = self._stored(_LONGEST_MAGIC - len(begin), 0)
@@ -187,7 +187,8 @@ class Stream:
         return next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), "")
 
     def read(self, size: int, patience: float = _PATIENCE) -> bytes:
-        """About `size` bytes, none at the end; from a pipe what comes within so many seconds after there is something.
+        """About `size` bytes, and b"" at the end; from a pipe, what arrives within `patience` seconds after the first
+        bytes.
 
         Raises BindingError where they cannot be read.
         """
@@ -202,15 +203,15 @@ class Stream:
 
     @property
     def waits(self) -> bool:
-        """Whether what is read comes in time, perhaps from somebody who waits for an answer."""
+        """Whether the bytes come from a pipe, whose writer may be waiting for an answer."""
         return self._pipe is not None
 
     def ready(self) -> bool:
-        """Whether there is something to read, or the end, without waiting."""
+        """Whether a read would return without waiting."""
         return bool(self._unread) or self._pipe is None or bool(select.select([self._pipe], [], [], 0)[0])
 
     def within(self, start: int, end: int) -> Callable[[int], bytes]:
-        """What reads the bytes from `start` to before `end` of a file that is read as it is."""
+        """A function that reads the bytes from `start` to before `end` of a plain file."""
         self._file.seek(start)
         left = end - start
 
@@ -228,8 +229,8 @@ class Stream:
             self._file.close()
 
     def _to_line(self, size: int) -> int:
-        """How many bytes, about `size`, there are up to the end of a line of a file: blocks that end there need not be put
-        together of parts, which takes longer than to read them."""
+        """A number of bytes, about `size`, up to the end of a line of a file: joining a block from parts would take
+        longer than reading it."""
         if not self.plain or size <= _LAST:
             return size
         at = self._file.tell()
@@ -253,7 +254,7 @@ class Stream:
         return b"".join(parts)
 
     def _awaited(self, size: int) -> bytes:
-        """At most `size` bytes of a pipe when there are some."""
+        """At most `size` bytes of a pipe, as soon as there are some."""
         begin = time.monotonic()
         while self._is_prompt and not self.ready() and time.monotonic() - begin < _PROMPT:
             pass
@@ -263,7 +264,7 @@ class Stream:
 
 
 class _Stored(io.RawIOBase):
-    """What a stream has stored, for what unpacks it."""
+    """The stored bytes of a stream as a file object, for a decompressor."""
 
     def __init__(self, read: Callable[[int, float], bytes]) -> None:
         self._read_some = read
@@ -278,28 +279,28 @@ class _Stored(io.RawIOBase):
 
 
 def unpacked(compression: str, stream: IO[bytes] | io.BufferedReader, name: str) -> IO[bytes]:
-    """What is in a compressed stream. Raises BindingError where what unpacks it is not installed."""
+    """The decompressed content of a stream. Raises BindingError where the library for it is not installed."""
     return cast("IO[bytes]", _library(compression, repr(name)).open(stream, "rb"))
 
 
 def packed(stream: IO[bytes], compression: str) -> IO[bytes]:
-    """A stream that is to be closed, and compresses what it is given into another, which stays open. Raises
-    BindingError where what packs it is not installed."""
+    """A stream that compresses into another one; closing it leaves the other one open. Raises BindingError where the
+    library for it is not installed."""
     library = _library(compression, f"a .{compression} file")
-    # The time and the name would be in it.
+    # Without these, a gzip file would contain the time and its name.
     options = {"filename": "", "mtime": 0, "fileobj": stream} if compression == "gz" else {}
     opened = library.GzipFile(mode="wb", compresslevel=6, **options) if options else library.open(stream, "wb")
     return cast("IO[bytes]", opened)
 
 
 def _library(compression: str, what: str) -> Any:
-    """What reads and writes a compression, which `what` needs. Raises BindingError where it is not installed."""
+    """The module for a compression that `what` needs. Raises BindingError where it is not installed."""
     try:
         return importlib.import_module(_LIBRARIES[compression])
     except ImportError:
         pass
     try:
-        # What Python has from 3.14 on.
+        # Part of the standard library from Python 3.14 on.
         return importlib.import_module("backports.zstd")
     except ImportError as error:
         raise BindingError(
@@ -308,11 +309,11 @@ def _library(compression: str, what: str) -> Any:
 
 
 def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
-    """What turns the bytes of an encoding into text, None for UTF-8. Raises UsageError for an unknown one."""
+    """The incremental decoder of an encoding, None for UTF-8. Raises UsageError for an unknown one."""
     try:
         found = codecs.lookup(encoding)
         decoder = codecs.getincrementaldecoder(encoding)()
-        # rot13 turns text into text.
+        # rot13, for example, decodes text to text.
         if not getattr(found, "_is_text_encoding", True) or found.name in _OF_NO_FILE:
             raise LookupError
     except (LookupError, ValueError) as error:
@@ -323,7 +324,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
 
 
 def _descriptor_of_pipe(file: IO[bytes]) -> int | None:
-    """The descriptor of a stream whose bytes come in time; None for a file and for bytes in memory."""
+    """The file descriptor of a pipe or terminal; None for a file and for bytes in memory."""
     with suppress(OSError, AttributeError):
         number = file.fileno()
         if os.name == "posix" and not stat.S_ISREG(os.fstat(number).st_mode):

@@ -1,4 +1,4 @@
-"""Columns by the names that programs read them by, and what to say of a name that no column has."""
+"""The columns that programs can name, and the hints for names without a column."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gradcli.language.syntax import tree
 
 
 def nearest_column(name: str, columns: Collection[str]) -> str | None:
-    """The column that is called most like `name`."""
+    """The column with the name closest to `name`, ignoring case first; None where none is close."""
     return next((column for column in columns if column.lower() == name.lower()), None) or nearest(name, columns)
 
 
 def hint_of_column(name: str, columns: Collection[str], otherwise: str | None) -> str | None:
-    """How to read the column that is called most like `name`; what is given where none is."""
+    """A hint how to read the column with the closest name; `otherwise` where none is close."""
     close = nearest_column(name, columns)
     if close is None:
         return otherwise
@@ -23,7 +23,7 @@ def hint_of_column(name: str, columns: Collection[str], otherwise: str | None) -
 
 
 def check_dots(program: tree.Module, columns: Collection[str], source: str) -> None:
-    """Raise BindingError for a column whose title has a dot in it and stands in the program as it is: `Solar.R`."""
+    """Raise BindingError for a program that contains a column name with a dot, such as `Solar.R`."""
     dotted = {column for column in columns if "." in column}
     if not dotted:
         return

@@ -1,4 +1,4 @@
-"""Tables that become one: they are alike, and each file is open only while it is read; a pipe is opened once."""
+"""Several tables of the same format and columns, read one after the other as one table."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _STDIN_NAME = "standard input"
 
 
 class Together:
-    """The tables of some files, and of a `stream` where that is among the sources.
+    """The tables of some files, and of a `stream` where standard input is among the sources. Each file is open only
+    while it is read; a pipe is opened once.
 
-    Raises BindingError where one cannot be read, and where they are not alike.
+    Raises BindingError where one cannot be read, and where their formats or columns differ.
     """
 
     def __init__(self, sources: Sequence[str], reading: Reading, stream: IO[bytes] | None) -> None:
         self._sources = sources
         self._reading = reading
         self._stream = stream
-        # Of sources whose beginning can be read once.
+        # The readers of sources that can be read only once.
         self._passing: dict[str, Reader] = {}
         sizes = []
         for place, source in enumerate(sources):
@@ -39,18 +40,18 @@ class Together:
             sizes.append(reader.size)
             if source not in self._passing:
                 reader.close()
-        # The bytes to be read, None where that is not known.
+        # The total size in bytes, None where it is not known.
         self.size = None if None in sizes else sum(filter(None, sizes))
 
     def __iter__(self) -> Generator[Reader, None, None]:
-        """The tables, one after the other, each until the next one is asked for."""
+        """The tables one after the other; each is valid until the next one."""
         for source in self._sources:
             reader = self._opened(source)
             if source == STDIN:
                 yield reader
                 continue
             with closing(reader):
-                # It may be another file by now.
+                # The file may have changed since the first check.
                 self._check(reader)
                 yield reader
 
