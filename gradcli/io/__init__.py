@@ -1,1 +1,1 @@
-"""Values from text and files, and results out: imports `gradcli.errors` and `gradcli.timing` alone."""
+"""Input of values from text and files, and output of results."""

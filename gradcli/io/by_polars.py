@@ -1,4 +1,4 @@
-"""The door to Polars, which reads tables."""
+"""The import of Polars, which is optional."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A column of a `.parquet` file, or of one of Arrow's, by Polars."""
+"""Reading of a column of a `.parquet`, `.arrow` or `.feather` file by Polars."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def read_columnar(source: Source, scan: str) -> NDArray[numpy.float64]:
-    """One column, with shape (rows,) and nan for nulls, of a file that this function of Polars opens.
+    """One column, with shape (rows,) and nan for nulls, of a file that Polars opens with the function named `scan`.
 
-    Raises BindingError where Polars is not installed, the file is damaged, there is no such column, or it
-    holds something other than real numbers.
+    Raises BindingError where Polars is not installed, the file is damaged, there is no such column, or it holds
+    something other than real numbers.
     """
     suffix = os.path.splitext(source.path)[1].lower()
     polars = by_polars.needed(f"{source.path!r}, a {suffix} file,")
     errors = polars.exceptions
     try:
-        # Of a file that is damaged Polars writes there what its threads panic at.
+        # For damaged files, panics of Polars' threads are printed to standard error.
         with system.without_standard_error():
             source.stream.seek(0)
             return _read_column(source, polars, getattr(polars, scan)(source.stream))
@@ -33,7 +33,7 @@ def read_columnar(source: Source, scan: str) -> NDArray[numpy.float64]:
         raise source.error(f"it has more than one column {name!r}", "give the columns different names") from error
     except (errors.PolarsError, errors.PanicException, OSError) as error:
         if getattr(error, "errno", None):
-            # Not what Polars found in the file: the system could not read it.
+            # The system could not read the file.
             raise
         raise source.error(f"it is damaged, or no {suffix} file", "write it again") from error
 
@@ -48,7 +48,7 @@ def _read_column(source: Source, polars: Any, file: Any) -> NDArray[numpy.float6
         raise source.error(f"column {name!r} holds {kind}, not real numbers", "choose a column of floats or integers")
     rows = file.select(polars.len()).collect().item()
     source.check_elements(rows)
-    # The column as it is read, and the array.
+    # Charge the column that is read and its copy in the array.
     limits.charge(2 * rows)
     column = file.select(polars.col(name).cast(polars.Float64).fill_null(numpy.nan)).collect()
     return numpy.array(column.to_series().to_numpy(), dtype=numpy.float64)

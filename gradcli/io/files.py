@@ -1,4 +1,4 @@
-"""The values that `NAME=@PATH` and `NAME=@PATH:member` bind."""
+"""Reading of the values of `NAME=@PATH` and `NAME=@PATH:member`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gradcli.io.tables import read_table
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Those of one value, or of one that is chosen from several.
+# Readers of formats with one value, or with several of which one is chosen.
 _READERS: dict[str, Callable[[Source], float | NDArray[Any]]] = {
     "npy": read_npy,
     "npz": read_npz,
@@ -32,7 +32,7 @@ _READERS: dict[str, Callable[[Source], float | NDArray[Any]]] = {
     "parquet": partial(read_columnar, scan="scan_parquet"),
     "arrow": partial(read_columnar, scan="scan_ipc"),
 }
-# Those that read several columns at once.
+# Readers that read several columns in one pass.
 _TABLES: dict[str, Callable[[Source, Sequence[str | None]], Sequence[NDArray[Any]]]] = {
     "csv": read_table,
     "tsv": partial(read_table, separators=("\t",)),
@@ -42,15 +42,15 @@ _SUFFIXES = {f".{form}": form for form in ("npy", "npz", "csv", "tsv", "json", "
     ".ndjson": "jsonl",
     ".feather": "arrow",
 }
-# Bytes, at a time and of an element.
+# Bytes that are read at a time, and bytes of an array element.
 _CHUNK, _ELEMENT = 2**20, 8
-# Linux has no longer one.
+# The longest path in Linux.
 _LONGEST_PATH = 4_096
 
 
 class Reference(NamedTuple):
-    """`PATH` or `PATH:member`, and the word of a command line in which it stands, from `offset` on. The path `-` is
-    standard input."""
+    """`PATH` or `PATH:member`, and the word of the command line that contains it at `offset`. The path `-` is standard
+    input."""
 
     text: str
     word: str = ""
@@ -58,9 +58,9 @@ class Reference(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How files are read: `form`, one of `input_forms.FORMS`, is that of those whose name does not say it, and
-    `standard_input` opens that. A value has no more than `max_elements` numbers. Those of text are `Written`, in arrays of
-    objects, where they are to be `exact`."""
+    """How files are read. `form`, one of `input_forms.FORMS`, is the format of files whose names do not tell, and
+    `standard_input` opens standard input. A value has at most `max_elements` numbers. With `exact`, numbers in text are
+    `Written`, in object arrays."""
 
     max_elements: int | None = None
     exact: bool = False
@@ -69,17 +69,17 @@ class Reading(NamedTuple):
 
 
 def read(reference: str, max_elements: int | None = None, exact: bool = False) -> float | NDArray[Any]:
-    """The numbers in the file that `reference`, which is `PATH` or `PATH:member`, names; see `read_all`."""
+    """The numbers in the file that `reference`, `PATH` or `PATH:member`, names; see `read_all`."""
     return read_all([Reference(reference)], Reading(max_elements, exact))[0]
 
 
 def read_all(references: Sequence[Reference], reading: Reading) -> list[float | NDArray[Any]]:
     """The numbers that references name; several columns of one file are read in one pass.
 
-    A float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
-    shape that the file gives it; tables have shape (rows, columns), a single column (rows,).
-    Raises BindingError, located in its word, where a file is missing, unreadable, damaged, holds something other than
-    real numbers, or claims more than the limit of them, and UsageError for a `form` that is not asked for.
+    A value is a float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
+    file's shape; tables have shape (rows, columns), a single column (rows,). Raises BindingError, located in its word,
+    where a file is missing, unreadable, damaged, holds something other than real numbers, or more of them than the
+    limit, and UsageError for a `form` that is unknown or not used.
     """
     files: dict[str, list[tuple[int, str | None]]] = {}
     for at, reference in enumerate(references):
@@ -124,7 +124,7 @@ def _read(path: str, members: Sequence[str | None], reading: Reading) -> Sequenc
             if form in _TABLES:
                 return _TABLES[form](source, members)
             values = {member: _READERS[form](source._replace(member=member)) for member in dict.fromkeys(members)}
-            # No two names share an array.
+            # Names must not share an array.
             return [
                 copy(values[member]) if member in members[:at] else values[member] for at, member in enumerate(members)
             ]
@@ -138,7 +138,7 @@ def _read(path: str, members: Sequence[str | None], reading: Reading) -> Sequenc
 
 @contextmanager
 def _opened(path: str, reading: Reading) -> Iterator[tuple[str, Source]]:
-    """A file, and its form."""
+    """A context with the format of a file and its source."""
     if path == STANDARD_INPUT and reading.standard_input is not None:
         form, stream, size = _of_input(reading.standard_input(), reading.form)
         yield form, Source(path, None, stream, size, reading.max_elements, reading.exact)
@@ -155,8 +155,7 @@ def _opened(path: str, reading: Reading) -> Iterator[tuple[str, Source]]:
 
 
 def _of_input(stream: BinaryIO, form: str | None) -> tuple[str, BinaryIO, int]:
-    """The form of standard input, and what of it can be read as if it were a file, with its size where that is
-    known."""
+    """The format of standard input, a stream to read it from like a file, and its size, 0 where that is not known."""
     start = stream.read(input_forms.ENOUGH) if form is None else b""
     form = form or input_forms.told(start)
     if form not in input_forms.FORMS:
@@ -164,7 +163,7 @@ def _of_input(stream: BinaryIO, form: str | None) -> tuple[str, BinaryIO, int]:
     stream = text_lines.joined(start, stream)
     if form != "npy":
         return form, stream, 0
-    # Its reader goes back and forth.
+    # The reader of .npy seeks in its stream.
     content = bytearray()
     while part := stream.read(_CHUNK):
         limits.charge(len(part) // _ELEMENT)
@@ -177,7 +176,7 @@ def is_standard_input(reference: str) -> bool:
 
 
 def _split(reference: str) -> tuple[str, str | None]:
-    """Path and member; a path may hold ':' itself, so what exists decides."""
+    """The path and the member of a reference. A path may contain ':' itself, so that existing files decide."""
     if is_standard_input(reference):
         path, colon, member = reference.partition(":")
         return path, member if colon else None
@@ -191,19 +190,19 @@ def _split(reference: str) -> tuple[str, str | None]:
 
 
 def _colons(reference: str) -> Iterator[int]:
-    """The places where a path may end, the longest first."""
+    """The offsets at which a path may end, the longest first."""
     end = min(len(reference), _LONGEST_PATH)
     while (end := reference.rfind(":", 1, end)) > 0:
         yield end
 
 
 def _form(path: str) -> str | None:
-    """That which the name of a file says."""
+    """The format that the extension of a path names."""
     return _SUFFIXES.get(os.path.splitext(path)[1].lower())
 
 
 def _size(path: str) -> int:
-    """The size in bytes of a regular file; anything else could block or never end."""
+    """The size in bytes of a regular file. Other files are refused, as reading them could block or never end."""
     try:
         status = system.status(path)
     except OSError as error:

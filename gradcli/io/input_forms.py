@@ -1,17 +1,18 @@
-"""The forms in which numbers come on standard input, and which it is, told from the beginning."""
+"""The formats of numbers on standard input, and their detection from the first bytes."""
 
 from __future__ import annotations
 
 from gradcli.io.json_numbers import is_number
 
 FORMS = ("csv", "tsv", "jsonl", "json", "npy")
-# Bytes that tell it.
+# The number of bytes from which the format is detected.
 ENOUGH = 512
 _BEGINNINGS = {b"\x93NUMPY": "npy", b"PK": "npz", b"PAR1": "parquet", b"ARROW1": "arrow", b"[": "json", b"{": "jsonl"}
 
 
 def told(start: bytes) -> str:
-    """The form of what begins like this; `start` is all of it, or `ENOUGH`. A table as text where nothing tells."""
+    """The format of data with this beginning: `start` is all of it, or its first `ENOUGH` bytes. A text table where
+    nothing else fits."""
     beginning = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     for begins, form in _BEGINNINGS.items():
         if beginning.startswith(begins):

@@ -1,4 +1,4 @@
-"""JSON, whose numbers and nested lists of numbers become floats and arrays."""
+"""Conversion of JSON numbers and nested lists of numbers to floats and arrays."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ NUMBERS_HINT = 'give a number, one of "NaN" "Infinity" "-Infinity", or nested li
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NUMBER = re.compile(r"\s*-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\s*", re.ASCII)
 _SPACE = re.compile(r"[ \t\n\r]*")
-# As many as NumPy has.
+# The largest number of axes of a NumPy array.
 _MOST_AXES = 64
-# Characters of JSON. What it holds takes ten times the memory, and seconds.
+# Upper bound of the characters of a JSON text: its values take ten times the memory, and seconds to decode.
 MAX_TEXT = 50_000_000
-# Those that are read in an eighth of a step, and what it takes to go through the items of a list, in eighths.
+# Characters that are decoded for 1/8 of a step, and the charge for each item of a list, in units of 1/8 of a step.
 _CHARACTERS = 16
 _ITEM = 1
 
 
 class Written(float):
-    """The float next to a decimal, which is there as text."""
+    """A float that keeps the decimal text it was written as."""
 
     __slots__ = ("text",)
 
@@ -42,7 +42,7 @@ class Written(float):
 
 
 def read_json(source: Source) -> float | NDArray[numpy.float64]:
-    """The number or array of a `.json` file. Raises BindingError where it holds anything else."""
+    """The number or array of a `.json` file. Raises BindingError where the file holds anything else."""
     source.refuse_member()
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig") as stream:
         text = system.text_of(stream, MAX_TEXT)
@@ -55,33 +55,33 @@ def read_json(source: Source) -> float | NDArray[numpy.float64]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a single number of JSON."""
+    """Whether a text is a single JSON number."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def charge_text(text: str) -> None:
-    """Count the reading of a text against the limit of steps."""
+    """Charge the decoding of a text against the limit of steps."""
     limits.charge_steps(len(text) // _CHARACTERS)
 
 
 def expect_end(text: str, at: int, message: str, hint: str) -> None:
-    """Raise BindingError where JSON goes on at or after `at`."""
+    """Raise BindingError where the text has anything but whitespace from offset `at` on."""
     at = skip_space(text, at)
     if at < len(text):
         raise BindingError(message, hint=hint, source=text, span=Span(at, at + 1))
 
 
 def skip_space(text: str, at: int) -> int:
-    """The offset of the first character at or after `at` that is no JSON whitespace."""
+    """The offset of the first character at or after `at` that is not JSON whitespace."""
     match = _SPACE.match(text, at)
     return match.end() if match else at
 
 
 def decode(text: str, at: int, what: str, exact: bool = False) -> tuple[object, int]:
-    """The JSON value that starts at or after `at`, with every number a float, one that is `Written` where it is to be
-    `exact`, and the offset of its end.
+    """The JSON value that starts at or after offset `at`, and the offset of its end. Every number is a float, or a
+    `Written` one where it is to be `exact`.
 
-    Raises BindingError, which points into `text` and calls it `what`, where there is none.
+    Raises BindingError, which points into `text` and calls it `what`, where there is no value.
     """
     if len(text) > MAX_TEXT:
         raise BindingError(
@@ -107,14 +107,14 @@ def decode(text: str, at: int, what: str, exact: bool = False) -> tuple[object, 
         ) from error
 
 
-# Python and others write nan and the infinities without quotes: the same as with them.
+# Python and other programs write nan and infinities without quotes; they are accepted like quoted ones.
 _DECODER = json.JSONDecoder(parse_int=float, parse_constant=str)
 _EXACT_DECODER = json.JSONDecoder(parse_int=Written, parse_float=Written, parse_constant=str)
 
 
 def numbers(value: object, what: str, exact: bool = False) -> float | NDArray[Any]:
-    """A decoded number as a float, decoded nested lists as a C-contiguous float64 array of their shape, or where they
-    are to be `exact` one of objects.
+    """A decoded number as a float, and decoded nested lists as a C-contiguous float64 array, or an object array where
+    they are to be `exact`.
 
     Raises BindingError, which calls the value `what`, for anything else, such as ragged lists.
     """
@@ -142,7 +142,7 @@ def _number(value: object) -> float | None:
 
 
 def _shape(value: object, what: str) -> tuple[int, ...]:
-    """The shape of nested lists, as far as the first item of each says it."""
+    """The shape of nested lists according to the first item of each list."""
     shape = []
     while isinstance(value, list):
         shape.append(len(value))
@@ -153,7 +153,8 @@ def _shape(value: object, what: str) -> tuple[int, ...]:
 
 
 def _flatten(value: list[object], shape: tuple[int, ...], what: str) -> list[object]:
-    """The innermost items of lists that all have the length that `shape` gives for their depth."""
+    """The innermost items of nested lists. Raises BindingError where a list does not have the length that `shape`
+    requires."""
     items = value
     limits.charge_steps(_ITEM * len(items))
     for depth, length in enumerate(shape[1:], 1):
@@ -176,7 +177,7 @@ def _ragged(place: str, length: int, expected: int) -> BindingError:
 
 
 def _index(at: int, shape: tuple[int, ...]) -> str:
-    """The index, such as `[1][0]`, of the item that is at `at` in the flattened array."""
+    """The index, such as `[1][0]`, of the item at position `at` of the flattened array."""
     parts = []
     for length in reversed(shape):
         at, index = divmod(at, length)

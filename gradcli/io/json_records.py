@@ -1,4 +1,4 @@
-"""Columns of `.jsonl` files, which hold a JSON object on each line."""
+"""Reading of columns of `.jsonl` files, which hold one JSON object per line."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gradcli.io.source import Source
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# In eighths of steps, beside the line.
+# The charges for each object and each of its members, in units of 1/8 of a step, beyond that of its line.
 _OBJECT, _MEMBER = 5, 1
 
 
 def read_json_records(source: Source, members: Sequence[str | None]) -> list[NDArray[Any]]:
-    """For each member the values that have this name, with shape (rows,), or (rows, …) where they are nested lists,
-    and nan for null and where there is none; for None those of the only name that there is.
+    """For each member the values with this name, with shape (rows,), or (rows, …) for nested lists, and nan for null
+    and missing ones; for None the values of the only name.
 
-    Raises BindingError where a line is no object, a name is in none of them, or a value is anything else.
+    Raises BindingError where a line is not an object, a name is in none of them, or a value is anything else.
     """
     sources = [source._replace(member=member) for member in members]
     records = _records(source)

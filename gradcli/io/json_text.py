@@ -1,4 +1,4 @@
-"""Results as strict JSON on one line."""
+"""Serialisation of results as one line of strict JSON."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 from gradcli import limits
 
-# As many elements are computed in the time in which one is written.
+# Array elements that are charged for each element written, which takes as long as computing that many.
 _WRITTEN = 32
-# Of an array whatever its size, in eighths of steps, and of each of its axes.
+# Steps, in units of 1/8, that are charged for each array and for each of its axes.
 _ARRAY, _AXIS = 12, 2
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -22,24 +22,23 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def dumps(value: object, ascii: bool = False) -> str:
     """`value` as one line of strict JSON without spaces, with object keys in insertion order.
 
-    Takes None, bools, ints, floats, strings, dicts, lists, tuples, and NumPy scalars and arrays, which become
-    nested lists of their shape. A float is the shortest text that reads back as the same number in its own
-    dtype; nan and the infinities are the strings "NaN" "Infinity" "-Infinity". Other characters than those of
-    ASCII are escaped where that is asked for.
-    Arrays are charged. Raises TypeError for other values, LimitError for more numbers than a run may write.
+    Accepts None, bools, ints, floats, strings, dicts, lists, tuples, and NumPy scalars and arrays, which become nested
+    lists. A float is the shortest text that reads back as the same number in its own dtype; nan and infinities are the
+    strings "NaN" "Infinity" "-Infinity". With `ascii`, other characters are escaped. Arrays are charged. Raises
+    TypeError for other values, LimitError for more numbers than a run may write.
     """
     text = json.dumps(_plain(value), ensure_ascii=ascii, allow_nan=False, separators=(",", ":"))
-    # Half a surrogate pair, as in an undecodable argument, cannot be written as UTF-8.
+    # A lone surrogate, as in an argument that cannot be decoded, cannot be written as UTF-8.
     return text if text.isascii() else _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def result_line(members: Mapping[str, Any], ascii: bool = False) -> str:
-    """A result as one line of JSON, which says first by which schema it is written; see `dumps`."""
+    """A result as one line of JSON that begins with its schema; see `dumps`."""
     return dumps({"schema": "gradcli/1", **members}, ascii) + "\n"
 
 
 def _plain(value: Any) -> object:
-    """The value in the types that `json` writes, with no float that JSON lacks."""
+    """The value in types that `json` can write, without nan and infinities."""
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         return _plain_array(value)
     if isinstance(value, float):
@@ -64,7 +63,7 @@ def _plain_array(array: Any) -> object:
 
     array = numpy.asarray(array)
     limits.charge_steps(_ARRAY + _AXIS * array.ndim)
-    # Of no elements there may be many lists.
+    # An array without elements may still have many lists.
     limits.charge(_WRITTEN * max(accumulate((1, *array.shape), mul)))
     if array.dtype.kind == "O":
         return _plain(array.tolist())
@@ -82,7 +81,7 @@ def _plain_array(array: Any) -> object:
 
 
 def _widened(array: Any) -> Any:
-    """Floats of fewer bits as the float64 numbers that have the same shortest text."""
+    """Floats of fewer bits as the float64 numbers with the same shortest text."""
     import numpy
 
     values = [float(str(value)) for value in array.ravel()]

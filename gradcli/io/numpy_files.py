@@ -1,4 +1,4 @@
-"""NumPy's own files, `.npy` and `.npz`, read without ever loading a pickle or trusting a header."""
+"""Reading of NumPy's files, `.npy` and `.npz`, without loading pickles or trusting headers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _DAMAGED = "write it again with numpy.save or numpy.savez"
-# The most that deflate can shrink anything.
+# The largest compression ratio of deflate.
 _DEFLATE_RATIO = 1032
-# Bytes: NumPy refuses a longer header.
+# The longest header in bytes that NumPy accepts.
 _MOST_HEADER = 20_000
-# Bytes to read at a time, which bounds what a member of an archive needs beside its array.
+# Bytes that are read at a time, which bounds the memory for an archive member beyond its array.
 _CHUNK = 2**20
-# Bytes that are unpacked in an eighth of a step.
+# Bytes that are decompressed for 1/8 of a step.
 _UNPACKED = 64
 
 
 def read_npy(source: Source) -> float | NDArray[numpy.float64]:
-    """The array of a `.npy` file. Raises BindingError where it holds no whole array of real numbers."""
+    """The array of a `.npy` file. Raises BindingError where it does not hold a complete array of real numbers."""
     source.refuse_member()
     return _read_array(source)
 
@@ -38,7 +38,7 @@ def read_npy(source: Source) -> float | NDArray[numpy.float64]:
 def read_npz(source: Source) -> float | NDArray[numpy.float64]:
     """One array of a `.npz` file.
 
-    Raises BindingError where it has no such array, or that holds no whole array of real numbers.
+    Raises BindingError where there is no such array, or it is not a complete array of real numbers.
     """
     import struct
     import zipfile
@@ -80,7 +80,7 @@ def _read_array(source: Source) -> float | NDArray[numpy.float64]:
     _check_size(source, header)
     try:
         array = _read_data(source, header)
-        # A signalling nan is still a nan.
+        # Signalling nans are converted without an error.
         with numpy.errstate(over="raise", invalid="ignore"):
             numbers = array.astype(numpy.float64, order="C", copy=False)
     except FloatingPointError as error:
@@ -91,7 +91,7 @@ def _read_array(source: Source) -> float | NDArray[numpy.float64]:
 
 
 class _Header(NamedTuple):
-    """What comes before the data, which starts at the byte `start`."""
+    """The header of an array, whose data start at the byte `start`."""
 
     shape: tuple[int, ...]
     in_columns: bool
@@ -102,7 +102,7 @@ class _Header(NamedTuple):
 def _read_header(source: Source) -> _Header:
     from numpy.lib import format as npy
 
-    # Whatever length it claims to have.
+    # The read is bounded, whatever length the header claims.
     stream = BytesIO(source.stream.read(_MOST_HEADER))
     start = stream.read(npy.MAGIC_LEN)
     if start.startswith(b"\x80"):
@@ -119,17 +119,17 @@ def _read_header(source: Source) -> _Header:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             shape, in_columns, dtype = read_header(stream)
-        # NumPy takes a truth value for a length.
+        # NumPy accepts a bool as a length.
         if not all(type(length) is int and length >= 0 for length in shape):
             raise ValueError("a length is no whole number")
     except Exception as error:
-        # Hostile bytes reach Python's parser and tokenizer, which have many ways to refuse them.
+        # Malicious bytes reach Python's parser and tokenizer, which raise many types of errors.
         raise source.error("its header is damaged", _DAMAGED) from error
     return _Header(shape, in_columns, dtype, stream.tell())
 
 
 def _read_data(source: Source, header: _Header) -> NDArray[Any]:
-    """The array behind its header. Raises ValueError where it ends too early, or is in no shape of NumPy's."""
+    """The array after its header. Raises ValueError where the data end too early, or the shape is invalid."""
     import numpy
 
     data = numpy.empty(math.prod(header.shape) * header.dtype.itemsize, numpy.uint8)
@@ -159,7 +159,8 @@ def _check_dtype(source: Source, dtype: numpy.dtype[Any]) -> None:
 
 
 def _check_size(source: Source, header: _Header) -> None:
-    """Refuse a header that claims more than the file can hold, before anything of that size is made."""
+    """Raise BindingError for a header that claims more data than the file holds, before memory of that size is
+    allocated."""
     count = math.prod(header.shape)
     source.check_elements(count)
     claimed, held = count * header.dtype.itemsize, max(source.size - header.start, 0)

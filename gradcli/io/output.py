@@ -1,4 +1,4 @@
-"""Output files that appear whole or not at all."""
+"""Output files that are written atomically: they appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _HINTS = {
     errno.EROFS: "choose a directory on another file system",
     errno.ENOSPC: "free some space, or choose another file system",
 }
-# Gives a function a binary stream whose content becomes the file at a path.
+# Calls a function with a binary stream whose content becomes the file at a path.
 Save = Callable[[str, Callable[[IO[bytes]], object]], None]
-# Of files that are not whole yet.
+# The prefix and suffix of the names of temporary files.
 _PREFIX, _SUFFIX = ".gradcli-", ".tmp"
 # The temporary files of this process.
 _unfinished: set[str] = set()
-# Names of descriptors that are already open: what they lead to is written through, never replaced.
+# Paths of open descriptors, which are written to directly and never replaced.
 _DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
 
 
 def write_atomically(path: str, write: Callable[[IO[bytes]], object], *, on_disk: bool = False) -> None:
-    """Give `write` a binary stream whose content becomes the file `path` when `write` returns.
+    """Call `write` with a binary stream whose content becomes the file `path` when `write` returns.
 
-    Where `write` raises, or the process is killed, an earlier file stays as it was. A crash of the system soon after may
-    leave an empty file, as with other programs, unless this is to wait until all is `on_disk`. What is no regular file,
-    such as a pipe, is written directly. Raises OutputError where the file cannot be written.
+    Where `write` raises or the process is killed, an earlier file is unchanged. A system crash soon after may leave an
+    empty file, unless the call is to wait until all data are `on_disk`. What is not a regular file, such as a pipe, is
+    written directly. Raises OutputError where the file cannot be written.
     """
     with _told(path):
         earlier = system.found(path)
@@ -51,13 +51,13 @@ def write_atomically(path: str, write: Callable[[IO[bytes]], object], *, on_disk
 
 
 def place_of(path: str) -> str:
-    """Where a file would lie that is written to `path`, links followed. Raises OutputError where no file can."""
+    """The real path of a file that is written to `path`. Raises OutputError where it cannot be resolved."""
     with _told(path):
         return system.real_path(path)
 
 
 def make_directory(path: str) -> None:
-    """Have a directory, and those that it lies in. Raises OutputError where it cannot be made."""
+    """Create a directory and its parents. Raises OutputError where that fails."""
     with _told(path):
         system.make_directory(path)
 
@@ -83,7 +83,7 @@ def _is_special(path: str, earlier: os.stat_result | None) -> bool:
 
 def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[bytes]], object], on_disk: bool) -> None:
     if earlier is not None and not system.is_writable(path):
-        # Renaming would overwrite it all the same.
+        # Renaming would overwrite a read-only file.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     temporary = os.path.join(os.path.dirname(path), f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
     _unfinished.add(temporary)
@@ -104,14 +104,14 @@ def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[byte
 
 
 def remove_unfinished() -> None:
-    """Remove what this process has written of files that are not whole, as it is about to end."""
+    """Remove the temporary files of this process before it ends."""
     for temporary in tuple(_unfinished):
         with suppress(OSError):
             system.remove(temporary)
 
 
 def sweep(directory: str) -> None:
-    """Remove what processes that were killed have left of files that they wrote into a directory."""
+    """Remove the temporary files that killed processes left in a directory."""
     with suppress(OSError):
         for name in system.names_in(directory):
             if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
@@ -119,7 +119,7 @@ def sweep(directory: str) -> None:
 
 
 def check_npz_path(path: str) -> None:
-    """Raise UsageError where `path` is no name for a `.npz` file."""
+    """Raise UsageError for a path that does not end in `.npz`."""
     if not path.lower().endswith(".npz"):
         raise UsageError(f"{path!r} does not end in .npz", hint=f"arrays are saved as .npz: {path + '.npz'!r}")
 
@@ -134,7 +134,7 @@ def save_npz(path: str, arrays: Mapping[str, ArrayLike], save: Save = write_atom
 
 
 def _write_npz(stream: IO[bytes], arrays: Mapping[str, ArrayLike]) -> None:
-    # numpy.savez takes the keys as keyword arguments, where 'file' is one of its own.
+    # numpy.savez takes the keys as keyword arguments, which would clash with its parameter `file`.
     import zipfile
 
     import numpy

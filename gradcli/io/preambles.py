@@ -1,4 +1,5 @@
-"""What stands before the first record of a table as text: blank lines, comments, and what tells Excel the separator."""
+"""The preamble of a text table before its first record: blank lines, comments, and Excel's declaration of the
+separator."""
 
 from __future__ import annotations
 
@@ -17,18 +18,18 @@ _COMMENT = re.compile(rb"[ \t]*(#[ \t]*)[^\n]*\n(?:%s)*+\Z" % _BLANK)
 
 
 class Preamble(NamedTuple):
-    """How many bytes stand before the first record, and the `separator` that they say, if any."""
+    """The number of bytes before the first record, and the `separator` that they declare, None where they do not."""
 
     size: int
     separator: str | None = None
 
 
 def of(text: bytes, marks: Sequence[str] = separators.DEFAULT, header: bool = True) -> Preamble:
-    """The preamble of a table of which `text` is the beginning, and one of `marks` the separator.
+    """The preamble of a table that begins with `text`; its separator is one of `marks`.
 
-    Lines that begin with `#` are comments; where there is a `header` the last of them may be it: one with as many
-    names as there are fields below it, a number among these, or with nothing below. A `#` that stands before names that
-    spaces separate is none of them.
+    Lines that begin with `#` are comments. Where there is a `header`, the last of them may be it: where it has as many
+    names as the line below has fields, with a number among these, or where nothing is below. A `#` before names that
+    are separated by spaces is not a name.
     """
     start, separator = _of_excel(text)
     end = _end_of_comments(text, start)
@@ -47,7 +48,7 @@ def of(text: bytes, marks: Sequence[str] = separators.DEFAULT, header: bool = Tr
 
 
 def end_of_comments(text: bytes) -> int:
-    """Behind which byte the last whole line of a preamble ends, a header among the comments included."""
+    """The end of the last whole line of a preamble, including a header among the comments."""
     return _end_of_comments(text, _of_excel(text)[0])
 
 

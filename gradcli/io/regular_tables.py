@@ -1,7 +1,7 @@
-"""Blocks of a large table in which nothing is out of the ordinary, by Polars.
+"""Reading of regular blocks of a large text table by Polars.
 
-Their numbers are those that Python reads, to the last bit. Whatever else there is in a block, such as quotes, blank
-lines, rows of other lengths, text where a number should be and infinities, is left to the reader that knows it.
+The numbers are identical to those that Python reads. Blocks with anything irregular, such as quotes, blank lines, rows
+of other lengths, texts in place of numbers, and infinities, are left to the slower reader in `tables`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from gradcli.io.separators import Notation
 
-# Bytes. A line of as many may have a cell that is too long for the other reader.
+# Bytes of a line above which a cell may be too long for the slower reader.
 _LONG_LINE = 2**16
 
 
 def columns(
     block: bytes, notation: Notation, width: int, wanted: Sequence[int], polars: Any
 ) -> list[NDArray[numpy.float64]] | None:
-    """The `wanted` columns, ascending from 0, of a block of whole lines, None where not all in it is of the ordinary."""
+    """The `wanted` columns, ascending from 0, of a block of whole lines; None where the block is irregular."""
     rows = _rows(block, notation.separator.encode(), width)
     if rows is None:
         return None
@@ -48,7 +48,7 @@ def columns(
 
 
 def _rows(block: bytes, separator: bytes, width: int) -> int | None:
-    """How many rows of `width` cells a block holds, None where that is not all that is in it."""
+    """The number of rows of `width` cells in a block, None where it is irregular."""
     import numpy
 
     if any(odd in block for odd in (b'"', b"\n\n", b"\n\r", b" \n", b" \r", b"\0")) or block[:1] in b"\r\n":
@@ -80,7 +80,7 @@ def _is_text(block: bytes) -> bool:
 
 
 def _numbers(column: Any, decimal_comma: bool, polars: Any) -> NDArray[numpy.float64] | None:
-    """The numbers in a column of texts, nan for those that are empty, None where there is anything else."""
+    """The numbers in a column of texts, nan for empty ones; None where there is anything else."""
     import numpy
 
     texts = column.str.strip_chars()

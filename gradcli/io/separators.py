@@ -1,4 +1,4 @@
-"""How a table of text separates its cells, and writes its numbers: told from its first lines."""
+"""Detection of the cell separator and the decimal mark of a text table from its first lines."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-# What fields are separated by, as a rule; a space is any number of them.
+# The usual separators; a space stands for one or more.
 DEFAULT = (",", ";", "\t", "|", " ")
-# Those that are looked at; no cell of so few is too long for csv.
+# Upper bounds of the lines and characters that are examined; within them no cell is too long for csv.
 _LINES, _CHARACTERS = 100, 100_000
 _SEVERAL_COLUMNS = 0.5
-# Rows, the header among them, of which it is no accident that they have as many words.
+# The number of rows, including the header, from which equal numbers of words are not taken for chance.
 _FEWEST = 3
-# Whether 1,234 is a thousand or little more than one in a table with decimal commas nobody can tell from the cell alone.
+# In a table with decimal commas, 1,234 alone is ambiguous: one thousand, or 1.234.
 _AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
-# What may be a number of a table with decimal commas, though not one that is read: it has points between its thousands.
+# A number with points as thousands separators: evidence of decimal commas, though such numbers are not accepted.
 _WITH_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?")
 
 
 class Notation(NamedTuple):
-    """What stands between two cells, and whether a comma stands between the whole of a number and its fraction.
-
-    A separator that is a space is any number of them.
-    """
+    """The separator of cells, and whether the decimal mark is a comma. A separator that is a space stands for one or
+    more."""
 
     separator: str
     decimal_comma: bool = False
 
     def number(self, cell: str) -> float | None:
-        """The number that a cell is, None where it is none."""
+        """The number in a cell, None where it is not one."""
         if self.decimal_comma:
             if "." in cell:
                 return None
@@ -44,10 +42,10 @@ class Notation(NamedTuple):
 
 
 def told(text: str, separators: Sequence[str] = DEFAULT) -> Notation:
-    """The notation, with one of these `separators`, in which the beginning of a table has rows of one length and
-    numbers for cells; the first of them where nothing tells.
+    """The notation, with one of these `separators`, that fits the beginning of a table best: rows of equal lengths, and
+    cells that are numbers. The first separator where all fit equally.
 
-    `text` is whole lines, or so many characters that this does not matter.
+    `text` consists of whole lines, or is so long that a last partial line does not matter.
     """
     lines = _lines(text)
     points = [Notation(separator) for separator in separators]
@@ -56,7 +54,8 @@ def told(text: str, separators: Sequence[str] = DEFAULT) -> Notation:
 
 
 def is_spaced(text: str) -> bool:
-    """Whether the beginning of a table has several columns with spaces between them, a number in each row of one."""
+    """Whether the beginning of a table has several columns separated by spaces, one of which holds only numbers below
+    the header."""
     rows = list(csv.reader(_lines(text), delimiter=" ", skipinitialspace=True))
     if len(rows) < _FEWEST or len(rows[0]) == 1 or any(len(row) != len(rows[0]) for row in rows):
         return False
@@ -73,8 +72,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _score(lines: Sequence[str], notation: Notation) -> float:
-    """How well a notation fits: the share of rows that are as long as the first, and of cells below it that are
-    numbers, and somewhat more where there are several columns."""
+    """How well a notation fits: the share of rows as long as the first, plus the share of cells below it that are
+    numbers, plus a bonus for several columns."""
     rows = list(csv.reader(lines, delimiter=notation.separator, skipinitialspace=True))
     if not rows:
         return 0.0

@@ -1,4 +1,4 @@
-"""An open data file, what was asked of it, and the errors that name it."""
+"""An open data file, the member that was asked for, and errors that name the file."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import BinaryIO, NamedTuple
 from gradcli.errors import BindingError, nearest
 
 _NAMES_SHOWN = 20
-# Where others have a path.
+# Stands for standard input in place of a path.
 STANDARD_INPUT = "-"
 
 
 class FileError(BindingError):
-    """What is wrong with a file, with the `member` that was asked of it where that is in the way of that one alone."""
+    """An error about a file, with the `member` that it concerns, None where it concerns the whole file."""
 
     member: str | None = None
 
 
 class Source(NamedTuple):
-    """`member` is the text after `PATH:`, None where there is none; `size` is in bytes. Decimals are to be kept as
-    they are written where it is to be `exact`."""
+    """An open file. `member` is the text after `PATH:`, None where there is none; `size` is in bytes. With `exact`,
+    decimals are kept as written."""
 
     path: str
     member: str | None
@@ -31,7 +31,7 @@ class Source(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """The name of the file in messages."""
         return named(self.path)
 
     def error(self, reason: str, hint: str) -> FileError:
@@ -40,7 +40,7 @@ class Source(NamedTuple):
         return error
 
     def check_elements(self, count: int) -> None:
-        """Raise BindingError where `count` array elements are more than the limit allows."""
+        """Raise BindingError where `count` array elements exceed the limit."""
         if self.max_elements is not None and count > self.max_elements:
             raise self.error(
                 f"it holds {count} elements, more than the limit of {self.max_elements}",
@@ -48,7 +48,7 @@ class Source(NamedTuple):
             )
 
     def refuse_member(self) -> None:
-        """Raise BindingError where a member was asked of a file that holds one value."""
+        """Raise BindingError where a member was asked for in a file with a single value."""
         if self.member is not None:
             raise self.error(
                 f"it holds one value, so ':{self.member}' means nothing",
@@ -56,9 +56,10 @@ class Source(NamedTuple):
             )
 
     def choose(self, kind: str, names: Sequence[str]) -> str:
-        """The name among `names` that was asked for, or the only one where none was.
+        """The name that was asked for, or the only one of `names`.
 
-        Raises BindingError, with the names in its hint, where the choice is open or there is no such name.
+        Raises BindingError, with the names in its hint, where there are several and none was asked for, or the name
+        does not exist.
         """
         if self.member is None:
             if len(names) == 1:

@@ -1,4 +1,4 @@
-"""The door to the file system: every call on a file that gradcli makes for a user is made here."""
+"""Access to the file system: every operation on a user's files goes through here."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from typing import IO, Any, TextIO
 
-# Characters to read at a time.
+# Characters that are read at a time.
 _CHUNK = 2**18
-# Bytes to write at a time: for more at once Linux looks for long stretches of memory, which may take five times as long
-# as to copy the bytes.
+# Bytes that are written at a time: for larger writes Linux looks for contiguous memory, which may take five times as
+# long as copying the bytes.
 _PIECE = 2**18
-# Seconds in which somebody must open the other end of a named pipe: who starts both ends at once needs one at most.
+# Seconds to wait until another process opens the other end of a named pipe; a command line that starts both ends needs
+# one at most.
 _OTHER_END = 5.0
 
 
 def _named(path: str) -> bytes:
-    """The name as the system has it: UTF-8 whatever the locale, as the words of a command line are."""
+    """The path as bytes: UTF-8 whatever the locale, like the arguments of a command line."""
     try:
         name = path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -36,12 +37,12 @@ def _shown(name: bytes) -> str:
 
 
 def status(path: str) -> os.stat_result:
-    """Raises OSError, as all functions here do."""
+    """The status of a path. Raises OSError, as all functions here do."""
     return os.stat(_named(path))
 
 
 def found(path: str) -> os.stat_result | None:
-    """The status of what `path` leads to, None where there is nothing."""
+    """The status of a path, None where nothing is there."""
     try:
         return status(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -49,7 +50,7 @@ def found(path: str) -> os.stat_result | None:
 
 
 def exists(path: str) -> bool:
-    """Whether there is something at `path`; not where that cannot be told."""
+    """Whether a path exists; False where that cannot be determined."""
     try:
         return found(path) is not None
     except OSError:
@@ -57,7 +58,7 @@ def exists(path: str) -> bool:
 
 
 def is_directory(path: str) -> bool:
-    """Not where that cannot be told."""
+    """Whether a path is a directory; False where that cannot be determined."""
     try:
         return stat.S_ISDIR(status(path).st_mode)
     except OSError:
@@ -73,12 +74,12 @@ def names_in(directory: str) -> list[str]:
 
 
 def make_directory(path: str) -> None:
-    """Make a directory, and those above it, where there is none."""
+    """Create a directory and its parents where they do not exist."""
     os.makedirs(_named(path), exist_ok=True)
 
 
 def current_directory() -> str | None:
-    """None where it was removed."""
+    """The current directory, None where it was removed."""
     try:
         return os.getcwd()
     except OSError:
@@ -86,7 +87,7 @@ def current_directory() -> str | None:
 
 
 def real_path(path: str) -> str:
-    """`path` without symbolic links and relative parts."""
+    """The absolute path without symbolic links."""
     return _shown(os.path.realpath(_named(path)))
 
 
@@ -95,15 +96,15 @@ def reader(path: str) -> BufferedReader:
 
 
 def _opened(path: str, flags: int) -> bytes | int:
-    """What FileIO takes for a path: its name, and of a named pipe a descriptor."""
+    """The argument of FileIO for a path: its name, or the open descriptor of a named pipe."""
     there = found(path)
     is_pipe = there is not None and stat.S_ISFIFO(there.st_mode)
     return _opened_pipe(_named(path), flags) if is_pipe else _named(path)
 
 
 def _opened_pipe(name: bytes, flags: int) -> int:
-    """A descriptor of a named pipe, which can be opened when somebody has its other end."""
-    # Few files are pipes.
+    """The descriptor of a named pipe, whose opening blocks until another process opens the other end."""
+    # Imported here, since few files are pipes.
     from queue import Empty, SimpleQueue
     from threading import Thread
 
@@ -119,7 +120,7 @@ def _opened_pipe(name: bytes, flags: int) -> int:
     try:
         opened = ended.get(timeout=_OTHER_END)
     except Empty:
-        # The thread has what it waits for, and can end.
+        # Opening both ends unblocks the thread, so that it ends.
         both = os.open(name, os.O_RDWR | os.O_NONBLOCK)
         late = ended.get()
         os.close(both)
@@ -133,16 +134,16 @@ def _opened_pipe(name: bytes, flags: int) -> int:
 
 
 def read_text(path: str, most: int) -> str:
-    """The text of a file in UTF-8, without its byte order mark: all of it, or one character more than `most`
-    where it is longer, or has no end, as that of a device. Raises UnicodeDecodeError for another encoding."""
+    """The text of a UTF-8 file without its byte order mark; only the first `most` + 1 characters where it is longer or
+    endless, such as a device. Raises UnicodeDecodeError for another encoding."""
     with TextIOWrapper(reader(path), encoding="utf-8-sig") as stream:
         return text_of(stream, most)
 
 
 def text_of(stream: TextIO, most: int) -> str:
-    """All that is left of a stream, or one character more than `most` where that is longer.
+    """The rest of a stream, or its first `most` + 1 characters where it is longer.
 
-    A stream that is asked for so many characters at once makes room for them, however few there are.
+    It is read in chunks, since a single read would allocate room for all characters that are asked for.
     """
     parts, left = [], most + 1
     while left and (part := stream.read(min(left, _CHUNK))):
@@ -152,11 +153,11 @@ def text_of(stream: TextIO, most: int) -> str:
 
 
 def is_waiting(stream: TextIO) -> bool:
-    """Whether there is text that nobody has read: in a pipe, or from the beginning of a file."""
+    """Whether a stream has unread text: in a pipe, or from the beginning of a file."""
     try:
         number = stream.fileno()
     except OSError:
-        # One in memory.
+        # A stream in memory.
         place, part = stream.tell(), stream.read(1)
         stream.seek(place)
         return bool(part)
@@ -167,7 +168,7 @@ def is_waiting(stream: TextIO) -> bool:
 
 
 def _bytes_in_pipe(number: int) -> int:
-    """How many have been written to it and not read yet; 0 where the system does not tell."""
+    """The number of unread bytes in a pipe; 0 where the system cannot tell."""
     try:
         from fcntl import ioctl
         from termios import FIONREAD
@@ -178,7 +179,7 @@ def _bytes_in_pipe(number: int) -> int:
 
 @contextmanager
 def without_standard_error() -> Iterator[None]:
-    """Within the block what libraries write to the descriptor of standard error, past Python, is lost."""
+    """A context in which output of native libraries to the descriptor of standard error is discarded."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
@@ -190,7 +191,7 @@ def without_standard_error() -> Iterator[None]:
 
 
 class _InPieces(BufferedWriter):
-    """A stream into a file that writes much in pieces."""
+    """A buffered writer that splits large writes into pieces."""
 
     def write(self, data: Any) -> int:
         view = memoryview(data).cast("B")
@@ -200,19 +201,19 @@ class _InPieces(BufferedWriter):
 
 
 def writer(path: str, new: bool = False) -> BufferedWriter:
-    """A stream into a file, which is emptied; one that may not exist before where it is `new`."""
+    """A stream into a file, which is truncated; the file must not exist where it is `new`."""
     return _InPieces(FileIO(_opened(path, os.O_WRONLY), "x" if new else "w"))
 
 
 def nameless() -> IO[bytes]:
-    """A file that is gone when it is closed."""
+    """A temporary file that is deleted when it is closed."""
     import tempfile
 
     return tempfile.TemporaryFile()
 
 
 def synchronise(stream: BufferedWriter) -> None:
-    """Wait until what was written is on the disk."""
+    """Wait until everything written is on disk."""
     stream.flush()
     os.fsync(stream.fileno())
 
@@ -222,7 +223,7 @@ def set_mode(path: str, mode: int) -> None:
 
 
 def replace(path: str, by: str) -> None:
-    """Let `path` lead to the file that is at `by`, which is gone from there: at once or not at all."""
+    """Atomically rename the file at `by` to `path`."""
     os.replace(_named(by), _named(path))
 
 
@@ -231,15 +232,15 @@ def remove(path: str) -> None:
 
 
 def matching(pattern: str) -> list[str]:
-    """The files, in the order of their names, whose paths match a shell's pattern: `*` `?` `[…]`, and `**` for any
-    number of folders."""
+    """The files whose paths match a shell pattern with `*`, `?`, `[…]`, and `**` for any number of folders, sorted by
+    name."""
     import glob
 
     return sorted(_shown(name) for name in glob.iglob(_named(pattern), recursive=True) if os.path.isfile(name))
 
 
 def files_below(directory: str) -> list[str]:
-    """The files in a directory and in those in it, in the order of their names, without those that are hidden."""
+    """The files in a directory and its subdirectories, without hidden ones, sorted by name."""
     found: list[bytes] = []
     for parent, directories, names in os.walk(_named(directory)):
         directories[:] = sorted(name for name in directories if not name.startswith(b"."))

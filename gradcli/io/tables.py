@@ -1,4 +1,4 @@
-"""Tables of numbers as text, `.csv` and `.tsv`."""
+"""Reading of tables of numbers from text, `.csv` and `.tsv`."""
 
 from __future__ import annotations
 
@@ -22,39 +22,38 @@ if TYPE_CHECKING:
 
     from gradcli.io.separators import Notation
 
-# Bytes of a table for which loading Polars pays, and of it at a time. With it a file of 6 MB takes as long as without.
+# Bytes from which importing Polars pays off (without it, a file of 6 MB takes as long), and bytes per block.
 _LARGE = _BLOCK = 2**23
-# Rows at a time without it.
+# Rows per batch without Polars.
 _ROWS = 4096
-# In eighths of steps.
+# The charge for each cell, in units of 1/8 of a step.
 _CELL = 1
 _SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,;|\t\r\n]|$)')
-# What may separate numbers that stand in one cell.
+# Possible separators of several numbers in one cell.
 _BETWEEN = re.compile(r"[\s,;|\0]+")
-# Numbers that are written in other ways: 0x1F, 0b101, 1.5d3, 1'000, 5%.
+# Numbers in other notations: 0x1F, 0b101, 1.5d3, 1'000, 5%.
 _FOREIGN_NUMBER = re.compile(
     r"[+-]?(?:0x[\da-f]+|0[bo]\d+|\d*\.?\d+d[+-]?\d+|\d+('\d{3})+|\d*\.?\d+%"
-    # With a prefix of units.
+    # With a unit prefix.
     r"|\d*\.?\d+(?:e[+-]?\d+)?[kmgtunpµμ])",
     re.IGNORECASE,
 )
 
-# The number of a line, from 1, and the cells of the record that begins there.
+# The number of the first line of a record, from 1, and its cells.
 _Record = tuple[int, list[str]]
 
 
 def read_table(
     source: Source, members: Sequence[str | None], separators: Sequence[str] | None = None
 ) -> list[NDArray[Any]]:
-    """For each member a column with shape (rows,), for None the whole table with shape (rows, columns).
+    """For each member a column with shape (rows,), or for None the whole table with shape (rows, columns).
 
-    What separates cells, one of the `separators` or the usual ones, and whether there are decimal commas, is told from
-    the first lines. The first line, behind
-    comments, is a header where none of its cells is a number. Blank lines are skipped, an empty cell is nan. Raises BindingError for
-    a cell that is no number and for rows of different lengths, with the line and column, and for a column that is not
-    there.
+    The separator, one of `separators` or the usual ones, and decimal commas are detected from the first lines. The
+    first line after comments is a header where none of its cells is a number. Blank lines are skipped, an empty cell is
+    nan. Raises BindingError, with line and column, for a cell that is not a number, for rows of different lengths, and
+    for a column that does not exist.
     """
-    # Who reads no table does without csv.
+    # Imported only where a table is read.
     from gradcli.io import preambles
     from gradcli.io.separators import DEFAULT, told
 
@@ -65,7 +64,7 @@ def read_table(
     preamble = preambles.of(start, separators)
     line, start = 1 + start.count(b"\n", 0, preamble.size), start[preamble.size :]
     notation = told(start.decode(errors="replace"), [preamble.separator] if preamble.separator else separators)
-    # Of a large one only the beginning is read yet.
+    # Only the beginning of a large table has been read at this point.
     is_large = preamble.size + len(start) >= _LARGE - 3
     lines = start[: start.rfind(b"\n") + 1] if is_large and not source.exact else b""
     records = _records(source, notation, lines or start, BytesIO() if lines else source.stream, line)
@@ -84,7 +83,7 @@ def read_table(
 
 
 def _records(source: Source, notation: Notation, start: bytes, stream: BinaryIO, line: int) -> Iterator[_Record]:
-    """The records of what `start` begins, with the line of this number, and a stream continues."""
+    """The records of the text `start`, whose first line has the number `line`, and of the stream that continues it."""
     import csv
 
     trimmed = partial(_trimmed, separator=notation.separator)
@@ -108,16 +107,16 @@ def _needs_trimming(lines: Sequence[str]) -> bool:
 
 
 def _trimmed(line: str, separator: str) -> str:
-    """The line without the spaces that csv minds: those after a closing quote, those of a blank line, and at the end
-    of any line where they separate cells."""
+    """A line without the spaces that csv does not ignore: those after a closing quote, in a blank line, and at line
+    ends where spaces separate cells."""
     if separator == " " or not line.strip(" \r\n"):
         return line.rstrip(" \r\n") + "\n"
     return _SPACE_AFTER_QUOTE.sub('"', line) if '"' in line else line
 
 
 class _Layout(NamedTuple):
-    """The number of columns, whether their names stand in the first line, and for each member that is asked for the
-    number of its column, from 0, None for all of them."""
+    """The number of columns, whether the first line is a header, and the index of the column of each member, None for
+    the whole table."""
 
     width: int
     has_header: bool
@@ -125,7 +124,7 @@ class _Layout(NamedTuple):
 
     @property
     def wanted(self) -> Sequence[int]:
-        """The columns that are read, ascending."""
+        """The indices of the columns that are read, ascending."""
         return range(self.width) if None in self.columns else sorted({c for c in self.columns if c is not None})
 
 
@@ -146,12 +145,12 @@ def _layout(source: Source, members: Sequence[str | None], notation: Notation, f
 
 
 def _is_name(cell: str, notation: Notation) -> bool:
-    """Whether there is more in a cell than a number, or several between other separators."""
+    """Whether a cell holds more than a number, or than several numbers with other separators."""
     return any(notation.number(part) is None for part in _BETWEEN.split(cell) if part)
 
 
 def _is_foreign(cell: str) -> bool:
-    """Whether a cell is a number in another notation. Beside words it may be a name all the same: `mean,25%`."""
+    """Whether a cell is a number in another notation. Beside words it may still be a name, as in `mean,25%`."""
     return _FOREIGN_NUMBER.fullmatch(cell) is not None
 
 
@@ -164,8 +163,8 @@ def _named_column(source: Source, member: str, names: list[str]) -> int:
 
 
 def _numbered_column(source: Source, member: str, width: int) -> int:
-    """The 0-based column for a 1-based number, in a table without a header."""
-    # Text as long as this is no column number, and int() is slow or refuses where it is far longer.
+    """The 0-based column of a 1-based number, in a table without a header."""
+    # int() is slow for, or refuses, much longer text.
     digits = member.isdecimal() and len(member) < 10
     if not digits or not 1 <= int(member) <= width:
         raise source.error(
@@ -175,8 +174,8 @@ def _numbered_column(source: Source, member: str, width: int) -> int:
 
 
 def _records_of_large(table: _Table, start: bytes, line: int) -> Iterator[_Record]:
-    """The records of a large table without its header, of which this is the start, at the line of this number, but for
-    those that Polars reads: as far as all in the lines is of the ordinary."""
+    """The records of a large table without its header and without the leading blocks that Polars can read. `start` is
+    the beginning of the table, at line number `line`."""
     source, layout = table.source, table.layout
     header = _header(start) if layout.has_header else b""
     if header is None or table.notation.separator == " ":
@@ -199,14 +198,14 @@ def _records_of_large(table: _Table, start: bytes, line: int) -> Iterator[_Recor
 
 
 def _header(start: bytes) -> bytes | None:
-    """The first line, None where that is not the header and nothing else."""
+    """The first line, None where it is not certain to be the whole header."""
     line, end, _ = start.partition(b"\n")
     text = line.removesuffix(b"\r")
     return None if not text.strip() or b"\r" in text or text.count(b'"') % 2 else line + end
 
 
 class _Table:
-    """What was read of a table so far."""
+    """Collects the columns of a table."""
 
     def __init__(self, source: Source, members: Sequence[str | None], notation: Notation, layout: _Layout) -> None:
         self.source = source
@@ -217,12 +216,12 @@ class _Table:
         self._parts: list[list[NDArray[Any]]] = [[] for _ in layout.wanted]
 
     def add_records(self, records: Sequence[_Record]) -> None:
-        """Add the numbers of records. Raises BindingError where they hold anything else."""
+        """Add the numbers of records. Raises BindingError for records with anything else."""
         limits.charge_steps(_CELL * sum(len(cells) for _, cells in records))
         self.add(self._columns([cells for _, cells in records]) or self._columns_by_cell(records))
 
     def add(self, columns: Sequence[NDArray[Any]]) -> None:
-        """Add rows, by column. Raises BindingError where they are too many."""
+        """Add rows, given by column. Raises BindingError where there are too many elements."""
         self._rows += len(columns[0])
         for source, column in zip(self._asked, self.layout.columns):
             source.check_elements(self._rows * (self.layout.width if column is None else 1))
@@ -230,7 +229,7 @@ class _Table:
             parts.append(column_part)
 
     def values(self) -> list[NDArray[Any]]:
-        """What was asked for, each in an array of its own."""
+        """The values of the members, each in a separate array."""
         import numpy
 
         dtype = object if self.source.exact else numpy.float64
@@ -244,7 +243,7 @@ class _Table:
         return [value(column) for column in self.layout.columns]
 
     def _columns(self, rows: Sequence[list[str]]) -> list[NDArray[Any]] | None:
-        """The numbers in the columns that are wanted, None where not all in the rows is of the ordinary."""
+        """The numbers in the wanted columns, None where the rows need the slower reader."""
         if self.source.exact or set(map(len, rows)) != {self.layout.width}:
             return None
         columns = list(zip(*rows))
@@ -257,7 +256,7 @@ class _Table:
         return found
 
     def _columns_by_cell(self, records: Sequence[_Record]) -> list[NDArray[Any]]:
-        """The same, of any rows. Raises BindingError for the first thing that is wrong."""
+        """The numbers in the wanted columns of any rows. Raises BindingError for the first error."""
         import numpy
 
         layout = self.layout
@@ -285,7 +284,7 @@ class _Table:
 
 
 def _floats(cells: Sequence[str], decimal_comma: bool) -> NDArray[Any] | None:
-    """The numbers of cells, None where one of them is empty, infinite, not as others write it, or no number."""
+    """The numbers of cells, None where a cell is empty, infinite, in another notation, or not a number."""
     import numpy
 
     text = "".join(cells)
@@ -301,11 +300,11 @@ def _floats(cells: Sequence[str], decimal_comma: bool) -> NDArray[Any] | None:
 
 
 def _number(cell: str, notation: Notation) -> float | None:
-    """The value of a cell, nan for an empty one, None for one that is no float64."""
+    """The value of a cell, nan for an empty one, None for one that is not a float64 number."""
     value = notation.number(cell)
     if value is None:
         return None if cell.strip() else math.nan
-    # Python reads 1_000 as a number, and one that is too large as infinity.
+    # float() accepts 1_000, and returns infinity for numbers that are too large.
     if "_" in cell or (math.isinf(value) and "inf" not in cell.lower()):
         return None
     return value

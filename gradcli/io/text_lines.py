@@ -1,4 +1,4 @@
-"""Streams of bytes, some of which were read already, and the lines of text in them."""
+"""Lines of text in byte streams whose beginning has been read already."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, BinaryIO
 from gradcli import limits
 from gradcli.io.source import Source
 
-# Characters of a line: each cell of one takes memory until all are read.
+# Upper bound of the characters of a line, whose cells are all held in memory.
 MAX_LINE = 10_000_000
-# Characters at a time.
+# Characters that are read at a time.
 _CHARACTERS = 2**18
 _MARK = b"\xef\xbb\xbf"
-# In eighths of steps.
+# The charge for each line, in units of 1/8 of a step.
 LINE = 3
 
 
 class _Joined(RawIOBase):
-    """Bytes, and what a stream has behind them, which stays open when this is closed."""
+    """The bytes `start` followed by those of a stream, which stays open when this is closed."""
 
     def __init__(self, start: bytes, stream: BinaryIO) -> None:
         self._start = memoryview(start)
@@ -36,19 +36,20 @@ class _Joined(RawIOBase):
 
 
 def joined(start: bytes, stream: BinaryIO) -> BinaryIO:
-    """What was read of a stream, and then the rest of it."""
+    """A stream of bytes that were read already, followed by the rest of their stream."""
     return BufferedReader(_Joined(start, stream))
 
 
 def beginning(stream: BinaryIO, size: int) -> bytes:
-    """The first bytes of a text, without its byte order mark."""
+    """The first `size` bytes of a text, without its byte order mark."""
     return stream.read(size).removeprefix(_MARK)
 
 
 def lines(source: Source, start: bytes, stream: BinaryIO) -> Iterator[list[str]]:
-    """The lines, with their ends, of a text that begins with `start`, some at a time, which are charged.
+    """The lines of a text that begins with `start`, with their ends, in chunks that are charged.
 
-    Raises BindingError for one that is too long, UnicodeDecodeError for what is no text."""
+    Raises BindingError for a line that is too long, UnicodeDecodeError for bytes that are not UTF-8.
+    """
     text = TextIOWrapper(joined(start, stream), encoding="utf-8", newline="")
     while chunk := text.read(_CHARACTERS):
         if not chunk.endswith("\n"):

@@ -1,4 +1,4 @@
-"""Names and their values: `NAME=VALUE` words, and JSON objects of variables."""
+"""Parsing of names with values: `NAME=VALUE` words, and JSON objects of variables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _RESERVED = frozenset(("if", "else", "for", "in", "while", "and", "or", "not", "True", "False", "None", "backward"))
-# As in programs: normalising a name takes time that is quadratic in its combining marks.
+# Upper bound of the length of a name, as in programs: normalisation takes time quadratic in the combining marks.
 MAX_NAME = 1_000
 _WORD_HINT = "write NAME=VALUE, such as x=5"
 
 
 class Binding(NamedTuple):
-    """A name, the text of its value, and the offset at which that text starts in the whole."""
+    """A name, the text of its value, and the offset of that text in the whole word."""
 
     name: str
     value_text: str
@@ -27,15 +27,15 @@ class Binding(NamedTuple):
 
 
 def split_binding(text: str) -> Binding:
-    """`NAME=VALUE` in its parts, with the name normalised (NFKC) as in a program.
+    """The parts of `NAME=VALUE`, with the name NFKC-normalised as in a program.
 
-    Raises BindingError, which points into `text`, where either part is missing or the name is none.
+    Raises BindingError, which points into `text`, where a part is missing or the name is invalid.
     """
     before, equals, after = text.partition("=")
     at = len(before)
     if not equals:
         name, tilde, rest = text.partition("~")
-        # A distribution is said as in statistics, a start as for `gradcli solve`.
+        # `~` is written before a distribution in statistics, and before a start in `gradcli solve`.
         hint = (
             f"write {name}={tilde if rest[:1].isalpha() else ''}{rest}" if tilde and name.isidentifier() else _WORD_HINT
         )
@@ -79,10 +79,9 @@ def _checked_name(written: str, source: str, span: Span) -> str:
 def read_variables(text: str, where: str, exact: bool = False) -> dict[str, float | NDArray[Any]]:
     """The variables of a JSON object of names to numbers or nested lists, in their order.
 
-    Numbers become floats, lists float64 arrays of their shape; where they are to be `exact`, they are `Written`, in arrays
-    of objects. `where` is the path of the text, or what else
-    the user calls it. Raises BindingError, which points into the text, where it is not JSON, a name is
-    none or comes twice, or a value is anything else.
+    Numbers become floats, and lists float64 arrays; where they are to be `exact`, numbers are `Written`, and arrays are
+    object arrays. `where` is the name of the text in messages. Raises BindingError, which points into the text, where
+    it is not JSON, a name is invalid or repeated, or a value is anything else.
     """
     variables: dict[str, float | NDArray[Any]] = {}
     text = text.removeprefix("\ufeff")
@@ -112,7 +111,7 @@ class _Member(NamedTuple):
 
 
 def _members(text: str, where: str, exact: bool) -> Iterator[_Member]:
-    """The members of the JSON object that `text` is, with the places that `json` does not tell."""
+    """The members of the JSON object `text`, with their places in it, which `json` does not report."""
     at = _expect("{", text, 0, where)
     if text[at : at + 1] == "}":
         _expect_end(text, at + 1, where)
@@ -133,7 +132,7 @@ def _members(text: str, where: str, exact: bool) -> Iterator[_Member]:
 
 
 def _expect(character: str, text: str, at: int, where: str, wanted: str | None = None) -> int:
-    """The offset of what follows `character`, which must be the next one."""
+    """The offset after `character`, which must be the next non-space character, and after the space that follows it."""
     at = skip_space(text, at)
     if text[at : at + 1] != character:
         raise BindingError(
