@@ -92,5 +92,5 @@ def is_array(value: Any) -> bool:
     try:
         return bool(arrays.numpy_namespace().ndim(value))
     except ValueError:
-        # A ragged list.
+        # NumPy refuses ragged lists.
         return True

@@ -51,8 +51,9 @@ class Lines:
     def _together(self) -> list[Mapping[str, Any] | None] | None:
         """All objects, parsed as one list in half of the time; None where not every line is an object.
 
-        A separator number that occurs in no line is put between the lines. As it appears in the list between any two
-        elements exactly once per line break, no object spans two lines and each line is one object.
+        A separator, a number that occurs in no line and has only one spelling, is put between the lines. No object
+        spans two lines if every second element of the list is a separator and there is one for each line break; then
+        the element between two separators is that of one line.
         """
         if len(self.texts) < 2:
             return None

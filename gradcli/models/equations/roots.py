@@ -106,18 +106,18 @@ def solve(
 ) -> Roots:
     """A root of equations, `solve("x**3 + a*x = b", start={"x": 1}, a=2, b=5)`, and its derivatives by the constants.
 
-    Equations are `left = right`, `left == right` or expressions that are to be 0, separated by `;`; `name = …` is a
+    Equations are `left = right`, `left == right`, or expressions that are to be 0, separated by `;`. `name = …` is a
     definition where the name is neither unknown nor given. The unknowns are the names with a `start`, a number or an
-    array, those in `unknowns`, which start at 1, or the one with a `bracket`: its root there is certain where the sign
-    changes, and with `all` every change of sign is found. Derivatives are those by `wrt`, all constants where that is
-    None, up to `order`, at most 2, by the implicit function theorem.
+    array; those in `unknowns`, which start at 1; or the one with a `bracket`, in which a root is guaranteed where the
+    sign changes, and with `all` every change of sign is found. Derivatives are by the names `wrt`, or all constants
+    where that is None, up to `order`, at most 2, by the implicit function theorem.
 
-    With `digits` the numbers of a root are texts of so many digits, which are proved, the constants being the decimals
-    that texts are and the binary numbers that floats are.
+    With `digits`, the numbers of a root are texts with that many proved digits. Constants that are texts are then exact
+    decimals, and floats exact binary numbers.
 
-    Where no root is found, `converged` is false. Raises ProgramSyntaxError for what is no equation, UsageError for more or
-    fewer equations than unknowns, EvaluationError where there is no value at the start, or no change of sign in the
-    bracket.
+    Where no root is found, `converged` is False. Raises ProgramSyntaxError for an invalid equation, UsageError unless
+    there are as many equations as unknowns, EvaluationError where there is no value at the start, or no change of sign
+    in the bracket.
     """
     limits.check(max_steps=max_steps, max_elements=max_elements)
     with limits.within(max_steps, max_elements):

@@ -27,12 +27,13 @@ class Radius(NamedTuple):
 
 
 def suggested_radius(coefficients: Sequence[float]) -> Radius:
-    """The radius of convergence of a series with these first coefficients.
+    """An estimate of the radius of convergence of a series with these first coefficients.
 
-    Ratios of successive coefficients are extrapolated over 1/n to n = ∞ (C. Domb and M. F. Sykes, Proc. R. Soc. A 240
-    (1957) 214): they show the nearest singularity where it is one on the real axis, or several that a power of x makes
-    one. Where they do not settle, those of B. Mercer and A. J. Roberts, SIAM J. Appl. Math. 50 (1990) 1547, are
-    extrapolated, for a conjugate pair. Infinite where ratios vanish, or where coefficients end.
+    The ratios of successive coefficients are extrapolated in 1/n to n = ∞ (C. Domb and M. F. Sykes, Proc. R. Soc. A 240
+    (1957) 214). They settle where the nearest singularity is one on the real axis, or where a power of x maps several
+    to one. Otherwise the quotients of B. Mercer and A. J. Roberts, SIAM J. Appl. Math. 50 (1990) 1547, for a conjugate
+    pair of singularities, are extrapolated. The radius is infinite where the ratios tend to 0, or where the
+    coefficients end.
     """
     places = [n for n, c in enumerate(coefficients) if c]
     if not all(map(math.isfinite, coefficients)) or len(coefficients) < ENOUGH:

@@ -75,8 +75,8 @@ def search_globally(
     population, others = _starts(posed, starts, seed)
     for further in (lambda: others, lambda: _evolved(posed, population, seed, watch)):
         try:
-            # At a limit, the minima found so far are reported; limits.attempt keeps a part of the budget for the
-            # verdict.
+            # At a limit, the minima found so far are reported: limits.attempt leaves a part of the budget for their
+            # verdicts.
             with limits.attempt():
                 for start in further():
                     search_from(start, min(most, _SHORT))

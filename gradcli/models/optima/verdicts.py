@@ -50,8 +50,8 @@ class Verdict(NamedTuple):
 
     `active` are its active constraints and bounds. `hessian` is None where it is not known or there is a kink. `kind`
     is the kind of point, None where the gradient does not vanish. `converged` says whether it is a minimum, and
-    `message` why or why not. `is_flat` says that the Hessian is singular along the free directions, whether or not
-    bounds hold the point.
+    `message` why or why not. `is_flat` says that the Hessian does not determine the point along the free directions,
+    since it is singular there or changes along the weakest one; it does not depend on whether bounds hold the point.
     """
 
     active: Active
