@@ -20,7 +20,7 @@ FORMATS = frozenset(_BEGINNINGS.values())
 _ARROW_STREAM = b"\xff\xff\xff\xff"
 # Bytes of a block per field: a number, with its copies during the evaluation.
 _FIELD = 16
-# Rows of the first block, which is small so that first results come soon.
+# Rows of the first block, which is small because the pipeline processes it alone.
 _FIRST = 2**12
 _SHOWN = 40
 
