@@ -87,7 +87,7 @@ def done(pool: Pool, tasks: Tasks[Key], retries: int) -> Generator[tuple[Key, An
 
 
 def _fits(size: int, running: int, held: int) -> bool:
-    """Whether another task may be submitted beside those that run."""
+    """Whether another task may be submitted while `running` others run."""
     return not running or (running < _MOST_TASKS and held + size <= _MOST_BYTES)
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 MAX_RECORD = 16 * 2**20
 # Bytes of a block: large enough that the overhead of a call is negligible, and parsed in milliseconds.
 BLOCK = 4 * 2**20
-# Approximate upper bound of the rows of a block: a row that fails takes some hundred bytes of memory beside its text.
+# Approximate upper bound of the rows of a block: a row that fails takes some hundred bytes of memory in addition to its
+# text.
 _MOST_ROWS = 2**18
 # Bytes at the beginning of a block from which the length of lines is estimated.
 _SAMPLE = 2**12

@@ -273,8 +273,8 @@ def _by_own_sizes(system: System, point: Any, sizes: Any) -> Candidate | None:
 
 
 def _is_near(system: System, point: Any, sizes: Any, residuals: Any) -> bool:
-    """Whether a point with a singular Jacobian is next to a root: its residuals are small beside what the unknowns by
-    their own sizes change, or become smaller where small unknowns are halved."""
+    """Whether a point with a singular Jacobian is next to a root: its residuals are small relative to what the unknowns
+    by their own sizes change, or become smaller where small unknowns are halved."""
     xp = arrays.numpy_namespace()
     size, small = xp.abs(residuals), xp.abs(point) < sizes
     own = xp.where(point != 0.0, xp.abs(point), sizes)

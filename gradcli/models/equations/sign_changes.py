@@ -178,7 +178,7 @@ def _edge(curve: ScalarEquation, inside: float, outside: float) -> float:
 
 def _is_root_at_edge(curve: ScalarEquation, edge: float, inside: float) -> bool:
     """Whether there is a root within a float of the edge of the domain, as of `sqrt(x**2 - 2)`: the residual at the
-    edge is small beside that nearby."""
+    edge is small relative to that nearby."""
     value, beside = curve.value(edge), curve.value(edge + math.copysign(_ULPS * math.ulp(edge), inside - edge))
     return 0.0 < abs(value) < math.inf and abs(beside - value) >= abs(value) and not _are_opposite(value, beside)
 

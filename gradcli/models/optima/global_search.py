@@ -119,7 +119,8 @@ def _is_same(one: SearchEnd, other: SearchEnd, np: Any) -> bool:
 
 
 def _starts(posed: PosedObjective, count: int | None, seed: int) -> tuple[Population | None, Any]:
-    """The population between the bounds, None for too many variables, and the starts `[k, n]` beside the given one."""
+    """The population between the bounds, None for too many variables, and the starts `[k, n]` in addition to the given
+    one."""
     np = arrays.numpy_namespace()
     size = len(posed.start)
     left = (min(_MOST, _STARTS + _FOR_EACH * size) if count is None else count) - 1

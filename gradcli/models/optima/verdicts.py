@@ -191,7 +191,7 @@ def _free_bends(objective: Objective, found: SearchEnd, there: Active) -> str | 
 
 def _falls(posed: PosedObjective, found: SearchEnd, hessian: Any, basis: Any) -> bool:
     """Whether the objective falls along a direction without curvature: near the point, as at an inflection, or far from
-    it where all derivatives are 0, as behind a step or where they underflow."""
+    it where all derivatives are 0, as on a step of the objective or where they underflow."""
     np = arrays.numpy_namespace()
     direction = basis @ dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)[1][:, 0]
     size = float(np.linalg.norm(np.where(direction != 0.0, np.maximum(abs(found.point), abs(posed.start)), 0.0))) or 1.0

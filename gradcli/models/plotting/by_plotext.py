@@ -28,7 +28,7 @@ _SHADES = ".:-=+*#%@"
 _HEIGHTS = (53, 60, 24, 30, 36, 41, 77, 148, 220)
 # Arrows in steps of 45 degrees, counterclockwise from the right.
 _ARROWS, _PLAIN_ARROWS = "→↗↑↖←↙↓↘", ">/^\\</v\\"
-# There is at most one arrow in so many columns and rows.
+# There is at most one arrow per block of this many columns and rows.
 _EVERY = (8, 4)
 _TICKS = 6
 _LONGEST_LABEL = 40

@@ -168,8 +168,7 @@ def plot(
 
 
 class PlotRequest(NamedTuple):
-    """The options of a plot beside a program and its values. `data` are a table and the names of two of its columns,
-    None for default columns."""
+    """The options of a plot. `data` are a table and the names of two of its columns, None for default columns."""
 
     order: int = 0
     log: str = ""

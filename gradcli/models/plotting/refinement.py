@@ -72,7 +72,7 @@ class _Mesh:
         self.x = np.linspace(low, high, _INTERVALS + 1)
         self.f, self.f1, self.f2 = self._values(self.x)
         self.depth = np.zeros(_INTERVALS, "int64")
-        # After so many halvings, an interval that is not resolved counts as one with a pole.
+        # The number of halvings after which an interval that is not resolved counts as one with a pole.
         self.patience = _SUSPECT
 
     def _values(self, x: Any) -> tuple[Any, Any, Any]:
