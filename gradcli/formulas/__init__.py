@@ -1,1 +1,1 @@
-"""A straight-line program as a formula: its algebra, its short forms, and the languages that it is written in."""
+"""Symbolic simplification of straight-line programs, and code generation for the languages they are written in."""

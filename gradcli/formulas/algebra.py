@@ -1,7 +1,7 @@
-"""Formulas as sums of products: equal terms are collected, powers of the same base merged.
+"""A normal form for formulas: sums of products that collect equal terms and merge powers of the same base.
 
 The identities hold for real numbers where the functions are smooth: `x/x` is 1, and `x**a*x**b` is
-`x**(a+b)`. Coefficients are fractions, so that 1/3 of 3 is 1.
+`x**(a+b)`. Coefficients are fractions, so that 3*(1/3) is exactly 1.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from gradcli.primitives.primitive import Primitive
 from gradcli.program.builder import frozen
 from gradcli.program.ir import Variable
 
-# Powers of numbers with larger exponents are left as they are.
+# Powers of numbers with a larger absolute exponent are not evaluated.
 _LARGEST_EXPONENT = 64
-# A power that is not put together from others: its base, and its exponent without a coefficient.
+# A base and an exponent without a numeric coefficient; every power is a product of units raised to numbers.
 Unit = tuple["Formula", "Formula"]
-# In eighths of steps: to make each part of a sum or product.
+# Cost of one part of a sum or product, in eighths of a step.
 _PART = 16
-# Of what the run may still do, a formula takes one of so many parts at most.
+# A formula may use at most 1/_SHARE of the steps that are left in the run.
 _SHARE = 4
 
 
 class TooLongError(Exception):
-    """What is known of a formula takes too long to put into a short form."""
+    """Simplifying a formula would exceed its share of the step budget."""
 
 
 class Formula:
-    """A node of a formula, one object for equal nodes. `rank` rises with the order of creation, so
-    that a node has a higher one than those below it."""
+    """A node of a formula; equal nodes are one object. `rank` counts nodes in the order of creation, so that a node
+    has a higher rank than its children."""
 
     __slots__ = ("children", "rank", "shape")
 
@@ -47,15 +47,15 @@ class Formula:
 
 
 class Symbol(Formula):
-    """An input of the program, or a number with a name, as pi."""
+    """An input of the program, or a number with a name, such as pi."""
 
     __slots__ = ("value",)
     value: Variable | float
 
 
 class Application(Formula):
-    """A primitive that the algebra sees as a whole, applied to `children`; `array` is a constant
-    where it is applied to nothing."""
+    """A primitive that the algebra does not expand, applied to `children`; or, where `primitive` is None, the constant
+    `array`."""
 
     __slots__ = ("array", "dtype", "params", "primitive")
     primitive: Primitive | None
@@ -65,39 +65,40 @@ class Application(Formula):
 
 
 class Product(Formula):
-    """Powers, by base, without a numeric factor; no powers at all are the number 1."""
+    """A product of powers: exponents by base, without a numeric factor. The empty product is the number 1."""
 
     __slots__ = ("powers",)
     powers: Mapping[Formula, Formula]
 
 
 class Sum(Formula):
-    """Coefficients by term, none of them a sum with a coefficient; no terms at all are the number 0."""
+    """Coefficients by term; no term is itself a sum with a single coefficient. The empty sum is the number 0."""
 
     __slots__ = ("terms",)
     terms: Mapping[Formula, Fraction]
 
 
 class Algebra:
-    """Makes the nodes of formulas, each in its normal form."""
+    """Creates the nodes of formulas, each in its normal form."""
 
     def __init__(self, typed: Collection[float] = (), *, equality: bool = False, finiteness: bool = False) -> None:
-        # The numbers with a decimal point in the program.
+        # The numbers that the program's source writes with a decimal point.
         self.typed = typed
-        # Whether the program asks itself whether numbers are equal, so that it may be for inputs at which they always are.
+        # Whether the program compares numbers for equality, so that operands may be equal by intent and not only at
+        # single points.
         self.equality = equality
-        # Whether it asks itself whether they are finite; what its functions ask of theirs is taken for granted.
+        # Whether the program itself calls isfinite; the finiteness checks inside its functions are assumed to hold.
         self.finiteness = finiteness
-        # Whether there is a constant beside which neither a comparison nor its opposite holds.
+        # Whether a constant contains nan, for which neither a comparison nor its opposite holds.
         self.has_nan = False
         budget = limits.budget()
-        # The work that may still be done, in eighths of steps; None without limits.
+        # The remaining work, in eighths of a step; None without limits.
         self._left = None if budget is None else budget.eighths // _SHARE
         self._share = self._left or 0
         self._known: dict[Hashable, Formula] = {}
-        # Sums without a common factor, in the sign in which they were met first.
+        # Sums whose coefficients have no common factor, in the sign in which they were met first.
         self._primitive: set[Formula] = set()
-        # What formulas are at the numbers that `gradcli.formulas.probing` tries.
+        # The values of formulas at the sample points of `gradcli.formulas.probing`, by sample.
         self.probed: dict[int, dict[Formula, Any]] = {}
         self.one = self._product({})
         self.zero = self.sum({})
@@ -107,7 +108,7 @@ class Algebra:
         self.false = self.array(False, False, (), "bool")
 
     def charge(self, parts: int) -> None:
-        """Count the work of making a sum or product of so many parts. Raises TooLongError past the share of a formula."""
+        """Charge the work of making a sum or product of `parts` parts. Raises TooLongError past the formula's share."""
         if self._left is not None:
             self._left -= _PART * (parts + 1)
             if self._left < 0:
@@ -115,7 +116,7 @@ class Algebra:
             limits.charge_steps(_PART * (parts + 1))
 
     def has_time(self) -> bool:
-        """Whether less than half of the share is spent, so that forms may be looked for that take longer."""
+        """Whether at most half of the share is spent, so that more expensive forms may be tried."""
         return self._left is None or self._left > self._share // 2
 
     def _intern(self, key: Hashable, make: Any) -> Any:
@@ -135,7 +136,7 @@ class Algebra:
         return self._intern(("symbol", value), make)  # type: ignore[no-any-return]
 
     def array(self, constant: Any, key: Hashable, shape: Shape, dtype: str) -> Formula:
-        """A constant that is no number."""
+        """A constant that is not a plain number."""
 
         def make(rank: int) -> Application:
             node = Application(rank, shape, ())
@@ -165,7 +166,7 @@ class Algebra:
         return self.call(primitive, [x], params, x.shape, "float64")
 
     def with_operands(self, node: Application, operands: Sequence[Formula]) -> Formula:
-        """A call with other operands, which have the same values."""
+        """The same call with other operands, which have the same values."""
         assert node.primitive is not None
         return self.call(node.primitive, operands, node.params, node.shape, node.dtype)
 
@@ -216,7 +217,7 @@ class Algebra:
         return node.powers if isinstance(node, Product) else {node: self.one}
 
     def as_number(self, node: Formula) -> Fraction | None:
-        """The number that a node is, if it is one."""
+        """The value of a node that is a number, else None."""
         if node is self.one:
             return Fraction(1)
         if isinstance(node, Sum):
@@ -227,8 +228,9 @@ class Algebra:
         return None
 
     def split(self, node: Formula) -> tuple[Fraction, Formula]:
-        """A node as a coefficient and a node without one: a single term, or a sum whose coefficients
-        are whole with no common divisor, in the sign in which it was met first."""
+        """A node as (coefficient, node without coefficient): a single term, or a sum with integer coefficients that
+        have no
+        common divisor, in the sign in which it was met first."""
         if not isinstance(node, Sum) or not node.terms:
             return Fraction(1), node
         if len(node.terms) == 1:
@@ -244,18 +246,18 @@ class Algebra:
         return content, rest
 
     def is_negative(self, node: Formula) -> bool:
-        """Whether every coefficient is negative."""
+        """Whether the coefficient of every term is negative."""
         return node is not self.zero and all(c < 0 for c in self.terms(node).values())
 
     def is_sum_of_squares(self, node: Formula) -> bool:
-        """Whether it is a sum of even powers with positive coefficients."""
+        """Whether every term has a positive coefficient and only even powers (or powers of e)."""
         return all(
             c > 0 and all(b is self.euler or self.is_even(e) for b, e in self.powers(term).items())
             for term, c in self.terms(node).items()
         )
 
     def units(self, base: Formula, exponent: Formula) -> Iterator[tuple[Unit, Fraction]]:
-        """A power as units with coefficients; the number in a sum stands by itself."""
+        """A power as units with coefficients; the numeric term of the exponent is a unit of its own."""
         constant = self.terms(exponent).get(self.one, Fraction(0))
         coefficient, unit = self.split(self.add(exponent, self.number(-constant)))
         if unit is not self.zero:
@@ -292,7 +294,7 @@ class Algebra:
         return self._merged(coefficient, merged)
 
     def _merged(self, coefficient: Fraction, merged: Mapping[Formula, Formula]) -> Formula:
-        """A coefficient times powers, of which some may have become numbers, or powers of another base."""
+        """A coefficient times powers, some of which may simplify to numbers or to powers of another base."""
         left: dict[Formula, Formula] = {}
         again: list[Formula] = []
         for base, exponent in merged.items():
@@ -307,7 +309,7 @@ class Algebra:
         return self.multiply(product, *again) if again else product
 
     def _plain_power(self, base: Formula, exponent: Formula) -> Formula | None:
-        """A power that is no power: of a number, or of Euler's number to a logarithm."""
+        """A power as a simpler expression (a number, the argument of a logarithm, without abs or hypot), else None."""
         value, n = self.as_number(base), self.as_number(exponent)
         if value is not None and n is not None and n.denominator == 1 and abs(n) <= _LARGEST_EXPONENT and value:
             return self.number(value ** int(n))
@@ -327,7 +329,7 @@ class Algebra:
     def power(self, base: Formula, exponent: Formula) -> Formula:
         n = self.as_number(exponent)
         if isinstance(n, Decimal) and n.denominator == 2:
-            # Roots are known by their exponents.
+            # Roots are recognised by an exponent that is a plain fraction.
             n = Fraction(n)
             exponent = self.number(n)
         if n == 0 or base is self.one:
@@ -358,7 +360,7 @@ class Algebra:
         if rest is self.zero or abs(n) > _LARGEST_EXPONENT:
             return self._merged(Fraction(1), {base: self.number(n)})
         if n < 0 and self.zero in self.powers(rest):
-            # 1/(x/0) is no multiple of 0: the infinity below the bar has the derivative nan.
+            # 1/(x/0) is not a multiple of 0: the derivative through the infinite denominator is nan.
             raise DifferentiationError(
                 "the program divides by a number that is divided by 0, of which there is no formula",
                 hint="gradcli eval computes what comes of it",
@@ -367,7 +369,7 @@ class Algebra:
         return self._merged(coefficient ** int(n), raised)
 
     def _root(self, base: Formula, n: Fraction) -> tuple[Fraction, Formula]:
-        """The part of a base whose power n is a number, and the rest; only for square roots."""
+        """`base` as (r, rest), where base**n is r*rest**n; r is a number other than 1 for square roots only."""
         coefficient, rest = self.split(base)
         if n.denominator != 2 or coefficient <= 0:
             return Fraction(1), base
@@ -382,7 +384,7 @@ class Algebra:
         return n is not None and n % 2 == 0
 
     def _magnitude(self, node: Formula) -> Formula:
-        """abs(node), or itself where no term of it is negative."""
+        """abs(node), or `node` itself where no term can be negative."""
         powers = [power for term in self.terms(node) for power in self.powers(term).items()]
         signed = any(c < 0 for c in self.terms(node).values())
         if signed or not all(is_call(b, "cosh") or self.is_even(e) or self._is_positive(b, e) for b, e in powers):
@@ -390,7 +392,7 @@ class Algebra:
         return node
 
     def _is_positive(self, base: Formula, exponent: Formula) -> bool:
-        """Whether a base is positive, or its power not even defined where it is negative."""
+        """Whether a base is positive, or its power undefined for a negative base."""
         n, value = self.as_number(exponent), self.as_number(base)
         if base is self.euler or base is self.pi or (value is not None and value > 0):
             return True
@@ -398,12 +400,12 @@ class Algebra:
 
 
 def is_call(node: Formula, name: str) -> bool:
-    """Whether a node is a primitive, of this name, applied to something."""
+    """Whether a node applies the primitive with this name."""
     return isinstance(node, Application) and node.primitive is not None and node.primitive.name == name
 
 
 def is_constant(node: Formula) -> bool:
-    """Whether a node is a constant that is no number: an array, nan or an infinity."""
+    """Whether a node is a constant that is not a plain number: an array, nan or an infinity."""
     return isinstance(node, Application) and node.primitive is None
 
 
@@ -412,7 +414,7 @@ def _is_largest_magnitude(node: Formula) -> bool:
 
 
 def in_order(root: Formula) -> Sequence[Formula]:
-    """The nodes that an expression is made of, each after those below it."""
+    """All nodes of an expression in topological order, children first."""
     seen, stack = {root}, [root]
     while stack:
         below = [c for c in stack.pop().children if c not in seen]

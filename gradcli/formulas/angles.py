@@ -1,4 +1,4 @@
-"""What sines and cosines of one angle are by one another, circular and hyperbolic ones."""
+"""Trigonometric and hyperbolic identities that rewrite sines, cosines and tangents of one angle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HALF = Fraction(1, 2)
 
 
 class _Kind(NamedTuple):
-    """The functions of circular or hyperbolic angles, and the sign of cosine**2 in what sine**2 is by it."""
+    """The functions of circular or hyperbolic angles; `sign` is that of cosine**2 in sine**2 = sign*(cosine**2 - 1)."""
 
     sine: Primitive
     cosine: Primitive
@@ -26,7 +26,7 @@ _KINDS = (_Kind(sin, cos, tan, -1), _Kind(sinh, cosh, tanh, 1))
 
 
 class _Square(NamedTuple):
-    """function(x)**power is constant + factor*other(x)**other_power."""
+    """The identity function(x)**power = constant + factor*other(x)**other_power."""
 
     function: Primitive
     power: int
@@ -36,7 +36,8 @@ class _Square(NamedTuple):
     other_power: int
 
 
-# The square of tanh is by its cosine, which for large angles has more digits than 1 - tanh(x)**2, and not the other way round.
+# tanh**2 is replaced by cosh**-2 and not the reverse: for large angles 1/cosh(x)**2 keeps more digits than 1 -
+# tanh(x)**2.
 _SQUARES = (
     _Square(sin, 2, 1, -1, cos, 2),
     _Square(cos, 2, 1, -1, sin, 2),
@@ -49,7 +50,7 @@ _SQUARES = (
 
 
 def with_other_squares(algebra: Algebra, node: Formula) -> Iterator[Formula]:
-    """A sum with the squares of one function by those of another."""
+    """A sum in which the squares of one function are replaced by those of another, for each identity that applies."""
     if not isinstance(node, Sum):
         return
     called = {b.primitive for term in node.terms for b in algebra.powers(term) if isinstance(b, Application)}
@@ -81,14 +82,14 @@ def _has_square(algebra: Algebra, base: Formula, exponent: Formula, square: _Squ
 
 
 def _angles(kind: _Kind, bases: Iterable[Formula]) -> list[Formula]:
-    """What there are functions of a kind of, among some formulas."""
+    """The distinct arguments of functions of a kind among `bases`."""
     names = [function.name for function in kind[:3]]
     return [*dict.fromkeys(b.children[0] for b in bases if any(is_call(b, name) for name in names))]
 
 
 def with_double_angles(algebra: Algebra, node: Formula) -> Iterator[Formula]:
-    """A sum with the squares of one angle by the cosine of twice that, where no number is left beside it: 1 - cos(2*x) has
-    fewer digits than 2*sin(x)**2."""
+    """A sum in which the squares of an angle are replaced by the cosine of twice the angle, where no constant remains:
+    1 - cos(2*x) would have fewer digits than 2*sin(x)**2."""
     if not isinstance(node, Sum):
         return
     for kind in _KINDS:
@@ -97,7 +98,7 @@ def with_double_angles(algebra: Algebra, node: Formula) -> Iterator[Formula]:
 
 
 def _doubled(algebra: Algebra, node: Sum, kind: _Kind, angle: Formula) -> Iterator[Formula]:
-    # cosine**2 is (cosine(2*x) + 1)/2, and sine**2 is (cosine(2*x) - 1)/2 but for the sign.
+    # cosine**2 = (cosine(2*x) + 1)/2, and sine**2 = (cosine(2*x) - 1)/2 up to the sign of the kind.
     twice = algebra.function(kind.cosine, algebra.scale(2, angle))
     squares = {
         algebra.function(kind.cosine, angle): (1, 1),
@@ -120,8 +121,8 @@ def _doubled(algebra: Algebra, node: Sum, kind: _Kind, angle: Formula) -> Iterat
 
 
 def merged(algebra: Algebra, node: Formula) -> Iterator[Formula]:
-    """A product with quotients of sines and cosines as tangents, with sines for products of tangents and cosines, and with
-    those of twice the angle for products of sines and cosines."""
+    """A product with sine/cosine as tangent, tangent*cosine as sine, sine/tangent as cosine, and sine*cosine as
+    sine(2*x)/2."""
     if not isinstance(node, Product):
         return
     for kind in _KINDS:
@@ -142,7 +143,7 @@ def merged(algebra: Algebra, node: Formula) -> Iterator[Formula]:
 
 
 def _in_common(algebra: Algebra, node: Product, *factors: Formula) -> Fraction:
-    """The whole power of a product of factors that is in another product."""
+    """The integer power to which a product of factors divides another product; 0 if it does not."""
     found = []
     for factor in factors:
         ((base, unit),) = algebra.powers(factor).items()
@@ -155,7 +156,7 @@ def _in_common(algebra: Algebra, node: Product, *factors: Formula) -> Fraction:
 
 
 def by_sines(algebra: Algebra, root: Formula) -> Formula:
-    """A formula with tangents as quotients, where sines or cosines are beside them."""
+    """A formula with tangents written as sine/cosine, so that they combine with the sines and cosines around them."""
     nodes = in_order(root)
     found: dict[Formula, Formula] = {}
     for node in nodes:
@@ -173,7 +174,7 @@ def by_sines(algebra: Algebra, root: Formula) -> Formula:
 
 
 def with_hyperbolic(algebra: Algebra, node: Formula) -> Iterator[Formula]:
-    """A sum of exponentials of opposite numbers by their hyperbolic sine or cosine."""
+    """A sum of exp(x) and exp(-x) with equal or opposite coefficients, by cosh or sinh."""
     if not isinstance(node, Sum):
         return
     for term, c in node.terms.items():
@@ -188,7 +189,7 @@ def with_hyperbolic(algebra: Algebra, node: Formula) -> Iterator[Formula]:
 
 
 def inside_a_sum(algebra: Algebra, node: Formula) -> Iterator[Formula]:
-    """A product with an exponential put into a sum beside it, as 1/(exp(x) + 1) for exp(-x)/(exp(-x) + 1)."""
+    """A product with an exponential moved into a sum beside it: exp(-x)/(exp(-x) + 1) as 1/(exp(x) + 1)."""
     _, rest = algebra.split(node)
     powers = algebra.powers(rest)
     exponent = powers.get(algebra.euler)

@@ -1,4 +1,4 @@
-"""Programs as functions of C99."""
+"""Code generation: programs as functions of C99."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program
 
-# Keywords of C, of C++ and of GNU's C, what compilers predefine, macros and variables of the standard headers,
-# and what is called in the spellings below.
+# Names that an identifier must not take: keywords of C, C++ and GNU C, predefined macros, macros and variables of the
+# standard headers, and the functions that the spellings below call.
 _RESERVED = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
     co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
@@ -55,18 +55,19 @@ _RESERVED = frozenset(
     islessgreater isnan isnormal isunordered iszero main math_errhandling offsetof setjmp signbit stderr stdin stdout
     j0 j1 jn y0 y1 yn gamma signgam fmod rint remainder""".split()  # noqa: SIM905
 ).union(e.spelling["c"] for e in table.entries() if isinstance(e, Primitive) and "c" in e.spelling)
-# What looks like a macro, as M_PI, M_PIf, FP_NAN and INT_MAX do; what errno.h and signal.h may define; HUGE_VALF.
+# Patterns of macros: M_PI, M_PIf, FP_NAN, INT_MAX; names that errno.h and signal.h reserve; HUGE_VALF.
 _MACROS = re.compile(
     r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+(f|l|f\d+x?)?|E[A-Z0-9]{2,}|SIG[A-Z0-9]+|(HUGE_VAL|SNAN)(_?F\d+X?|[FL])?|NZERO|NSIG"
 )
-# A name that begins so is the compiler's, unless it is a parameter with a small letter.
+# Names with this beginning are reserved for the compiler; only lower-case parameters may begin with an underscore.
 _COMPILERS = re.compile("_[A-Z_]")
-# What stands for a character that C has no letter for.
+# Characters to escape: those outside ASCII, and the letters u and U where they would read as an escape.
 _ESCAPE = re.compile("u(?=[0-9a-f]{4})|U(?=[0-9a-f]{8})|[^\x00-\x7f]")
 
 
 def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> Code:
-    """A program of numbers alone, as a function of doubles; of several outputs it fills an array."""
+    """A program of scalars as a function of doubles; with several outputs it fills an array parameter.
+    Raises DifferentiationError for tensor inputs."""
     for variable in program.inputs:
         if variable.shape:
             raise DifferentiationError(
@@ -102,7 +103,7 @@ def _elements(name: str, key: Sequence[int]) -> Iterator[str]:
 
 
 def number(value: Any) -> Piece:
-    """A floating constant: 1/2 of whole numbers would be 0."""
+    """A floating-point constant: 1/2 of integers would be 0 in C."""
     if arrays.dtype_name(value) == "bool":
         return Piece("1" if value else "0")
     value = float(value)
@@ -138,13 +139,13 @@ def whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return function("pow", base.text, number(n).text)
 
 
-# What C lacks, by what it has; every function of one operand is called with its text in parentheses.
+# Functions that C lacks, by those it has; a function of one operand receives its text in parentheses.
 FORMULAS = {
     "reciprocal": template("1.0/{0}", TIMES),
     "sigmoid": template("1.0/(1.0 + exp(-{0}))", TIMES),
     "logsigmoid": template("fmin({0}, 0.0) - log1p(exp(-fabs({0})))", SUM),
     "softplus": template("fmax({0}, 0.0) + log1p(exp(-fabs({0})))", SUM),
-    # The difference of two infinities is none.
+    # The equal case comes first: the difference of two equal infinities is nan.
     "logaddexp": template(
         "{0} == {1} ? {0} + 0.6931471805599453 : fmax({0}, {1}) + log1p(exp(-fabs({0} - {1})))", CONDITIONAL
     ),
@@ -163,7 +164,7 @@ FORMULAS = {
     "tanhshrink": template(f"fabs({{0}}) < 0.01 ? {TANHSHRINK} : {{0}} - tanh({{0}})", CONDITIONAL),
     "relu": template("{0} < 0.0 ? 0.0 : {0}", CONDITIONAL, inner=SUM),
     "sign": template("{0} != {0} ? {0} : ({0} > 0.0) - ({0} < 0.0)", CONDITIONAL, inner=SUM),
-    # fmax and fmin leave nan out.
+    # Not fmax and fmin, which ignore nan.
     "maximum": template("{0} > {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
     "minimum": template("{0} < {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
     "where": lambda _equation, operands: Piece(
@@ -183,7 +184,7 @@ def _clip(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], 
 
 
 def _remainder(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
-    """In the sign of the divisor, to the last digit."""
+    """The remainder with the sign of the divisor, exactly rounded by fmod."""
     rest, y = part(f"fmod({operands[0].text}, {operands[1].text})"), operands[1].at(SUM)
     return Piece(f"{_has_other_sign(rest, y)} ? {rest} + {y} : {rest}", CONDITIONAL)
 

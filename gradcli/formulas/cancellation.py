@@ -1,4 +1,4 @@
-"""Sums in which digits cancel, in formulas that are to be run: numbers about their mean, and what is left of 1."""
+"""Rewrites sums in generated code so that terms that cancel do not lose digits."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from gradcli.primitives.reductions import mean
 from gradcli.primitives.trigonometric import sech_square, tanh
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
-# A sum of more is one that nobody reads.
+# Sums of more terms are left as they are.
 _MOST_TERMS = 100
-# In eighths of steps, for each term of a sum.
+# Cost of one term of a sum, in eighths of a step.
 _TERM = 16
 
 
 def without_cancellation(program: Program) -> Program:
-    """`program` with 2*x - y - z as (x - y) + (x - z), for any coefficients that add up to 0 of which one has a sign of its
-    own, and x - mean(x) with the mean of that taken off again: where x, y and z are nearly equal, these differences are not
-    rounded; and with 1 - tanh(x)**2 as 1/cosh(x)**2."""
+    """`program` with sums rewritten so that cancelling terms do not lose digits.
+
+    2*x - y - z becomes (x - y) + (x - z), for any coefficients that add up to 0 of which exactly one has its sign:
+    where x, y and z are nearly equal, these differences are exact. x - mean(x) has the mean of the result subtracted
+    again, and 1 - tanh(x)**2 becomes 1/cosh(x)**2.
+    """
     uses = {a for e in program.equations if e.primitive in (add, subtract) for a in e.inputs if isinstance(a, Variable)}
     return _Differences(uses).rewritten(program)
 
@@ -32,7 +35,7 @@ def without_cancellation(program: Program) -> Program:
 class _Differences(Rewriter):
     def __init__(self, parts: set[Variable]) -> None:
         super().__init__()
-        # What is a term of a longer sum.
+        # Variables that are operands of sums; a sum among them is rewritten as part of the longer sum.
         self.parts = parts
 
     def replaced(self, equation: Equation) -> Atom | None:
@@ -61,7 +64,7 @@ class _Differences(Rewriter):
         return None if made is None else self.apply(sech_square, made.inputs[0])
 
     def _terms(self, equation: Equation) -> Mapping[Variable, Fraction]:
-        """The coefficients of the variables that are added up; none where something else is."""
+        """The coefficients of the variables of a nested sum; empty if it has other operands or too many terms."""
         found: dict[Variable, Fraction] = {}
         waiting: list[tuple[Fraction, Equation]] = [(Fraction(1), equation)]
         seen = 0
@@ -83,7 +86,7 @@ class _Differences(Rewriter):
         return {v: c for v, c in found.items() if c}
 
     def _scaled(self, atom: Variable) -> tuple[Fraction, Variable]:
-        """The number that a variable is multiplied with."""
+        """An atom as (factor, variable), with constant factors, divisors and signs taken out."""
         factor = Fraction(1)
         while True:
             made = self.maker(atom, multiply, divide, negative)
@@ -99,12 +102,12 @@ class _Differences(Rewriter):
             atom = other
 
     def _differences(self, centre: Variable, others: Mapping[Variable, Fraction]) -> Atom:
-        """The sum of multiples of the differences of a variable from others."""
+        """The sum of multiples of the differences between `centre` and the other variables."""
         negated = next(iter(others.values())) < 0
         below = math.lcm(*(c.denominator for c in others.values()))
         counts = {v: int(abs(c) * below) for v, c in others.items()}
         above = math.gcd(*counts.values())
-        # In the order in which they stand in the formula.
+        # Keep the order of the terms in the formula.
         parts = [self._times(n // above, self._difference(centre, v, negated)) for v, n in counts.items()]
         total = self._times(above, reduce(lambda a, b: self.apply(add, a, b), parts))
         return total if below == 1 else self.apply(divide, total, float(below))
@@ -116,7 +119,8 @@ class _Differences(Rewriter):
         return atom if factor == 1 else self.apply(multiply, float(factor), atom)
 
     def _about_mean(self, x: Atom, middle: Atom) -> Variable | None:
-        """The deviations from the mean: that is rounded, as far as the mean of these is not 0."""
+        """x - mean(x) minus the mean of that, which corrects the rounding error of the computed mean; None if no
+        match."""
         made = self.maker(middle, mean)
         if made is None or made.inputs[0] is not x:
             return None

@@ -1,4 +1,4 @@
-"""Sums of choices by several conditions, as one choice of choices."""
+"""Rewrites a sum of `where` expressions by several conditions as nested choices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEEPEST = 10
 
 
 def conditions(algebra: Algebra, node: Formula) -> list[Formula]:
-    """What the choices in the terms of a sum are by, where there are several, and a few."""
+    """The conditions of the choices among the terms of a sum, where there are several choices and few conditions."""
     choices = [b for term in algebra.terms(node) for b in algebra.powers(term) if is_call(b, "where")]
     found = list(dict.fromkeys(part for c in choices for part in _parts(c.children[0])))
     return found if len(choices) > 1 and len(found) <= _MOST_CONDITIONS else []
@@ -26,7 +26,7 @@ def _parts(condition: Formula) -> Iterator[Formula]:
 
 
 def by_condition(algebra: Algebra, node: Formula, condition: Formula) -> tuple[Formula, Formula]:
-    """What a formula is where a condition holds, and where it does not."""
+    """The values of a formula where a condition holds and where it does not."""
     against = opposite(algebra, condition)
     yes, no = algebra.true, algebra.false
     known = (
@@ -38,7 +38,7 @@ def by_condition(algebra: Algebra, node: Formula, condition: Formula) -> tuple[F
 
 
 def _where(algebra: Algebra, node: Formula, known: dict[Formula, Formula], depth: int = 0) -> Formula:
-    """A formula where it is known which conditions hold."""
+    """A formula simplified by the known truth values of conditions."""
     if depth > _DEEPEST:
         return node
     if isinstance(node, Sum):
@@ -54,7 +54,7 @@ def _where(algebra: Algebra, node: Formula, known: dict[Formula, Formula], depth
 
 
 def _known(algebra: Algebra, condition: Formula, known: dict[Formula, Formula]) -> Formula:
-    """A condition, or what is left of it."""
+    """A condition simplified by the known truth values."""
     for name in ("logical_and", "logical_or"):
         if is_call(condition, name):
             parts = [known.get(c, c) for c in condition.children]

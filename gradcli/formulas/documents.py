@@ -1,4 +1,4 @@
-"""The derivatives of a program, each written in a language, as one document."""
+"""Assembles a program's value and derivatives, each written in one language, into one document."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.powers import whole_power
 from gradcli.program.ir import Program
 
-# A part of a formula that stands in it twice is named where it has more characters.
+# A repeated part of a formula gets a name if it has more characters than this.
 SHORT = 40
 
 
 class Formulas(NamedTuple):
-    """The text of a program; its value, as it stands, and its simplified derivatives by the names that
-    they are taken by, joined with commas. Each is a program with one output. `squares` says whether the program has sums
-    of squares itself that overflow, as sqrt(x**2 + y**2) does and hypot(x, y) does not."""
+    """The source text of an expression, its value as it stands, and its simplified derivatives by the comma-separated
+    names that they are taken by; each is a program with one output. `squares` says whether the value itself contains
+    sums of squares that can overflow, as sqrt(x**2 + y**2) does and hypot(x, y) does not."""
 
     source: str
     value: Program
@@ -29,39 +29,39 @@ class Formulas(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What a language makes of derivatives: the text, and the same as members of a JSON object."""
+    """Derivatives written in a language: the text, and the same as members of a JSON object."""
 
     text: str
     members: dict[str, Any]
 
 
 class Code(NamedTuple):
-    """Lines that stand once at the beginning of a file, and a function."""
+    """The import or include lines at the head of a file, and one function."""
 
     head: Sequence[str]
     function: str
 
     @property
     def whole(self) -> str:
-        """The function with what it needs."""
+        """The function with the head that it needs."""
         return file_of([self])
 
 
 def file_of(parts: Sequence[Code]) -> str:
-    """Several functions in a file."""
+    """The text of a file with several functions, whose head lines are not repeated."""
     head = "\n".join(dict.fromkeys(line for part in parts for line in part.head))
     return "\n\n\n".join([*([head] if head else []), *(part.function for part in parts)])
 
 
 class WriteFunction(Protocol):
-    """Writes a program as a function with a name and a line that says what it is: it returns the one output there is, or
-    gives all of them."""
+    """Writes a program as a function with a name and a one-line description; the function returns a single output, or
+    fills or returns several."""
 
     def __call__(self, program: Program, names: Names, *, name: str, doc: str, short: int) -> Code: ...
 
 
 def separate_formulas(formulas: Formulas, write: Callable[[Program], str]) -> Document:
-    """Each derivative as a formula, which stands behind what it is by, unless that is the one name there is."""
+    """Each derivative as a formula, prefixed by the names that it is taken by unless there is only one name."""
     texts = {key: write(program) for key, program in formulas.derivatives.items()}
     if len(texts) == 1 and not any("[" in key for key in texts):
         text = next(iter(texts.values()))
@@ -71,10 +71,11 @@ def separate_formulas(formulas: Formulas, write: Callable[[Program], str]) -> Do
 
 
 def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Document:
-    """A file with the function `value`, one for each derivative, called `derivative` and the names that it is by, and
-    `value_and_derivatives`, in which what several of them compute is computed once."""
+    """A file with the function `value`, a function `derivative_<names>` for each derivative, and
+    `value_and_derivatives`,
+    which computes common subexpressions once."""
     names = names_of(formulas.value, naming)
-    # Every function has all names.
+    # Every function has all names as parameters.
     limits.charge_steps(len(formulas.derivatives) * len(names.inputs))
     of = " ".join(formulas.source.split())
     by = {key: f"by {re.sub(', *', ', ', key)}" for key in formulas.derivatives}
@@ -100,7 +101,7 @@ def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Docum
 
 
 def _with_squares(program: Program) -> Program:
-    """Numbers that are multiplied with themselves as their squares, which formulas share with it."""
+    """A program with x*x as x**2, so that it shares the squares that simplified formulas contain."""
     equations = [
         e._replace(primitive=whole_power, inputs=e.inputs[:1], params={"n": 2.0})
         if e.primitive is multiply and e.inputs[0] is e.inputs[1]
@@ -111,10 +112,10 @@ def _with_squares(program: Program) -> Program:
 
 
 def one_line(text: str) -> str:
-    """A text without characters that turn it around, or that nobody sees."""
+    """A text with every unprintable character (line breaks, direction marks) replaced by a space."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def identifier(stem: str, key: str) -> str:
-    """The name of the derivative by the names in `key`."""
+    """`stem` joined with the names in `key` to an identifier."""
     return f"{stem}_{re.sub(r'[][, ]+', '_', key).strip('_')}"

@@ -1,4 +1,4 @@
-"""Expressions as the equations of a program, in the order in which people write them."""
+"""Writes expressions of the algebra as the equations of a program, in the conventional order of terms and factors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gradcli.program import constants
 from gradcli.program.builder import frozen
 from gradcli.program.ir import Atom, Equation, Variable
 
-# Fractions of larger numbers are written as decimals.
+# Fractions with a larger numerator or denominator are written as decimals.
 _LARGEST_FRACTION = 10**6
 _HALF = Fraction(1, 2)
 
 
 class NoFloatError(Exception):
-    """A number of a formula is too large or too small for a float with all its digits."""
+    """A number of a formula overflows a float, or is too small for a normal one."""
 
 
 def _as_float(number: Fraction | int) -> float:
@@ -40,8 +40,8 @@ def _as_float(number: Fraction | int) -> float:
 
 
 def turned(algebra: Algebra, coefficient: Fraction, powers: Mapping[Formula, Formula]) -> Sequence[Sum]:
-    """The sums among the factors of a term that are written with the opposite signs: those of negative terms, and one that
-    takes the minus of the coefficient, as x - 1 does."""
+    """The sums among the factors of a term that are written with opposite signs: those with negative terms only, and
+    sums such as x - 1 that can absorb the minus sign of the coefficient."""
     found = []
     negative = coefficient < 0
     for base, exponent in powers.items():
@@ -55,7 +55,7 @@ def turned(algebra: Algebra, coefficient: Fraction, powers: Mapping[Formula, For
 
 
 class EquationWriter:
-    """Writes expressions as equations. Raises NoFloatError for a number that no float holds."""
+    """Writes expressions as equations. Raises NoFloatError for a number outside the range of normal floats."""
 
     def __init__(self, algebra: Algebra) -> None:
         self.algebra = algebra
@@ -113,13 +113,13 @@ class EquationWriter:
         return sorted(terms.items(), key=lambda item: self._term_order(item[0]))
 
     def _term_order(self, term: Formula) -> tuple[bool, Fraction, int]:
-        """Constants last, higher degrees first, then as the program has them."""
+        """The sort key of a term: constants last, higher degrees first, then the order of the program."""
         powers = self.algebra.powers(term)
         exponents = [self.algebra.as_number(e) for b, e in powers.items() if isinstance(b, (Symbol, Application))]
         return not powers, -sum((e for e in exponents if e is not None), Fraction(0)), term.rank
 
     def _term(self, powers: Mapping[Formula, Formula], coefficient: Fraction) -> Atom:
-        """A positive coefficient times a product: powers with negative exponents below the bar."""
+        """A positive coefficient times a product; powers with negative exponents go into the denominator."""
         above: list[Atom] = []
         below: list[Atom] = []
         coefficient, powers = self._with_roots_below(coefficient, powers)
@@ -141,7 +141,7 @@ class EquationWriter:
     def _with_roots_below(
         self, coefficient: Fraction, powers: Mapping[Formula, Formula]
     ) -> tuple[Fraction, Mapping[Formula, Formula]]:
-        """sqrt(2)/2 as 1/sqrt(2), and sqrt(2)/sqrt(pi) as 2/sqrt(2*pi)."""
+        """Rewrites sqrt(2)/2 as 1/sqrt(2), and sqrt(2)/sqrt(pi) as 2/sqrt(2*pi)."""
         algebra = self.algebra
         half, minus_half = algebra.number(_HALF), algebra.number(-_HALF)
         over_pi = powers.get(algebra.pi) is minus_half
@@ -159,7 +159,8 @@ class EquationWriter:
     def _with_signs_outside(
         self, coefficient: Fraction, powers: Mapping[Formula, Formula]
     ) -> tuple[Fraction, Mapping[Formula, Formula]]:
-        """A coefficient and powers without a sum of negative terms, and without a minus that a sum can take."""
+        """A coefficient and powers, with signs moved so that sums have positive terms and absorb a minus of the
+        coefficient."""
         changed = dict(powers)
         for base in turned(self.algebra, coefficient, powers):
             changed[self.algebra.negative(base)] = changed.pop(base)
@@ -173,7 +174,7 @@ class EquationWriter:
         return first
 
     def _factor_order(self, base: Formula, exponent: Formula) -> tuple[int, int]:
-        """Numbers, symbols, sums, powers with symbolic exponents, functions."""
+        """The sort key of a factor: numbers, symbols, sums, powers with symbolic exponents, functions."""
         n = self.algebra.as_number(exponent)
         if n is not None and (self.algebra.as_number(base) is not None or base is self.algebra.pi):
             return 0, base.rank
@@ -199,5 +200,5 @@ class EquationWriter:
 
     def _factor(self, node: Formula) -> Atom:
         found = self._written.get(node)
-        # A negated exponent may be new.
+        # A negated exponent may not have been written yet.
         return self.write(node) if found is None else found

@@ -1,4 +1,4 @@
-"""Products of sums as sums."""
+"""Multiplies out products of sums."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from fractions import Fraction
 
 from gradcli.formulas.algebra import Algebra, Formula, Sum
 
-# Products are expanded to at most this many terms, and powers up to this exponent.
+# Limits on the expansion: number of terms of a product, and exponent of a power of a sum.
 MOST_TERMS = 30
 _LARGEST_POWER = 8
 
 
 def expanded(algebra: Algebra, node: Formula) -> Formula:
-    """A product of sums as a sum; what has too many terms as it is."""
+    """A product of sums as a sum; returned unchanged if the result would have more than MOST_TERMS terms."""
     total: dict[Formula, Fraction] = {}
     for term, c in algebra.terms(node).items():
         for product, d in _expanded_product(algebra, term).items():
@@ -34,7 +34,7 @@ def _expanded_product(algebra: Algebra, term: Formula) -> Mapping[Formula, Fract
 
 
 def _parts(algebra: Algebra, base: Formula, exponent: Formula) -> list[Formula]:
-    """A power as factors, of which those that are sums are multiplied out: u**(3/2) is u*sqrt(u)."""
+    """A power of a sum as factors that can be multiplied out: u**(3/2) as u and sqrt(u)."""
     n = algebra.as_number(exponent)
     if not isinstance(base, Sum) or n is None or not 0 < n <= _LARGEST_POWER:
         return [algebra.power(base, exponent)]

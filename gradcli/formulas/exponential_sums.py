@@ -1,4 +1,4 @@
-"""Sums of exponentials in code that is to be run: their logarithms and quotients, where the exponentials overflow."""
+"""Rewrites logarithms and quotients of sums of exponentials in generated code so that they do not overflow."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gradcli.primitives.scans import softmax
 from gradcli.program import constants
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
-# In eighths of steps, for each term of a sum.
+# Cost of one term of a sum, in eighths of a step.
 _TERM = 16
-# Of a sum of more the logarithm is too long for a language without names for parts.
+# The logarithm of a longer sum would be too long in a language that cannot name its parts.
 _MOST_TERMS = 100
-# Of so high powers of an exponential each factor is written.
+# An exponential raised to one of these powers is treated as a product of its factors.
 _FEW = (2.0, 3.0, 4.0)
 
 
 _LACKING = not_implemented("formulas alone have this function")
-# Programs compute it by its parts.
+# Only generated code uses this primitive; programs compute the function by its parts.
 logsumexp = Primitive(
     "logsumexp", SIGNATURE, "logarithm of the sum of the exponentials over the axes",
     vjp=None, jet=_LACKING, batch=_LACKING,
@@ -36,24 +36,27 @@ logsumexp = Primitive(
 
 
 class _Term(NamedTuple):
-    """factor*exp(exponent); without an exponent the factor alone."""
+    """factor*exp(exponent), or the number `factor` where the exponent is None."""
 
     factor: float
     exponent: Atom | None
 
 
 def without_overflow(program: Program) -> Program:
-    """`program` with log(exp(x) + exp(y)) as logaddexp(x, y), and exp(x)/(exp(x) + exp(y)) as 1/(1 + exp(y - x)), for
-    any number of terms, and numbers among them and before them, and for products of such sums over powers of one: as the functions that it stands for are evaluated."""
+    """`program` with log(exp(x) + exp(y)) as logaddexp(x, y) and exp(x)/(exp(x) + exp(y)) as 1/(1 + exp(y - x)).
+
+    This holds for any number of terms, with numeric terms and coefficients, and for products of such sums divided by a
+    power of one; the results agree with the stable functions (sigmoid, softmax, logsumexp) that they stand for.
+    """
     return _Sums().rewritten(program)
 
 
 class _Sums(Rewriter):
     def __init__(self) -> None:
         super().__init__()
-        # What gives a sum of exponentials and numbers, or one of them.
+        # The equations that compute a sum of exponentials and numbers, or one such term.
         self.sums: dict[Variable, Equation] = {}
-        # The terms of the sums that logarithms are of.
+        # The terms of the sums inside logarithms, by the result of the logarithm.
         self.logarithms: dict[Atom, Sequence[_Term]] = {}
 
     def replaced(self, equation: Equation) -> Atom | None:
@@ -75,7 +78,7 @@ class _Sums(Rewriter):
         )
 
     def _terms(self, atom: Atom) -> Sequence[_Term]:
-        """The terms of a sum of exponentials, with its numbers added up as the last of them; none of anything else."""
+        """The terms of a sum of exponentials, its numbers added up as the last one; empty for anything else."""
         number = 0.0
         others: list[_Term] = []
         waiting = [(1.0, atom)] if isinstance(atom, Variable) else []
@@ -100,7 +103,7 @@ class _Sums(Rewriter):
         return found if all(t.factor > 0 for t in found) else []
 
     def _stable(self, equation: Equation) -> Atom | None:
-        """What the logarithm or quotient of a sum of exponentials is computed as; None of everything else."""
+        """The stable form of a logarithm or quotient of sums of exponentials; None for everything else."""
         if equation.primitive is log:
             total = self.maker(equation.inputs[0], sum_)
             exponentials = None if total is None else self.maker(total.inputs[0], exp)
@@ -119,13 +122,14 @@ class _Sums(Rewriter):
         return self._quotient(*equation.inputs) or self._share(*equation.inputs)
 
     def _is_shifted(self, exponent: Atom) -> bool:
-        """Whether the largest exponent is taken off, so that nothing overflows."""
+        """Whether the maximum is already subtracted from the exponent, so that nothing overflows."""
         made = self.maker(exponent, subtract)
         return made is not None and self.maker(made.inputs[1], max_) is not None
 
     def _relative(self, first: Atom, second: Atom) -> Atom | None:
-        """An exponent without the logarithm of a sum that it stands in, whose exponents may be large: that of their
-        differences, of which one is 0."""
+        """x - log(sum of exponentials that contains exp(x)), as minus the logarithm of the exponentials of the
+        differences
+        from x, one of which is 0; this avoids subtracting large exponents. None if no match."""
         terms = self.logarithms.get(second, ()) if isinstance(second, Variable) else ()
         if not isinstance(first, Variable) or not any(t.exponent is first for t in terms):
             return None
@@ -138,7 +142,8 @@ class _Sums(Rewriter):
         return self.apply(negative, other) if exponent is None else self.apply(subtract, exponent, other)
 
     def _quotient(self, above: Atom, below: Atom) -> Atom | None:
-        """A product with sums of exponentials over a power of one: each of these over one of its factors."""
+        """A product with sums of exponentials divided by a power of one: each such factor is divided by one factor of
+        it."""
         power = self.maker(below, whole_power)
         base, n = (below, 1) if power is None else (power.inputs[0], int(power.params["n"]))
         divisor = self._positive_terms(base)
@@ -166,7 +171,8 @@ class _Sums(Rewriter):
         return self.apply(divide, product, base if left == 1 else self.apply(whole_power, base, n=float(left)))
 
     def _product_of(self, exponent: Atom | None, divisor: Sequence[_Term]) -> Sequence[Atom | None]:
-        """The exponents of the exponentials that one is the product of, where all of them stand in a sum; else its own."""
+        """The exponents whose exponentials multiply to exp(exponent), if each is a term of `divisor`; else
+        [exponent]."""
         found: list[Atom] = []
         waiting = [] if exponent is None else [exponent]
         while waiting and len(waiting) + len(found) < _MOST_TERMS:
@@ -187,7 +193,7 @@ class _Sums(Rewriter):
     def _over(
         self, factors: Sequence[float], products: Sequence[Sequence[Atom | None]], divisor: Sequence[_Term]
     ) -> Atom:
-        """A sum of products of exponentials over as many of another sum."""
+        """A sum of products of exponentials, each divided by as many factors of `divisor` as it has itself."""
         parts: list[Atom] = []
         for factor, exponents in zip(factors, products):
             first, *others = (self._total_over(exponent, divisor) for exponent in exponents)
@@ -196,7 +202,7 @@ class _Sums(Rewriter):
         return reduce(lambda a, b: self.apply(add, a, b), parts)
 
     def _total_over(self, exponent: Atom | None, divisor: Sequence[_Term]) -> Atom:
-        """A sum of exponentials over one of them."""
+        """The sum `divisor` divided by exp(exponent)."""
         first, *others = sorted(divisor, key=lambda t: not _same(t.exponent, exponent))
         total: Atom = first.factor if _same(first.exponent, exponent) else self._scaled(first, exponent)
         for term in others:
@@ -207,7 +213,7 @@ class _Sums(Rewriter):
         return self.apply(multiply, first, second)
 
     def _share(self, above: Atom, below: Atom) -> Atom | None:
-        """The exponentials of a tensor over their sum, where they are a factor above."""
+        """exp(x)/sum(exp(x)) of a tensor, also as one factor of the numerator, as softmax(x)."""
         total = self.maker(below, sum_)
         made = None if total is None else self.maker(total.inputs[0], exp)
         if total is None or made is None or total.inputs[0] not in (factors := self.factors(above)):
@@ -220,7 +226,8 @@ class _Sums(Rewriter):
         return reduce(self._times, [*factors[:place], share, *factors[place + 1 :]])
 
     def _logarithm(self, exponents: Sequence[Atom]) -> Atom:
-        """Of the exponentials of these, in halves: a text in which parts stand several times would grow without end."""
+        """The logarithm of the sum of exponentials, by halves: nested logaddexp texts repeat their operands and would
+        grow exponentially."""
         if len(exponents) == 1:
             return exponents[0]
         middle = (len(exponents) + 1) // 2
@@ -237,7 +244,7 @@ class _Sums(Rewriter):
         return self.apply(add if shift > 0 else subtract, term.exponent, abs(shift))
 
     def _scaled(self, term: _Term, exponent: Atom | None) -> Atom:
-        """A term over an exponential."""
+        """A term divided by exp(exponent)."""
         if term.exponent is None:
             if exponent is None:
                 return term.factor
@@ -250,7 +257,7 @@ class _Sums(Rewriter):
 
 
 def _parts(equation: Equation, factor: float) -> Sequence[tuple[float, Atom]]:
-    """The operands of a sum, or the one that a number is beside, and what they are multiplied with."""
+    """The operands of a sum, multiple or negation, each with the factor that multiplies it."""
     first, *others = equation.inputs
     if equation.primitive is negative:
         return ((-factor, first),)

@@ -1,4 +1,4 @@
-"""Of several forms of a formula the shortest: with common factors taken out, with products expanded, …"""
+"""Searches for the shortest form of a formula: common factors taken out, products expanded, identities applied."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gradcli.formulas.lengths import Lengths
 from gradcli.formulas.matrix_products import without_transposes
 from gradcli.formulas.quotients import Quotients
 
-# Sums of more terms are not looked through for those with the same function.
+# Only sums of at most this many terms are searched for terms with a common function.
 _MOST_COLLECTED = 8
-# So deep forms are looked for of parts of forms: the transpose of a product has one of a product in it, and so on.
+# Bound on the nesting of searches: candidate forms have parts whose forms are searched in turn.
 _DEEPEST = 10
-# How often a form is looked at for a shorter one, and that then again.
+# How often the best form found is searched again for a shorter one.
 _MOST_ROUNDS = 3
 
 
 class Forms:
-    """The shortest forms of expressions."""
+    """Finds the shortest forms of expressions."""
 
     def __init__(self, algebra: Algebra) -> None:
         self.algebra = algebra
@@ -33,16 +33,16 @@ class Forms:
         self.quotients = Quotients(algebra, self.length)
 
     def shortest(self, root: Formula) -> Formula:
-        """The best form, with exponentials inside of sums. Not so within it: exp(x)/(exp(x) + 1)**2, which that would
-        make of the derivative of 1/(1 + exp(-x)), is nan where exp(x) is infinite."""
+        """The best form of an expression, with exponentials moved into sums at the top level only: deeper, the
+        derivative of 1/(1 + exp(-x)) would become exp(x)/(exp(x) + 1)**2, which is nan where exp(x) overflows."""
         algebra, best = self.algebra, self.best(root)
         terms = [algebra.scale(c, t) for t, c in algebra.terms(best).items()]
         forms = [[t, *map(self.best, angles.inside_a_sum(algebra, t))] for t in terms]
         return algebra.add(*[min(of_term, key=self.length) for of_term in forms])
 
     def best(self, root: Formula) -> Formula:
-        """The shortest form that is found of an expression, and of everything below it; where it is a part of a form of
-        a part of a form, and so on, as it is."""
+        """The shortest form found of an expression and of all nodes below it; nested deeper than _DEEPEST, the
+        expression itself."""
         if self._depth < _DEEPEST:
             self._depth += 1
             for node in in_order(root):
@@ -67,7 +67,7 @@ class Forms:
         return node
 
     def _best_in_shape(self, node: Formula) -> Formula:
-        """What is found to be zero, or a factor, may have lost axes that a function needs."""
+        """The best form, unless it lost axes that the enclosing function needs (as 0 or a single factor may)."""
         best = self._best[node]
         return best if best.shape == node.shape else node
 
@@ -80,7 +80,7 @@ class Forms:
         self._best.setdefault(node, node)
         best = node
         for _ in range(_MOST_ROUNDS):
-            # A sum that cannot cancel is not written as one that may.
+            # A sum of squares, which cannot cancel, is not replaced by a form with negative terms.
             candidates = self._candidates(best)
             if algebra.is_sum_of_squares(best):
                 candidates = (c for c in candidates if all(n > 0 for n in algebra.terms(c).values()))
@@ -117,7 +117,7 @@ class Forms:
                 yield self._with_best_factors(self.quotients.flat(form))
 
     def _with_other_roots(self, node: Formula) -> Iterator[Formula]:
-        """With the roots of squares of sines as other functions."""
+        """Products with roots of squares of sines and cosines replaced through the other function."""
         algebra = self.algebra
         for base, exponent in algebra.powers(node).items():
             n = algebra.as_number(exponent)
@@ -137,7 +137,7 @@ class Forms:
     # --- common factors
 
     def _factored(self, node: Sum, takes: Callable[[Fraction, bool], bool]) -> Formula:
-        """A sum with the powers that all its terms have taken out."""
+        """A sum with the powers common to all its terms taken out, where `takes` accepts them."""
         algebra = self.algebra
         common: dict[Unit, Fraction] | None = None
         for term in node.terms:
@@ -155,7 +155,7 @@ class Forms:
         return algebra.multiply(factor, self._best.get(rest, rest))
 
     def _collected(self, node: Formula) -> Iterator[Formula]:
-        """A sum with the terms that have the same function in them together."""
+        """Sums in which the terms that contain the same function are collected."""
         algebra = self.algebra
         if not isinstance(node, Sum) or not 2 < len(node.terms) <= _MOST_COLLECTED:
             return
@@ -174,7 +174,8 @@ class Forms:
     # --- choices
 
     def _gathered(self, node: Formula) -> Formula:
-        """Terms with a factor where(p, …) inside it, together with those of the same condition."""
+        """A sum of terms with a factor where(p, …), with the choices of each condition merged and other factors moved
+        inside."""
         algebra = self.algebra
         branches: dict[Formula, list[tuple[Formula, Formula]]] = {}
         others = []

@@ -1,4 +1,4 @@
-"""A program with one output as a short formula: simplified as people do, and a program again.
+"""Simplifies a program with one output to a short formula, as people would write it, and returns it as a program.
 
 The identities hold for real numbers where the functions are smooth, so that results may differ in
 rounding, and at single points where a function has a kink or a pole.
@@ -31,31 +31,32 @@ from gradcli.program.checker import check
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import optimise, without_dead_code
 
-# Comparisons that do not hold for equal operands, by those that do.
+# The strict comparison (false for equal operands) for each non-strict one.
 _STRICT = {less_equal: less, greater_equal: greater}
-# Functions for which it does not matter how many axes a single element has.
+# Functions that accept a single element with any number of axes.
 _RESHAPING = frozenset({reshape, broadcast_to})
 _MOST_EQUATIONS = 2_500
-# In eighths of steps: to go through an equation in the passes of a program.
+# Cost of one equation in the passes of a program, in eighths of a step.
 _EQUATION = 80
 
 
 def formula(
     program: Program, typed: Collection[float] = (), *, equality: bool = False, finiteness: bool = False
 ) -> Program:
-    """`program`, which has one output, as a program for the same formula in a short form. Numbers that come from those
-    that were `typed` with a decimal point stay decimals, others are fractions. What may be equal at single points alone
-    is taken for different, but not with `equality`, where the text asks for it; so is what may not be finite, unless with
-    `finiteness`.
+    """`program`, which has one output, as a program for the same formula in a short form.
 
-    It has no guards: it is right where the guards of `program` hold, and, for formulas that are
-    smooth, everywhere. A program that nobody would read as a formula only gets the rewrites that
-    hold for real numbers: a sum of products may be much longer than what it is computed by.
+    Numbers derived from those `typed` with a decimal point stay decimals, others become fractions. Operands that may be
+    equal at single points only are taken as different, unless `equality` says that the text itself compares them;
+    values are taken as finite, unless `finiteness` says that the text itself calls isfinite.
+
+    The result has no guards: it is right where the guards of `program` hold, and everywhere if the formula is smooth. A
+    program too long to be read as a formula only gets the rewrites that hold for real numbers, because its sum of
+    products may be much longer than the program itself.
     """
     limits.charge_steps(_EQUATION * len(program.equations) + len(program.inputs) // 4)
     atoms = {a for e in program.equations for a in e.inputs if isinstance(a, Variable)}
     read = atoms.union(o for o in program.outputs if isinstance(o, Variable))
-    # What the run may still do may be too little for the constants of an algebra.
+    # The algebra is created inside, where a budget too small for its constants is handled.
     algebra = partial(Algebra, typed, equality=equality, finiteness=finiteness)
     found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)), algebra)
     return found._replace(inputs=program.inputs)
@@ -67,7 +68,7 @@ def _formula(program: Program, algebra: Callable[[], Algebra]) -> Program:
         try:
             return _shortened(program, algebra())
         except NoFloatError:
-            # The product of its factors is none; the factors, as the program has them, are.
+            # A product of factors has no float value, but the factors of the original program have.
             return without_dead_code(program._replace(guards=()))
         except TooLongError:
             pass
@@ -86,7 +87,7 @@ def _shortened(program: Program, algebra: Algebra) -> Program:
 
 
 class _Reader:
-    """The equations of a program as expressions."""
+    """Reads the equations of a program as expressions of the algebra."""
 
     def __init__(self, program: Program, algebra: Algebra) -> None:
         self.algebra = algebra
@@ -131,14 +132,16 @@ class _Reader:
         elif primitive is broadcast_to and len(operands[0].shape) > len(shape):
             operands = [self.in_shape(operands[0], ())]
         if params.get("keepdims") and math.prod(shape) == 1:
-            # How many axes a single element has does not matter.
+            # The shape of a single element does not matter.
             params, shape = {**params, "keepdims": False}, ()
         return self._applied(primitive, operands, params, shape, output.dtype)
 
     def _with_tie(self, comparison: Formula, condition: Atom, lost: Atom, _won: Atom) -> Formula:
-        """The condition for an operand to be the smaller, or the larger, of two, of which one gets all where they are equal:
-        half of it to each would be nothing to both, as formulas leave single points out, and two formulas may be rounded
-        to the same number."""
+        """The condition by which one of two equal operands of a minimum or maximum gets the whole derivative.
+        Programs give
+        half to each at a tie; formulas ignore single points, but rounding can make two formulas equal, so a
+        non-strict
+        comparison that would give neither its share is made strict."""
         compared, shared = self._maker(condition), self._maker(lost)
         if compared is None or compared.primitive not in _STRICT or shared is None or shared.primitive is not where:
             return comparison
@@ -155,7 +158,8 @@ class _Reader:
         return self.made.get(atom) if isinstance(atom, Variable) else None
 
     def centred(self, root: Formula) -> Formula:
-        """With n*x - sum(x) as n*(x - mean(x)), which loses fewer digits, and from which n comes out of functions."""
+        """A formula with n*x - sum(x) as n*(x - mean(x)), which loses fewer digits and lets n be factored out of
+        functions."""
         algebra = self.algebra
         new: dict[Formula, Formula] = {}
         for node in in_order(root):
@@ -174,7 +178,7 @@ class _Reader:
         return new[root]
 
     def _about_mean(self, node: Sum) -> Formula | None:
-        """A sum of a tensor and its sum, as a multiple of the tensor about its mean."""
+        """A tensor minus a multiple of its sum, as a multiple of its deviation from the mean; None if no match."""
         algebra = self.algebra
         for total, c in node.terms.items():
             if not is_call(total, "sum") or not isinstance(total, Application):
@@ -188,14 +192,14 @@ class _Reader:
         return None
 
     def _repeated(self, node: Formula) -> Formula:
-        """What an elementwise function need not see repeated; a number has no shape there."""
+        """An operand without its broadcast_to, which an elementwise function does itself; a number loses its shape."""
         number = _in_one_shape(node)
         if self.algebra.as_number(number) is not None:
             return number
         return node.children[0] if is_call(node, "broadcast_to") else node
 
     def in_shape(self, node: Formula, shape: Shape) -> Formula:
-        """A node repeated to a shape; one with a single element may have had any number of axes."""
+        """A node reshaped or broadcast to a shape; a single element may have any number of axes before."""
         if node.shape == shape:
             return node
         if math.prod(node.shape) == math.prod(shape) or len(node.shape) > len(shape):
@@ -220,7 +224,7 @@ class _Reader:
         return self._call(primitive, operands, params, shape, dtype)
 
     def _counted(self, node: Formula) -> Formula:
-        """A formula, and for the two truth values the numbers that they count as."""
+        """A formula; true and false become the numbers 1 and 0."""
         if node is self.algebra.true:
             return self.algebra.one
         return self.algebra.zero if node is self.algebra.false else node
@@ -228,7 +232,7 @@ class _Reader:
     def _linear(
         self, primitive: Primitive, operands: Sequence[Formula], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> Formula:
-        """Factors that are one number come out of a linear function."""
+        """A linear function with single-element factors taken out of its operands."""
         algebra = self.algebra
         special = self._special(primitive, operands, params, shape, dtype)
         if special is not None:
@@ -243,7 +247,7 @@ class _Reader:
     def _special(
         self, primitive: Primitive, operands: Sequence[Formula], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> Formula | None:
-        """A linear function of zero, of what has one element, or of a function that it undoes."""
+        """A linear function of zero, of a single element, or of a function that it inverts; None if no rule applies."""
         algebra = self.algebra
         if any(_in_one_shape(o) is algebra.zero for o in operands):
             return algebra.zero
@@ -259,7 +263,7 @@ class _Reader:
         return None
 
     def _total(self, operand: Formula, params: Mapping[str, Any], dtype: str) -> Formula | None:
-        """A sum of all elements, with the terms that have one element each outside."""
+        """The sum of all elements, with single-element terms taken out; None if nothing can be taken out."""
         algebra = self.algebra
         count = math.prod(operand.shape)
         if count == 1:
@@ -282,14 +286,14 @@ class _Reader:
 
 
 def _in_one_shape(node: Formula) -> Formula:
-    """What a node repeats, or has in another shape."""
+    """The operand below broadcast_to and reshape."""
     while is_call(node, "broadcast_to") or is_call(node, "reshape"):
         node = node.children[0]
     return node
 
 
 def _factored(algebra: Algebra, node: Formula) -> tuple[Formula, Formula]:
-    """A node as a factor that has one element, and the rest, which keeps the shape."""
+    """A node as (factor with a single element, rest); the rest keeps the shape."""
     coefficient, rest = algebra.split(node)
     single = []
     for base, exponent in algebra.powers(rest).items():

@@ -1,7 +1,7 @@
-"""What the algebra knows of functions: each primitive as a sum of products, or of a simpler operand.
+"""The rewrite rules of the algebra by primitive: each function as a sum of products, or of a simpler operand.
 
-An entry gets the algebra, the operands and the parameters, and gives the expression, or None where
-it has nothing to say. The identities hold where the functions are smooth.
+A rule receives the algebra, the operands and the parameters, and returns the expression, or None where it does not
+apply. The identities hold where the functions are smooth.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
 def number(algebra: Algebra, value: float) -> Formula:
-    """A finite number, with the factors pi, log(n) and sqrt(n) that its digits show."""
+    """A finite number, with the factors pi, log(n) and sqrt(n) that its digits reveal."""
     if value == math.e:
         return algebra.euler
     if abs(value) == _LOG_TWO_PI:
@@ -86,7 +86,7 @@ def _absolute(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 
 def _hypotenuse(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
-    """That of a name and a number is written as people do; of others the squares may overflow."""
+    """hypot of a symbol and a number as sqrt(x**2 + c); other operands stay, because their squares may overflow."""
     if not any(algebra.as_number(o) is not None for o in operands):
         return None
     if not all(isinstance(o, Symbol) or algebra.as_number(o) is not None for o in operands):
@@ -97,7 +97,7 @@ def _hypotenuse(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[
 
 
 def chosen(algebra: Algebra, condition: Formula, x: Formula, y: Formula, dtype: str = "float64") -> Formula:
-    """`x` where a condition holds, and else `y`; of two choices of the same, one."""
+    """where(condition, x, y); nested choices of the same value are merged into one."""
     if condition is algebra.true or x is y:
         return x
     if condition is algebra.false:
@@ -119,7 +119,7 @@ _OPPOSITE: Mapping[Primitive | None, Primitive] = {
 
 
 def opposite(algebra: Algebra, condition: Formula) -> Formula | None:
-    """The comparison that holds where another one does not; None where it is none."""
+    """The comparison that holds exactly where `condition` does not; None if there is none (or with nan constants)."""
     other = _OPPOSITE.get(condition.primitive) if isinstance(condition, Application) else None
     return (
         None
@@ -129,7 +129,7 @@ def opposite(algebra: Algebra, condition: Formula) -> Formula | None:
 
 
 def _turned(algebra: Algebra, choice: Formula) -> Formula:
-    """A choice by the opposite condition, where that is a comparison."""
+    """A choice with its branches swapped and the opposite condition, where that is a comparison."""
     condition, x, y = choice.children
     against = opposite(algebra, condition)
     if against is None or not isinstance(choice, Application):
@@ -166,8 +166,12 @@ def _negation(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 
 def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
-    """Two formulas are nowhere equal, but for single points, unless they choose or pick elements, or are the same in
-    different words; where the program itself asks for those points, they stay. One that is nan is not equal to itself."""
+    """Whether two formulas are equal, or None if unknown.
+
+    Different formulas are equal at single points only, unless they choose or pick elements; that is decided by probing.
+    Where the program itself compares for equality, those points count and the comparison stays. A formula is not
+    compared
+    with itself unless it is a number: nan is not equal to itself."""
     if operands[0] is operands[1]:
         return None if algebra.as_number(operands[0]) is None else algebra.true
     apart = algebra.add(operands[0], algebra.negative(operands[1]))
@@ -183,7 +187,7 @@ def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 
 def _has_infinity(node: Formula) -> bool:
-    """Whether an infinity is added, beside which it does not matter what the rest is."""
+    """Whether a term of a sum is infinite, so that the finite rest does not matter."""
     terms = node.terms if isinstance(node, Sum) else ()
     constants = [t.array for t in terms if isinstance(t, Application) and t.primitive is None]
     return any(arrays.every(abs(constant) == math.inf) for constant in constants)
@@ -195,8 +199,9 @@ def _inequality(algebra: Algebra, operands: Sequence[Formula], params: Mapping[s
 
 
 def _is_generic(node: Formula, of_number: bool) -> bool:
-    """Whether there is nothing below that may be the same over a whole range: as a number, as floor(x) and x > 1 are,
-    and unless it is beside a number alone, as something else, as abs(x) and a largest element are."""
+    """Whether a node contains nothing that can be constant over a range: piecewise functions and predicates such as
+    floor(x) and x > 1; and, unless `of_number` (it is compared with a number), nothing that can coincide with another
+    formula over a range, such as abs(x) or a maximum."""
     stack, seen = [node], {node}
     while stack:
         current = stack.pop()
@@ -214,7 +219,7 @@ def _is_generic(node: Formula, of_number: bool) -> bool:
 
 
 def _lower_order(primitive: Primitive, sign: int) -> Identity:
-    """Bessel functions by those of orders 0 and 1: DLMF 10.6.1 and 10.29.1."""
+    """Bessel functions of higher order by those of orders 0 and 1: DLMF 10.6.1 and 10.29.1."""
 
     def identity(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
         x, n = operands[0], params["n"]
@@ -230,7 +235,7 @@ def _lower_order(primitive: Primitive, sign: int) -> Identity:
 
 
 def _sinc(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
-    """Its derivatives, by the recurrence that `sinc` itself is computed by away from 0."""
+    """The n-th derivative of sinc, by the recurrence that `sinc` uses away from 0."""
     x, n = operands[0], params["n"]
     if n == 0:
         return None
@@ -295,7 +300,7 @@ IDENTITIES: dict[str, Identity] = {
 
 
 def is_linear(primitive: Primitive) -> bool:
-    """Whether a factor that is one number comes out of it, whichever operand has it."""
+    """Whether a scalar factor of any operand can be taken out of the function."""
     if primitive.elementwise or primitive.variadic:
         return False
     return primitive.multilinear or (primitive.jet is linear and len(primitive.vjp or ()) == 1)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Programs of the same inputs as one program, in which what several of them compute is computed once."""
+"""Joins programs with the same inputs into one, in which common subexpressions are computed once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from gradcli import limits
 from gradcli.program.builder import equation_key
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
-# Of an equation, in eighths of steps.
+# Cost of one equation, in eighths of a step.
 _EQUATION = 8
 
 
 def together(programs: Sequence[Program]) -> Program:
-    """One program with the outputs of all, whose inputs are those of the first: others may have fewer of them."""
+    """One program with the outputs of all programs and the inputs of the first; the others may have fewer inputs."""
     inputs = {variable.name: variable for variable in programs[0].inputs}
     equations: dict[Hashable, Equation] = {}
     outputs: list[Atom] = []

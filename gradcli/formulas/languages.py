@@ -1,4 +1,4 @@
-"""The languages that a program can be written in."""
+"""The registry of output languages: loads one by name and dialect."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from gradcli.formulas.writing import LackingError, Language
 NAMES = ("text", "latex", "python", "c", "sql", "polars")
 
 
-# Those of SQL.
+# The dialects of SQL.
 DIALECTS = ("duckdb", "postgres", "sqlite", "bigquery", "spark")
 
 
 def find(name: str, dialect: str | None = None) -> Language:
-    """The language with this name, which is loaded now, in a dialect of it, one of DIALECTS for SQL."""
+    """The language with this name, imported on demand; `dialect` is one of DIALECTS for SQL."""
     module = import_module(f"gradcli.formulas.{name}")
     language: Language = module.LANGUAGE if dialect is None else module.of_dialect(dialect)
     return language
 
 
 def document(name: str, formulas: Formulas, dialect: str | None = None) -> Document:
-    """Derivatives in the language with this name; an error for a function that it lacks says which others have it."""
+    """Derivatives in the language `name`. The hint of a LackingError names the languages that have the missing
+    function."""
     try:
         return find(name, dialect).document(formulas)
     except LackingError as error:

@@ -1,4 +1,4 @@
-"""Programs as formulas of LaTeX."""
+"""Code generation: programs as LaTeX formulas."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LETTERS = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠ�
     lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi
     Omega""".split(), strict=True))  # fmt: skip # noqa: SIM905
 _GREEK = frozenset(_LETTERS.values())
-# By the character that combines with the letter before it.
+# LaTeX accents by the combining character after the letter.
 _ACCENTS = {
     "\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0306": "breve",
     "\u0307": "dot", "\u0308": "ddot", "\u030a": "mathring", "\u030c": "check", "\u20d7": "vec",
@@ -51,7 +51,7 @@ def latex(formulas: Formulas) -> Document:
 
 
 def _spellings(name: str) -> Iterator[str]:
-    """As people write it, unless it is a constant's, or else letter by letter."""
+    """The conventional spelling of a name, unless it is that of a constant, then the name spelled out."""
     found = _variable(name)
     if found not in (None, "e", r"\pi"):
         yield found
@@ -59,7 +59,8 @@ def _spellings(name: str) -> Iterator[str]:
 
 
 def _elements(spelled: str, key: Sequence[int]) -> Iterator[str]:
-    """With a subscript, around what has one already, or is called so with it, brackets."""
+    """The name with a subscript; a name that has a subscript already, or whose subscripted name is taken, in
+    parentheses."""
     places = ", ".join(map(str, key))
     if "_" not in spelled:
         yield f"{spelled}_{{{places}}}"
@@ -69,7 +70,8 @@ def _elements(spelled: str, key: Sequence[int]) -> Iterator[str]:
 
 
 def _variable(name: str) -> str | None:
-    """A name with its greek letters, and what follows an underscore, or is a number, as a subscript."""
+    """A name with Greek letters as commands, and a trailing number or the parts after underscores as subscript; None
+    for empty parts."""
     head, *tail = name.split("_")
     digits = re.fullmatch(r"([^\d]+)(\d+)", head)
     if digits and not tail:
@@ -133,7 +135,7 @@ def _bracketed(piece: Piece, level: int) -> str:
 def _times(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     first, second = (_bracketed(o, PRODUCT) for o in operands)
     after_word = re.search(r"\\(mathrm|text)\{[^{}]*\}(_\{[^{}]*\})?$", first)
-    # A word before a bracket would be a function.
+    # A word directly before a parenthesis would read as a function call.
     dot = second[:1].isdigit() or operands[1].level == UNARY or (after_word and second.startswith("\\left("))
     sign = r" \cdot " if dot else r" \, " if after_word and re.match(r"\\(mathrm|text)\b", second) else " "
     return Piece(f"{first}{sign}{second}", TIMES)
@@ -166,9 +168,9 @@ def _around(begin: str, end: str, level: int = ATOM) -> Any:
 
 
 def _called(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    """Any function: its name, its operands, and its parameters by name."""
+    """A call of any function: its name, operands, and parameters by name."""
     primitive = equation.primitive
-    # Of a function with several results each of the primitives behind it has a name that says which.
+    # Each output of a function with several outputs has a primitive of its own, whose name says which.
     name, command = primitive.called if primitive.elementwise else primitive.name, primitive.spelling.get("latex")
     called = f"\\{command}" if command else f"\\operatorname{{{name}}}".replace("_", r"\_")
     ndim = len(arrays.shape(equation.inputs[0]))
@@ -207,7 +209,7 @@ _BEGIN, _END = r"\begin{cases} ", r" \end{cases}"
 
 def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     condition, x, y = (o.text for o in operands)
-    # What is chosen among otherwise are further cases.
+    # A choice nested in the last branch becomes further cases.
     others = f"{y} & \\text{{otherwise}}"
     if operands[2].level == ATOM and y.startswith(_BEGIN):
         others = y.removeprefix(_BEGIN).removesuffix(_END)
@@ -221,7 +223,7 @@ def _scaled_erfc(equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 
 def _partial(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    """A partial derivative by the places of the operands, as in \\partial_{1} kv(v, x)."""
+    """A partial derivative by the positions of the operands, as in \\partial_{1} kv(v, x)."""
     signs = (
         f"\\partial_{{{place}}}" + (f"^{{{n}}}" if n > 1 else "")
         for place, n in enumerate(equation.params["orders"], 1)

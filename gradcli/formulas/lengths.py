@@ -1,4 +1,4 @@
-"""How long formulas are when they are written: in characters, without spaces."""
+"""Measures how long formulas are as text: in characters without spaces, to compare equivalent forms."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gradcli.formulas.writing import ATOM, POWER, PRODUCT, SUM, UNARY
 from gradcli.primitives import table
 from gradcli.program.ir import Variable
 
-# What arrays are written with for each of their elements, and at most: they are the same in all forms.
+# Assumed characters per element of an array, and at most per array; arrays are the same in all forms.
 _ELEMENT, _LONGEST_ARRAY = 3, 300
 _OPERATORS = {name: len(symbol) for name, symbol in table.operators().items()}
 _HALF = Fraction(1, 2)
 
 
 class Length(NamedTuple):
-    """That of a text: how many characters it has, from how many names and numbers, how tightly it holds together, and
-    whether something in it is below a bar."""
+    """The length of a text in characters, its number of names and numbers, its precedence level, and whether it
+    contains a fraction."""
 
     characters: int
     parts: int = 1
@@ -30,20 +30,20 @@ class Length(NamedTuple):
     bars: bool = False
 
     def at(self, level: int) -> int:
-        """How many characters it has where an expression that holds together this tightly is asked for."""
+        """The number of characters where an operand of precedence `level` is expected, with parentheses if needed."""
         return self.characters if self.level >= level else self.characters + 2
 
 
 class Lengths:
-    """The lengths of formulas in the expression language; those in other languages differ by little."""
+    """The lengths of formulas in the expression language; lengths in other languages differ by little."""
 
     def __init__(self, algebra: Algebra) -> None:
         self.algebra = algebra
         self._known: dict[Formula, Length] = {}
 
     def of(self, root: Formula) -> tuple[int, int]:
-        """The characters of a formula, and, for two that have as many, its parts. A bar beside a bar, which is hard
-        to read, counts as one character and two parts more."""
+        """The sort key of a formula: its characters, then its number of names and numbers. A nested fraction, which is
+        hard to read, counts as one more character and two more parts."""
         if root not in self._known:
             for node in in_order(root):
                 if node not in self._known:
@@ -83,7 +83,7 @@ class Lengths:
         )
 
     def _has_sign(self, coefficient: Fraction, term: Formula) -> bool:
-        """Whether a term is written with a minus: none that a factor such as x - 1 can take."""
+        """Whether a term is written with a minus that no factor such as x - 1 can absorb."""
         signs = (coefficient < 0) + len(turned(self.algebra, coefficient, self.algebra.powers(term)))
         return signs % 2 == 1
 
@@ -123,7 +123,7 @@ class Lengths:
         return Length(inner.at(ATOM) + 2 + written.at(UNARY), parts, POWER, inner.bars)
 
 
-# Bits of the largest numbers whose digits are counted; Python writes no whole number of more than 4,300 digits.
+# Numbers with more bits are not converted to text: Python limits integers to 4,300 digits, about 14,280 bits.
 _LONGEST_NUMBER = 14_000
 
 
@@ -134,9 +134,9 @@ def _number(n: Fraction) -> Length:
 
 
 def _digits(number: Fraction | int) -> Length:
-    """A whole number, or one that has an end as a decimal: as a float where it has a point, which may be too large for one."""
+    """A number that terminates as a decimal, as it is written: an integer, or a float unless it overflows."""
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > _LONGEST_NUMBER:
-        # As many digits as Python writes, and more than any other way of writing the formula has.
+        # At least as many characters as any number that is converted, so that this form is not chosen.
         return Length(_LONGEST_NUMBER)
     try:
         return Length(len(str(number if number.denominator == 1 else float(number))))

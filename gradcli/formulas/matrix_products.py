@@ -1,4 +1,4 @@
-"""Products of matrices and vectors in short forms."""
+"""Rewrite rules for products, reshapes and transposes of matrices and vectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.primitives.linear import contract, matmul
 
 
 def special_product(algebra: Algebra, operands: Sequence[Formula], shape: Shape) -> Formula | None:
-    """A matrix product with the identity matrix, or with a matrix of a single element."""
+    """A matrix product with the identity matrix or with a single-element matrix, simplified; else None."""
     for one, other in (operands, operands[::-1]):
         if other.shape == shape and _is_identity(one):
             return other
@@ -30,7 +30,7 @@ def _is_identity(node: Formula) -> bool:
 
 
 def outer_product(algebra: Algebra, left: Formula, right: Formula) -> Formula | None:
-    """The product of a column and a row, as that of two vectors."""
+    """The product of a column and a row as an outer product of two vectors; None if the operands are not these."""
     if not (is_call(left, "reshape") and is_call(right, "reshape")):
         return None
     (a,), (b,) = left.children, right.children
@@ -40,7 +40,7 @@ def outer_product(algebra: Algebra, left: Formula, right: Formula) -> Formula | 
 
 
 def reshaped(algebra: Algebra, operand: Formula, shape: Shape, dtype: str) -> Formula | None:
-    """Another shape of what has one element, or is one repeated, of a shape, or of a product with a row or a column."""
+    """A simplified reshape: of a single element, of a reshape, or of a product with a row or a column; else None."""
     if 1 in (math.prod(shape), math.prod(operand.shape)):
         return operand
     if is_call(operand, "reshape"):
@@ -50,7 +50,7 @@ def reshaped(algebra: Algebra, operand: Formula, shape: Shape, dtype: str) -> Fo
 
 
 def _with_vector(algebra: Algebra, product: Formula, shape: Shape) -> Formula | None:
-    """The elements of a product of a matrix and a column, or of a row and a matrix, as a product with a vector."""
+    """A matrix-column or row-matrix product reshaped to a vector, as a product with a vector; else None."""
     left, right = product.children
     if len(shape) != 1 or len(left.shape) != 2 or len(right.shape) != 2:
         return None
@@ -63,7 +63,7 @@ def _with_vector(algebra: Algebra, product: Formula, shape: Shape) -> Formula | 
 
 
 def transposed(algebra: Algebra, node: Formula) -> Formula:
-    """The transpose of a matrix."""
+    """The transpose of a matrix; a transpose is undone and a broadcast single element broadcast to the other shape."""
     if _is_transpose(node):
         return node.children[0]
     if is_call(node, "broadcast_to") and math.prod(node.children[0].shape) == 1:
@@ -72,7 +72,7 @@ def transposed(algebra: Algebra, node: Formula) -> Formula:
 
 
 def without_transposes(algebra: Algebra, node: Formula, best: Callable[[Formula], Formula]) -> Iterator[Formula]:
-    """The transpose of a product or sum by those of its parts, and a vector times a transpose as a matrix times that."""
+    """The transpose of a product or sum through the transposes of its parts, and vector @ A.T as A @ vector."""
     if _is_transpose(node):
         (inner,) = node.children
         yield transposed(algebra, inner)

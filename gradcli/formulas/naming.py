@@ -1,4 +1,4 @@
-"""What the names of a program are called in a language: no two of them alike, and none as something that the language has."""
+"""Chooses distinct names for a program's variables that are valid and unreserved in the output language."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from gradcli.program.passes import needed_variables
 
 
 def with_underscores(name: str, taken: Callable[[str], bool] = lambda _name: False) -> Iterator[str]:
-    """A name, and more and more underscores behind it; those that are not `taken` by the language."""
+    """The name followed by 0, 1, 2, … underscores, without those that the language has `taken`."""
     return (spelled for n in itertools.count() if not taken(spelled := name + n * "_"))
 
 
 def in_brackets(name: str, key: Key) -> Iterator[str]:
-    """An element of a tensor, as Python has it."""
+    """The name of an element of a tensor in Python's syntax."""
     yield element_name(name, key)
 
 
 class Naming(NamedTuple):
-    """How a language writes names. `spellings` are what one may be called, the best first: valid in the
-    language, no words of it, and as many as it takes; two with the same `key` are one name to the language.
-    `elements` are what the element at a key of the tensor that is spelled so may be called."""
+    """How a language writes names.
+
+    `spellings` yields candidate spellings of a name, best first, without end: all valid in the language and not
+    reserved. Two spellings with the same `key` are the same name to the language. `elements` yields candidate spellings
+    of the element at a key of the tensor with a given spelling."""
 
     spellings: Callable[[str], Iterable[str]] = with_underscores
     key: Callable[[str], str] = str
@@ -32,8 +34,8 @@ class Naming(NamedTuple):
 
 
 class Names:
-    """The names in a text, by what the user calls them: `inputs` are those of a program's inputs, `owners` for each the
-    name that it is a part of, and `parameters` the shapes by these."""
+    """The assignment of spellings to names in a text: `inputs` by the names of a program's inputs, `owners` the
+    spelling of the tensor that each input is an element of, and `parameters` the shapes by spelling."""
 
     def __init__(self, naming: Naming, inputs: Sequence[Variable] = ()) -> None:
         self._naming = naming
@@ -42,7 +44,7 @@ class Names:
         for variable in inputs:
             name = _owner(variable).name or ""
             shapes[name] = _owner(variable).shape or _holding(variable, shapes.get(name, ()))
-        # Whoever can keep his name does.
+        # Names whose spelling is unchanged come first, so that they keep it.
         unchanged = {name for name in shapes if next(iter(naming.spellings(name))) == name}
         found = {name: self.new(name) for name in sorted(shapes, key=lambda name: name not in unchanged)}
         self.parameters = {found[name]: shape for name, shape in shapes.items()}
@@ -53,7 +55,7 @@ class Names:
         }
 
     def new(self, name: str) -> str:
-        """What something is called that is to be called `name`."""
+        """A new spelling for `name` that is not taken yet."""
         return self._first(self._naming.spellings(name))
 
     def _first(self, spellings: Iterable[str]) -> str:
@@ -62,7 +64,7 @@ class Names:
         return spelled
 
     def numbered(self, number: int) -> str:
-        """The first free name of those that are `v` and a number, from this one on."""
+        """The first free name of the form v<n>, from n = `number`."""
         name = next(name for n in itertools.count(number) if self._is_free(name := f"v{n}"))
         self._taken.add(self._naming.key(name))
         return name
@@ -71,11 +73,11 @@ class Names:
         return self._naming.key(name) not in self._taken
 
     def read_by(self, program: Program) -> Sequence[str]:
-        """Those of the parameters that the outputs of a program depend on."""
+        """The parameters that the outputs of a program depend on."""
         return [*dict.fromkeys(self.owners[name] for name in inputs_read_by(program))]
 
     def inside(self) -> Names:
-        """The names of a function in this text, which may have others that nobody outside sees."""
+        """The names inside a function of this text: the same inputs, and room for local names."""
         names = Names(self._naming)
         names._taken |= self._taken
         names.inputs, names.owners, names.parameters = self.inputs, self.owners, self.parameters
@@ -83,13 +85,13 @@ class Names:
 
 
 def inputs_read_by(program: Program) -> Sequence[str]:
-    """What the user calls those inputs that the outputs of a program depend on."""
+    """The original names of the inputs that the outputs of a program depend on."""
     needed = needed_variables(program.equations, program.outputs)
     return [v.name or "" for v in program.inputs if v in needed]
 
 
 def names_of(program: Program, naming: Naming) -> Names:
-    """The names in a text about a program."""
+    """The names for a text written from a program."""
     return Names(naming, program.inputs)
 
 
@@ -98,7 +100,7 @@ def _owner(variable: Variable) -> Variable:
 
 
 def _holding(variable: Variable, shape: Shape) -> Shape:
-    """The least sizes with which a tensor has the elements seen so far and this one."""
+    """The smallest shape that contains the elements seen so far and this one."""
     if not isinstance(variable, Element):
         return ()
     return tuple(max(size, i + 1) for size, i in itertools.zip_longest(shape, variable.key, fillvalue=0))

@@ -1,4 +1,5 @@
-"""The numbers of a formula as people write them: 1/3 for 0.3333333333333333, log(2) for 0.6931471805599453."""
+"""Recognises the closed form of floats as people write them: 1/3 for 0.3333333333333333, log(2) for
+0.6931471805599453."""
 
 from __future__ import annotations
 
@@ -7,15 +8,15 @@ from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-# A float with fewer digits than this is taken as it is written.
+# A float with fewer significant digits than this is taken as it is written.
 _SHORT = 15
-# Of one with more, rounding to this many shows what it was before it was computed with.
+# A float with more digits is rounded to this many significant digits to undo rounding errors of earlier operations.
 _ROUNDED = 13
-# A decimal with more characters may be written as a fraction.
+# Only a decimal with more characters than this is written as a fraction.
 _LONG = 10
 _LARGEST = 1000
 _CLOSE = 4e-16
-# The powers of pi that turn up in formulas, each with the square roots that go with them.
+# The powers of pi that are tried, each with a square root that occurs with it.
 _HALF = Fraction(1, 2)
 _WITH_PI = (
     (Fraction(1), 1),
@@ -26,12 +27,12 @@ _WITH_PI = (
     (-_HALF, 2),
     (Fraction(2), 1),
 )
-# The powers of log(n) that do.
+# The powers of log(n) that are tried.
 _LOGARITHMS = (1, -1, 2, -2, 3, -3, 4)
 
 
 class Factors(NamedTuple):
-    """coefficient * pi**pi * sqrt(root) * log(number)**logarithm."""
+    """The number coefficient * pi**pi * sqrt(root) * log(number)**logarithm."""
 
     coefficient: Fraction
     pi: Fraction = Fraction(0)
@@ -41,7 +42,8 @@ class Factors(NamedTuple):
 
 
 class Decimal(Fraction):
-    """A number that was typed with a decimal point, or is computed from one, and is written so. It keeps every digit."""
+    """An exact fraction that was typed with a decimal point, or computed from such a number, and is written as a
+    decimal."""
 
     __slots__ = ()
 
@@ -61,8 +63,8 @@ for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv"
 
 
 def over_bar(number: Fraction) -> tuple[Fraction | int, int]:
-    """What of a number stands above a bar, and what below: whole numbers; of a decimal above what has an end as one, 0.2
-    and 3 for a third of 0.2."""
+    """A number as (numerator, denominator). For a decimal the numerator terminates as a decimal: a third of 0.2 is
+    (0.2, 3)."""
     if not isinstance(number, Decimal):
         return number.as_integer_ratio()
     below = number.denominator
@@ -73,7 +75,7 @@ def over_bar(number: Fraction) -> tuple[Fraction | int, int]:
 
 
 def decimal(value: float, typed: Collection[float]) -> Decimal | None:
-    """A finite number that comes from those that were `typed` with a decimal point; None for one that does not show it."""
+    """A finite number as a Decimal where its digits show that it comes from the `typed` decimals; else None."""
     if not typed or value.is_integer():
         return None
     if abs(value) in typed:
@@ -83,7 +85,7 @@ def decimal(value: float, typed: Collection[float]) -> Decimal | None:
         short = float(f"{value:.{_ROUNDED}g}")
         close = abs(short - value) <= _CLOSE * abs(value)
         found = Fraction(repr(short)) if close else simple_fraction(value)
-    # Halves and thirds are in many rules.
+    # Halves and thirds come from rules; only fractions in tenths come from typed decimals.
     return None if found is None or found.denominator % 5 else Decimal(found)
 
 
@@ -92,7 +94,7 @@ def _is_short(value: float) -> bool:
 
 
 def common_factor(coefficients: Collection[Fraction]) -> Fraction:
-    """`content`; of decimals, which are to stay as they are, a factor that all have."""
+    """`content`, or for decimals, which keep their digits, the common absolute value if there is only one, else 1."""
     if any(isinstance(c, Decimal) for c in coefficients):
         first, *others = {abs(c) for c in coefficients}
         return Fraction(1) if others else first
@@ -100,12 +102,12 @@ def common_factor(coefficients: Collection[Fraction]) -> Fraction:
 
 
 def content(coefficients: Collection[Fraction]) -> Fraction:
-    """The largest positive factor that leaves whole coefficients."""
+    """The largest positive factor that leaves integer coefficients."""
     return Fraction(math.gcd(*[c.numerator for c in coefficients]), math.lcm(*[c.denominator for c in coefficients]))
 
 
 def factors(value: float) -> Factors:
-    """A finite number as the factors that it was made of, where its digits give them away."""
+    """A finite number as a product of the factors that its digits reveal; otherwise the decimal itself."""
     if value < 0:
         found = factors(-value)
         return found._replace(coefficient=-found.coefficient)
@@ -124,7 +126,7 @@ def _logarithm(value: float) -> Factors | None:
     for power in _LOGARITHMS:
         low, high = sorted((math.log(1.5) ** power, math.log(_LARGEST) ** power))
         if not low < value < high:
-            # The power of what is far out is no float.
+            # Outside this range exp(value**(1/power)) overflows or n exceeds _LARGEST.
             continue
         n = round(math.exp(value ** (1.0 / power)))
         if abs(math.log(n) ** power - value) <= _CLOSE * value:
@@ -148,7 +150,7 @@ def _root(value: float) -> Factors | None:
 
 
 def simple_fraction(value: float) -> Fraction | None:
-    """The fraction of small whole numbers that a float is to its last digit, if there is one."""
+    """The fraction of integers up to _LARGEST that equals a float to its last digit, if there is one."""
     if not math.isfinite(value):
         return None
     found = Fraction(value).limit_denominator(_LARGEST)
@@ -158,13 +160,13 @@ def simple_fraction(value: float) -> Fraction | None:
 
 
 def written_fraction(value: float) -> Fraction | None:
-    """The fraction that a decimal with many digits is written as, if it is that float."""
+    """The fraction that a decimal with many digits is written as, if it evaluates to exactly that float."""
     found = simple_fraction(value) if len(repr(value)) > _LONG else None
     return found if found is not None and found.numerator / found.denominator == value else None
 
 
 def square_part(n: int) -> int:
-    """The largest whole number, of those up to 1000, whose square divides n."""
+    """The largest integer up to 1000 whose square divides n."""
     found = 1
     for k in range(2, min(n, 1000) + 1):
         if k * k > n:

@@ -1,4 +1,4 @@
-"""Programs as expressions of Polars, a column for each."""
+"""Code generation: programs as Polars expressions, one column for each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ from gradcli.program.ir import Element, Equation, Key, Variable
 
 
 def polars(formulas: Formulas) -> Document:
-    """The value and its derivatives, of numbers alone, as columns; what several of them compute is named."""
+    """The value and its derivatives as Polars columns, with common subexpressions named. Raises DifferentiationError
+    for tensor inputs."""
     for variable in formulas.value.inputs:
         if variable.shape:
             raise DifferentiationError(
@@ -76,7 +77,7 @@ def polars(formulas: Formulas) -> Document:
 
 
 def _with_nulls(text: str, columns: Sequence[str]) -> str:
-    """An expression that is null where one of these columns is: for `when` a condition is then false, which it is not."""
+    """An expression that is null where one of `columns` is null: a `when` condition on a null counts as false."""
     if not columns:
         return text
     there = " & ".join(f"{column}.is_not_null()" for column in columns)
@@ -84,7 +85,7 @@ def _with_nulls(text: str, columns: Sequence[str]) -> str:
 
 
 def _column(variable: Variable, names: Names) -> str:
-    """What the column of an input is called in a table: as the user calls it, an element of a tensor as in SQL."""
+    """The column name of an input: the user's name; for an element of a tensor, the name with its indices as in SQL."""
     name = variable.name or ""
     return names.inputs[name] if isinstance(variable, Element) else name
 
@@ -114,7 +115,8 @@ def _array(_constant: Any) -> Piece:
 
 
 def _as_expression(piece: Piece) -> Piece:
-    """What methods can be called of, which Python's numbers have not, and what Python does not compute."""
+    """A piece as an expression: Python numbers lack its methods, and Python would compute an operation on two
+    numbers."""
     return Piece(f"pl.lit({piece.text})") if piece.plain else piece
 
 
@@ -127,7 +129,7 @@ def _template(text: str, level: int = ATOM) -> Spelling:
 
 
 def _operator(symbol: str, level: int) -> Spelling:
-    """Between two numbers Python would compute."""
+    """An operator whose operands are not both Python numbers, which Python would compute itself."""
     spelling = infix(symbol, level)
 
     def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -138,8 +140,8 @@ def _operator(symbol: str, level: int) -> Spelling:
 
 
 def _comparison(symbol: str, place: int) -> Spelling:
-    """A comparison that does not hold where the operand at this place is nan, which is larger than every number here,
-    and equal to itself."""
+    """A comparison that is false where the operand at `place` is nan; Polars treats nan as the largest number and as
+    equal to itself."""
     plain = _operator(symbol, COMPARE)
 
     def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -152,7 +154,7 @@ def _comparison(symbol: str, place: int) -> Spelling:
 
 
 def _by_rest(form: str) -> SpellingWithPart:
-    """A function of period 2, by the rest of its operand."""
+    """A function of period 2, applied to its operand reduced modulo 2."""
     spelling = by_part("({0} - 2.0*({0}/2.0).round())", form)
     return lambda equation, operands, part: spelling(equation, [*map(_as_expression, operands)], part)
 
@@ -163,19 +165,19 @@ def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     condition, x, y = (o.text for o in operands)
-    # What is chosen among otherwise are further cases.
+    # A choice nested in the last branch becomes further `when` cases.
     others = y.removeprefix("pl") if operands[2].level == ATOM and y.startswith("pl.when(") else f".otherwise({y})"
     return Piece(f"pl.when({condition}).then({x}){others}")
 
 
 def _others(primitive: Primitive) -> Spelling | None:
-    """A method, of those that are spelled."""
+    """The spelling of a primitive that has a Polars method, else None."""
     known = primitive.spelling
     return _template(f"{{0}}.{known['polars'] or primitive.name}()") if "polars" in known else None
 
 
 _LARGER = _template("pl.when({0} >= {1}).then({0}).otherwise({1})")
-# -nan is the largest number too.
+# By the negated operands, since -nan counts as the largest number too.
 _SMALLER = _template("pl.when(-{0} >= -{1}).then({0}).otherwise({1})")
 
 _NAMING = Naming(_spellings, elements=_elements)
@@ -196,7 +198,7 @@ LANGUAGE = Language(
         "atan2": _of_expressions(lambda _equation, operands: function("pl.arctan2", *(o.text for o in operands))),
         "rsqrt": _template("1.0/{0}.sqrt()", TIMES),
         "exp2": _template("2.0**{0}", POWER),
-        # exp(x) - 1 loses the digits of a small x.
+        # exp(x) - 1 loses digits for small x.
         "expm1": _template(
             "pl.when({0}.abs() < 1.0).then(2.0*({0}/2.0).sinh()*({0}/2.0).exp()).otherwise({0}.exp() - 1.0)"
         ),
@@ -218,7 +220,7 @@ LANGUAGE = Language(
         "clip": clipped(
             _template("pl.when({0} < {1}).then({1}).when(-{0} < -{2}).then({2}).otherwise({0})"), _LARGER, _SMALLER
         ),
-        # The remainder of floats that Polars has is that of a quotient which may be rounded up to a whole number.
+        # Not Polars' remainder of floats, which uses a quotient that may be rounded up to an integer.
         "remainder": by_powers_of_two(_template("{0} - {1}*({0}/{1}).floor()", SUM), None, "polars"),
         "floor_divide": by_powers_of_two(_template("({0}/{1}).floor() + 0.0*{0}", SUM), None, "polars"),
         "where": _choice,

@@ -1,6 +1,6 @@
-"""Polynomials with whole coefficients: quotients, greatest common divisors, repeated factors.
+"""Multivariate polynomials with integer coefficients: division, greatest common divisors, square-free factors.
 
-A polynomial is a mapping of exponents, a tuple with one for each variable, to coefficients that are not 0.
+A polynomial maps tuples of exponents, one for each variable, to nonzero coefficients.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 Exponents = tuple[int, ...]
 Polynomial = Mapping[Exponents, int]
 
-# How many points are tried at which polynomials are looked at as numbers, binary digits that take too long, and terms.
+# Limits of the algorithms: evaluation points per gcd, bits of evaluated numbers, and terms of a quotient.
 _TRIALS = 4
 _MOST_DIGITS = 10_000
 _MOST_TERMS = 200
 
 
 def primitive(f: Polynomial) -> Polynomial:
-    """Without a number that divides all coefficients, the first of them positive."""
+    """The primitive part: coefficients without a common divisor, the leading one positive."""
     divisor = math.gcd(*f.values()) * (1 if f[max(f)] > 0 else -1)
     return {exponents: c // divisor for exponents, c in f.items()}
 
 
 def divided(f: Polynomial, g: Polynomial) -> Polynomial | None:
-    """f/g; None where that is no polynomial with whole coefficients, or one of very many terms."""
+    """The exact quotient f/g; None where it is not a polynomial with integer coefficients, or has too many terms."""
     lead = max(g)
     left = dict(f)
     quotient: dict[Exponents, int] = {}
@@ -44,11 +44,10 @@ def divided(f: Polynomial, g: Polynomial) -> Polynomial | None:
 
 
 def common_divisor(f: Polynomial, g: Polynomial) -> Polynomial | None:
-    """The greatest common divisor; None where it is not found in the time that this may take.
+    """The greatest common divisor; None where it is not found within the limits.
 
-    The heuristic algorithm of Char, Geddes and Gonnet (1989): at a large number in the place of a variable, the divisor
-    is that of polynomials of one variable fewer, whose digits in that base are its coefficients.
-    """
+    The heuristic algorithm of Char, Geddes and Gonnet (1989): with a large number in place of a variable, the divisor
+    is that of polynomials in one variable fewer, and its digits in that base are the coefficients."""
     if not f or not g:
         return f or g
     number = math.gcd(*f.values(), *g.values())
@@ -71,7 +70,7 @@ def common_divisor(f: Polynomial, g: Polynomial) -> Polynomial | None:
 
 
 def _at(f: Polynomial, x: int) -> Polynomial:
-    """A polynomial where its first variable is a number."""
+    """The polynomial evaluated at x in its first variable."""
     total: dict[Exponents, int] = {}
     for (n, *rest), c in f.items():
         total[tuple(rest)] = total.get(tuple(rest), 0) + c * x**n
@@ -79,7 +78,7 @@ def _at(f: Polynomial, x: int) -> Polynomial:
 
 
 def _with_digits(f: Polynomial, x: int) -> Polynomial:
-    """The polynomial that is `f` where its first variable is x, with coefficients from -x/2 to x/2."""
+    """The polynomial whose value at x in the first variable is `f`, with coefficients from -x/2 to x/2."""
     found: dict[Exponents, int] = {}
     for exponents, c in f.items():
         n = 0
@@ -92,8 +91,8 @@ def _with_digits(f: Polynomial, x: int) -> Polynomial:
 
 
 def factors(f: Polynomial) -> Iterator[tuple[Polynomial, int]]:
-    """Factors of a primitive polynomial and how often each of them is there: those that are there as often, and depend
-    on the same variables, may be one. Nothing where they are not found in the time that this may take."""
+    """The factors of a primitive polynomial with their multiplicities. Factors of the same multiplicity that depend on
+    the same variables may be returned as one. Yields nothing where they are not found within the limits."""
     variable = next((i for i in range(len(next(iter(f)))) if any(exponents[i] for exponents in f)), None)
     if variable is None:
         return
@@ -109,7 +108,7 @@ def factors(f: Polynomial) -> Iterator[tuple[Polynomial, int]]:
 
 
 def _coefficients(f: Polynomial, i: int) -> Sequence[Polynomial]:
-    """Those of the powers of a variable."""
+    """The coefficients of the powers of variable i."""
     found: dict[int, dict[Exponents, int]] = {}
     for exponents, c in f.items():
         found.setdefault(exponents[i], {})[(*exponents[:i], 0, *exponents[i + 1 :])] = c
@@ -117,7 +116,7 @@ def _coefficients(f: Polynomial, i: int) -> Sequence[Polynomial]:
 
 
 def _repeated(f: Polynomial, i: int) -> Iterator[tuple[Polynomial, int]]:
-    """Factors by how often they are there: Yun's algorithm (1976)."""
+    """The factors by multiplicity: Yun's algorithm (1976)."""
     slope = _derivative(f, i)
     common = common_divisor(f, slope)
     if common is None:

@@ -1,4 +1,4 @@
-"""What formulas are at numbers without a pattern: two that are the same there are the same over a whole range."""
+"""Tests numerically whether two formulas are identical, by evaluating them at random points."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.powers import raised
 
-# The numbers that are tried, each by such a fraction: above 0, below 0, and larger ones.
+# Maps a random number from [0, 1) to a sample value: positive, negative, or larger.
 _PROBES: tuple[Callable[[float], float], ...] = (
     lambda part: 0.3 + part,
     lambda part: -0.3 - part,
     lambda part: 2.0 + 3.0 * part,
 )
-# Formulas with larger tensors are not tried.
+# Formulas with larger tensors are not evaluated.
 _MOST_ELEMENTS = 1_000
 _ALIKE = 1e-12
 
 
 def are_equal(algebra: Algebra, one: Formula, other: Formula) -> bool | None:
-    """Whether two formulas are the same, as they are where they are so at all numbers that are tried; None where they
-    are at some of them, or in some elements. That they differ is taken for granted where it cannot be found out."""
+    """Whether two formulas agree at all sample points; None where they agree at some points or in some elements only.
+    False, too, where they cannot be evaluated."""
     nodes = sorted({*in_order(one), *in_order(other)}, key=lambda node: node.rank)
     if any(math.prod(node.shape) > _MOST_ELEMENTS for node in nodes):
         return False
@@ -45,20 +45,20 @@ def _are_equal_at(algebra: Algebra, nodes: list[Formula], n: int, one: Formula, 
                 known[node] = _value(node, known, _PROBES[n])
         apart, size = absolute(subtract(known[one], known[other])), absolute(known[other])
         close = logical_and(isfinite(apart), less_equal(apart, multiply(_ALIKE, add(1.0, size))))
-        # An infinity is near to itself alone.
+        # An infinity is close only to itself.
         near = logical_or(close, equal(known[one], known[other]))
     except (EvaluationError, ShapeError, OverflowError):
-        # There is no value, as of the inverse of a matrix whose rows are alike, or a coefficient is no float.
+        # There is no value (such as the inverse of a singular matrix), or a coefficient overflows a float.
         return False
     return arrays.every(near) or (False if arrays.every(logical_not(near)) else None)
 
 
 def _value(node: Formula, known: dict[Formula, Any], probe: Callable[[float], float]) -> Any:
-    """The value of a node where the values of those below it are known."""
+    """The value of a node from the values of its children."""
     if isinstance(node, Symbol):
         if isinstance(node.value, float):
             return node.value
-        # Most formulas are not probed.
+        # Imported here because most formulas are not probed.
         from random import Random
 
         parts = Random(node.rank)

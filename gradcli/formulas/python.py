@@ -1,4 +1,4 @@
-"""Programs as functions of NumPy."""
+"""Code generation: programs as functions of NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ _IMPORTS = {"np": "import numpy as np", "special": "from scipy import special"}
 
 
 def python(program: Program, names: Names, *, name: str, doc: str, short: int) -> Code:
-    """A program as a function of its inputs, with the imports that it needs; of several outputs it returns a tuple."""
+    """A program as a function of its inputs, with the imports that it needs; with several outputs it returns a
+    tuple."""
     written = write(program, LANGUAGE, names, short=short)
     parameters = ", ".join(names.parameters)
     doc = doc.replace("\\", "\\\\").replace('"""', "'''")
@@ -75,8 +76,8 @@ def python(program: Program, names: Names, *, name: str, doc: str, short: int) -
 
 
 def _converted(read: Sequence[str], names: Names, lines: Sequence[str]) -> Iterator[str]:
-    """What has the inputs divided and raised to powers as NumPy does it: Python's numbers have no 1/0 and no 1e200**2,
-    and its lists of lists no `A[0, 1]`."""
+    """The line that converts the inputs to NumPy values, where operators need it: Python's numbers raise for 1/0 and
+    1e200**2, and nested lists lack `A[0, 1]`."""
     if read and any(operator in line for line in lines for operator in ("/", "%", "**", "[")):
         shapes = names.parameters
         values = (f"np.asarray({name}, float)" if shapes[name] else f"np.float64({name})" for name in read)
@@ -100,7 +101,7 @@ def _array(constant: Any) -> Piece:
 
 
 def _as_float(piece: Piece) -> Piece:
-    """A whole number where NumPy would compute with whole numbers if it were one."""
+    """A piece with integer literals as floats, which NumPy would otherwise compute with as integers."""
     if not piece.plain:
         return piece
     if re.fullmatch(r"-?\d+", piece.text):
@@ -109,12 +110,12 @@ def _as_float(piece: Piece) -> Piece:
 
 
 def _with_floats(spelling: Spelling) -> Spelling:
-    """A call of NumPy or SciPy."""
+    """A spelling for a call of NumPy or SciPy, with float operands."""
     return lambda equation, operands: spelling(equation, [*map(_as_float, operands)])
 
 
 def _operator(symbol: str, level: int) -> Spelling:
-    """Between two numbers, of which Python makes something else, the first is one of NumPy."""
+    """An operator whose first operand is a NumPy number where Python would raise for two of its own."""
     spelling = infix(symbol, level)
 
     def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -148,31 +149,31 @@ def _is_taken(name: str) -> bool:
 
 
 def _name(primitive: Primitive) -> str:
-    """What NumPy or SciPy call a primitive that they have."""
+    """The name of a primitive in NumPy or SciPy, with its module, or ""."""
     known = primitive.spelling
     return f"np.{known['numpy']}" if "numpy" in known else f"special.{known['scipy']}" if "scipy" in known else ""
 
 
 def _named(form: Callable[[str], Spelling]) -> Spelling:
-    """A spelling with that name."""
+    """The spelling that `form` makes of the primitive's name in NumPy or SciPy."""
     return lambda equation, operands: form(_name(equation.primitive))(equation, operands)
 
 
 def _of_symmetric_part(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
-    """A function of a symmetric matrix: of another, NumPy reads one triangle."""
+    """A function of the symmetric part of a matrix, because NumPy reads one triangle only."""
     x = operands[0].text if operands[0].text.isidentifier() else part(operands[0].text)
     is_matrix = len(arrays.shape(equation.inputs[0])) == 2
     return function(_name(equation.primitive), f"({x} + {f'{x}.T' if is_matrix else f'np.swapaxes({x}, -1, -2)'})/2")
 
 
 def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
-    """x above 0, and below it what is scaled by the second operand."""
+    """x where it is positive, else scale*below."""
     x, scale = operands
     return function("np.where", f"{x.at(SUM)} > 0", x.text, f"{scale.at(TIMES)}*{below}")
 
 
 def _reduced_by(name: str) -> Spelling:
-    """A reduction by a function of two operands: those by NumPy's functions of arrays overflow, as np.linalg.norm does."""
+    """A reduction with a ufunc of two operands, which does not overflow as np.linalg.norm does."""
 
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         keepdims = ["keepdims=True"] if equation.params["keepdims"] else []
@@ -242,7 +243,7 @@ def _document(formulas: Formulas) -> Document:
     return functions(stable(formulas, LANGUAGE), python, _NAMING)
 
 
-# Of the operand of a function of period 2.
+# The operand of a function of period 2, reduced modulo 2.
 _REST = "{0} - 2*np.round({0}/2)"
 _NAMING = Naming(lambda name: with_underscores(name, _is_taken))
 

@@ -1,4 +1,4 @@
-"""Formulas as quotients of products, with what is above and below the bar cancelled."""
+"""Writes formulas as quotients of products over a common denominator and cancels common polynomial factors."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from gradcli.formulas.expansion import expanded
 from gradcli.formulas.numbers import Decimal, content
 from gradcli.formulas.polynomials import Polynomial
 
-# Polynomials in more variables, with larger exponents or coefficients, are left as they are.
+# Sums with more variables, larger exponents or larger coefficients are not read as polynomials.
 _MOST_VARIABLES = 8
 _LARGEST_EXPONENT = 64
 _LARGEST_COEFFICIENT = 10**12
-# Sums of more terms are not looked through for pairs of them.
+# Pairs of terms are only combined in sums of at most this many terms.
 _MOST_PAIRED = 6
-# How often something is cancelled in one product.
+# Upper bound on cancellations in one product.
 _MOST_STEPS = 20
 
 
 class _Read(NamedTuple):
-    """Sums as polynomials in powers of the same units: each a number, a power of every unit, and what is left."""
+    """Sums as polynomials in shared units: each is a number times the lowest power of every unit times a polynomial."""
 
     units: Sequence[Unit]
-    # The parts of a unit that are one variable: 2 of x where there is sqrt(x).
+    # The denominator of each unit's exponents: 2 for x where sqrt(x) occurs, so that exponents are integers.
     parts: Sequence[int]
     numbers: list[Fraction]
     lowest: list[Sequence[int]]
@@ -38,7 +38,7 @@ class _Read(NamedTuple):
 
 
 class Quotients:
-    """Formulas over one bar; of several the one of the least `length`."""
+    """Rewrites formulas over a common denominator; among several forms the one of least `length` is taken."""
 
     def __init__(self, algebra: Algebra, length: Callable[[Formula], Any]) -> None:
         self.algebra = algebra
@@ -47,7 +47,7 @@ class Quotients:
         self._divisors: dict[tuple[Formula, Formula], tuple[Formula, Formula, Formula] | None] = {}
 
     def flat(self, root: Formula) -> Formula:
-        """A formula in which no part of a sum is below a bar, and no divisor above and below one."""
+        """A formula without fractions inside sums, with common divisors of numerators and denominators cancelled."""
         for node in in_order(root):
             if node not in self._flat:
                 self._flat[node] = self._over_one_bar(node)
@@ -65,7 +65,7 @@ class Quotients:
         return self.algebra.power(self._flat[base] if self._whole(exponent) else base, exponent)
 
     def _whole(self, exponent: Formula) -> int:
-        """The number that an exponent is, 0 where it is no whole one."""
+        """The value of an integer exponent, else 0."""
         n = self.algebra.as_number(exponent)
         return int(n) if n is not None and n.denominator == 1 else 0
 
@@ -87,7 +87,7 @@ class Quotients:
         return min((self._cancelled(algebra.divide(form, denominator)) for form in forms), key=self.length)
 
     def in_parts(self, node: Formula, best: Callable[[Formula], Formula]) -> Iterator[Formula]:
-        """Sums in which two terms of several, of which one is below a bar, are put together."""
+        """Sums in which two terms, one of them a fraction with a sum in its denominator, are combined."""
         if not isinstance(node, Sum) or not 2 < len(node.terms) <= _MOST_PAIRED:
             return
         algebra = self.algebra
@@ -97,7 +97,7 @@ class Quotients:
                 yield algebra.add(algebra.sum({t: c for t, c in node.terms.items() if t not in pair}), best(two))
 
     def joined(self, node: Formula) -> Iterator[Formula]:
-        """Products with sums that are there as often, and what is beside them, as one sum: x**2 - 1 for (x - 1)*(x + 1)."""
+        """Products in which factors of equal power are multiplied out to one sum: (x - 1)*(x + 1) as x**2 - 1."""
         algebra = self.algebra
         _, rest = algebra.split(node)
         groups: dict[int, list[Formula]] = {}
@@ -113,7 +113,7 @@ class Quotients:
                 yield algebra.multiply(outside, algebra.power(expanded(algebra, inside), power))
 
     def factored(self, node: Formula) -> Formula:
-        """A product with the sums in it as products of their factors, as far as these are found without roots."""
+        """A product in which each sum is factored, as far as square-free factorisation finds factors."""
         algebra = self.algebra
         coefficient, rest = algebra.split(node)
         powers = [(self._factors(b) if isinstance(b, Sum) else b, e) for b, e in algebra.powers(rest).items()]
@@ -131,7 +131,7 @@ class Quotients:
         whole = [self.algebra.power(self._formula(read, f), self.algebra.number(n)) for f, n in found]
         return self.algebra.multiply(self._outside(read, 0), *whole)
 
-    # --- what is above and below the bar
+    # --- cancelling numerators and denominators
 
     def _cancelled(self, node: Formula) -> Formula:
         for _ in range(_MOST_STEPS):
@@ -142,7 +142,7 @@ class Quotients:
         return node
 
     def _opened(self, node: Formula) -> Formula:
-        """With the powers of a sum that all its terms have outside of it, where that is over one of them, or below it."""
+        """A product with common powers taken out of its sums, where they cancel with another factor."""
         algebra = self.algebra
         coefficient, rest = algebra.split(node)
         powers = algebra.powers(rest)
@@ -175,7 +175,7 @@ class Quotients:
         return None
 
     def _divisor(self, first: Formula, second: Formula) -> tuple[Formula, Formula, Formula] | None:
-        """The greatest common divisor of two sums, and what they are divided by it; None where they have none."""
+        """The greatest common divisor of two sums and their quotients by it; None if they have none."""
         key = first, second
         if key not in self._divisors:
             self._divisors[key] = self._found_divisor(first, second)
@@ -201,7 +201,7 @@ class Quotients:
     # --- polynomials
 
     def _read(self, *nodes: Formula) -> _Read | None:
-        """Sums as polynomials; None for those that would take too long."""
+        """Sums as polynomials; None for sums over the limits."""
         units: dict[Unit, int] = {}
         rows = []
         for node in nodes:
@@ -224,7 +224,7 @@ class Quotients:
         return dict(unit for base, exponent in powers.items() for unit in self.algebra.units(base, exponent))
 
     def _outside(self, read: _Read, i: int) -> Formula:
-        """What a sum is without its polynomial."""
+        """The factor of the i-th sum outside its polynomial."""
         return self.algebra.scale(read.numbers[i], self._power_of(read, read.lowest[i]))
 
     def _formula(self, read: _Read, polynomial: Polynomial) -> Formula:
@@ -240,7 +240,7 @@ class Quotients:
 
 
 def _append(read: _Read, terms: Sequence[tuple[Sequence[Fraction | int], Fraction]]) -> bool:
-    """Add a sum of powers with coefficients to what is read, unless its numbers are too large."""
+    """Append a sum of powers with coefficients to `read`; False if its numbers are too large."""
     lowest = [int(min(column)) for column in zip(*(exponents for exponents, _ in terms))]
     number = content([c for _, c in terms])
     if any(isinstance(c, Decimal) for _, c in terms):

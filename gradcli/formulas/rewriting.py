@@ -1,4 +1,4 @@
-"""Programs rewritten equation by equation, before they are written in a language."""
+"""The base class of passes that rewrite a program equation by equation before code generation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gradcli.program.passes import without_dead_code
 
 
 class Rewriter:
-    """Replaces the equations that `replaced` has something else for."""
+    """Replaces each equation for which `replaced` returns an atom; subclasses define `replaced`."""
 
     def __init__(self) -> None:
         self.equations: list[Equation] = []
-        # The equation that gives a variable, of those that are left.
+        # The equation that computes each variable, among those that remain.
         self.made: dict[Variable, Equation] = {}
 
     def rewritten(self, program: Program) -> Program:
@@ -37,11 +37,11 @@ class Rewriter:
         return without_dead_code(program._replace(equations=tuple(self.equations), outputs=outputs))
 
     def replaced(self, equation: Equation) -> Atom | None:
-        """What stands for the output of an equation; None where that stays."""
+        """The atom that replaces the output of an equation; None keeps the equation."""
         raise NotImplementedError
 
     def apply(self, primitive: Primitive, *inputs: Atom, dtype: str = "float64", **params: Any) -> Variable:
-        """An elementwise function of operands."""
+        """Append an elementwise function of operands and return its output."""
         return self.call(primitive, inputs, params, broadcast([arrays.shape(a) for a in inputs]), dtype)
 
     def call(
@@ -57,12 +57,12 @@ class Rewriter:
         return output
 
     def maker(self, atom: Atom, *primitives: Primitive) -> Equation | None:
-        """The equation that gives an operand, where it is of one of these functions."""
+        """The equation that computes an operand, if it applies one of `primitives`; else None."""
         found = self.made.get(atom) if isinstance(atom, Variable) else None
         return found if found is not None and found.primitive in primitives else None
 
     def number(self, atom: Atom) -> float | None:
-        """The number that an operand is, or a quotient of two."""
+        """The value of an operand that is a number or a quotient of two numbers, else None."""
         made = self.maker(atom, divide)
         if made is None:
             return finite_number(atom)
@@ -70,7 +70,7 @@ class Rewriter:
         return above / below if above is not None and below else None
 
     def factors(self, atom: Atom, whole: Container[Atom] = ()) -> Sequence[Atom]:
-        """The factors of a product, in their order; -x as -1 and x, and what is in `whole` as it is."""
+        """The factors of a product in order; -x contributes -1 and x, and variables in `whole` are not taken apart."""
         found: list[Atom] = []
         waiting = [atom]
         while waiting:
@@ -88,7 +88,7 @@ class Rewriter:
 
 
 def finite_number(atom: Atom) -> float | None:
-    """The number that an operand is, of those that are finite and no truth values."""
+    """The value of an operand that is a finite number (not a truth value), else None."""
     if isinstance(atom, Variable) or arrays.dtype_name(atom) == "bool":
         return None
     number = constants.number(atom)

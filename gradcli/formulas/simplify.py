@@ -1,4 +1,4 @@
-"""Simplification by SymPy, which is optional."""
+"""Simplification by SymPy, an optional dependency."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.program.ir import Atom, Equation, Program, Variable
 
 
 def simplified(program: Program) -> str:
-    """A program of numbers with one output as `sympy.simplify` has it, in the expression language.
+    """A scalar program with one output, simplified by `sympy.simplify`, as text in the expression language.
 
     Raises DifferentiationError for a formula with tensors or with functions that SymPy lacks.
     """
@@ -41,7 +41,7 @@ def simplified(program: Program) -> str:
 
 
 def _is_decimal(atom: Atom) -> bool:
-    """Whether it is a number that is no whole one, and no multiple of a root, a logarithm or pi: fractions are divisions."""
+    """Whether an atom is a non-integer number without pi, roots or logarithms; fractions in the text are divisions."""
     if isinstance(atom, Variable) or arrays.shape(atom) or not math.isfinite(atom):
         return False
     coefficient, pi, root, _, logarithm = factors(float(atom))
@@ -49,7 +49,7 @@ def _is_decimal(atom: Atom) -> bool:
 
 
 def _with_decimals(sympy: Any, expression: Any) -> Any:
-    """An expression whose fractions are written as decimals, but for exponents and what no decimal is equal to."""
+    """An expression with fractions written as decimals, except in exponents and where no decimal is equal."""
     if expression.is_Rational and not expression.is_Integer:
         value = abs(float(expression))
         if sympy.Rational(repr(value)) != abs(expression):
@@ -91,13 +91,13 @@ def _applied(sympy: Any, equation: Equation, operands: list[Any]) -> Any:
 
 @functools.cache
 def _ours() -> dict[str, str]:
-    """Functions of the language by their names in SymPy."""
+    """The names of the expression language's functions by their SymPy names."""
     return {e.spelling["sympy"]: e.name for e in table.entries() if isinstance(e, Primitive) and "sympy" in e.spelling}
 
 
 @functools.cache
 def _arithmetic(sympy: Any) -> dict[str, Any]:
-    """Primitives as expressions of SymPy."""
+    """Primitives as functions that build SymPy expressions."""
     return {
         "add": lambda x, y: x + y,
         "subtract": lambda x, y: x - y,

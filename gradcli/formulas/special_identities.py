@@ -1,5 +1,6 @@
-"""What the algebra knows of special functions: their derivatives, by the recurrences that connect them with the functions
-that have a name; as in `gradcli.formulas.identities`.
+"""Rewrite rules for derivatives of special functions: recurrences that express them by functions with a name.
+
+The rules have the form of those in `gradcli.formulas.identities`.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from gradcli.formulas.algebra import Algebra, Formula, Sum
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 
-# From an algebra, an operand, and a function that applies a primitive to it: the derivatives of order 0 and 1.
+# _Named applies a primitive, by its name, to the operand; _First gives the derivatives of order 0 and 1.
 _Named = Callable[[str], Formula]
 _First = Callable[[Algebra, Formula, _Named], tuple[Formula, Formula]]
-# From an algebra, an operand, an order, and the derivatives two and one below: that of the order.
+# From an algebra, an operand, an order n, and the derivatives of order n - 2 and n - 1: the derivative of order n.
 _Next = Callable[[Algebra, Formula, int, Formula, Formula], Formula]
 
 
-# The functions whose derivatives are primitives of the same name.
+# The functions whose derivatives are primitives of the same name, with the order as parameter.
 _FAMILIES = frozenset({"scaled_i", "k0e", "dawsn", "ellipk", "ellipe"})
 
 
 def _primitive(name: str) -> Primitive:
-    # Of a program that has its derivative it is loaded.
+    # The primitive is loaded already: a program contains its derivative.
     from gradcli.primitives.bessel import scaled_i
 
     found = scaled_i if name == "scaled_i" else table.known(name)
@@ -34,7 +35,7 @@ def _primitive(name: str) -> Primitive:
 
 
 def _by_recurrence(first: _First, following: _Next) -> Any:
-    """The identity of a primitive with the parameter n, the order of its derivative."""
+    """The rule of a primitive whose parameter n is the order of its derivative."""
 
     def identity(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
         x, n = operands[0], params["n"]
@@ -110,7 +111,7 @@ def _next_ellipe(algebra: Algebra, m: Formula, n: int, before: Formula, value: F
 
 
 def _exponential_integral(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
-    """Those of order 0 and below: DLMF 8.19.12."""
+    """expn of order 0 and below: DLMF 8.19.12."""
     x, n = operands[0], params["n"]
     if n > 0:
         return None
@@ -145,7 +146,7 @@ def _ive_slope(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[s
     v, x = operands
     shape = broadcast([v.shape, x.shape])
     if isinstance(v, Sum) and v.terms.keys() == {algebra.one}:
-        # A decimal beside 1 would stay one, and be another number than the fractions of the orders that rules make.
+        # Orders v - 1 and v + 1 are fractions in the rules; a decimal order would make them different nodes.
         v = algebra.number(Fraction(v.terms[algebra.one]))
 
     def of_order(step: int) -> Formula:

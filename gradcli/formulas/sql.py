@@ -1,4 +1,4 @@
-"""Programs as a select expression with a column for each."""
+"""Code generation: programs as the columns of a SQL SELECT."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from gradcli.formulas.writing import (
 )
 from gradcli.program.ir import Equation, Program
 
-# Words that a column cannot be called without quotes in SQLite, PostgreSQL, MySQL, SQL Server or Oracle.
+# Words that cannot be column names without quotes in SQLite, PostgreSQL, MySQL, SQL Server or Oracle.
 _RESERVED = frozenset(
     """access accessible add all alter analyse analyze and any array as asc asensitive asymmetric audit
     authorization autoincrement backup before begin between bigint binary blob both break browse bulk by call
@@ -73,7 +73,7 @@ _RESERVED = frozenset(
 )
 
 
-# Further words of DuckDB, BigQuery and Spark.
+# Further reserved words of DuckDB, BigQuery and Spark.
 _RESERVED_BY_FEW = frozenset(
     """anti asof assert_rows_modified describe enum glob hash ignore lambda lookup map minus nested new no nulls over
     pivot_longer pivot_wider positional proto qualify respect rollup semi show struct summarize transform treat
@@ -82,12 +82,13 @@ _RESERVED_BY_FEW = frozenset(
 
 
 def sql(formulas: Formulas) -> Document:
-    """The value and its derivatives, of numbers alone, as the columns of a SELECT of any database."""
+    """The value and its derivatives as the columns of a SELECT that any database runs. Raises DifferentiationError for
+    tensor inputs."""
     return _document(formulas, LANGUAGE, None)
 
 
 def of_dialect(name: str) -> Language:
-    """The language of one database."""
+    """The language variant for one database."""
     dialect = DIALECTS[name]
     language = LANGUAGE._replace(
         name=name,
@@ -103,7 +104,7 @@ def _document(formulas: Formulas, language: Language, dialect: Dialect | None) -
     names, results = names_of(formulas.value, language.naming), Names(language.naming)
     renamed, columns = [*_renamed(names)], names.inputs
     if dialect is not None:
-        # Whatever numbers the columns hold.
+        # Columns may hold integers or decimals.
         names.inputs = {name: f"CAST({column} AS {dialect.real})" for name, column in columns.items()}
     programs = [("value", formulas.value), *((identifier("d", key), d) for key, d in formulas.derivatives.items())]
     lines = []
@@ -115,7 +116,7 @@ def _document(formulas: Formulas, language: Language, dialect: Dialect | None) -
 
 
 def _renamed(names: Names) -> Iterator[str]:
-    """What is said of names that to a database are the same as another: `X` beside `x`."""
+    """Comments for renamed columns: names that differ only in case, such as `X` and `x`, are the same to a database."""
     for name, column in names.inputs.items():
         if _bare(column) != name:
             yield f"/* {column} stands for {name} */"
@@ -131,7 +132,7 @@ def _expression(program: Program, names: Names, language: Language) -> str:
 
 
 def _with_nulls(text: str, columns: Sequence[str]) -> str:
-    """An expression that is NULL where one of these columns is: for CASE a condition is then false, which it is not."""
+    """An expression that is NULL where one of `columns` is: a CASE condition on NULL counts as false."""
     if "CASE WHEN " not in text or not columns:
         return text
     there = " AND ".join(f"{column} IS NOT NULL" for column in columns)
@@ -139,7 +140,7 @@ def _with_nulls(text: str, columns: Sequence[str]) -> str:
 
 
 def _naming(quote: str, reserved: Collection[str]) -> Naming:
-    """Names of columns, quoted where they must be; those that differ in capitals alone are one."""
+    """The naming of columns: quoted where necessary, and case-insensitive."""
 
     def columns(name: str) -> Iterator[str]:
         for spelled in with_underscores(name):
@@ -176,7 +177,7 @@ def _array(_constant: Any) -> Piece:
 
 
 def _divided(_equation: Equation, operands: Sequence[Piece]) -> Piece:
-    """Of whole numbers / would leave the remainder out."""
+    """A division with a float numerator: / of integers would drop the remainder."""
     first, second = operands
     above = first.at(PRODUCT)
     if not re.match(r"\d+\.\d", above):
@@ -188,23 +189,24 @@ def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return function("POWER", operands[0].text, _number(equation.params["n"]).text)
 
 
-# MOD, which is fmod, rounds nothing, while a quotient may be rounded up to a whole number.
+# MOD is exact (fmod), whereas a quotient may be rounded up to an integer.
 _HAS_OTHER_SIGN = "SIGN(MOD({0}, {1}))*SIGN({1}) < 0.0"
 _REST = f"CASE WHEN {_HAS_OTHER_SIGN} THEN MOD({{0}}, {{1}}) + {{1}} ELSE MOD({{0}}, {{1}}) END"
 _QUOTIENT = (
     "CASE WHEN {1} = 0.0 THEN 1.0*{0}/{1} "
     f"ELSE ROUND(({{0}} - MOD({{0}}, {{1}}))/{{1}}) - CASE WHEN {_HAS_OTHER_SIGN} THEN 1.0 ELSE 0.0 END END"
 )
-# LN(1.0 + {0}) loses the digits of a small operand; this is for one of at least 0.
+# log1p of an operand of at least 0; LN(1.0 + {0}) loses digits for small operands.
 _LOG1P_OF_POSITIVE = "2.0*ATANH({0}/(2.0 + {0}))"
-# log(1 + exp(-|x|)), and the same to the base 2.
+# log(1 + exp(-|x|)), and the same in base 2.
 _SOFT = _LOG1P_OF_POSITIVE.format("EXP(-ABS({0}))")
 _SOFT_DIFFERENCE = _LOG1P_OF_POSITIVE.format("EXP(-ABS({0} - {1}))")
 _SOFT2_DIFFERENCE = _LOG1P_OF_POSITIVE.format("POWER(2.0, -ABS({0} - {1}))")
 
 
 def _turns(angle: str) -> tuple[str, str]:
-    """The sine and the cosine of pi times a number, by its rest modulo 2, which is exact: they are 0 where they should be."""
+    """The sine and cosine of pi*angle as SQL; the angle is reduced modulo 2, which is exact, so that zeros are
+    exact."""
     rest = f"(ABS({angle}) - 2.0*FLOOR(ABS({angle})/2.0))"
     pi = repr(math.pi)
     sine = (
@@ -215,7 +217,7 @@ def _turns(angle: str) -> tuple[str, str]:
 
 
 def _larger_and(rest: str, of_equal: str) -> str:
-    """The larger operand and a rest, which is no number for two infinities."""
+    """The larger operand plus `rest`; equal operands are a separate case, since `rest` is nan for equal infinities."""
     larger = f"CASE WHEN {{0}} >= {{1}} THEN {{0}} ELSE {{1}} END + {rest}"
     return f"CASE WHEN {{0}} = {{1}} THEN {{0}} + {of_equal} ELSE {larger} END"
 
@@ -226,7 +228,7 @@ _SINE, _COSINE = _turns("{0}")
 
 def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     condition, x, y = (o.text for o in operands)
-    # What is chosen among otherwise are further cases.
+    # A choice nested in the last branch becomes further WHEN cases.
     further = operands[2].level == ATOM and y.startswith("CASE WHEN ")
     others = y.removeprefix("CASE ").removesuffix(" END") if further else f"ELSE {y}"
     return Piece(f"CASE WHEN {condition} THEN {x} {others} END")
@@ -244,7 +246,7 @@ LANGUAGE = Language(
         "rsqrt": lambda _equation, operands: Piece(f"1.0/SQRT({operands[0].text})", TIMES),
         "cbrt": template("(SIGN({0})*POWER(ABS({0}), 1.0/3.0))"),
         "exp2": lambda _equation, operands: function("POWER", "2.0", operands[0].text),
-        # EXP({0}) - 1.0 and LN(1.0 + {0}) lose the digits of small operands.
+        # EXP({0}) - 1.0 and LN(1.0 + {0}) lose digits for small operands.
         "expm1": template("CASE WHEN ABS({0}) < 1.0 THEN 2.0*SINH({0}/2.0)*EXP({0}/2.0) ELSE EXP({0}) - 1.0 END"),
         "log1p": template(f"CASE WHEN ABS({{0}}) < 0.5 THEN {_LOG1P_OF_POSITIVE} ELSE LN(1.0 + {{0}}) END"),
         "log2": lambda _equation, operands: Piece(f"LN({operands[0].text})/LN(2.0)", TIMES),

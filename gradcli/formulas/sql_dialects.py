@@ -1,4 +1,4 @@
-"""What the SQL of one database has that of another has not."""
+"""The differences between the SQL dialects of the supported databases."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gradcli.program.ir import Equation, Variable
 
 
 class Dialect(NamedTuple):
-    """`real` is the type of a number in float64, `number` how one is written, and `infinity` and `nan` these, the empty
-    text where there is none. `functions` are spelled otherwise than for any database."""
+    """A SQL dialect: `real` is the type of float64 numbers, `number` the format of a literal, `infinity` and `nan` the
+    spellings of these (empty if there are none), and `functions` the spellings that differ from generic SQL."""
 
     name: str
     real: str
@@ -35,17 +35,17 @@ class Dialect(NamedTuple):
 
 
 def _calls(**names: str) -> Mapping[str, Spelling]:
-    """The functions of one operand that a database has, by our names."""
+    """Spellings for unary functions that a database has, by the names of primitives."""
     return {ours: template(f"{theirs}({{0}})", inner=0) for ours, theirs in names.items()}
 
 
-# Of an infinity there is no rest, and no whole quotient.
+# The added 0.0*{0} makes the result nan for an infinite operand.
 FLOORED = template("FLOOR(1.0*{0}/{1}) + 0.0*{0}", SUM)
 FLOORED_REST = template("{0} - {1}*FLOOR(1.0*{0}/{1})", SUM)
 
 
 def _without_mod(name: str) -> Mapping[str, Spelling]:
-    """Of a database whose MOD is of whole numbers and decimals alone."""
+    """Spellings for a database whose MOD accepts integers and decimals only."""
     return {
         "remainder": by_powers_of_two(FLOORED_REST, None, name),
         "floor_divide": by_powers_of_two(FLOORED, None, name),
@@ -61,12 +61,12 @@ def _finiteness(infinity: str) -> Mapping[str, Spelling]:
 
 
 LARGER = template("CASE WHEN {0} >= {1} THEN {0} ELSE {1} END")
-# Where nan is the largest number, as -nan is.
+# For databases where nan is the largest number, so that -nan is too.
 _SMALLER = template("CASE WHEN -{0} >= -{1} THEN {0} ELSE {1} END")
 
 
 def _with_largest_nan(isnan: str) -> Mapping[str, Spelling]:
-    """Of a database to which nan is larger than every number, and equal to itself."""
+    """Spellings for a database that treats nan as larger than every number and equal to itself."""
     nan, other = isnan.format("{0}"), isnan.format("{1}")
     return {
         "less": _comparison("<", 1, isnan),
@@ -85,7 +85,7 @@ def _with_largest_nan(isnan: str) -> Mapping[str, Spelling]:
 
 
 def _comparison(symbol: str, place: int, isnan: str) -> Spelling:
-    """A comparison that does not hold where the operand at this place, a variable, is nan."""
+    """A comparison that is false where the operand at `place`, a variable, is nan."""
     plain = infix(symbol, COMPARE)
 
     def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -97,7 +97,7 @@ def _comparison(symbol: str, place: int, isnan: str) -> Spelling:
     return spelled
 
 
-# Columns are numbers in float64 here, of which / leaves nothing out.
+# Columns are cast to float64, so that / is not an integer division.
 _DIVIDED = {"divide": infix("/", TIMES)}
 
 _DUCKDB = Dialect(
@@ -132,7 +132,7 @@ _SQLITE = Dialect(
     name="sqlite",
     real="REAL",
     infinity="9e999",
-    # What is nan is null there.
+    # SQLite stores nan as NULL.
     nan="",
     functions={
         **_DIVIDED,
@@ -149,7 +149,7 @@ _BIGQUERY = Dialect(
     nan="CAST('nan' AS FLOAT64)",
     functions={
         **_without_mod("bigquery"),
-        # A query ends where / divides by 0.
+        # / raises an error for division by 0.
         "divide": template("IEEE_DIVIDE({0}, {1})", inner=0),
         "reciprocal": template("IEEE_DIVIDE(1.0, {0})", inner=0),
         **_calls(cbrt="CBRT", log10="LOG10", isnan="IS_NAN"),
@@ -170,12 +170,12 @@ _SPARK = Dialect(
         **_calls(cbrt="CBRT", log2="LOG2", log10="LOG10", expm1="EXPM1", log1p="LOG1P", isnan="ISNAN"),
         "hypot": template("HYPOT({0}, {1})", inner=0),
         **_finiteness("CAST('Infinity' AS DOUBLE)"),
-        # Whole numbers, which end at 2**63.
+        # FLOOR and CEIL return 64-bit integers.
         "floor": template("CAST(FLOOR({0}) AS DOUBLE)", inner=0),
         "ceil": template("CAST(CEIL({0}) AS DOUBLE)", inner=0),
     },
     quote="`",
-    # Without the letter it is a decimal of few digits.
+    # Without the suffix a literal is a decimal of few digits.
     number="{}D",
 )
 

@@ -1,4 +1,4 @@
-"""Sums of squares in formulas that are to be run: their roots, where squares overflow or vanish and the root does not."""
+"""Rewrites roots of sums of squares in generated code so that the squares do not overflow or underflow."""
 
 from __future__ import annotations
 
@@ -19,39 +19,40 @@ from gradcli.primitives.statistics import flat_sqrt
 from gradcli.primitives.trigonometric import hypot
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
-# The root of the sum of squares over axes, which formulas alone have: programs compute it by its parts.
+# Root of the sum of squares over axes; only generated code uses this primitive, programs compute it by its parts.
 _LACKING = not_implemented("formulas alone have this function")
 norm = Primitive(
     "norm", SIGNATURE, "root of the sum of the squares over the axes",
     vjp=None, jet=_LACKING, batch=_LACKING,
     derivative="g*x/norm(x)",
 )  # fmt: skip
-# A root of the squares of more is one of which nobody reads the formula.
+# Sums of more terms are left as they are.
 _MOST_TERMS = 100
-# In eighths of steps, for each term of a sum.
+# Cost of one term of a sum, in eighths of a step.
 _TERM = 16
 
 
 def without_squares(program: Program, language: Language, *, own: bool, read: bool = False) -> Program:
-    """`program` with sqrt(x**2 + y**2) as hypot(x, y), and a/(x**2 + y**2) in two divisions by that, for any number of terms, and
-    the same over the axes of tensors; where the language lacks hypot, it is written with its operands scaled. Where the program
-    that it is the derivative of has such sums of its `own`, it overflows itself, and its formulas are kept. In what is `read`
-    sqrt(x**2 + 1), and quotients by sums, stay as well."""
+    """`program` with sqrt(x**2 + y**2) as hypot(x, y), and a/(x**2 + y**2) as two divisions by it.
+
+    This holds for any number of terms and for sums over axes of tensors. A language without hypot gets the operands
+    scaled by their size. With `own`, the value itself contains such sums and overflows anyway, so that its derivatives
+    keep them. With `read`, the text is for reading only, and sqrt(x**2 + 1) and quotients by sums are kept too."""
     return _Roots(language, own=own, read=read).rewritten(program)
 
 
 def has_squares(program: Program) -> bool:
-    """Whether a program takes roots of sums of squares, or divides by these, and none of squares that are scaled."""
+    """Whether a program takes or divides by roots of sums of squares, none of which are scaled."""
     finder = _Finder()
     finder.rewritten(program)
     return finder.found and not finder.scaled
 
 
 class _Squares(Rewriter):
-    """Knows which sums are of squares."""
+    """Recognises sums of squares."""
 
     def terms(self, atom: Atom) -> Sequence[tuple[float, Atom]]:
-        """Numbers and what they are multiplied with, of the squares of which a sum is that of two or more; else none."""
+        """The terms (f, x) of a sum of two or more squares (f*x)**2; empty for anything else."""
         found: list[tuple[float, Atom]] = []
         constant = 0.0
         waiting = [(1.0, atom)]
@@ -78,7 +79,7 @@ class _Squares(Rewriter):
         return found if len(found) > 1 else []
 
     def square(self, atom: Atom) -> Atom | None:
-        """What an operand is the square of."""
+        """The operand whose square an atom is, else None."""
         made = self.maker(atom, whole_power, multiply, divide)
         if made is None:
             return None
@@ -105,13 +106,13 @@ class _Squares(Rewriter):
         return ((factor / number, first),) if made.primitive is divide else ((factor * number, second),)
 
     def square_sum(self, atom: Atom) -> tuple[Equation, Atom] | None:
-        """The sum over axes that an operand is, and what it sums the squares of."""
+        """The sum over axes that computes an atom and the operand whose squares it adds; None for anything else."""
         made = self.maker(atom, sum_)
         square = None if made is None else self.square(made.inputs[0])
         return None if made is None or square is None else (made, square)
 
     def is_scaled(self, atom: Atom) -> bool:
-        """Whether an operand is divided by its size, as norm does it."""
+        """Whether an operand is divided by its size already, as the function norm does."""
         made = self.maker(atom, divide)
         return made is not None and self.maker(made.inputs[1], where) is not None
 
@@ -126,7 +127,7 @@ class _Finder(_Squares):
         self.scaled = self.scaled or equation.primitive is hypot
         place = {sqrt: 0, flat_sqrt: 0, rsqrt: 0, general_power: 0, divide: 1}.get(equation.primitive)
         if place is not None:
-            # std divides the sum of squares by their number.
+            # std divides the sum of squares by its count.
             mean = self.maker(equation.inputs[place], divide)
             atom = equation.inputs[place] if mean is None or isinstance(mean.inputs[1], Variable) else mean.inputs[0]
             over_axes = self.square_sum(atom)
@@ -143,7 +144,7 @@ class _Roots(_Squares):
         self.of_tensors = language.tensors and not own
         self.own = own
         self.read = read
-        # The operands of roots.
+        # The operands (in the sense of hypot) of each root.
         self.roots: dict[Variable, Sequence[Atom]] = {}
 
     def replaced(self, equation: Equation) -> Atom | None:
@@ -166,7 +167,7 @@ class _Roots(_Squares):
         return None
 
     def _quotient(self, above: Atom, below: Atom) -> Atom | None:
-        """What is divided by a power of a root, in as many divisions: each by a factor that is of its size."""
+        """A quotient by a power of a root as repeated divisions, each paired with a factor of similar size."""
         power, n = self.maker(below, whole_power), 2
         root: Atom | None = None
         if power is not None and power.inputs[0] in self.roots and power.params["n"] == 3:
@@ -212,12 +213,12 @@ class _Roots(_Squares):
         return self.call(norm, (square,), made.params, made.output.shape)
 
     def _is_plain(self, terms: Sequence[tuple[float, Atom]]) -> bool:
-        """Whether there are an input and numbers alone, as in sqrt(x**2 + 1)."""
+        """Whether the terms are inputs and at least one number, as in sqrt(x**2 + 1)."""
         bases = [base for _, base in terms if isinstance(base, Variable)]
         return len(bases) < len(terms) and not any(base in self.made for base in bases)
 
     def _input_squared(self, atom: Atom) -> Atom | None:
-        """An input where an operand is its square: a/x**2 is 0 for a large x where a/x/x is not."""
+        """The input whose square an atom is: a/x**2 is 0 for large x where a/x/x is not."""
         square = self.square(atom)
         return square if isinstance(square, Variable) and square not in self.made else None
 
@@ -233,7 +234,8 @@ class _Roots(_Squares):
         return self.roots.get(atom, []) if isinstance(atom, Variable) else []
 
     def _scaled_root(self, operands: Sequence[Atom]) -> Variable:
-        """By the sum of the magnitudes, which is twice itself where it is 0 or infinite, as the root is then."""
+        """The root with operands scaled by the sum of their magnitudes; that sum is the result where it is 0 or
+        infinite."""
         size = reduce(self._sum, map(self._magnitude, operands))
         squares = (self.apply(whole_power, self.apply(divide, o, size), n=2.0) for o in operands)
         root = self.apply(multiply, size, self.apply(sqrt, reduce(self._sum, squares)))

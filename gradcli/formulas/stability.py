@@ -1,4 +1,4 @@
-"""Formulas as they are computed where they are run, and not only read: without overflow, and without cancellation."""
+"""Rewrites formulas for evaluation, not only reading: without overflow and without cancellation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradcli.program.ir import Program
 
 
 def stable(formulas: Formulas, language: Language) -> Formulas:
-    """Formulas for a language, as `gradcli eval` computes what they stand for."""
+    """Formulas rewritten for a language so that they agree with what `gradcli eval` computes."""
 
     def scaled(program: Program) -> Program:
         return without_squares(without_overflow(program), language, own=formulas.squares)

@@ -1,4 +1,4 @@
-"""Taylor polynomials as text, from the constant up, and from that text in other languages."""
+"""Writes Taylor polynomials in the expression language and, from that text, in other languages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gradcli.formulas.naming import names_of
 from gradcli.formulas.writing import write
 from gradcli.program.ir import Program
 
-# Of a longer fraction a person reads its decimal.
+# A fraction with more characters is written as a decimal.
 _LONGEST = 32
-# The languages that a polynomial is written in: as a formula, and as a function.
+# The languages that write a polynomial as a formula, and those that write it as a function.
 FORMULAS, FUNCTIONS = ("text", "latex"), ("python", "c")
 
 
 class TaylorTerm(NamedTuple):
-    """A coefficient, as a float or a decimal, the fraction that it is where that is known, and powers of the variables."""
+    """A term: powers of the variables, the coefficient as a float or decimal, and the exact fraction if known."""
 
     powers: Sequence[int]
     value: Any
@@ -28,13 +28,13 @@ class TaylorTerm(NamedTuple):
 
     @property
     def is_told(self) -> bool:
-        """Whether its value is a number, and not a bound of one that is not told from 0."""
+        """Whether the coefficient is a number, and not a bound ("|x| < …") on one that may be 0."""
         return not str(self.value).startswith("|")
 
 
 def polynomial(terms: Sequence[TaylorTerm], center: Mapping[str, Any]) -> str:
-    """The sum of terms that are not 0 in the expression language; the centre has the numbers, which may be fractions, that
-    are taken from the variables of these names."""
+    """The sum of the nonzero terms in the expression language; `center` maps each variable to the number (or fraction)
+    that is subtracted from it."""
     variables = [_shifted(name, at) for name, at in center.items()]
     found = ""
     for term in terms:
@@ -50,14 +50,14 @@ def _shifted(name: str, at: Any) -> str:
 
 
 def _signed(number: Any) -> tuple[str, str]:
-    """The sign of a number, and its size as text."""
+    """The sign of a number and its absolute value as text."""
     text = str(number)
     text = text.removesuffix(".0")
     return ("-", text[1:]) if text.startswith("-") else ("+", text)
 
 
 def _written(term: TaylorTerm, variables: Sequence[str]) -> tuple[str, str]:
-    """The sign of a term and the rest; "" for one that is 0, or not told from it."""
+    """The sign and text of a term; the text is "" for a term that is 0 or may be."""
     exact, value = term.fraction, term.value
     if exact is not None and len(str(exact)) <= _LONGEST:
         value, below = exact.numerator, exact.denominator
@@ -72,11 +72,11 @@ def _written(term: TaylorTerm, variables: Sequence[str]) -> tuple[str, str]:
 
 
 def formula(program: Program, language: str, *, name: str, doc: str) -> str:
-    """A polynomial as LaTeX, or in a language of FUNCTIONS as a function of this name; the program is its text, read."""
+    """A polynomial as LaTeX or, in a language of FUNCTIONS, as a function `name`; `program` is its recorded text."""
     spoken = find(language)
     if language not in FUNCTIONS:
         return write(program, spoken).result
-    # Modules of languages with functions have one of their name that writes them.
+    # Each language with functions has a module whose function of the same name writes them.
     function = getattr(import_module(f"gradcli.formulas.{language}"), language)
     code: Code = function(program, names_of(program, spoken.naming), name=name, doc=one_line(doc), short=SHORT)
     return code.whole

@@ -1,4 +1,4 @@
-"""Programs in the expression language: what is written here can be read, recorded and run again."""
+"""Code generation: programs in the expression language, as text that gradcli can read back."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ from gradcli.primitives.linear import latin
 from gradcli.program import constants
 from gradcli.program.ir import Equation, Program, owner_name
 
-# Characters of a program that can be read back, as `gradcli.language.syntax` has it.
+# Maximum characters of a program that can be read back; equals the limit of `gradcli.language.syntax`.
 LONGEST = 1_000_000
 # The contraction that is the outer product of two vectors.
 OUTER = "a,b->ab"
-# A text of a higher one doubles with each.
+# Largest order of repeated integrals of erfc; the text doubles with each order.
 _MOST_INTEGRALS = 5
 _NAMED = {math.pi: "pi", math.e: "e", math.inf: "inf"}
-# The same, and nan, without a name, which may be that of an input.
+# The same numbers and nan as literals, for programs with inputs that have these names.
 _NAMELESS = {"pi": repr(math.pi), "e": repr(math.e), "inf": "1e999", "nan": "1e999 - 1e999"}
-# With a dot behind it such a name, which may be that of an input, is left out.
+# Library names that the reader drops before a dot, so that an input with such a name must not stand there.
 _LIBRARIES = frozenset({"np", "numpy", "torch", "jnp", "jax", "scipy", "special", "nn", "F", "math"})
 
 
@@ -64,7 +64,7 @@ def text(program: Program, names: Names | None = None, *, short: int = 0) -> str
     named = {owner_name(v.name or "") for v in program.inputs} & set(_NAMELESS)
     language = LANGUAGE._replace(number=_without_names) if named else LANGUAGE
     written = write(program, language, names, short=short)
-    # Some words of Python stand for an input, but not alone.
+    # A Python keyword may be the name of an input, but not stand alone as an expression.
     result = f"1*{written.result}" if keyword.iskeyword(written.result) else written.result
     found = "\n".join([*(f"{name} = {part}" for name, part in written.parts), result])
     if len(found) > LONGEST:
@@ -76,7 +76,7 @@ def text(program: Program, names: Names | None = None, *, short: int = 0) -> str
 
 
 def number(value: Any) -> Piece:
-    """A number that reads back as the same float."""
+    """The text of a number that reads back as the same float."""
     if arrays.dtype_name(value) == "bool":
         return Piece(str(bool(value)))
     value = float(value)
@@ -93,7 +93,7 @@ def number(value: Any) -> Piece:
 
 
 def _without_names(value: Any) -> Piece:
-    """A number where a name of one, as `e`, is taken."""
+    """The text of a number where an input has the name of a constant, such as `e`."""
     piece = number(value)
     sign, name = ("-", piece.text[1:]) if piece.text.startswith("-") else ("", piece.text)
     return piece._replace(text=sign + _NAMELESS.get(name, name), level=SUM if name == "nan" else piece.level)
@@ -112,7 +112,7 @@ def array(constant: Any) -> Piece:
 
 
 def _beside_lists(symbol: str, level: int) -> Spelling:
-    """An operator, with lists that would be Python's lists beside it written as arrays."""
+    """An operator that writes lists as arrays where Python would concatenate or repeat them."""
     plain = infix(symbol, level)
     if symbol not in ("*", "+"):
         return plain
@@ -127,19 +127,19 @@ def _beside_lists(symbol: str, level: int) -> Spelling:
 
 
 def sizes(shape: Sequence[int]) -> str:
-    """A shape, or the numbers of axes."""
+    """A shape or a tuple of axes as text."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def reduction(name: str) -> Spelling:
-    """A function over axes, all of them where it does not say which."""
+    """A reduction; the axes are left out where all axes are reduced."""
 
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         axis = equation.params["axis"]
         whole = axis is None or axis == tuple(range(len(arrays.shape(equation.inputs[0]))))
         arguments = [] if whole else [f"axis={axis_text(axis)}"]
         arguments += ["keepdims=True"] if equation.params["keepdims"] else []
-        # Python's `sum` of a list of lists, without an axis, would add the lists.
+        # Python's `sum` of nested lists would add the lists.
         module = "np." if name == "sum" and whole and operands[0].text.startswith("[[") else ""
         return function(f"{module}{name}", operands[0].text, *arguments)
 
@@ -153,7 +153,7 @@ def axis_text(axis: Any) -> str:
 
 
 def with_keywords(name: str, *params: str) -> Spelling:
-    """A function of an operand and parameters, those of them that are there."""
+    """A function of one operand and keyword parameters, without those that are None."""
 
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         values = ((p, equation.params[p]) for p in params)
@@ -191,7 +191,7 @@ def _rolled(equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 
 def key_text(key: Sequence[Any]) -> str:
-    """What stands between the brackets of an index."""
+    """The text between the brackets of an index."""
     return ", ".join(map(_key_item, key))
 
 
@@ -230,7 +230,7 @@ def contraction(name: str, outer: str) -> Spelling:
 
 
 def of_order(language: str, *names: str) -> Any:
-    """A family of functions of which only the first orders have a name."""
+    """A family of functions of which only the first orders have a name; raises LackingError for the others."""
 
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         n = equation.params["n"]
@@ -247,7 +247,7 @@ def _zeta(equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 
 def of_branch(*calls: str) -> Spelling:
-    """A function of the branches 0, -1 and so on."""
+    """A function with branches; `calls` are the texts of branches 0, -1 and so on."""
     return lambda equation, operands: Piece(calls[-equation.params["k"]].format(operands[0].text))
 
 
@@ -274,8 +274,8 @@ def digamma_rise(digamma: str, operands: Sequence[Piece]) -> Piece:
 
 
 def sinc(calls: Callable[[str, str], str], number: Callable[[float], Piece]) -> SpellingWithPart:
-    """sinc and its derivatives, by the recurrence that they are simplified by; `calls` gives the text of sinc, sin or
-    cos of a text."""
+    """sinc and its derivatives by the recurrence of `gradcli.formulas.identities`; `calls` writes a call of sinc, sin
+    or cos."""
 
     def spelling(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
         def times(factor: float, text: str) -> str:
@@ -301,7 +301,7 @@ def _root(equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 
 def scaled_erfc(name: str, root: str) -> Spelling:
-    """erfcx and what its derivatives are multiples of, by the recurrence of the repeated integrals of erfc."""
+    """erfcx, and what its derivatives are multiples of, by the recurrence of the repeated integrals of erfc."""
 
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         n, x = equation.params["n"], operands[0]
@@ -316,7 +316,7 @@ def scaled_erfc(name: str, root: str) -> Spelling:
 
 
 def _scattered(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
-    """The derivative of an index."""
+    """The adjoint of an index, as the derivative of a sum over the indexed elements."""
     name = part(function("zeros", sizes(equation.params["shape"])).text)
     indexed_part = f"{name}[{key_text(equation.params['key'])}]"
     return function("diff", f"sum({operands[0].at(TIMES)}*{indexed_part})", name)
@@ -327,7 +327,7 @@ def _ranked(equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 
 def _result_of(call: str) -> Spelling:
-    """One of several results."""
+    """One output of a function with several outputs."""
     return lambda _equation, operands: Piece(call.format(operands[0].text))
 
 

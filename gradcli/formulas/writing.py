@@ -1,4 +1,4 @@
-"""Programs as text in some language: with as few parentheses as it takes, and names for what is long and used twice."""
+"""Writes programs as text in any output language, with minimal parentheses and names for long repeated parts."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from gradcli.program.passes import without_dead_code
 
 Operand = TypeVar("Operand")
 
-# How tightly an expression holds together, loosest first. A product at TIMES is one of * and / alone,
-# of which a minus in front may be taken for that of the first factor.
+# Precedence levels, loosest first. A product at TIMES consists of * and / only, so that a minus in front of it may be
+# read as the sign of its first factor.
 CONDITIONAL, COMPARE, SUM, PRODUCT, TIMES, UNARY, POWER, ATOM = range(8)
 
-# What is longer, or nested deeper, is named even where it is used once.
+# A text with more characters, or with deeper nesting, gets a name even if it is used once.
 _LONGEST = 2_000
 _DEEPEST = 60
-# An operand that a spelling has several times may take so many characters more.
+# A repeated long operand of a spelling may add at most this many characters before it gets a name.
 _REPEATED = 60
-# A text in a language without names for parts is at most this long.
+# The maximum length of a text in a language without names for parts.
 _LONGEST_WITHOUT_NAMES = 200_000
-# Of an equation, in eighths of steps, and how many characters more take one.
+# Cost of one equation, in eighths of a step, and the number of characters that cost one eighth more.
 _EQUATION = 24
 _CHARACTERS = 64
 
 
 class Piece(NamedTuple):
-    """The text of an expression, how tightly it holds together, how deep brackets nest in it, and whether there is
-    nothing but numbers in it, and + - * between them."""
+    """The text of an expression, its precedence level, its nesting depth, and whether it consists only of numbers
+    joined by + - *."""
 
     text: str
     level: int = ATOM
@@ -44,30 +44,32 @@ class Piece(NamedTuple):
     plain: bool = False
 
     def at(self, level: int) -> str:
-        """The text where an expression that holds together this tightly is asked for."""
+        """The text where an operand of precedence `level` is expected, in parentheses if needed."""
         return self.text if self.level >= level else f"({self.text})"
 
 
-# Gives the text of an equation from those of its operands.
+# Makes the text of an equation from those of its operands.
 Spelling = Callable[[Equation, Sequence[Piece]], Piece]
 
 
-# The same for a text that needs a part with a name, which it is given a function to make.
+# The same with a function that gives a text a name, for spellings that use a part several times.
 SpellingWithPart = Callable[[Equation, Sequence[Piece], Callable[[str], str]], Piece]
 
 
 class Truths(NamedTuple):
-    """How a language writes the number, 0 or 1, that a truth value is, and whether a number is not 0."""
+    """How a language converts a truth value to the number 0 or 1, and a number to the condition that it is not 0."""
 
     as_number: Callable[[Piece], Piece]
     of_number: Callable[[Piece], Piece]
 
 
 class Language(NamedTuple):
-    """How a language writes programs. `functions` are its spellings by the name of the primitive,
-    `with_parts` those that name a part, and `others` has those of every other primitive; `document` writes
-    derivatives; `parts` says whether a program can give names to its parts, `tensors` whether it has any; `truths` is
-    None where truth values are numbers of the language; a line that begins with `comment` says nothing."""
+    """How a language writes programs.
+
+    `functions` has the spellings by the name of the primitive, `with_parts` those that name a part, and `others` finds
+    those of all other primitives; `document` writes derivatives. `parts` says whether parts of a program can be named,
+    `tensors` whether there are tensors; `truths` is None where truth values are numbers; `comment` begins a comment
+    line."""
 
     name: str
     functions: Mapping[str, Spelling]
@@ -83,16 +85,16 @@ class Language(NamedTuple):
     comment: str = "#"
 
     def spelling(self, primitive: Primitive) -> Spelling | None:
-        """Its spelling for a primitive, where it has one that names no part."""
+        """The spelling of a primitive, if it has one without named parts."""
         return self.functions.get(primitive.name) or self.others(primitive)
 
     def writes(self, primitive: Primitive) -> bool:
-        """Whether it has a spelling for a primitive."""
+        """Whether the language has a spelling for a primitive."""
         return primitive.name in self.with_parts or self.spelling(primitive) is not None
 
 
 class LackingError(DifferentiationError):
-    """A primitive that a language has no text for."""
+    """Raised for a primitive that a language cannot write."""
 
     def __init__(self, equation: Equation, language: str) -> None:
         self.primitive = equation.primitive
@@ -103,25 +105,23 @@ class LackingError(DifferentiationError):
 
 
 class Written(NamedTuple):
-    """The named parts of a program, in their order, and its results."""
+    """The named parts of a program in order, and the texts of its outputs."""
 
     parts: Sequence[tuple[str, str]]
     results: Sequence[str]
 
     @property
     def result(self) -> str:
-        """That of a program with one output."""
+        """The text of the output of a program with one output."""
         (result,) = self.results
         return result
 
 
 def write(program: Program, language: Language, names: Names | None = None, *, short: int = 0) -> Written:
-    """A program in a language, where its inputs have these names.
+    """A program in a language, whose inputs have the given names.
 
-    What is used once, or has at most `short` characters, stands where it is used; the rest is named.
-    Raises LackingError for a function that the language lacks, LimitError for a text that is
-    too long.
-    """
+    An expression that is used once, or has at most `short` characters, is written where it is used; others are named.
+    Raises LackingError for a function that the language lacks, and LimitError for a text that is too long."""
     program = without_dead_code(program._replace(guards=()))
     return _TextWriter(program, language, names or names_of(program, language.naming), short).write()
 
@@ -148,7 +148,7 @@ class _TextWriter:
                 if isinstance(atom, Variable):
                     left[atom] -= 1
                     if not left[atom]:
-                        # It may be long, and is not used any more.
+                        # Free the text, which may be long.
                         del self.pieces[atom]
         return Written(self.parts, [self._atom(output).text for output in self.program.outputs])
 
@@ -186,8 +186,8 @@ class _TextWriter:
         return piece._replace(depth=1 + max((o.depth for o in operands), default=0))
 
     def _without_repeats(self, spelling: Spelling, equation: Equation, operands: Sequence[Piece]) -> Piece:
-        """A piece in which a long operand that the spelling has several times has a name: nested, they would grow
-        without end."""
+        """The piece of an equation, with names for long operands that the spelling repeats: nested repetitions would
+        grow exponentially."""
         piece = spelling(equation, operands)
         if not self.language.parts or len(piece.text) <= _REPEATED:
             return piece
@@ -197,7 +197,7 @@ class _TextWriter:
         return spelling(equation, [Piece(self._named(o.text)) if is_long else o for o, is_long in zip(operands, long)])
 
     def _placed(self, variable: Variable, piece: Piece) -> Piece:
-        """A piece as it stands where it is used: itself, or its name."""
+        """A piece as it is written where the variable is used: its text, or the name that it gets."""
         if not self.language.parts:
             if len(piece.text) > _LONGEST_WITHOUT_NAMES:
                 raise LimitError(
@@ -211,7 +211,7 @@ class _TextWriter:
         return Piece(self._named(piece.text), plain=piece.plain)
 
     def _named(self, text: str) -> str:
-        """The name of a new part."""
+        """The name given to a new part."""
         name = self.names.numbered(len(self.parts) + 1)
         self.parts.append((name, text))
         return name
@@ -223,8 +223,8 @@ def operands_of(
     number: Callable[[Atom], Operand],
     truth: Callable[[Atom], Operand],
 ) -> list[Operand]:
-    """The operands of an equation: the `number` of a truth value where it computes with it or has others beside it,
-    whether a number is not 0, its `truth`, where that is a condition, and else the `same`."""
+    """The operands of an equation, converted by `number` where a truth value is computed with, by `truth` where a
+    number is used as a condition, and else by `same`."""
     inputs, conditions = equation.inputs, _conditions(equation)
     kept = (
         equation.primitive.truths and equation.params.get("dtype") is None and all(map(_is_truth, inputs[conditions:]))
@@ -238,7 +238,7 @@ def _is_truth(atom: Atom) -> bool:
 
 
 def _conditions(equation: Equation) -> int:
-    """How many of its operands, from the first, are asked for whether they are true."""
+    """The number of leading operands of an equation that are conditions."""
     name = equation.primitive.name
     if name == "cast":
         return int(equation.params["dtype"] == "bool")
@@ -249,20 +249,19 @@ def _conditions(equation: Equation) -> int:
     )
 
 
-# --- spellings that languages have in common
+# --- spellings shared by languages
 
 
-# x - tanh(x) loses the digits of a small x: the first terms of its series, of which the next is less than 1e-13 of them
-# below 0.01.
+# x - tanh(x) loses digits for small x. The first terms of its series have a relative error below 1e-13 for |x| < 0.01.
 TANHSHRINK = "{0}*{0}*{0}*(1.0/3.0 - {0}*{0}*(2.0/15.0 - 17.0/315.0*{0}*{0}))"
-# Python's operators; the others compare.
+# The levels of Python's arithmetic operators; all others are comparisons.
 _LEVELS = {"+": SUM, "-": SUM, "*": TIMES, "/": TIMES, "//": PRODUCT, "%": PRODUCT, "@": PRODUCT, "**": POWER}
-# What the operands of an operator are asked for.
+# The levels that the left and right operands of an operator need.
 _SIDES = {COMPARE: (SUM, SUM), SUM: (SUM, PRODUCT), PRODUCT: (PRODUCT, UNARY), POWER: (ATOM, UNARY)}
 
 
 def with_order(name: str) -> Spelling:
-    """A function of its order and an operand. None has an order below 0, as derivatives of expn have."""
+    """A function of its order and an operand. Raises LackingError for orders below 0, as derivatives of expn have."""
 
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         n = equation.params["n"]
@@ -276,8 +275,8 @@ def with_order(name: str) -> Spelling:
 def operators(
     without: str = "", *, form: Callable[[str, int], Spelling] | None = None, **other: str
 ) -> dict[str, Spelling]:
-    """The operators between two operands, `without` those that a language has not, and its `other` symbols by the
-    names of the functions; written in a `form` of its own, given the symbol and how tightly it holds together."""
+    """The spellings of binary operators, except those in `without`; `other` replaces symbols by the primitive's name,
+    and `form` makes a spelling from the symbol and its level."""
     return {
         name: (form or infix)(other.get(name, symbol), _LEVELS.get(symbol, COMPARE))
         for name, symbol in table.operators().items()
@@ -286,7 +285,7 @@ def operators(
 
 
 def infix(symbol: str, level: int) -> Spelling:
-    """A binary operator that groups from the left, unless its operands must hold together more tightly."""
+    """A left-associative binary operator, with parentheses around operands of a looser level."""
     if level == TIMES:
         return times(symbol)
     before, after = _SIDES[level]
@@ -311,7 +310,7 @@ def times(symbol: str) -> Spelling:
 
 
 def minus(operand: Piece) -> Piece:
-    """A minus in front, which in a product is that of the first factor; never two, which C and SQL read otherwise."""
+    """A piece with a minus in front; never two in a row, which C and SQL would read as an operator or a comment."""
     if operand.level < TIMES or operand.text.startswith("-"):
         return Piece(f"-({operand.text})", UNARY)
     return Piece(f"-{operand.text}", min(operand.level, UNARY))
@@ -322,13 +321,13 @@ def function(name: str, *arguments: str) -> Piece:
 
 
 def template(text: str, level: int = ATOM, *, inner: int = ATOM) -> Spelling:
-    """A text with {0}, {1}, … for the operands, in parentheses unless they hold together as `inner`."""
+    """A spelling from a text with {0}, {1}, … for the operands, in parentheses if looser than `inner`."""
     return lambda _equation, operands: Piece(text.format(*[o.at(inner) for o in operands]), level)
 
 
 def by_powers_of_two(exact: Spelling, others: Spelling | None, language: str) -> Spelling:
-    """`exact` where the second operand is a number that is a power of two, which a quotient by is not rounded, and
-    `others` elsewhere; where there are none, the language lacks the function."""
+    """`exact` where the second operand is a constant power of two, for which the quotient is not rounded; else
+    `others`, or a LackingError if there is none."""
 
     def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
         if _is_power_of_two(equation.inputs[1]):
@@ -345,7 +344,7 @@ def _is_power_of_two(atom: Atom) -> bool:
 
 
 def by_part(part: str, form: str, level: int = ATOM) -> SpellingWithPart:
-    """A text with {0} for a part with a name, which is made of the operand."""
+    """A spelling `form` in which {0} is a named part, made from the operand by the template `part`."""
 
     def spelled(_equation: Equation, operands: Sequence[Piece], named: Callable[[str], str]) -> Piece:
         return Piece(form.format(named(part.format(operands[0].at(ATOM)))), level)
@@ -354,8 +353,8 @@ def by_part(part: str, form: str, level: int = ATOM) -> SpellingWithPart:
 
 
 def clipped(between_numbers: Spelling, maximum: Spelling, minimum: Spelling) -> Spelling:
-    """`between_numbers` where both bounds are numbers, of which the lower one is below; other bounds may be nan, and the
-    upper one holds where it is below the lower one."""
+    """`between_numbers` where both bounds are ordered constants. Otherwise maximum and then minimum, which propagate
+    nan bounds and let the upper bound win where it is below the lower one."""
 
     def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
         x, lower, upper = operands
@@ -368,7 +367,7 @@ def clipped(between_numbers: Spelling, maximum: Spelling, minimum: Spelling) -> 
 
 
 def lacking(language: str) -> Spelling:
-    """Of what a language lacks that others of its kind have."""
+    """A spelling that raises LackingError, for a function that other dialects of the language have."""
 
     def spelled(equation: Equation, _operands: Sequence[Piece]) -> Piece:
         raise LackingError(equation, language)
@@ -379,8 +378,8 @@ def lacking(language: str) -> Spelling:
 def calls(
     language: str, name: Callable[[Primitive], str], by_signature: Mapping[str, Callable[[str], Spelling]] = {}
 ) -> Callable[[Primitive], Spelling | None]:
-    """Calls of the primitives that a language has a `name` for: with the operands and nothing else, but for the functions
-    whose operands and parameters have the names that are in `by_signature`."""
+    """Spellings for the primitives that a language has a `name` for: calls with the operands only, or the spelling in
+    `by_signature` for the names of the operands and parameters."""
 
     def spelling(primitive: Primitive) -> Spelling | None:
         called = name(primitive)
@@ -393,7 +392,7 @@ def calls(
 
 
 def plain_call(language: str, name: str) -> Spelling:
-    """A call with the operands and nothing else."""
+    """A call with the operands only; raises LackingError if there are parameters."""
 
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         if equation.params:
@@ -404,13 +403,13 @@ def plain_call(language: str, name: str) -> Spelling:
 
 
 def listed_array(constant: Any, number: Callable[[Any], str]) -> str:
-    """The elements of a constant."""
+    """The elements of a constant array as nested lists in text."""
     limits.charge_steps(limits.STEP * arrays.size(constant))
     return listed(arrays.tolist(constant), number)
 
 
 def listed(value: Any, number: Callable[[Any], str]) -> str:
-    """Nested lists of numbers."""
+    """Nested lists of numbers as text."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(listed(v, number) for v in value)}]"
     return number(value)
