@@ -1,1 +1,1 @@
-"""The command line: a thin skin over the rest, which computes nothing itself."""
+"""The command line interface: parses options, calls the library, and prints results; it computes nothing itself."""

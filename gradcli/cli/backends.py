@@ -1,4 +1,4 @@
-"""`gradcli backends`: which array libraries can compute here, and on what."""
+"""The command `gradcli backends`: lists the array libraries that are available, with their devices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Examples:
 
 
 class BackendsOptions(opt.Options):
-    """What `gradcli backends` was asked for."""
+    """The options of `gradcli backends`."""
 
     json: opt.Json = False
 

@@ -1,4 +1,4 @@
-"""`gradcli check`: whether the derivatives of a program are right."""
+"""The command `gradcli check`: compares the derivatives of a program with differences or proved values."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gradcli.language.syntax.tree import Module
 from gradcli.run.check import Checked, check_program
 
 _HEADER = ("leaf", "order", "index", "reverse", "{}", "digits", "agrees")
-# What the last column and the last line say of a problem.
+# The text of the last column, and of the error message, for each kind of problem.
 _WORDS = {
     MISMATCH: ("no", "reverse mode and {1} disagree on the derivative by {0}"),
     NONFINITE: ("not finite", "the derivative by {} cannot be checked where numbers are not finite"),
     KINK: ("kink", "the derivative by {} cannot be checked at a kink"),
     UNRESOLVED: ("unknown", "the derivative by {} cannot be checked, as the differences do not settle"),
 }
-# The warnings that explain a problem.
+# The codes of the warnings that explain a problem.
 _CODES = {NONFINITE: "nonfinite", KINK: "nonsmooth"}
 
 _HELP = """\
@@ -47,7 +47,7 @@ Examples:
 
 
 class CheckOptions(opt.ProgramRun):
-    """What `gradcli check` was asked for."""
+    """The options of `gradcli check`."""
 
     words: opt.Words = None
     file: opt.File = None
@@ -71,7 +71,7 @@ class CheckOptions(opt.ProgramRun):
 
 
 def run(options: CheckOptions, environment: Environment) -> ExitStatus:
-    """Compare derivatives with differences, print; see `gradcli check --help`."""
+    """Compare derivatives with differences or proofs and print the result; see `gradcli check --help`."""
     _check(options)
     with inputs.computing(options) as namespace:
         program, bindings, wrt = inputs.gather(options, environment, "float64")
@@ -127,7 +127,7 @@ def _cells(row: Check) -> tuple[str, ...]:
 
 
 def _known_text(value: float, uncertainty: float) -> str:
-    """A number without the digits that its uncertainty makes meaningless."""
+    """A number rounded to the digits that its uncertainty leaves meaningful."""
     if value == 0 or uncertainty == 0 or not math.isfinite(value) or not math.isfinite(uncertainty):
         return str(value)
     digits = math.floor(math.log10(abs(value))) - math.floor(math.log10(uncertainty))
@@ -135,7 +135,7 @@ def _known_text(value: float, uncertainty: float) -> str:
 
 
 def _disagreement(checked: Checked, program: Module, by: str) -> DifferentiationError:
-    """The error that names what does not agree, and points at what is to blame."""
+    """The error that names the leaves that do not agree, and the cause where it is known."""
     problem = next(p for p in _WORDS if any(row.problem == p for row in checked.report.rows))
     leaves = dict.fromkeys(f"'{row.leaf}'" for row in checked.report.rows if row.problem == problem)
     message = _WORDS[problem][1].format(" and ".join(leaves), by)

@@ -1,4 +1,4 @@
-"""What each file of a command declares, and how the command line is parsed by it."""
+"""The declaration of commands, and the parser that turns a command line into the options of one of them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 Asked = TypeVar("Asked", bound="Options")
 
-# What Python's types are called.
+# Names of types in Click's messages, and their replacements.
 _KIND, _KINDS = re.compile(r"a valid (int|float)( range)?\b"), {"int": "a whole number in digits", "float": "a number"}
 _SHORT = re.compile(r"-[A-Za-z][\w-]*")
 
 
 class Command(NamedTuple, Generic[Asked]):
-    """A command as its file declares it, in `COMMAND`.
+    """A command, declared as `COMMAND` in its module.
 
-    `run` is given what `options` are on a command line. `help` follows the line that the list of commands has.
+    `run` receives the parsed `options`. `help` is the text after the one-line summary on the help page.
     """
 
     options: type[Asked]
@@ -37,19 +37,19 @@ class Command(NamedTuple, Generic[Asked]):
     help: str
 
 
-# Where Rich has a style begin.
+# The start of a style tag in Rich's markup.
 _STYLE = re.compile(r"\[(?=[a-z#/@])")
-# Gives the options of a command by its name.
+# Returns the options of a command by its name.
 OptionsOf = Callable[[str], Collection[str]]
-# Runs the command line that is at hand in a process of its own, with the limits of its options.
+# Runs the current command line in a child process, with the limits in its options.
 Apart = Callable[[Any], ExitStatus]
 
 
 def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Environment, apart: Apart) -> ExitStatus:
-    """Call the command that a command line names; `commands` has the line of help of each. `apart` is for one with a
-    limit on its time or memory.
+    """Run the command that the arguments name; `commands` maps names to one-line summaries. `apart` runs a command
+    whose time or memory is limited.
 
-    Raises UsageError for a command line that is none, and what the command raises.
+    Raises UsageError for an invalid command line, and whatever the command raises.
     """
     arguments = _with_help(arguments)
     named = next((i for i, a in enumerate(arguments) if not a.startswith("-")), len(arguments))
@@ -63,7 +63,7 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
     page = _Page(environment)
     try:
         with redirect_stdout(page):
-            # No command's options, but None or a number, where a page is printed.
+            # The result is None or a number where a help page is printed, else the command's options.
             options: Any = parser.main(args=[*arguments], prog_name="gradcli", standalone_mode=False)
     except typer.TyperException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "gradcli")
@@ -77,7 +77,7 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
     try:
         return _declared(name).run(options, environment)
     except GradcliError as error:
-        # Only a command that fails pays for the import.
+        # Imported here so that only a failing command pays for it.
         from gradcli.cli import hints
 
         hints.check(error, name, options, options_of)
@@ -85,7 +85,7 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
 
 
 def _options_of(commands: tuple[tuple[str, str], ...], name: str) -> set[str]:
-    """The options of a command, none of one that is not there."""
+    """The options of a command; only --help for an unknown command."""
     command = _parser(commands, name).commands.get(name)
     return {"--help", *(option for p in getattr(command, "params", ()) for option in p.opts)}
 
@@ -96,12 +96,12 @@ def _having(commands: Iterable[str], options_of: OptionsOf, option: str) -> list
 
 
 def _with_help(arguments: Sequence[str]) -> Sequence[str]:
-    """The arguments with `-h` as `--help`, where it can be no program, which has values for its names behind it."""
+    """The arguments with a trailing `-h` as `--help`, where `-h` cannot be a program because no values follow."""
     return [*arguments[:-1], "--help"] if arguments[-1:] == ["-h"] and len(arguments) <= 2 else arguments
 
 
 class _Page(StringIO):
-    """What Typer prints, as if to standard output: it asks what that can show, and does not tell when it fails."""
+    """Captures what Typer prints: it reports the terminal and encoding of standard output, and writing never fails."""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__()
@@ -117,9 +117,9 @@ class _Page(StringIO):
 
 @cache
 def _parser(commands: tuple[tuple[str, str], ...], named: str) -> Any:
-    """A parser of Click's, which gives the options of the command that is named, None where it prints a page.
+    """The Click parser, which returns the options of the command that is named, or None where it prints a page.
 
-    The file of that command is loaded, of the others the help alone is known.
+    Only the module of that command is imported; of the others the one-line summary is known.
     """
     app = typer.Typer(
         name="gradcli",
@@ -154,7 +154,7 @@ def _parser(commands: tuple[tuple[str, str], ...], named: str) -> Any:
 
 
 def _as_markup(text: str | None) -> str | None:
-    """A text for Rich, which takes words in brackets for styles."""
+    """A text escaped for Rich, which reads words in brackets as styles."""
     return text and _STYLE.sub(r"\\[", text)
 
 
@@ -178,12 +178,12 @@ def _add(app: typer.Typer, name: str, summary: str, command: Command[Any]) -> No
             for name in names
         ]
     )
-    # A program may start with a minus, also -h.
+    # A program may start with a minus, even -h.
     settings: dict[str, Any] = {"ignore_unknown_options": "words" in hints}
     app.command(name, help=f"{summary}\n\n{command.help}", context_settings=settings)(options)
 
 
-# Options that are called otherwise elsewhere, each by the one that a command may have.
+# Option names that other tools use, and the equivalent options here.
 _OPTIONS_OTHERWISE = {
     **dict.fromkeys(("--hessian", "--derivative", "--derivatives", "--degree", "--terms"), "--order"),
     **dict.fromkeys(("--format", "--as"), "--json"),
@@ -197,9 +197,9 @@ _OPTIONS_OTHERWISE = {
     **dict.fromkeys(("--out", "--save"), "--output"),
     **dict.fromkeys(("--silent",), "--quiet"),
 }
-# What gives the start of a search elsewhere.
+# Names that other tools use for the option with the start of a search.
 _STARTS = ("--start", "--init", "--initial", "--guess", "--p0", "--x0")
-# What people type for a command that is called otherwise.
+# Command names that other tools use, and the hints for them.
 _OTHERWISE = {
     "help": "gradcli --help lists the commands, gradcli COMMAND --help says all about one",
     "maximize": "gradcli minimize --max finds a maximum",
@@ -244,11 +244,11 @@ def _command(parser: Any, name: str) -> Any:
 
 
 def _check_words(command: Any, arguments: Sequence[str], elsewhere: Callable[[str], Sequence[str]]) -> None:
-    """Raise UsageError for a word that looks like an option and is none, for a second value of one that takes one, and for
-    an option where no more are read; `elsewhere` gives the commands that have an option.
+    """Raise UsageError for an unknown option, for an option given twice, and for an option after `--`; `elsewhere`
+    gives the commands that have an option.
 
-    The parser lets unknown options through, so that a program, which is the first of the other words, may start with a
-    minus.
+    The parser passes unknown options through, so that the program, the first word that is not an option, may start with
+    a minus.
     """
     options = {name: parameter for parameter in command.params for name in parameter.opts}
     path = "gradcli" if command.name == "gradcli" else f"gradcli {command.name}"
@@ -262,7 +262,7 @@ def _check_words(command: Any, arguments: Sequence[str], elsewhere: Callable[[st
         if not word.startswith("--"):
             if program and _SHORT.fullmatch(word):
                 raise _no_option(word, options, path, elsewhere)
-            # A value in front of a program like -x is spoken of where the words are read.
+            # A value before a program such as -x is reported where the words are read.
             program = program or "=" not in word
             continue
         name, equals, _ = word.partition("=")
@@ -279,7 +279,7 @@ def _check_words(command: Any, arguments: Sequence[str], elsewhere: Callable[[st
 
 
 def _check_no_options(words: Iterable[str], options: Collection[str]) -> None:
-    """Raise UsageError for an option behind the word that ends them."""
+    """Raise UsageError for an option after `--`."""
     for word in words:
         if word.startswith("--") and word.partition("=")[0] in options:
             raise UsageError(

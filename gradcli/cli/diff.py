@@ -1,4 +1,4 @@
-"""`gradcli diff`: derivatives as formulas."""
+"""The command `gradcli diff`: prints derivatives as formulas."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Examples:
 
 
 class DiffOptions(opt.ProgramRun):
-    """What `gradcli diff` was asked for."""
+    """The options of `gradcli diff`."""
 
     words: opt.Words = None
     file: opt.File = None
@@ -74,7 +74,7 @@ class DiffOptions(opt.ProgramRun):
 
 
 def run(options: DiffOptions, environment: Environment) -> ExitStatus:
-    """Differentiate, simplify, print; see `gradcli diff --help`."""
+    """Differentiate, simplify and print; see `gradcli diff --help`."""
     _check(options)
     with limits.within(options.max_steps, options.max_elements):
         sources = inputs.sources(options, environment, "float64")
@@ -121,8 +121,8 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
 
 
 class _Values(NamedTuple):
-    """A point, the derivatives there by the names that they are by, whether all have their digits, and what there is to
-    say of them."""
+    """The values at a point: the point, the derivatives by their names, the warnings, and whether all requested digits
+    are proved (`complete`)."""
 
     point: Mapping[str, Any]
     derivatives: Mapping[str, Any]
@@ -154,7 +154,7 @@ def _values(options: DiffOptions, sources: inputs.Sources, wrt: Sequence[str], p
 
 
 def _beside(comment: str, values: _Values) -> str:
-    """The values at a point, in lines that a reader of the formulas skips."""
+    """The values at a point, as comment lines of the output language."""
     where = ", ".join(f"{name}={number_text(value)}" for name, value in values.point.items())
     found = values.derivatives
     lines = [f"{key}: " * (len(found) > 1) + number_text(value) for key, value in found.items()]
@@ -162,7 +162,7 @@ def _beside(comment: str, values: _Values) -> str:
 
 
 def _no_value(program: tree.Module, point: Collection[str], missing: str) -> Warning:
-    """That a point was given which is not one of all names."""
+    """The warning that the given values are unused because another name has none."""
     span = scope.outer_reads(program)[missing].span
     names = " and ".join(f"'{name}'" for name in point)
     return Warning("point", "parse", missing, span, f"the value of {names} is not used: '{missing}' has none")
@@ -197,13 +197,13 @@ def _check(options: DiffOptions) -> None:
 
 
 def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -> Sequence[str]:
-    """The names to differentiate by: those asked for, or every one that the program reads and no constant."""
+    """The names to differentiate by: those of --wrt, or every name that the program reads except constants."""
     asked = inputs.names_of(options.wrt)
     constants = scope.CONSTANTS.keys() - {*bound, *asked}
     reads = {n: r for n, r in scope.outer_reads(program).items() if n not in constants}
     names = asked or [n for n, r in reads.items() if not r.maybe_assigned]
     if not names:
-        # Loaded by wrong programs alone.
+        # Imported here because only incorrect programs need it.
         from gradcli.language.run_together import call_of_the_last
 
         example = "gradcli diff 'log(x**q)' --wrt x"
@@ -216,7 +216,7 @@ def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -
 
 
 def _infinite(program: tree.Module, formulas: Formulas) -> Iterator[Warning]:
-    """That a formula has an infinity or nan in it, which the program does not name."""
+    """Warnings for derivatives that contain an infinity or nan which the program does not name."""
     if any(isinstance(node, tree.Name) and node.id in ("inf", "nan") for node in tree.everything(program)):
         return
     for by, derivative in formulas.derivatives.items():
@@ -232,24 +232,24 @@ def _infinite(program: tree.Module, formulas: Formulas) -> Iterator[Warning]:
 
 
 def _constants(program: tree.Module, named: Collection[str]) -> Iterator[Warning]:
-    """That a letter was read as a number, which may have been meant as a name."""
+    """The warning that the name `e` is read as Euler's number."""
     read = scope.outer_reads(program).get("e")
     if read is not None and "e" not in named:
         message = "'e' is read as Euler's number; --wrt e differentiates by it"
         yield Warning("constant", "parse", "e", read.span, message)
 
 
-# A function with its argument in square brackets, as Mathematica has it.
+# A function with its argument in square brackets, as in Mathematica.
 _IN_BRACKETS = re.compile(r"(?<![\w.])([A-Z]\w*)(?=\[[^\]]*[A-Za-z])")
 
 
 def _check_brackets(program: tree.Module, bound: Collection[str]) -> None:
-    """Raise UnknownNameError for `Sin[x]`, which would be an element of a tensor without a value."""
+    """Raise UnknownNameError for `Sin[x]`, which would be an index into a tensor without a value."""
     reads = scope.outer_reads(program)
     for found in _IN_BRACKETS.finditer(program.source):
         if found[1] not in reads or found[1] in bound:
             continue
-        # Loaded by wrong programs alone.
+        # Imported here because only incorrect programs need it.
         from gradcli.language.meant import of_name
 
         span = Span(*found.span())
@@ -257,12 +257,12 @@ def _check_brackets(program: tree.Module, bound: Collection[str]) -> None:
             raise UnknownNameError(f"unknown name '{found[1]}'", hint=hint, span=span, source=program.source)
 
 
-# As books write a derivative.
+# A derivative in Leibniz's notation, dy/dx.
 _LEIBNIZ = re.compile(r"(?<![\w.])([d∂]\w+)\s*/\s*([d∂]\w+)(?!\w)")
 
 
 def _names_of_functions(program: tree.Module, bound: Collection[str]) -> Iterator[Warning]:
-    """That what may have been meant as a function of a name is a name: `sinx`."""
+    """Warnings for names that were probably meant as a function of a name, such as `sinx`, or as a derivative dy/dx."""
     from gradcli.language.run_together import function_of_a_letter
 
     reads = scope.outer_reads(program)

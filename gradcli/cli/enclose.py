@@ -1,4 +1,4 @@
-"""`gradcli eval --enclose`: bounds of the value and of its derivatives over intervals."""
+"""The command `gradcli eval --enclose`: bounds of a value and its derivatives over intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EnclosingOptions(inputs.ProgramOptions, Protocol):
-    """What it reads of the options of `gradcli eval`."""
+    """The options of `gradcli eval` that are used here."""
 
     @property
     def order(self) -> int | None: ...
@@ -30,7 +30,7 @@ class EnclosingOptions(inputs.ProgramOptions, Protocol):
 
 
 def run(options: EnclosingOptions, environment: Environment) -> ExitStatus:
-    """Evaluate over a box, print."""
+    """Evaluate over intervals and print the enclosures."""
     from gradcli.run import enclosed
 
     _check(options)
@@ -53,7 +53,7 @@ def run(options: EnclosingOptions, environment: Environment) -> ExitStatus:
 
 
 def _check(options: Any) -> None:
-    """Raise UsageError where there are options that it does not go with."""
+    """Raise UsageError for options that contradict --enclose."""
     other = {
         "--dtype": options.dtype != "float64",
         "--backend": options.backend != "numpy",
@@ -94,7 +94,7 @@ def _json(options: EnclosingOptions, text: str, found: Enclosure, namespace: Any
 
 
 def _listed(part: Any) -> Any:
-    """Bounds as pairs of texts."""
+    """Enclosures as pairs of decimal strings."""
     if isinstance(part, dict):
         return {name: _listed(member) for name, member in part.items()}
     if isinstance(part, list):

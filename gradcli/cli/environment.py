@@ -1,4 +1,4 @@
-"""The streams and variables that a run sees, so that every one of them can be tested."""
+"""The streams and environment variables of a command, passed explicitly so that tests can replace them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import IO, NamedTuple, TextIO
 from gradcli.errors import OutputError, PipeClosed, UsageError
 from gradcli.io import system
 
-# What takes the place of the characters of drawings where the encoding of a stream lacks them.
+# ASCII replacements of drawing characters, for encodings that lack them.
 _DRAWN = str.maketrans("─│┌┐└┘├┤┬┴┼╭╮╰╯…×", "-|+++++++++++++.x")
 
 
 def _save(path: str, write: Callable[[IO[bytes]], object]) -> None:
-    # Few commands write a file.
+    # Imported here because few commands write a file.
     from gradcli.io import output
 
     output.write_atomically(path, write)
 
 
 class Environment(NamedTuple):
-    """Standard input, output and error, the environment variables, and how a file is written: what is given a binary
-    stream writes it (see `output.write_atomically`). `apart` is true in a process that was started for one command."""
+    """Standard input, output and error, the environment variables, and the function that writes a file atomically (see
+    `output.write_atomically`). `apart` is true in a child process that runs one limited command."""
 
     stdin: TextIO | None
     stdout: TextIO | None
@@ -36,21 +36,21 @@ class Environment(NamedTuple):
 
     @classmethod
     def of_process(cls) -> Environment:
-        """Those of this process. Text is read as UTF-8 whatever the locale, and written in the encoding that
-        the locale or PYTHONIOENCODING says."""
+        """The environment of this process. Input is read as UTF-8 in any locale; output uses the encoding of the locale
+        or PYTHONIOENCODING."""
         codecs.register_error("gradcli", _written_out)
         _fill_descriptors()
         if sys.stdin is not None:
             sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")  # type: ignore[union-attr]
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
-                # A character that the encoding lacks is no reason to fail.
+                # A character that the encoding lacks is replaced instead of raising.
                 stream.reconfigure(errors="gradcli")  # type: ignore[union-attr]
         return cls(sys.stdin, sys.stdout, sys.stderr, os.environ)
 
     def read_stdin(self, what: str, most: int) -> str:
-        """All of standard input, or one character more than `most` where it is longer. Raises UsageError where
-        there is none or it is not UTF-8."""
+        """All of standard input, or its first `most` + 1 characters if it is longer. Raises UsageError if it is closed,
+        unreadable or not UTF-8; `what` names the content in the message."""
         if self.stdin is None:
             raise UsageError(f"standard input is closed, and {what} is read from it")
         try:
@@ -63,15 +63,15 @@ class Environment(NamedTuple):
             ) from None
 
     def has_unread_input(self) -> bool:
-        """Whether somebody has written to standard input what nobody has read."""
+        """Whether standard input has data that has not been read."""
         try:
             return self.stdin is not None and system.is_waiting(self.stdin)
         except (OSError, ValueError):
             return False
 
     def write(self, text: str) -> None:
-        """Write to standard output at once. Raises OutputError where that fails, and PipeClosed
-        where the reader has gone."""
+        """Write to standard output and flush. Raises OutputError on failure, and PipeClosed if the reader has closed
+        the pipe."""
         with told():
             if self.stdout is None:
                 raise OSError("standard output is closed")
@@ -79,7 +79,7 @@ class Environment(NamedTuple):
             self.stdout.flush()
 
     def complain(self, text: str) -> None:
-        """Write to standard error, if anyone can hear it."""
+        """Write a line to standard error, ignoring failures."""
         try:
             if self.stderr is not None:
                 self.stderr.write(text + "\n")
@@ -89,13 +89,13 @@ class Environment(NamedTuple):
 
     @property
     def for_terminal(self) -> bool:
-        """Whether standard output is a terminal that wants decoration."""
+        """Whether standard output is a terminal that allows colours."""
         plain = self.variables.get("NO_COLOR") or self.variables.get("TERM") == "dumb"
         return self.stdout is not None and self.stdout.isatty() and not plain
 
     def leave(self) -> None:
-        """Point the streams that cannot be written to at nothing, so that the interpreter's last flush of them
-        does not fail."""
+        """Redirect streams that cannot be flushed to the null device, so that the interpreter's flush at exit does not
+        fail."""
         for stream in filter(None, (self.stdout, self.stderr)):
             try:
                 stream.flush()
@@ -107,7 +107,8 @@ class Environment(NamedTuple):
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Within the block, what goes wrong with standard output is an OutputError, or PipeClosed where the reader has gone."""
+    """Within the block, an error of standard output raises OutputError, or PipeClosed if the reader has closed the
+    pipe."""
     try:
         yield
     except BrokenPipeError:
@@ -119,20 +120,20 @@ def told() -> Iterator[None]:
 
 
 def is_unicode(stream: TextIO | None) -> bool:
-    """Whether every character can be written to `stream` as UTF-8."""
+    """Whether `stream` encodes as UTF-8."""
     return codecs.lookup(getattr(stream, "encoding", None) or "utf-8").name == "utf-8"
 
 
 def words_of_process() -> list[str]:
-    """The arguments of this process, which are UTF-8 whatever the locale; half a surrogate pair is for what
-    is not, as in a file's name."""
+    """The arguments of this process, decoded as UTF-8 in any locale; undecodable bytes, as in file names, become lone
+    surrogates."""
     if sys.getfilesystemencoding() == "utf-8":
         return sys.argv[1:]
     return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv[1:]]
 
 
 def _written_out(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that an encoding lacks: their like, or the escapes that JSON and Python share."""
+    """The replacement of characters that an encoding lacks: a similar character, or a \\uXXXX escape."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_DRAWN)
@@ -144,7 +145,7 @@ def _written_out(error: UnicodeError) -> tuple[str, int]:
 
 
 def _fill_descriptors() -> None:
-    """Let a standard stream that is closed lead nowhere, so that no file that is opened gets its number."""
+    """Open the null device for closed standard streams, so that no file gets their descriptors."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is None:
             with suppress(OSError):

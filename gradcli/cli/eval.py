@@ -1,4 +1,4 @@
-"""`gradcli eval`: value and leaf gradients."""
+"""The command `gradcli eval`: prints the value and derivatives of a program."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from gradcli.language.stable import Rewritten
 from gradcli.limits import MAX_PRECISION
 from gradcli.run import session
 
-# Those of a number in float64.
-# Digits that a hint asks for: as many as a float has.
+# The number of digits that a hint proposes for --digits; about those of a float64.
 _SOME_DIGITS = 15
+# The largest number of digits of a float64 that can be required with --require-digits.
 _MOST_DIGITS = 16
-# Of a sparse matrix for people.
+# A sparse matrix with more entries is abbreviated in tables.
 _MOST_ENTRIES = 200
 
 _HELP = """\
@@ -44,7 +44,7 @@ Examples:
 
 
 class EvalOptions(opt.ProgramRun):
-    """What `gradcli eval` was asked for."""
+    """The options of `gradcli eval`."""
 
     words: opt.Words = None
     file: opt.File = None
@@ -118,10 +118,10 @@ class EvalOptions(opt.ProgramRun):
 
 
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
-    """Evaluate, differentiate, print; see `gradcli eval --help`."""
+    """Evaluate, differentiate and print; see `gradcli eval --help`."""
     _check(options)
     if options.enclose:
-        # Loaded by who asks for it.
+        # Imported here because few commands need it.
         from gradcli.cli import enclose
 
         return enclose.run(options, environment)
@@ -152,7 +152,7 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
 
 
 def _result(options: EvalOptions, request: Callable[[], session.EvaluationRequest]) -> tuple[session.Result, bool]:
-    """What was asked for, and whether every number of it has the digits that were."""
+    """The result, and whether every number has the requested digits."""
     if options.digits is None:
         with timing.phase("read"):
             asked = request()
@@ -169,14 +169,14 @@ def _result(options: EvalOptions, request: Callable[[], session.EvaluationReques
 def _hint_at_digits(
     options: EvalOptions, request: Callable[[], session.EvaluationRequest], result: session.Result
 ) -> None:
-    """Say of a result that is not finite that it has digits, where it has."""
+    """Add to the warning of a nonfinite result that --digits gives finite digits, where it does."""
     if result.finite or any(_without_digits(options).values()):
         return
-    # Loaded by who asks for it.
+    # Imported here because few commands need it.
     from gradcli.run.beyond_floats import has_digits
 
     for i, warning in enumerate(result.warnings):
-        # Where there is no infinity, as in 0/0, nothing is beyond their range.
+        # A result without infinities, such as 0/0, is not out of range.
         told = "--digits" in warning.message
         if warning.code == "nonfinite" and "inf" in warning.message and not told and has_digits(request):
             message = f"{warning.message}; --digits {_SOME_DIGITS} computes beyond the range of floats"
@@ -190,13 +190,14 @@ def _several(
     namespace: arrays.Namespace | None,
     environment: Environment,
 ) -> ExitStatus:
-    """Print each of the tensors that are the value of the program, as JSON. Raises `error` where that is not asked for."""
+    """Print each of several tensors as JSON. Raises `error` unless they are the value of the program and JSON is
+    requested."""
     if not error.of_program:
         raise error
     if not options.json or options.save is not None:
         error.hint = f"{error.hint}; --json without --save lists them"
         raise error
-    # Loaded by who needs it.
+    # Imported here because few commands need it.
     from gradcli.run.parts import parts
 
     found = [_result(options, part) for part in parts(request, error)]
@@ -209,7 +210,7 @@ def _several(
     return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
 
 
-# What is the same for each of several tensors.
+# The members that are the same for each of several tensors.
 _OF_THE_RUN = frozenset({"schema", "program", "backend", "device", "dtype", "digits"})
 
 
@@ -217,7 +218,7 @@ def _in_floats(options: EvalOptions, request: session.EvaluationRequest) -> tupl
     result = session.run(request)
     if not options.certify:
         return result, True
-    # Loaded by who asks for it.
+    # Imported here because few commands need it.
     from gradcli.run.certify import certify
 
     return result, certify(request, result, options.max_precision) >= (options.require_digits or 0)
@@ -267,7 +268,7 @@ def _check_digits(options: EvalOptions) -> None:
 
 
 def _without_digits(options: EvalOptions) -> dict[str, bool]:
-    """The options that there are no digits with, and whether they are given."""
+    """The options that cannot be combined with --digits, and whether each is given."""
     return {
         "--dtype": options.dtype != "float64",
         "--backend": options.backend != "numpy",
@@ -308,7 +309,7 @@ def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) 
 
 
 def _arrays(result: session.Result) -> dict[str, Any]:
-    """The arrays of a result by their names in a file."""
+    """The arrays of a result by their names in the .npz file."""
     named = {"value": result.value}
     parts = {
         "grad": result.grad,
@@ -324,7 +325,7 @@ def _arrays(result: session.Result) -> dict[str, Any]:
 
 
 def _matrices(result: session.Result) -> list[tuple[str, Any]]:
-    """The sparse matrices of a result, by name."""
+    """The sparse matrices of a result by name."""
     return [(name, matrix) for name, matrix in (result.coordinates or {}).items() if matrix is not None]
 
 
@@ -338,7 +339,7 @@ def _json(
     record = opening(text, namespace) | {"dtype": options.dtype}
     if options.digits is not None:
         record |= {"dtype": "arb", "digits": options.digits}
-    # A text is a number.
+    # Values with proved digits are strings, without a shape.
     record |= {"shape": list(getattr(result.value, "shape", ())), "value": result.value}
     parts = {
         "grad": result.grad,
@@ -399,7 +400,7 @@ def _tables(result: session.Result, seconds: Mapping[str, float] | None) -> list
 
 
 def _entries(result: session.Result) -> list[tuple[str, ...]]:
-    """The entries of all sparse matrices; of a long one those at both ends."""
+    """The entries of all sparse matrices; the middle of a long matrix is left out."""
     rows: list[tuple[str, ...]] = []
     for name, matrix in (result.coordinates or {}).items():
         if matrix is None:
@@ -414,7 +415,7 @@ def _entries(result: session.Result) -> list[tuple[str, ...]]:
 
 
 def _with_digits(table: Table, left: Mapping[str, int]) -> Table:
-    """A table of derivatives that says how many digits are right of those that lost more than half of them."""
+    """A table of derivatives with a column for the correct digits of those that lost more than half of them."""
     return _with_column(table, "digits", (str(left.get(row[0], "")) for row in table.rows))
 
 

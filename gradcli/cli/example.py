@@ -1,4 +1,4 @@
-"""The worked example of a function: a `gradcli eval` that shows it, and what that prints."""
+"""The worked example of a function: a `gradcli eval` command that uses it, and its output."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Example(NamedTuple):
 
 
 def worked(operation: Operation, *, json: bool) -> Example:
-    """The example of a function, computed now."""
+    """The example of a function, evaluated now."""
     words = _words(operation)
     options = EvalOptions(words=words, json=json, no_grad=operation.derivative == "none")
     try:
         output = _printed(options)
     except DifferentiationError:
-        # The value is no scalar, so that its derivative is a Jacobian.
+        # A value that is not a scalar has a Jacobian as its derivative.
         options = options.but(jacobian=True)
         output = _printed(options)
     return Example(_command(words, options), output)
@@ -34,7 +34,7 @@ def worked(operation: Operation, *, json: bool) -> Example:
 
 def _printed(options: EvalOptions) -> str:
     out = io.StringIO()
-    # Notes are for who typed the command.
+    # Warnings on standard error are dropped.
     run(options, Environment(None, out, None, {}))
     return out.getvalue()
 
@@ -48,21 +48,21 @@ def _command(words: list[str], options: EvalOptions) -> str:
 
 
 def _words(operation: Operation) -> list[str]:
-    """The program and its bindings: the entry's own, or a call with its first sample."""
+    """The program and its bindings: the example of the operation, or a call with its first sample."""
     if operation.example is not None:
         return shlex.split(operation.example)
     sample = operation.samples[0]
     arguments = sample if isinstance(sample, tuple) else (sample,)
     parameters = operation.parameters
     bound: dict[str, str] = {}
-    # The last parameter stands for all that follow, as in `*tensors`.
+    # The last parameter repeats for variadic functions, as in `*tensors`.
     pairs = zip(chain(parameters, repeat(parameters[-1])), arguments)
     call = ", ".join([_argument(parameter, argument, bound) for parameter, argument in pairs])
     return [f"{operation.name}({call})", *(f"{name}={value}" for name, value in bound.items())]
 
 
 def _argument(parameter: Parameter, value: Any, bound: dict[str, str]) -> str:
-    """An argument as a program writes it: numbers are bound to a name, whole ones and texts stand as they are."""
+    """An argument in the call: floats are bound to a name; integers and strings are written as literals."""
     if parameter.default is not None:
         return f"{parameter.name}={_literal(value)}"
     if not _is_numbers(value):

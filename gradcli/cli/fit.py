@@ -1,4 +1,4 @@
-"""`gradcli fit`: the parameters of a model for which it is nearest to data."""
+"""The command `gradcli fit`: estimates the parameters of a model from data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Examples:
 
 
 class FitOptions(opt.ProgramRun):
-    """What `gradcli fit` was asked for."""
+    """The options of `gradcli fit`."""
 
     words: Annotated[
         list[str] | None,
@@ -174,7 +174,7 @@ class FitOptions(opt.ProgramRun):
 
 
 def run(options: FitOptions, environment: Environment) -> ExitStatus:
-    """Fit, print; see `gradcli fit --help`."""
+    """Fit and print; see `gradcli fit --help`."""
     known = Assumptions(
         options.family, options.loss, options.absolute_sigma, options.level, _loss_scale(options.loss_scale)
     )
@@ -205,7 +205,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save)
     of_cluster = {"--output": options.output is not None, "--resume": options.resume}
     if opt.is_on_cluster(options.cluster, of_cluster):
-        # Who has one machine does without.
+        # Imported here because most commands run on one machine.
         from gradcli.cli import fit_cluster
 
         _check_files(files)
@@ -227,20 +227,20 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
 
 
 def _check_files(files: FitFiles) -> None:
-    """Raise UsageError for files that one machine writes."""
+    """Raise UsageError for output files that are not available on a cluster."""
     for name in ("residuals", "predict", "plot"):
         if getattr(files, name) is not None:
             raise UsageError(f"--{name} is for one machine", hint="--cluster writes the table of groups alone")
 
 
 def _value_files(options: FitOptions) -> list[str]:
-    """The files of which values are read, `x=@PATH:column` and --vars."""
+    """The files that values are read from: those in `x=@PATH:column` and of --vars."""
     named = [word.partition("=@")[2] for word in options.words or () if "=@" in word]
     return [*named, *(path.rpartition(":")[0] for path in named), *([options.vars] if options.vars else [])]
 
 
 def _sigma(text: str, table: DataTable, option: str) -> str | float:
-    """The column, or the number, that standard deviations, or trials, are."""
+    """A column name or a number, for standard deviations or trials. Raises BindingError for other text."""
     if text in table.columns:
         return text
     try:
@@ -251,7 +251,7 @@ def _sigma(text: str, table: DataTable, option: str) -> str | float:
 
 
 def _loss_scale(text: str | None) -> float | None:
-    """The threshold of a loss, None where it follows from the residuals."""
+    """The threshold of a robust loss; None if it is estimated from the residuals."""
     if text is None or text == MEDIAN:
         return None
     try:
@@ -266,7 +266,7 @@ def _x_sigma(texts: Sequence[str], table: DataTable) -> dict[str, str | float]:
 
 
 def _parts(texts: Sequence[str], option: str, example: str) -> dict[str, tuple[str, str, int]]:
-    """What stands behind each name in lists such as `x=dx,z=0.1`: with the text and the place in it."""
+    """The values of lists such as `x=dx,z=0.1` by name, each with the whole text and its offset there."""
     found: dict[str, tuple[str, str, int]] = {}
     for text in texts:
         for start, part in items(text):

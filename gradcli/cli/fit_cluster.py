@@ -1,4 +1,4 @@
-"""`gradcli fit --by COLUMN --cluster`: the fits of groups on many machines."""
+"""The command `gradcli fit --by COLUMN --cluster`: fits groups of rows on many machines."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gradcli.rows.sources import is_passing
 def run(
     options: on_cluster.ClusterOptions, request: FitRequest, search: SearchOptions, environment: Environment
 ) -> ExitStatus:
-    """Have the parts computed, and say which are missing and what is not fitted."""
+    """Fit the groups and report missing parts and groups that are not fitted."""
     directory = on_cluster.directory_of(options)
     if request.by is None:
         raise UsageError("one fit is for one machine", hint="--by COLUMN fits each group of rows")
     ready = prepared(request, search)
-    # Who asks reads them: they need not be where workers find them.
+    # Standard input is read by this process; only files must be visible to workers.
     paths = on_cluster.absolute([path for path in request.table.sources if not is_passing(path)])
     work = group_parts.GroupWork(request, ready, paths, "jsonl" if options.json else "csv")
     done = on_cluster.computed(options, Request(work, directory, options.resume), environment)

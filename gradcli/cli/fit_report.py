@@ -1,4 +1,4 @@
-"""What `gradcli fit` prints for people, and what it complains of."""
+"""The tables and messages that `gradcli fit` prints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.rows import new_tables
 
 
 def tables(fit: Fit, level: float) -> list[Table]:
-    """The estimates, how they hang together where there are several, and what is said of the whole."""
+    """Tables of the estimates, of their correlations where there are several, and of the fit as a whole."""
     header = ("parameter", "estimate", "error", "t", f"{100 * level:.15g} % from", "to")
     rows = [
         (name, _ten(e.value), "fixed", "", "", "")
@@ -51,7 +51,7 @@ def _whole(fit: Fit) -> Table:
         "log-likelihood": fit.loglik,
         "AIC": fit.aic,
         "BIC": fit.bic,
-        # Of least squares it is the sum of squares.
+        # For least squares the deviance equals the residual sum of squares.
         "deviance": fit.deviance if fit.deviance != fit.rss else None,
         "condition": fit.condition,
         "curvature, intrinsic": None if curvature is None else curvature.intrinsic,
@@ -59,7 +59,7 @@ def _whole(fit: Fit) -> Table:
     }
     return members(
         {"rows": fit.n, "degrees of freedom": fit.dof}
-        # What is not defined is nan.
+        # Undefined quantities are nan.
         | {name: _six(number) for name, number in numbers.items() if number is not None and number == number}
         | {
             "iterations": fit.iterations,
@@ -71,7 +71,7 @@ def _whole(fit: Fit) -> Table:
 
 
 def _ten(value: float) -> str:
-    """As many digits as estimates may have in common on all machines; `--json` has all."""
+    """A number to 10 significant digits, which agree on all machines; `--json` prints all digits."""
     return f"{value:.10g}"
 
 
@@ -80,7 +80,7 @@ def _six(value: float) -> str:
 
 
 def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:
-    """Write a table with a row for each group: for people on a terminal, as CSV elsewhere."""
+    """Write a table with a row for each group: formatted on a terminal, as CSV elsewhere."""
     columns = group_tables.columns_of(fits, by)
     if environment.for_terminal:
         show([Table(tuple(columns), [tuple(map(number_text, row)) for row in zip(*columns.values())])], environment)
@@ -91,7 +91,7 @@ def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:
 
 
 def complain(account: Account, left_out: int, by: str | None, environment: Environment) -> None:
-    """Tell of rows that were left out, of warnings, and of what did not converge."""
+    """Report rows that were left out, warnings, and fits that did not converge."""
     if left_out:
         rows = "row was" if left_out == 1 else "rows were"
         missing = "a number" if by is None else "a number, or the group,"

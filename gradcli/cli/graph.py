@@ -1,4 +1,4 @@
-"""`gradcli graph`: the recorded operations of a program and what they depend on."""
+"""The command `gradcli graph`: shows the recorded operations of a program and their dependencies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Examples:
 
 
 class GraphOptions(opt.ProgramRun):
-    """What `gradcli graph` was asked for."""
+    """The options of `gradcli graph`."""
 
     words: opt.Words = None
     file: opt.File = None
@@ -56,7 +56,7 @@ def run(options: GraphOptions, environment: Environment) -> ExitStatus:
     with inputs.computing(options) as namespace:
         request = _request(options, environment)
         program = request.program
-        # What is drawn is charged too.
+        # Drawing is charged to the limits too.
         with pointing_into(program.source, program.body[-1].span):
             graph = graphs.run(request)
             formats.find(form)(Picture(graph, request, options.expand, namespace), environment)

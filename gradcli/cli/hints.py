@@ -1,4 +1,4 @@
-"""Hints of errors as they are printed: a program that one proposes has been run, and its options are there."""
+"""Checks the hints of errors before they are printed: a proposed program must run, and its options must exist."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gradcli.errors import BindingError, GradcliError, Proposal, Span
 from gradcli.language.syntax import parse, tree
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-# What is typed for other commands is theirs.
+# Options after the name of another command are checked against that command.
 _COMMAND = re.compile(r"\bgradcli ([a-z]+)")
 _INSTALLS = re.compile(r"\b(?:pip|pipx|uv) ")
 
 
 def check(error: GradcliError, name: str, options: Any, options_of: Callable[[str], Collection[str]]) -> None:
-    """Leave out of the hint of an error, which a command raised that was asked for `options`, what would fail.
+    """Remove from an error's hint proposals that would fail; the error was raised by command `name` with `options`.
 
     `options_of` gives the options of a command by its name.
     """
@@ -37,7 +37,7 @@ _DERIVATIVE = re.compile(r"diff\((.+), ?(\w+)\)")
 
 
 def _differentiated(hint: Proposal) -> Proposal:
-    """A proposal for the command that differentiates the program that it is given: what is to be differentiated."""
+    """A proposal diff(f, x) as f alone for the command `gradcli diff`, which differentiates its argument."""
     found = _DERIVATIVE.fullmatch(hint.texts[0]) if len(hint.texts) == 1 else None
     if found is None:
         return hint
@@ -48,9 +48,9 @@ def _differentiated(hint: Proposal) -> Proposal:
 def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:
     of_a_word = error.source in (getattr(options, "words", None) or ())[1:] and isinstance(error, BindingError)
     if not hint.whole and (of_a_word or error.source is None or (error.span is None and hint.span is None)):
-        # Of what is no part of a program, as a distribution is or the name of a value.
+        # The hint concerns a value, such as a distribution, and not the program.
         return True
-    # Only a wrong program pays for these.
+    # Imported here because only incorrect programs need them.
     from gradcli import arrays
     from gradcli.language.proposed import runs
 
@@ -61,7 +61,7 @@ def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:
 
 
 def _reader(name: str, values: Mapping[str, Any]) -> Callable[[str], tree.Module]:
-    """What reads the program of a command."""
+    """The function that parses the program of a command."""
     if name == "solve":
         from gradcli.language.equations import read_equations
 
@@ -74,7 +74,7 @@ def _reader(name: str, values: Mapping[str, Any]) -> Callable[[str], tree.Module
 
 
 def _values(options: Any) -> Iterator[tuple[str, Any]]:
-    """The values of names that a command was given in words, those that are numbers."""
+    """The values of names among the words of the command line, as far as they are constants."""
     from gradcli.cli import inputs
     from gradcli.io import variables
     from gradcli.run.constant_expressions import constant

@@ -1,4 +1,4 @@
-"""From the words of a command line to a program and the values of its names."""
+"""Reads a program and the values of its names from the words and options of a command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BindingOptions(Protocol):
 
 
 class LeafOptions(BindingOptions, Protocol):
-    """Those of a command that also computes derivatives by names that have values."""
+    """The options of a command that also differentiates by names that have values."""
 
     @property
     def wrt(self) -> list[str] | None: ...
@@ -47,7 +47,7 @@ class LeafOptions(BindingOptions, Protocol):
 
 
 class ProgramOptions(LeafOptions, Protocol):
-    """Those of a command that does so in an array library of choice."""
+    """The options of such a command that can choose the array library."""
 
     @property
     def backend(self) -> str: ...
@@ -56,7 +56,7 @@ class ProgramOptions(LeafOptions, Protocol):
 
 
 class Inputs(NamedTuple):
-    """A program, the values of the names that it reads, and those to differentiate by."""
+    """A program, the values of the names that it reads, and the names to differentiate by."""
 
     program: Module
     bindings: dict[str, Any]
@@ -64,8 +64,8 @@ class Inputs(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """A program, and what gives the values of the names that it reads, as arrays of the default namespace: in balls
-    they are other ones at each precision."""
+    """A program, and functions that return the values of the names that it reads, as arrays of the default namespace;
+    ball arithmetic calls them again at each precision."""
 
     program: Module
     values: dict[str, Callable[[], Any]]
@@ -75,8 +75,7 @@ class Sources(NamedTuple):
 
 
 def check_digits(options: Any, others: Sequence[str] = ()) -> None:
-    """Raise UsageError where `--digits` is asked for together with options that it does not go with, the names of which
-    are `others`, or with more digits than are to be computed."""
+    """Raise UsageError where `--digits` contradicts options, whose names are `others`, or exceeds --max-precision."""
     if options.digits is None:
         return
     if others:
@@ -89,14 +88,13 @@ def check_digits(options: Any, others: Sequence[str] = ()) -> None:
 
 
 def is_exact(options: Any) -> bool:
-    """Whether numbers are the decimals that were typed."""
+    """Whether input numbers keep the exact decimals that were typed."""
     return getattr(options, "digits", None) is not None or getattr(options, "enclose", False)
 
 
 @contextmanager
 def computing(options: ProgramOptions) -> Iterator[Any]:
-    """Within the block the library computes that was asked for, and no more than is allowed; its namespace
-    is given, None for NumPy."""
+    """Within the block, use the requested array library and limits. Yields its namespace, None for NumPy."""
     if not is_exact(options):
         namespace = arrays.chosen(options.backend, options.device)
     else:
@@ -106,7 +104,7 @@ def computing(options: ProgramOptions) -> Iterator[Any]:
 
 
 def _program_text(options: BindingOptions, environment: Environment) -> tuple[str, Sequence[str]]:
-    """The text of the program, and the words behind it, which bind names."""
+    """The text of the program, and the remaining words, which bind names."""
     words = options.words or []
     if _reads_program(options):
         if options.vars == "-":
@@ -127,7 +125,7 @@ _DEGREES = re.compile(r"(?<![\w.])a?(?:sin|cos|tan)d(?=\s*\()")
 
 
 def tell_of_degrees(text: str, options: BindingOptions, environment: Environment) -> None:
-    """Say of functions that a program calls, and does not define, that they compute in degrees."""
+    """Print a note if a program calls functions that compute in degrees, unless it defines them itself."""
     calls = _DEGREES.findall(text)
     defined = {n for n in calls if re.search(rf"\bdef\s+{n}\b", text)}
     defined |= {n for n in calls if calls.count(n) > 1 and re.search(rf"(?<![\w.]){n}\([\w, ]*\)\s*=(?!=)", text)}
@@ -139,12 +137,12 @@ def tell_of_degrees(text: str, options: BindingOptions, environment: Environment
 
 
 def _reads_program(options: BindingOptions) -> bool:
-    """Whether the program is standard input."""
+    """Whether the program is read from standard input."""
     return options.file is None and (options.words or [])[:1] == ["-"]
 
 
 def _check_input(options: BindingOptions, environment: Environment) -> None:
-    """Warn that standard input is not read. Raises UsageError where the program can be nowhere else."""
+    """Warn that standard input is not read. Raises UsageError if the program must have been meant to be there."""
     words = options.words or []
     if options.file is None and all(map(is_binding, words)):
         raise UsageError(
@@ -160,19 +158,19 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def is_binding(word: str) -> bool:
-    """Whether a word looks like NAME=VALUE."""
+    """Whether a word has the form NAME=VALUE."""
     return _BINDING.match(word) is not None
 
 
 def reads_input(word: str) -> bool:
-    """Whether a word looks like NAME=@-."""
+    """Whether a word has the form NAME=@-."""
     return _FROM_INPUT.match(word) is not None
 
 
 def _check_order(words: Sequence[str]) -> None:
-    """Raise UsageError where the program stands behind values, and where a value is in several words."""
+    """Raise UsageError if the program comes after values, or if there are spaces around the `=` of a value."""
     if is_binding(words[0]) and any(not is_binding(w) for w in words[1:]):
-        # Only a wrong command line pays for the import.
+        # Imported here because only incorrect command lines need it.
         from shlex import quote
 
         program = next(w for w in words[1:] if not is_binding(w))
@@ -192,7 +190,7 @@ def _check_order(words: Sequence[str]) -> None:
 
 
 def read_program(path: str) -> str:
-    """The text of a file. Raises UsageError where it cannot be read."""
+    """The text of a program file. Raises UsageError if it cannot be read."""
     try:
         return system.read_text(path, MAX_LENGTH)
     except UnicodeDecodeError:
@@ -203,13 +201,13 @@ def read_program(path: str) -> str:
 
 
 def names_of(texts: Sequence[str] | None) -> tuple[str, ...]:
-    """The names in lists such as `x,q`."""
+    """The distinct names in lists such as `x,q`."""
     names = (n.strip() for text in texts or () for n in text.split(","))
     return tuple(dict.fromkeys(filter(None, names)))
 
 
 def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inputs:
-    """The program, the values of its names, and those to differentiate by, which have values.
+    """The program, the values of its names, and the names to differentiate by.
 
     Raises what `read` raises, and BindingError for a name to differentiate by that has no value.
     """
@@ -226,17 +224,17 @@ def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple
     return found.program, found.bindings()
 
 
-# What reads the value in a word: its text, its dtype, the word, and where it starts in that.
+# Evaluates the value in a word, from its text, dtype, the whole word, and the offset of the text in it.
 Reading = Callable[[str, str, str, int], Any]
 
 
 def sources(options: BindingOptions, environment: Environment, dtype: str, reading: Reading | None = None) -> Sources:
-    """Parse the program, and read what gives the values of its names, those in words by `reading`: as expressions where
-    that is None, and under --enclose as intervals.
+    """Parse the program, and prepare the values of its names. `reading` evaluates values in words; by default they are
+    expressions, or intervals with --enclose.
 
-    Raises UsageError where there is no program, ProgramSyntaxError for text that is none, and
-    BindingError for a file that cannot be read, a name that is given twice or that the program
-    does not read. A value that cannot be read is a BindingError when it is asked for.
+    Raises UsageError if there is no program, ProgramSyntaxError for invalid text, and BindingError for a file that
+    cannot be read, a name that is given twice or that the program does not read. A value that is invalid raises
+    BindingError only when it is evaluated.
     """
     with phase("parse"):
         text, words = _program_text(options, environment)
@@ -245,7 +243,7 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
     reads = scope.outer_reads(program)
     values = bound(words, dtype, options, environment, reading)
     if reading is None:
-        # What takes elements stays truth values, where it was written so.
+        # Names that are used as masks keep truth values that were written as such.
         for name in scope.masks(program) & values.keys():
             read = values[name]
             if isinstance(read, partial) and read.func is constant:
@@ -263,18 +261,18 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
 
 
 def by_vars(options: BindingOptions, environment: Environment, dtype: str) -> dict[str, Callable[[], Any]]:
-    """What gives the values of `--vars`, by name."""
+    """The functions that return the values of `--vars`, by name."""
     given = variables_of(options.vars, environment, is_exact(options))
     return {name: partial(_read, number, dtype) for name, number in given.items()}
 
 
 def name_span(word: str) -> Span:
-    """The place of the name in NAME=VALUE."""
+    """The span of the name in NAME=VALUE."""
     return Span(0, word.index("="))
 
 
 def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping[str, Any], word: str) -> BindingError:
-    # Loaded by wrong programs alone.
+    # Imported here because only incorrect programs need it.
     from gradcli.language.run_together import unread_hint
 
     hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program)
@@ -282,7 +280,7 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping
 
 
 def _read(number: Any, dtype: str) -> Any:
-    """What was read from a file; of decimals that were kept as they are written, floats where those compute."""
+    """A value from a file; decimals that were kept exact become floats unless exact arithmetic is used."""
     if constants.is_exact():
         return number
     return arrays.astype(float(number) if isinstance(number, float) else number, dtype)
@@ -295,7 +293,8 @@ def bound(
     environment: Environment,
     reading: Reading | None = None,
 ) -> dict[str, Callable[[], Any]]:
-    """What gives the values of the names that words bind. Raises BindingError for a file that cannot be read."""
+    """The functions that return the values of the names bound in words. Raises BindingError for a file that cannot be
+    read."""
     values: dict[str, Callable[[], Any]] = {}
     files: dict[str, tuple[str, str, int]] = {}
     reading = reading or (_interval if getattr(options, "enclose", False) else constant)
@@ -308,7 +307,7 @@ def bound(
             )
         if text.startswith("@"):
             files[name] = (text[1:], word, offset)
-        # In the order of the words.
+        # Keeps the order of the words; the values of files are inserted below.
         values[name] = partial(reading, text, dtype, word, offset)
     form = getattr(options, "input_form", None)
     if files or form is not None:
@@ -316,13 +315,13 @@ def bound(
     return values
 
 
-# Of metres and femtoseconds m and f are, or a mark of C for its floats.
+# Without m and f, which may be meant as metres and femtoseconds, or as the suffix of a C float.
 _PREFIXES = {"p": -12, "n": -9, "u": -6, "µ": -6, "μ": -6, "k": 3, "M": 6, "G": 9, "T": 12}
 _PREFIXED = re.compile(rf"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)) ?([{''.join(_PREFIXES)}])\s*")
 
 
 def _without_prefix(name: str, text: str, options: BindingOptions, environment: Environment) -> str:
-    """A number with a prefix of the SI, as in 10k and 2.2u, with a power of ten, which is told."""
+    """A number with an SI prefix, such as 10k or 2.2u, rewritten with a power of ten; a note is printed."""
     found = _PREFIXED.fullmatch(text)
     if found is None:
         return text
@@ -335,7 +334,7 @@ def _without_prefix(name: str, text: str, options: BindingOptions, environment: 
 def _from_files(
     asked: Mapping[str, tuple[str, str, int]], form: str | None, options: BindingOptions, environment: Environment
 ) -> dict[str, Any]:
-    """The values of names that stand in files, for which references are given, with their words and places."""
+    """The values of names that are read from files; `asked` maps names to (reference, word, offset)."""
     from gradcli.cli import streams
     from gradcli.io import files
 
@@ -354,7 +353,7 @@ def _from_files(
 
 def _interval(text: str, dtype: str, whole: str, offset: int) -> Any:
     """The value of an expression, or intervals."""
-    # Who asks for none does without FLINT.
+    # Imported here because intervals need FLINT.
     from gradcli.run import interval_inputs
 
     if not interval_inputs.is_interval(text):
@@ -363,7 +362,7 @@ def _interval(text: str, dtype: str, whole: str, offset: int) -> Any:
 
 
 def cotangent(text: str | None, dtype: str) -> Any:
-    """The value of `--grad-output`, None where it was not given."""
+    """The value of `--grad-output`, or None if it is not given."""
     if text is None:
         return None
     try:
@@ -374,7 +373,7 @@ def cotangent(text: str | None, dtype: str) -> Any:
 
 
 def variables_of(vars_from: str | None, environment: Environment, exact: bool) -> dict[str, Any]:
-    """The values of `--vars` by name. Raises BindingError where they cannot be read."""
+    """The values of `--vars` by name. Raises BindingError if they cannot be read."""
     if vars_from is None:
         return {}
     if vars_from == "-":
@@ -390,11 +389,11 @@ def variables_of(vars_from: str | None, environment: Environment, exact: bool) -
 
 
 def leaves(bindings: Mapping[str, Any], options: LeafOptions) -> tuple[str, ...]:
-    """The names to differentiate by. Raises BindingError for one that has no value, UsageError for one that is not to
-    be differentiated by too."""
+    """The names to differentiate by. Raises BindingError for one that has no value, and UsageError for one that is in
+    both --wrt and --const."""
     wrt = options.wrt
     chosen = tuple(bindings) if wrt is None else names_of(wrt)
-    # In the order in which they were given, and found at once.
+    # A dict keeps the order and is fast to search.
     constant_names = dict.fromkeys(names_of(options.const))
     for option, names in (("--wrt", chosen), ("--const", constant_names)):
         for name in names:

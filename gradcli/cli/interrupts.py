@@ -1,6 +1,6 @@
-"""Ctrl-C: whatever is running, the command ends with the exit status of an interrupt and without a traceback.
+"""Handles Ctrl-C and termination signals, so that a command ends with the right exit status and without a traceback.
 
-What else asks a process to end removes the files that are not whole, and ends it as it does other processes.
+SIGTERM and SIGHUP remove unfinished output files and then end the process with the default action.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import signal
 import sys
 from collections.abc import Callable
 
-# Seconds until an interrupt comes again that fell where nothing can be raised.
+# Seconds after which an interrupt is raised again if it came in a place where nothing can be raised.
 _AGAIN = 0.001
 
 
 class Interrupts:
-    """The interrupts of this process: each is a KeyboardInterrupt until `over`, and nothing from then on.
+    """The interrupts of this process: each raises KeyboardInterrupt, until `over` is set.
 
-    `seen` says that there was one. Libraries make other errors of it, an ImportError as a rule, or drop it.
+    `seen` records that there was one, because libraries may turn it into another error (usually ImportError) or drop
+    it.
     """
 
     def __init__(self) -> None:
@@ -25,7 +26,7 @@ class Interrupts:
         self.over = False
 
     def listen(self) -> None:
-        """Begin."""
+        """Install the signal handlers."""
         for name in ("SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:
@@ -33,7 +34,7 @@ class Interrupts:
         self._listen_to_interrupts()
 
     def _listen_to_interrupts(self) -> None:
-        """Begin, unless whoever started this process has interrupts ignored."""
+        """Install the handler of interrupts, unless the parent process set them to be ignored."""
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             return
         signal.signal(signal.SIGINT, self._raise)
@@ -42,7 +43,7 @@ class Interrupts:
         sys.unraisablehook = self._unraisable(sys.unraisablehook)
 
     def stop_listening(self) -> None:
-        """Let the interpreter end without being interrupted."""
+        """Ignore interrupts while the interpreter exits."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _raise(self, *_signal: object) -> None:
@@ -55,14 +56,14 @@ class Interrupts:
             if not issubclass(unraisable.exc_type, KeyboardInterrupt):
                 report(unraisable)
             elif sys.platform != "win32":
-                # In a finalizer, or in a lock of the import system.
+                # Raised in a finalizer, or in a lock of the import system.
                 signal.setitimer(signal.ITIMER_REAL, _AGAIN)
 
         return hook
 
 
 def _end(number: int, _frame: object) -> None:
-    """End the process by a signal, as it does where nobody listens."""
+    """Remove unfinished output and end the process by the default action of a signal."""
     written = sys.modules.get("gradcli.io.output")
     if written is not None:
         written.remove_unfinished()

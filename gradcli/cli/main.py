@@ -1,4 +1,4 @@
-"""The command line: from arguments to an exit status, with every error caught on the way."""
+"""The entry point of the command line: from arguments to an exit status, with every error reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.cli.environment import Environment, is_unicode, words_of_process
 from gradcli.cli.interrupts import Interrupts
 from gradcli.errors import ExitStatus, GradcliError, PipeClosed, internal
 
-# The commands, whose files have the same names, and the first line of their help.
+# The commands, whose modules have the same names, and the first lines of their help pages.
 COMMANDS = {
     "eval": "Value and leaf gradients of PROGRAM.",
     "map": "The value and the derivatives of PROGRAM for each row of a table.",
@@ -37,7 +37,7 @@ def main(
 ) -> ExitStatus:
     """Run a command line; every error becomes a message and an exit status.
 
-    `interrupted` says whether an interrupt came, of which a library may have made another error.
+    `interrupted` says whether there was an interrupt, which a library may have turned into another error.
     """
     status = ExitStatus.INTERRUPTED
     try:
@@ -68,7 +68,7 @@ def _explained(error: Exception) -> GradcliError:
 
     refused = confined.out_of_memory(error)
     if refused is None and isinstance(error, OSError):
-        # Not of a file that the command line names: of one of a library, as a rule.
+        # As a rule of a library's file; files named on the command line raise errors of their own.
         return GradcliError(f"the system refused: {error}", hint="check its limits and its disks")
     return refused or internal(error)
 
@@ -92,9 +92,9 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
 
 def run() -> None:
-    """What the command `gradcli` runs, once it is loaded."""
+    """The entry point of the console script `gradcli`, with streams and signals of this process."""
     if not sys.warnoptions:
-        # Those of libraries are for who calls them.
+        # Warnings of libraries concern their callers, not the user.
         warnings.simplefilter("ignore")
     environment = Environment.of_process()
     interrupts = Interrupts()

@@ -1,4 +1,4 @@
-"""`gradcli map`: value and derivatives of each row of a table."""
+"""The command `gradcli map`: evaluates and differentiates a program for each row of a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gradcli.rows.sources import files
 from gradcli.rows.targets import STDIN, Target, compressing, targets
 from gradcli.rows.together import Together
 
-# What becomes of rows that fail.
+# The policies for rows that fail: empty results, no row, or stop.
 ON_ERROR = ("null", "skip", "fail")
 
 _HELP = """\
@@ -47,7 +47,7 @@ Examples:
 
 
 class MapOptions(opt.ProgramRun):
-    """What `gradcli map` was asked for."""
+    """The options of `gradcli map`."""
 
     words: Annotated[
         list[str] | None,
@@ -147,7 +147,7 @@ class MapOptions(opt.ProgramRun):
 
 
 def run(options: MapOptions, environment: Environment) -> ExitStatus:
-    """Evaluate the rows, write them; see `gradcli map --help`."""
+    """Evaluate the rows and write them; see `gradcli map --help`."""
     policy = _policy(options)
     reading = _reading(options)
     given = table_words.given(options, environment)
@@ -158,7 +158,7 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
         "--retries": options.retries is not None,
     }
     if opt.is_on_cluster(options.cluster, of_cluster):
-        # Who has one machine does without.
+        # Imported here because most commands run on one machine.
         from gradcli.cli import map_cluster
 
         return map_cluster.run(options, Job(given.asked, reading, policy, options.to), sources, environment)
@@ -183,7 +183,7 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
 def _tell_header(
     asked: Asked, reading: Reading, tables: Sequence[Together], options: MapOptions, environment: Environment
 ) -> None:
-    """Say of a first line that is read as names, and seems to be a row, where no name of it is asked for."""
+    """Warn where a first line that was read as column names holds numbers, unless columns were chosen by name."""
     if options.quiet or asked.columns or not reading.header:
         return
     for table in tables:
@@ -217,7 +217,7 @@ def _mapped(
     options: MapOptions,
     environment: Environment,
 ) -> Report:
-    """Evaluate the rows of some tables, and write them to an output."""
+    """Evaluate the rows of tables and write them to one output."""
     format = output.format or tables.format
     reports: list[Report] = []
 

@@ -1,4 +1,4 @@
-"""`gradcli map --cluster`: the rows of tables on many machines."""
+"""The command `gradcli map --cluster`: evaluates the rows of tables on many machines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gradcli.rows.targets import STDIN, check_format
 
 
 class MapOptionsOnCluster(on_cluster.ClusterOptions, Protocol):
-    """What it reads of the options of `gradcli map`."""
+    """The options of `gradcli map` that are used here."""
 
     @property
     def part_bytes(self) -> str | None: ...
@@ -30,7 +30,7 @@ class MapOptionsOnCluster(on_cluster.ClusterOptions, Protocol):
 
 
 def run(options: MapOptionsOnCluster, job: Job, sources: Sequence[str], environment: Environment) -> ExitStatus:
-    """Have the parts computed, and say which are missing."""
+    """Evaluate the parts and report missing ones."""
     directory = on_cluster.directory_of(options)
     check_format(job.to)
     if STDIN in sources:

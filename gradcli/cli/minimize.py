@@ -1,4 +1,4 @@
-"""`gradcli minimize`: the minimum of a program from a start."""
+"""The command `gradcli minimize`: searches for a minimum of a program."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Examples:
 
   gradcli minimize 'mean((a*exp(-k*t) - y)**2)' data.csv a=1 k=1 --method adam --batch 32 --epochs 20
 """
-# Active constraints that people are shown.
+# The maximum number of active constraints in a table.
 _MOST_ROWS = 20
 _EXAMPLE = "gradcli minimize '(x - 2)**2' x=1"
 
 
 class MinimizeOptions(opt.ProgramRun):
-    """What `gradcli minimize` was asked for."""
+    """The options of `gradcli minimize`."""
 
     words: Annotated[
         list[str] | None,
@@ -114,7 +114,7 @@ class MinimizeOptions(opt.ProgramRun):
 
 
 def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
-    """Search, print; see `gradcli minimize --help`."""
+    """Search and print; see `gradcli minimize --help`."""
     histories.check_paths(options.trace, options.plot)
     words = model_words.given(options, environment, _EXAMPLE, table_reading.reading_of(options))
     history = histories.History(kept=options.trace is not None)
@@ -195,7 +195,7 @@ def _tables(found: Minimum) -> list[Table]:
 
 
 def _number_rows(point: Mapping[str, Any]) -> dict[str, Any]:
-    """The point by names, beside the value."""
+    """The point by names; a variable called `value` is renamed, because the table has a row of that name."""
     return {("value " if name == "value" else name): value for name, value in point.items()}
 
 

@@ -1,4 +1,4 @@
-"""What the commands of models print: one JSON object, or tables for people, and how far they are on the way."""
+"""Output of the commands that fit, minimise, solve and propagate: JSON, tables and progress."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, number_text, show, show_json
 from gradcli.models.results import Iteration, Sampling, as_json
 
-# Seconds after which a line is shown, and after which it is another.
+# Seconds before a progress line is shown, and between its updates.
 _PATIENCE, _PAUSE = 1.0, 0.1
 
 
 def report(asked: Mapping[str, Any], result: Any, environment: Environment) -> None:
-    """Write a result as one JSON object on one line: what was asked (`program` or `model`), then its fields."""
+    """Write a result as one JSON object on one line: `asked` (`program` or `model`), then the fields of `result`."""
     show_json({**asked, **as_json(result)}, environment)
 
 
 def members(rows: Mapping[str, Any]) -> Table:
-    """A table of two columns, what is known and what it is; what is None is left out."""
+    """A table with two columns, name and value; None is left out."""
     return Table((), [(name, number_text(value)) for name, value in rows.items() if value is not None])
 
 
 def tell(tables: Sequence[Table], environment: Environment) -> None:
-    """Write tables that are not empty for people."""
+    """Write the tables that are not empty."""
     show([table for table in tables if table.rows], environment)
 
 
 @contextmanager
 def watched(environment: Environment, quiet: bool) -> Iterator[Callable[[Iteration | Sampling], None]]:
-    """Within the block, what is given is told of each iteration, or of samples, which a line on a terminal shows after a
-    second."""
+    """Within the block, the yielded function shows iterations or samples in a progress line on a terminal, from one
+    second on."""
     stream = environment.stderr
     if quiet or stream is None or not stream.isatty():
         yield lambda _: None
@@ -46,7 +46,7 @@ def watched(environment: Environment, quiet: bool) -> Iterator[Callable[[Iterati
 
 
 class _Line:
-    """A line that takes the place of the one before it."""
+    """A progress line that overwrites itself."""
 
     def __init__(self, write: Callable[[str], object], flush: Callable[[], object]) -> None:
         self._write, self._flush = write, flush
@@ -66,7 +66,7 @@ class _Line:
             self._put("")
 
     def _put(self, text: str) -> None:
-        # Blanks over what is left of the line before.
+        # Overwrite the rest of the previous text with blanks.
         self._write(f"\r{text}{' ' * (self._length - len(text))}" + ("" if text else "\r"))
         self._flush()
         self._length = len(text)

@@ -1,4 +1,4 @@
-"""From the words of a command that fits or minimises to its program, the data, and the values of names."""
+"""Reads the program, the data and the values of names from the words of `gradcli fit` and `gradcli minimize`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gradcli.rows.targets import STDIN
 
 
 class ModelWords(NamedTuple):
-    """The text of a program, the `table` of its data, None where there are no files, and the `values` of names as numbers
-    and arrays; `words` are the words that these stand in, by name, to point into."""
+    """The text of a program, the `table` of its data (None without files), and the `values` of names as numbers and
+    arrays; `words` maps names to the words with their values, for error messages."""
 
     text: str
     table: DataTable | None
@@ -24,9 +24,9 @@ class ModelWords(NamedTuple):
 def given(
     options: inputs.BindingOptions, environment: Environment, example: str, reading: Reading | None = None
 ) -> ModelWords:
-    """Read the words of a command line; `example` is one like it.
+    """Read the words of a command line; `example` is a correct command line for hints.
 
-    Raises UsageError where there is no program, and BindingError for data or a value that cannot be read.
+    Raises UsageError if there is no program, and BindingError for data or values that cannot be read.
     """
     text, words = table_words.program_of(options, environment, example)
     sources = table_words.files_among(words)

@@ -1,4 +1,4 @@
-"""How a warning is printed, and what stands for it in JSON."""
+"""Formats warnings as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work in parts on many machines, as commands have it: from their options to the manifest, and which parts are missing."""
+"""Runs the parts of a command on a cluster: checks the options, shows progress, and reports missing parts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gradcli.rows.manifest import Manifest
 from gradcli.rows.sources import is_url
 from gradcli.rows.targets import STDOUT
 
-# Parts that are told of on standard error; the manifest has all.
+# The maximum number of missing parts that are reported; the manifest lists all.
 _MOST_TOLD = 10
 
 
 class ClusterOptions(Protocol):
-    """What is read of the options of a command that may run on a cluster."""
+    """The options that are used of a command that may run on a cluster."""
 
     @property
     def cluster(self) -> str | None: ...
@@ -39,7 +39,7 @@ class ClusterOptions(Protocol):
 
 
 def directory_of(options: ClusterOptions) -> str:
-    """Where the parts go. Raises UsageError where that is not said, and for limits of one process."""
+    """The output directory. Raises UsageError if there is none, and for limits that hold for one process only."""
     if options.output is None or options.output == STDOUT:
         raise UsageError("--cluster writes parts into a directory", hint="add --output DIRECTORY")
     if options.max_seconds is not None or options.max_memory is not None:
@@ -51,7 +51,7 @@ def directory_of(options: ClusterOptions) -> str:
 
 
 def absolute(sources: Sequence[str]) -> list[str]:
-    """The paths as who works elsewhere finds them. Raises BindingError where there is no such file."""
+    """Absolute paths, valid in other processes. Raises BindingError for a missing file."""
     paths = [path if is_url(path) else os.path.abspath(path) for path in sources]
     for path in paths:
         cluster.found(path)
@@ -59,7 +59,7 @@ def absolute(sources: Sequence[str]) -> list[str]:
 
 
 def computed(options: ClusterOptions, request: cluster.Request, environment: Environment) -> Manifest:
-    """Have the parts computed; what came of each."""
+    """Compute the parts and return the manifest with their states."""
 
     def tell(text: str) -> None:
         if not options.quiet:
@@ -72,7 +72,8 @@ def computed(options: ClusterOptions, request: cluster.Request, environment: Env
             with progress.shown(environment, options.quiet, len(done.parts)) as show:
                 cluster.run(request, done, pool, show)
     finally:
-        # Of workers that died, or were cancelled; where the directory is of another run, that may be at work.
+        # Remove unfinished files of workers that died; not in a directory that belongs to another run, which may be
+        # active.
         if done is not None:
             output.sweep(request.directory)
     return done
@@ -81,7 +82,7 @@ def computed(options: ClusterOptions, request: cluster.Request, environment: Env
 def tell_missing(
     options: ClusterOptions, done: Manifest, failures: Iterable[tuple[str, GradcliError]], environment: Environment
 ) -> bool:
-    """Say which parts are missing, and why: whether there are some."""
+    """Report the missing parts and the reasons; returns whether there are any."""
     missing = [*failures]
     for name, error in missing[:_MOST_TOLD]:
         error.message = f"{name} is missing: {error.message}"

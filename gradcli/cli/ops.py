@@ -1,4 +1,4 @@
-"""`gradcli ops`: the functions of the language, as the table describes them."""
+"""The command `gradcli ops`: describes the functions of the expression language."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Examples:
 
 
 class OpsOptions(opt.Options):
-    """What `gradcli ops` was asked for."""
+    """The options of `gradcli ops`."""
 
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="A function, constant or operator.", show_default=False)
@@ -115,7 +115,7 @@ def _describe(entry: Entry, environment: Environment) -> None:
 
 
 def _digits(name: str) -> str:
-    """Whether there are proved digits of a function."""
+    """Whether a function has proved digits, and why not."""
     return f"none: ball arithmetic has no {REASONS[name]}" if name in REASONS else "proved, with --digits"
 
 
@@ -129,7 +129,7 @@ Elementwise and special functions broadcast their operands. `gradcli ops NAME` s
 
 
 def page() -> str:
-    """The functions as a page of Markdown."""
+    """The functions as a Markdown page."""
     return _PAGE_HEAD + "".join(f"\n## {title}\n\n{table}" for title, table in _sections())
 
 

@@ -1,4 +1,4 @@
-"""The options that commands share, declared once."""
+"""The declarations of options that several commands share."""
 
 from __future__ import annotations
 
@@ -99,11 +99,10 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in th
 
 
 class Options:
-    """What a command was asked for.
+    """The base class of the options of a command.
 
-    Every command's is a class of this kind, with a field for each of its options in the order of its help page, annotated
-    as Typer has it and with its default. Behind its own come those of the class that it is made from, which several
-    commands have.
+    A subclass has a field for each option in the order of the help page, annotated as Typer requires, with its default.
+    Inherited fields come after those of the subclass.
     """
 
     traceback: Traceback = False
@@ -112,12 +111,12 @@ class Options:
         vars(self).update(given)
 
     def but(self, **given: Any) -> Self:
-        """The same, but for these."""
+        """A copy with some options replaced."""
         return type(self)(**(vars(self) | given))
 
 
 class ProgramRun(Options):
-    """That of a command that runs a program: the limits."""
+    """The options of a command that runs a program: the limits."""
 
     max_steps: MaxSteps = MAX_STEPS
     max_elements: MaxElements = MAX_ELEMENTS
@@ -126,7 +125,7 @@ class ProgramRun(Options):
 
 
 def is_on_cluster(cluster: str | None, given: Mapping[str, bool]) -> bool:
-    """Whether many machines are asked for. Raises UsageError for an option of theirs that is given where they are not."""
+    """Whether a cluster is requested. Raises UsageError for cluster options in `given` without --cluster."""
     for name, is_given in given.items():
         if is_given and cluster is None:
             raise UsageError(f"{name} is for many machines", hint="add --cluster tcp://HOST:PORT, or --cluster local")

@@ -1,4 +1,4 @@
-"""`gradcli plot`: the picture of a program, on the terminal or in a file."""
+"""The command `gradcli plot`: draws a program over a range, on the terminal or in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradcli.cli.environment import Environment, is_unicode
 from gradcli.cli.model_report import report
 from gradcli.errors import ExitStatus, UsageError
 
-# Of a picture that is drawn elsewhere than on a terminal, or on one that does not say its width.
+# The width of a picture that is not drawn on a terminal, or on one of unknown width.
 _COLUMNS = 80
 
 _HELP = """\
@@ -38,7 +38,7 @@ Examples:
 
 
 class PlotOptions(opt.ProgramRun):
-    """What `gradcli plot` was asked for."""
+    """The options of `gradcli plot`."""
 
     words: Annotated[
         list[str] | None,
@@ -74,8 +74,8 @@ class PlotOptions(opt.ProgramRun):
 
 
 def run(options: PlotOptions, environment: Environment) -> ExitStatus:
-    """Sample, draw, print; see `gradcli plot --help`."""
-    # Loaded by who plots.
+    """Sample, draw and print; see `gradcli plot --help`."""
+    # Imported here because plotting libraries are slow to load.
     from gradcli.models.plotting import by_matplotlib, pictures, ranges
 
     if options.output is not None:
@@ -114,7 +114,7 @@ def _data(options: PlotOptions, environment: Environment) -> Any:
 
 
 def _not_drawn(made: Any) -> Iterator[str]:
-    """What is said of the data that are not in the picture."""
+    """Notes on data points that are not in the picture."""
     if made.points is not None and made.points.left_out:
         yield f"{made.points.left_out:,} rows of the data lack a number and are left out"
     if hidden := made.hidden():
@@ -122,7 +122,7 @@ def _not_drawn(made: Any) -> Iterator[str]:
 
 
 def _draw(chart: Any, environment: Environment) -> None:
-    """Draw on standard output, as wide as the terminal is."""
+    """Draw on standard output, in the width of the terminal."""
     from gradcli.models.plotting import by_plotext
 
     style = by_plotext.Style(_columns(environment), environment.for_terminal, is_unicode(environment.stdout))

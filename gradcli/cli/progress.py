@@ -1,4 +1,4 @@
-"""How far a run over rows is, on a terminal's standard error."""
+"""A progress bar on standard error for runs over the rows of tables."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from gradcli.cli.environment import Environment
 from gradcli.rows.pipeline import Progress
 
-# Seconds after which a bar is shown: most runs are over by then.
+# Seconds before the bar is shown; most runs are over by then.
 _PATIENCE = 0.5
 
 
 @contextmanager
 def shown(environment: Environment, quiet: bool, total: int | None) -> Iterator[Callable[[Progress], None]]:
-    """Within the block, what is given is told of the progress, which a bar shows where somebody may look: rows, rows a
-    second, and the time left where the `total` of bytes is known."""
+    """Within the block, the yielded function updates a progress bar, if standard error is a terminal: rows, rows per
+    second, and the time left if the `total` in bytes is known."""
     stream = environment.stderr
     if quiet or stream is None or not stream.isatty():
         yield lambda _: None
@@ -45,7 +45,7 @@ class _Bar:
             self._bar.update(self._task, completed=progress.size, rows=f"{progress.rows:,}", rate=rate)
 
     def _start(self) -> None:
-        # Runs that nobody watches do without.
+        # Imported here because most runs show no bar.
         from rich import progress as bars
         from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""`gradcli propagate`: uncertainties of the inputs through a program."""
+"""The command `gradcli propagate`: propagates uncertainties of inputs through a program."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from gradcli.models.uncertainty.monte_carlo import MonteCarlo
 from gradcli.models.uncertainty.significant_digits import stated
 from gradcli.models.uncertainty.uncertainties import PropagateRequest, Propagation, propagated
 
-# How many times as large as that of their interval the standard deviation of samples is where it is one of a few far draws.
+# If the standard deviation of samples exceeds that of their interval by this factor, it is due to a few outliers.
 _FAR_DRAWS = 3.0
-# The rows of a budget for people: those that contribute most.
+# The maximum number of rows of a budget in a table; the largest contributions are shown.
 _MOST_ROWS = 50
 
 _HELP = """\
@@ -47,7 +47,7 @@ Examples:
 
 
 class PropagateOptions(opt.ProgramRun):
-    """What `gradcli propagate` was asked for."""
+    """The options of `gradcli propagate`."""
 
     words: Annotated[
         list[str] | None,
@@ -84,7 +84,7 @@ class PropagateOptions(opt.ProgramRun):
 
 
 def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
-    """Propagate, print; see `gradcli propagate --help`."""
+    """Propagate and print; see `gradcli propagate --help`."""
     if options.shortest and options.samples is None:
         raise UsageError("--shortest is for draws", hint="add --samples 1e6")
     inputs.check_digits(options, ["--samples"] if options.samples is not None else [])
@@ -127,7 +127,7 @@ def _tables(found: Propagation, of_one: Callable[[Propagation, str | None], list
 
 
 def _of(found: Propagation, label: str | None) -> Callable[[str], Any]:
-    """What gives the parts of one result by their names."""
+    """A function that returns a field of the result with this label."""
 
     def of(name: str) -> Any:
         part = getattr(found, name)
@@ -137,7 +137,7 @@ def _of(found: Propagation, label: str | None) -> Callable[[str], Any]:
 
 
 def _tables_of(found: Propagation, label: str | None) -> list[Table]:
-    """Those of one result: what is known of it, and its budget."""
+    """The tables of one result: its values and its budget."""
     of = _of(found, label)
     value, u, k = of("value"), of("u"), of("k")
     rows = [
@@ -157,7 +157,7 @@ def _tables_of(found: Propagation, label: str | None) -> list[Table]:
 
 
 def _in_digits(found: Propagation, label: str | None) -> list[Table]:
-    """The same in digits that are proved, of which none is left out."""
+    """The same tables with proved digits, of which all are printed."""
     of = _of(found, label)
     rows = [
         (label or "value", of("value")),
@@ -173,7 +173,7 @@ def _in_digits(found: Propagation, label: str | None) -> list[Table]:
 
 
 def _budget(entries: Sequence[Any]) -> Table:
-    """The entries, of many those that contribute most."""
+    """A table of the budget; of many entries those that contribute most."""
     shown = entries
     if len(entries) > _MOST_ROWS:
         largest = sorted(range(len(entries)), key=lambda i: -abs(entries[i].contribution))[:_MOST_ROWS]
@@ -200,7 +200,7 @@ def _freedom(dof: float) -> str:
 
 
 def _effective(dof: float) -> str:
-    """The degrees of freedom of which the coverage factor is the quantile, and those that are cut to these."""
+    """The degrees of freedom for the coverage factor, truncated to an integer, with the original value."""
     if math.isinf(dof) or math.isnan(dof) or whole_dof(dof) == dof:
         return _freedom(dof)
     place = max(0, 3 - math.floor(math.log10(dof)))
@@ -209,7 +209,7 @@ def _effective(dof: float) -> str:
 
 
 def _effective_in_digits(dof: str) -> str:
-    """As `_effective`, of digits that are proved."""
+    """As `_effective`, for degrees of freedom with proved digits."""
     number = float(dof)
     if math.isinf(number) or math.isnan(number) or whole_dof(number) == number:
         return dof
@@ -217,8 +217,8 @@ def _effective_in_digits(dof: str) -> str:
 
 
 def _spread(sampled: MonteCarlo, level: float) -> float:
-    """The standard deviation by which samples are rounded: that of a normal distribution with their interval where theirs is
-    far larger, as a few far draws make it."""
+    """The standard deviation that determines the rounding of samples: their own, or that of a normal distribution with
+    the same interval where a few outliers make theirs far larger."""
     low, high = sampled.interval
     of_interval = (high - low) / 2 / coverage_factor(level, math.inf)
     return of_interval if sampled.u > _FAR_DRAWS * of_interval > 0 else sampled.u
@@ -229,9 +229,9 @@ def _brief(number: Any) -> str:
 
 
 def _to_place(number: float, u: float) -> str:
-    """A number to the place to which a value with this uncertainty is stated."""
+    """A number rounded to the decimal place to which a value with uncertainty `u` is stated."""
     shown, _, rest = stated(number, u).partition(" ± ")
-    # In parentheses where a power of 10 stands behind both.
+    # A value with a power of 10 is in parentheses, with the power after them.
     return shown[1:] + rest.partition(")")[2] if shown.startswith("(") else shown
 
 

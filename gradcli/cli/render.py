@@ -1,4 +1,4 @@
-"""Results for people: tables on a terminal, plain columns elsewhere."""
+"""Prints results: tables on a terminal, aligned plain columns elsewhere, and JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gradcli.cli.environment import Environment, is_unicode
 
 
 class Table(NamedTuple):
-    """A table of texts; without a header the first column names the rows. Where that is `drawn`
-    with lines, they must not be broken."""
+    """A table of texts; without a header the first column has the names of the rows. In a `drawn` table the first
+    column contains line drawings, which must not be wrapped."""
 
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -19,7 +19,7 @@ class Table(NamedTuple):
 
 
 def number_text(value: Any) -> str:
-    """A number or array as people read it; a long array is cut short."""
+    """A number or array as text; a long array is abbreviated."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -30,7 +30,7 @@ def number_text(value: Any) -> str:
 
     if value.ndim == 0:
         return str(value)
-    # Texts are numbers whose digits are proved.
+    # Object arrays contain strings, the proved digits of numbers.
     as_it_is: Any = {"object": str} if value.dtype == object else None
     text = np.array2string(
         value, separator=", ", threshold=200, edgeitems=3, floatmode="unique", max_line_width=100, formatter=as_it_is
@@ -39,8 +39,8 @@ def number_text(value: Any) -> str:
 
 
 def opening(program: str, namespace: arrays.Namespace | None) -> dict[str, Any]:
-    """The first members of the JSON object of a program that was run, and what computed it: NumPy where
-    `namespace` is None."""
+    """The first members of the JSON object of an evaluated program: its text, and the backend and device (NumPy where
+    `namespace` is None)."""
     return {
         "program": program,
         "backend": "numpy" if namespace is None else namespace.name,
@@ -74,12 +74,12 @@ def _plain(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-# What Rich puts between columns, and around them all.
+# The width that Rich adds between columns, and around the table.
 _GAP = 2
 
 
 def _width(table: Table) -> int:
-    """The columns that a table takes on a terminal when nothing in it is cut."""
+    """The width of a table on a terminal without truncation, in characters."""
     rows = [*([table.header] if table.header else []), *table.rows]
     return sum(max(_longest_line(row[i]) for row in rows) + _GAP for i in range(len(rows[0]))) + _GAP
 
@@ -89,7 +89,7 @@ def _longest_line(text: str) -> int:
 
 
 def _below_itself(table: Table) -> str:
-    """A table that is too wide, with its columns below one another."""
+    """A table that is too wide, as blocks with one line for each column."""
     heads = table.header or ("",) * len(table.rows[0])
     wide = max(map(len, heads))
     rows = ("\n".join(f"{head:{wide}}  {cell}".lstrip() for head, cell in zip(heads, row)) for row in table.rows)

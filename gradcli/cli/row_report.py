@@ -1,4 +1,4 @@
-"""What is said of a run over rows when it is done: rows that failed, have missing numbers, or are not finite."""
+"""The final report of a run over rows: rows that failed, lack numbers, or have results that are not finite."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _nonfinite(report: Report, odd: Odd, plan: Plan, several: bool) -> str:
 
 
 def _cause(odd: Odd, plan: Plan) -> str | None:
-    """What the warning of `gradcli eval` says of the row."""
+    """The warning of `gradcli eval` for the row, if there is one."""
     if plan.program is None:
         return None
     request = session.EvaluationRequest(plan.program, odd.inputs, plan.wrt, gradient=bool(plan.wrt))

@@ -1,4 +1,4 @@
-"""`gradcli series`: the Taylor polynomial."""
+"""The command `gradcli series`: prints the Taylor polynomial of a program."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Examples:
 
 
 class SeriesOptions(opt.ProgramRun):
-    """What `gradcli series` was asked for."""
+    """The options of `gradcli series`."""
 
     words: opt.Words = None
     file: opt.File = None
@@ -69,7 +69,7 @@ class SeriesOptions(opt.ProgramRun):
 
 
 def run(options: SeriesOptions, environment: Environment) -> ExitStatus:
-    """Expand, print; see `gradcli series --help`."""
+    """Expand and print; see `gradcli series --help`."""
     if options.to not in LANGUAGES:
         hint = did_you_mean(options.to, LANGUAGES, f"--to is one of {', '.join(LANGUAGES)}")
         raise UsageError(f"there is no language {options.to!r} to write a series in", hint=hint)
@@ -103,7 +103,7 @@ def _around(answer: SeriesAnswer) -> str:
 
 
 def _ranges(options: SeriesOptions) -> dict[str | None, str] | None:
-    """The ranges of --over by name, None for that of a program of one."""
+    """The ranges of --over by name; the key is None for a range without a name."""
     if not options.over:
         return None
     found: dict[str | None, str] = {}

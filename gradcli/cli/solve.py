@@ -1,4 +1,4 @@
-"""`gradcli solve`: roots of equations, and their derivatives."""
+"""The command `gradcli solve`: finds roots of equations and their derivatives."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Examples:
 
 
 class SolveOptions(opt.ProgramRun):
-    """What `gradcli solve` was asked for."""
+    """The options of `gradcli solve`."""
 
     words: Annotated[
         list[str] | None,
@@ -77,7 +77,7 @@ class SolveOptions(opt.ProgramRun):
 
 
 def run(options: SolveOptions, environment: Environment) -> ExitStatus:
-    """Solve, differentiate, print; see `gradcli solve --help`."""
+    """Solve, differentiate and print; see `gradcli solve --help`."""
     inputs.check_digits(options)
     with limits.within(options.max_steps, options.max_elements):
         question = _question(options, environment)
@@ -96,7 +96,7 @@ def run(options: SolveOptions, environment: Environment) -> ExitStatus:
 
 
 class _Unknowns(NamedTuple):
-    """The starts of unknowns, the range of one, and the words that bind other names."""
+    """The starts of unknowns, the bracket of one of them, and the words that bind other names."""
 
     starts: dict[str, Any]
     range: tuple[float, float] | None
@@ -134,7 +134,7 @@ _RANGE = re.compile(r"\s*[^\W\d]\w*\s*=\s*[^@\s].*\.\.")
 
 
 def _unknowns(words: list[str]) -> _Unknowns:
-    """Tell the words of unknowns from the others. Raises BindingError for one that is given twice."""
+    """Separate the words of unknowns from the others. Raises BindingError for an unknown that is given twice."""
     starts: dict[str, Any] = {}
     ends: tuple[float, float] | None = None
     others: list[str] = []
@@ -143,7 +143,7 @@ def _unknowns(words: list[str]) -> _Unknowns:
         if start is None and not is_range:
             others.append(word)
             continue
-        # As NAME=VALUE has its name.
+        # A start NAME~VALUE is split as NAME=VALUE.
         name, text, offset = variables.split_binding(word.replace("~", "=", 1) if start else word)
         if name in starts or (is_range and ends is not None):
             raise BindingError(
@@ -163,7 +163,7 @@ def _unknowns(words: list[str]) -> _Unknowns:
 def _ends(text: str, word: str, offset: int) -> tuple[float, float]:
     low, _, high = text.partition("..")
     if high.startswith("."):
-        # To three dots the number behind them may be whole or not.
+        # With three dots, the second number could be 5 or .5.
         hint = f"write {word[:offset]}{low}..{high[1:]} or {word[:offset]}{low}..0{high}"
         raise BindingError("a bracket has two dots", hint=hint, span=Span(offset, len(word)), source=word)
     if not low.strip() or not high.strip():
@@ -193,7 +193,7 @@ def _tables(found: Roots, question: RootQuestion) -> Iterator[Table]:
 
 
 def _row(root: Root) -> dict[str, str]:
-    """A root of one unknown among several, by what heads its columns."""
+    """A root of one unknown as a table row: cells by column title."""
     told = {**root.point, "residual": root.residual, "condition": root.condition}
     by = {f"{name} by {key}": text for name, key, text in _derivatives(root)}
     return {name: number_text(value) for name, value in told.items()} | by

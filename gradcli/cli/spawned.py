@@ -1,7 +1,7 @@
-"""A command in a process of its own, which `--max-seconds` and `--max-memory` limit.
+"""Runs a command in a child process, so that `--max-seconds` and `--max-memory` can limit it.
 
-That process runs the same command line. What it prints and saves goes to files without a name, and from there to
-where it belongs when the command has ended well or with an error of its own: of a process that was ended nothing is left.
+The child runs the same command line. Its output and saved files go to unnamed temporary files, which are copied to
+their destinations when the command has ended by itself; a child that was killed leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gradcli.arrays.backends import BACKENDS
 from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, UsageError
 
-# Characters at a time from a file to standard output, and bytes from one to another.
+# Characters per read of buffered output, and bytes per copy of saved files.
 _CHUNK = 2**20
 
 
@@ -38,7 +38,7 @@ Main = Callable[[Sequence[str], Environment], ExitStatus]
 
 
 class _Streams(NamedTuple):
-    """What a process must know of the streams of the one that started it, and where its own are."""
+    """What the child must know of the parent's streams, and the descriptors of its own."""
 
     stdin: int | None
     stdin_encoding: str
@@ -52,8 +52,8 @@ class _Streams(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """What is to be told of a command that has ended: its exit status, what it said on standard error, and the
-    paths that it saved to, each with the bytes of its file, in their order."""
+    """The result of a child: its exit status, its standard error, and the paths that it saved to in order, each with
+    the size of the file in bytes."""
 
     status: int
     complaints: str
@@ -61,7 +61,7 @@ class _Ended(NamedTuple):
 
 
 class _Text(io.TextIOWrapper):
-    """Text for another stream, in a file, which pretends to be that stream."""
+    """A text stream that writes to a file but reports the encoding and terminal of another stream."""
 
     def __init__(self, file: IO[bytes], encoding: str, is_terminal: bool) -> None:
         super().__init__(file, encoding="utf-8", errors="surrogatepass", newline="")
@@ -82,9 +82,9 @@ def run(
     environment: Environment,
     options: LimitedOptions,
 ) -> ExitStatus:
-    """Have a process of its own run the command line `arguments` by `main`, with the limits of its options.
+    """Run the command line `arguments` by `main` in a child process, with the limits in its options.
 
-    Raises UsageError for a limit that is none, or beside a device that is no CPU, and LimitError where one is reached.
+    Raises UsageError for an invalid limit or a device other than the CPU, and LimitError where a limit is reached.
     """
     limits = confined.Limits.of(options.max_seconds, options.max_memory)
     _check_device(getattr(options, "backend", "numpy"), getattr(options, "device", None))
@@ -105,7 +105,7 @@ def run(
 
 
 def _copy(source: IO[bytes], size: int, target: IO[bytes]) -> None:
-    """Copy so many bytes from where `source` stands."""
+    """Copy `size` bytes from the current position of `source`."""
     while size:
         chunk = source.read(min(size, _CHUNK))
         target.write(chunk)
@@ -123,14 +123,14 @@ def _check_device(name: str, device: str | None) -> None:
 
 @contextmanager
 def _descriptor(stdin: TextIO | None) -> Iterator[int | None]:
-    """A descriptor of a stream, other than those of the standard streams."""
+    """A duplicated descriptor of a stream, or that of a temporary copy."""
     if stdin is None:
         yield None
         return
     try:
         found = os.dup(stdin.fileno())
     except io.UnsupportedOperation:
-        # One that is only in the memory of this process.
+        # A stream in memory has no descriptor.
         with TemporaryFile() as file:
             file.write(stdin.read().encode("utf-8", "surrogatepass"))
             file.seek(0)
@@ -158,11 +158,11 @@ def _streams(environment: Environment, stdin: int | None, out: int, saved: int) 
 
 
 def _run(main: Main, arguments: Sequence[str], streams: _Streams) -> _Ended:
-    """What the process does."""
+    """The body of the child process."""
     saved_to: list[tuple[str, int]] = []
 
     def save(path: str, write: Callable[[IO[bytes]], object]) -> None:
-        # By itself first: some writers go back to the beginning of their file.
+        # Written to a file of its own first, because some writers seek to the beginning of their file.
         with TemporaryFile() as file, open(streams.saved, "ab", closefd=False) as saved:
             write(file)
             size = file.seek(0, os.SEEK_END)

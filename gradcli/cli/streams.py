@@ -1,4 +1,4 @@
-"""Standard input and output as bytes."""
+"""Standard input and output as binary streams."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from gradcli.errors import UsageError
 
 
 def input_of(environment: Environment, what: str) -> io.BufferedReader:
-    """Standard input, which holds `what`. Raises UsageError where there is none."""
+    """Standard input as bytes; `what` names the content in the message. Raises UsageError if it is closed."""
     if environment.stdin is None:
         raise UsageError(f"standard input is closed, and {what} is read from it")
     found: Any = getattr(environment.stdin, "buffer", None)
     if found is not None:
         return found  # type: ignore[no-any-return]
-    # One of text, in memory.
+    # A text stream in memory, as in tests.
     raw: Any = io.BytesIO(environment.stdin.read().encode("utf-8", "surrogatepass"))
     return io.BufferedReader(raw)
 
 
 class Output(io.RawIOBase):
-    """Standard output, which is never closed: writing raises OutputError where it fails, and PipeClosed where the reader
-    has gone."""
+    """Standard output as a binary stream that is never closed. Writing raises OutputError on failure, and PipeClosed if
+    the reader has closed the pipe."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -47,7 +47,7 @@ class Output(io.RawIOBase):
         return count
 
     def flush(self) -> None:
-        """Have what was written arrive."""
+        """Flush standard output."""
         if self._bytes is not None and not self.closed:
             with told():
                 self._bytes.flush()

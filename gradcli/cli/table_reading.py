@@ -1,4 +1,4 @@
-"""The options that say how tables are read, of all commands that read some."""
+"""The options that say how tables are read, shared by all commands that read tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NoHeader = Annotated[bool, typer.Option("--no-header", help="The first line is a
 
 
 class ReadingOptions(Protocol):
-    """Those of a command."""
+    """The options of a command that reads tables."""
 
     @property
     def from_(self) -> str | None: ...
@@ -43,7 +43,7 @@ class ReadingOptions(Protocol):
 
 
 def reading_of(options: ReadingOptions) -> Reading:
-    """How tables are to be read. Raises UsageError for a format that there is not."""
+    """How tables are to be read. Raises UsageError for an unknown format."""
     if options.from_ is not None and options.from_ not in NAMES:
         raise UsageError(f"there is no format {options.from_!r}", hint=f"--from {' or '.join(NAMES)}")
     return Reading(

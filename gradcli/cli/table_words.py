@@ -1,4 +1,4 @@
-"""From the words of `gradcli map` to what is asked of each row, and to the tables."""
+"""Reads the request and the tables from the words and options of `gradcli map`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.rows.plan import COLUMN, Asked
 from gradcli.rows.targets import STDIN
 
-# Words that give a name a value, but for the sign.
+# A binding with a wrong sign, such as x~1 or x:=1.
 _MISWRITTEN = re.compile(r"\s*([^\W\d]\w*)\s*(?:~|:=|==|=$|:(?=\s*[-+.]?\d))\s*(.*)", re.DOTALL)
 _EXAMPLE = "gradcli map 'a*exp(-k*t)' data.csv a=2 k=0.25"
 
 
 class RowOptions(inputs.BindingOptions, Protocol):
-    """The options that say what to compute of each row."""
+    """The options that say what to compute for each row."""
 
     @property
     def wrt(self) -> list[str] | None: ...
@@ -47,7 +47,7 @@ class RowOptions(inputs.BindingOptions, Protocol):
 
 
 class Given(NamedTuple):
-    """What is asked, and the files, globs and folders that hold the rows."""
+    """The request, and the files, globs and folders that hold the rows."""
 
     asked: Asked
     sources: list[str]
@@ -56,7 +56,7 @@ class Given(NamedTuple):
 def given(options: RowOptions, environment: Environment) -> Given:
     """Read the words and options of a command line.
 
-    Raises UsageError where there is no program or no table, and BindingError for a value that cannot be read.
+    Raises UsageError if there is no program or no table, and BindingError for a value that cannot be read.
     """
     text, words = (None, options.words or []) if _by_row(options) else program_of(options, environment)
     sources = files_among(words)
@@ -77,7 +77,7 @@ def given(options: RowOptions, environment: Environment) -> Given:
 
 
 def _by_row(options: RowOptions) -> bool:
-    """Whether each row has its own program. Raises UsageError where all have one too."""
+    """Whether each row has its own program. Raises UsageError if --file gives a program too."""
     if options.program_column is not None and options.file is not None:
         raise UsageError("--program-column and --file both give the program", hint="leave out one of them")
     return options.program_column is not None
@@ -86,9 +86,10 @@ def _by_row(options: RowOptions) -> bool:
 def program_of(
     options: inputs.BindingOptions, environment: Environment, example: str = _EXAMPLE
 ) -> tuple[str, list[str]]:
-    """The text of the program, and the words behind it: tables and values. `example` is a command line like this one.
+    """The text of the program, and the remaining words: tables and values. `example` is a correct command line for
+    hints.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is no program.
     """
     text, words = _program_of(options, environment, example)
     inputs.tell_of_degrees(text, options, environment)
@@ -111,7 +112,7 @@ def _program_of(options: inputs.BindingOptions, environment: Environment, exampl
     if system.exists(words[0]):
         programs = [w for w in words[1:] if not inputs.is_binding(w) and not system.exists(w)]
         if programs:
-            # Only a wrong command line pays for the import.
+            # Imported here because only incorrect command lines need it.
             from shlex import join
 
             example = join([programs[0], *(w for w in words if w is not programs[0])])
@@ -123,7 +124,8 @@ def _program_of(options: inputs.BindingOptions, environment: Environment, exampl
 
 
 def files_among(words: Sequence[str]) -> list[str]:
-    """The words that are no NAME=VALUE. Raises UsageError for one that is no file either, but like it: `x~1`."""
+    """The words other than NAME=VALUE. Raises UsageError for one that is not a file but resembles a binding, such as
+    `x~1`."""
     found = [word for word in words if not inputs.is_binding(word)]
     for word in found:
         miswritten = _MISWRITTEN.fullmatch(word)
@@ -134,7 +136,7 @@ def files_among(words: Sequence[str]) -> list[str]:
 
 
 def sort(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
-    """Put a word to those that name columns, or to those that give values."""
+    """Add a binding to `columns` if its value names a column, else to `values`."""
     name, value, _ = variables.split_binding(word)
     if name in columns or name in values:
         raise BindingError(
@@ -183,7 +185,7 @@ def _asked(options: RowOptions, text: str | None, columns: Mapping[str, str], sh
 
 
 def _sources(words: list[str], options: RowOptions, environment: Environment) -> list[str]:
-    """The words that say where the rows are: standard input, where there are none."""
+    """The tables to read; standard input if none are named."""
     if words.count(STDIN) > 1:
         raise UsageError("standard input is read once", hint="leave out one '-'")
     if options.vars == STDIN and (not words or STDIN in words):

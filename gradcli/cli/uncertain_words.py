@@ -1,4 +1,4 @@
-"""From the words and options of `gradcli propagate` to inputs with their uncertainties."""
+"""Reads inputs with uncertainties from the words and options of `gradcli propagate`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.input_quantities import observed, of_text
 from gradcli.run.nested_texts import items
 
-# Behind the name of a file: all of its columns.
+# A suffix of a file name that means all of its columns.
 _ALL = ":all"
 
 
 class UncertainWords(NamedTuple):
-    """A program, its inputs as `propagate` takes them, and what is said of them."""
+    """A program, its inputs as `propagate` accepts them, their correlations and degrees of freedom."""
 
     program: Module
     values: dict[str, Any]
@@ -28,13 +28,13 @@ class UncertainWords(NamedTuple):
 
 
 def given(options: Any, environment: Environment) -> UncertainWords:
-    """Read the words and options of a command line, those of `inputs.BindingOptions`, `correlation`, `dof`,
-    `digits` and `quiet`.
+    """Read the words and options of a command line; `options` has those of `inputs.BindingOptions`, `correlation`,
+    `dof`, `digits` and `quiet`.
 
-    Raises what `inputs.sources` raises, and UsageError for a correlation or degrees of freedom that are none.
+    Raises what `inputs.sources` raises, and UsageError for an invalid correlation or degrees of freedom.
     """
     words = [word.removesuffix(_ALL) if _of_file(word) else word for word in options.words or ()]
-    # Texts are read at each precision.
+    # With --digits, values stay text and are parsed again at each precision.
     reading = _value if options.digits is None else _text
     sources = inputs.sources(options.but(words=words), environment, "float64", reading)
     of_files = [variables.split_binding(word).name for word in words if _of_file(word)]
@@ -71,7 +71,7 @@ def _text(text: str, _dtype: str, _whole: str, _offset: int) -> str:
 
 
 def _said(text: str, like: str) -> list[tuple[list[str], str]]:
-    """The names and the numbers of `a,b=0.3,b,c=0.1`."""
+    """The names and numbers of `a,b=0.3,b,c=0.1`."""
     found: list[tuple[list[str], str]] = []
     names: list[str] = []
     for _, part in items(text):

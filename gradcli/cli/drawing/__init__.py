@@ -1,1 +1,1 @@
-"""The graph of a program in the formats that people and programs look at: one file for each."""
+"""The output formats of `gradcli graph`, one module for each."""

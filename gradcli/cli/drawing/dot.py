@@ -1,4 +1,4 @@
-"""A graph in the language of Graphviz."""
+"""Draws a graph in the DOT language of Graphviz."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHAPES = {"leaf": "ellipse", "operation": "box", "group": "box3d"}
 
 
 def draw(picture: Picture, environment: Environment) -> None:
-    """Arrows lead from operands to what is computed from them."""
+    """Write the graph; edges point from operands to results."""
     labels = picture.labels()
     nodes = [f'  n{i} [shape={_SHAPES[label.kind]}, label="{_escaped(label)}"];\n' for i, label in enumerate(labels)]
     edges = [f"  n{operand} -> n{i};\n" for i, label in enumerate(labels) for operand in label.operands]

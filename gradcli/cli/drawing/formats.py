@@ -1,4 +1,4 @@
-"""The formats that a graph can be drawn in."""
+"""The registry of formats that a graph can be drawn in."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from importlib import import_module
 from gradcli.cli.drawing.labels import Picture
 from gradcli.cli.environment import Environment
 
-# The file of each.
+# The module of each format.
 FORMATS = {"tree": "text_tree", "dot": "dot", "mermaid": "mermaid", "svg": "svg", "json": "json_graph"}
 
 
 def find(name: str) -> Callable[[Picture, Environment], None]:
-    """What draws in this format, which is loaded now."""
+    """The `draw` function of a format, imported on demand."""
     draw: Callable[[Picture, Environment], None] = import_module(f"gradcli.cli.drawing.{FORMATS[name]}").draw
     return draw

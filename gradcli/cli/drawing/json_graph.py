@@ -1,4 +1,4 @@
-"""A graph as a JSON object, which has every operation."""
+"""Writes a graph as a JSON object with every operation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gradcli.cli.render import opening, show_json
 from gradcli.run.graph import GraphRequest, Vertex
 from gradcli.run.groups import Group
 
-# To describe an operation and what it depends on, and to write it, in eighths of steps.
+# Cost of describing and writing one vertex, in eighths of a step.
 _VERTEX = 28
 
 
 def draw(picture: Picture, environment: Environment) -> None:
-    """Members for the value, the vertices of the graph, its edges and the groups of vertices that are drawn as one."""
+    """Write members for the value, the vertices, the edges, and the groups of vertices that are drawn as one."""
     graph, texts = picture.graph, Texts(picture.graph)
     limits.charge_steps(_VERTEX * len(graph.vertices))
     record = {

@@ -1,4 +1,4 @@
-"""What is written on each box of a graph, as texts that any format can hold once it has escaped them."""
+"""The texts of the boxes of a graph, independent of the output format, which escapes them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from gradcli.language.stable import stable_text
 from gradcli.run.graph import Graph, GraphRequest, Vertex
 from gradcli.run.outline import Box, outline
 
+# The maximum number of characters of a piece of program text.
 _LONGEST = 48
-# Of an array with more elements only the first and the last are written.
+# Arrays with more elements are abbreviated to the first two and the last.
 _FEW_ELEMENTS = 6
-# To say what is written on a box, and to write it, in eighths of steps.
+# Cost of describing and writing one box, in eighths of a step.
 _BOX = 40
 
 
 class Label(NamedTuple):
-    """A box as it is drawn. A text is empty where there is nothing to say; none has a line end, a
-    control character or half a surrogate pair.
+    """A box of a drawing. Texts are empty where there is nothing to say, and contain no line ends, control characters
+    or lone surrogates.
 
-    `kind` is `leaf`, `operation` or `group`, `operands` are the numbers of labels.
+    `kind` is `leaf`, `operation` or `group`; `operands` are indices of labels.
     """
 
     kind: str
@@ -36,14 +37,14 @@ class Label(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The texts one under another."""
+        """The texts of the box as lines."""
         titled = {"": self.title, "shape ": self.shape, "value ": self.value, "gradient ": self.gradient}
         written = [before + text for before, text in titled.items() if text]
         return [written[0], self.program, *written[1:]] if self.program else written
 
 
 class Picture(NamedTuple):
-    """What is drawn: a graph that `namespace` computed, every operation by itself where it is to `expand`."""
+    """What is drawn: a graph, the request and the namespace that computed it, and whether groups are expanded."""
 
     graph: Graph
     request: GraphRequest
@@ -51,7 +52,7 @@ class Picture(NamedTuple):
     namespace: arrays.Namespace | None
 
     def labels(self) -> list[Label]:
-        """The boxes, each after its operands."""
+        """The labels of the boxes in topological order, operands first."""
         texts = Texts(self.graph)
         boxes = outline(self.graph, expand=self.expand)
         limits.charge_steps(_BOX * len(boxes))
@@ -100,16 +101,16 @@ def _program(box: Box, results: Sequence[Vertex], texts: Texts) -> str:
 
 
 class Texts:
-    """The text of the program at a place, or that of the stable form which was evaluated there."""
+    """Looks up the program text at a span, or the text of the stable form that was evaluated instead."""
 
     def __init__(self, graph: Graph) -> None:
         self.source = graph.program.source
         self.stable: Mapping[Span, str] = {r.span: stable_text(r, self.source) for r in graph.rewritten}
-        # Every round of a loop has the same.
+        # Cached because all rounds of a loop have the same span.
         self.lines: dict[Span | None, str] = {None: ""}
 
     def at(self, span: Span | None) -> str:
-        """At most a short line, the end of a longer one replaced by `…`."""
+        """The text as one line of at most _LONGEST characters; a longer one ends in `…`."""
         line = self.lines.get(span)
         if line is None:
             assert span is not None
@@ -126,11 +127,11 @@ def _line(text: str) -> str:
 
 
 def _short(value: Any) -> str:
-    """A value on one line: a number in full, the elements of an array to six digits, of many the ends."""
+    """A value on one line: a number in full, array elements to six digits, long arrays abbreviated."""
     if value is None or not getattr(value, "shape", ()):
         return number_text(value)
     if value.size <= _FEW_ELEMENTS:
-        # Of none there may be any number of lists.
+        # An array without elements may have any number of axes.
         return _nested(value.tolist()) if value.size else "[]"
     first, second, last = (f"{v:.6g}" for v in (*value.reshape(-1)[:2], value.reshape(-1)[-1]))
     return f"{first}, {second}, …, {last}"

@@ -1,8 +1,8 @@
-"""Where the boxes of a layered drawing stand and where its lines run.
+"""Layout of a layered drawing: positions of boxes and routes of edges.
 
-After Sugiyama, Tagawa and Toda (1981): every box has a layer above those that use it; a line that
-passes a layer has a place of its own in it; the order within a layer follows the neighbours; and
-the places are as near to the neighbours as that order and the widths allow.
+After Sugiyama, Tagawa and Toda (1981): every box has a layer above those that use it; an edge that crosses a layer has
+a slot of its own there; the order within a layer follows the neighbours; and positions are as close to the neighbours
+as that order and the widths allow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gradcli import limits
 GAP = 24.0
 LAYER_GAP = 48.0
 _SWEEPS = 8
-# To lead a line through a layer, in eighths of steps.
+# Cost of routing an edge through one layer, in eighths of a step.
 _PASSED = 20
 
 
@@ -31,8 +31,8 @@ class Point(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The centre of each box; for each line between two boxes the points that it runs through, in
-    pairs, the top and the bottom of a layer or box; and the size of it all."""
+    """The centre of each box; for each edge its points in pairs, at the top and bottom of each box or layer; the total
+    size."""
 
     centres: Sequence[Point]
     lines: Sequence[Sequence[Point]]
@@ -40,7 +40,7 @@ class Layout(NamedTuple):
 
 
 class _Slot:
-    """A place in a layer: a box, or where a line passes. `above` and `below` are its neighbours."""
+    """A slot in a layer: a box, or an edge that crosses it. `above` and `below` are its neighbours."""
 
     __slots__ = ("above", "below", "layer", "width", "x")
 
@@ -53,9 +53,9 @@ class _Slot:
 
 
 def layout(sizes: Sequence[Size], operands: Sequence[Sequence[int]]) -> Layout:
-    """Lay out boxes that come after their operands, the last at the bottom.
+    """Lay out boxes in topological order (operands first), with the last one at the bottom.
 
-    Lines lead from operands to what uses them, in the order of `operands`, each pair once.
+    Edges lead from operands to users, in the order of `operands`; a repeated pair is drawn once.
     """
     layer_of = _layers(operands)
     layers: list[list[_Slot]] = [[] for _ in range(max(layer_of) + 1)]
@@ -64,13 +64,13 @@ def layout(sizes: Sequence[Size], operands: Sequence[Sequence[int]]) -> Layout:
     for layer in layers:
         _spread(layer, [slot.x for slot in layer])
     for sweep in range(_SWEEPS):
-        # The order is settled in the first half, the places in the second.
+        # The first half of the sweeps determines the order, the second half the positions.
         _sweep(layers, down=sweep % 2 == 0, reorder=sweep < _SWEEPS // 2)
     return _placed(boxes, routes, layers, sizes)
 
 
 def _layers(operands: Sequence[Sequence[int]]) -> list[int]:
-    """The layer of each box, counted from the top: as low as what uses it allows."""
+    """The layer of each box, counted from the top: as low as its users allow."""
     height = [0] * len(operands)
     for user in reversed(range(len(operands))):
         for operand in operands[user]:
@@ -85,7 +85,7 @@ def _slot(layers: list[list[_Slot]], layer: int, width: float) -> _Slot:
 
 
 def _routes(boxes: Sequence[_Slot], operands: Sequence[Sequence[int]], layers: list[list[_Slot]]) -> list[list[_Slot]]:
-    """The slots of each line. Lines from one box share their places in the layers that they pass."""
+    """The slots of each edge. Edges from one box share their slots in the layers that they cross."""
     passed: dict[tuple[int, int], _Slot] = {}
     routes = []
     for user, used in enumerate(operands):
@@ -122,11 +122,10 @@ def _sweep(layers: Sequence[list[_Slot]], *, down: bool, reorder: bool) -> None:
 
 
 def _spread(layer: Sequence[_Slot], wanted: Sequence[float]) -> None:
-    """Place the slots of a layer in their order, as near as can be to where they are wanted.
+    """Place the slots of a layer in their order, as close as possible to the wanted positions.
 
-    The least squares under the least distances between neighbours are an isotonic regression of
-    the wanted places less the distances so far, solved by pooling neighbours that are in the
-    wrong order.
+    The least-squares problem with minimum distances between neighbours is an isotonic regression of the wanted
+    positions minus the cumulative distances, solved by the pool-adjacent-violators algorithm.
     """
     offsets = [0.0]
     for left, right in pairwise(layer):

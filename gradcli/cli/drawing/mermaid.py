@@ -1,4 +1,4 @@
-"""A graph in the language of Mermaid, which Markdown pages show as a picture."""
+"""Draws a graph in the Mermaid language, which Markdown pages render as a picture."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from gradcli.cli.drawing.labels import Label, Picture
 from gradcli.cli.environment import Environment
 
-# How the two sides of a box are written.
+# The delimiters of a box by its kind.
 _SHAPES = {"leaf": ("([", "])"), "operation": ("[", "]"), "group": ("[[", "]]")}
-# Mermaid reads Markdown and HTML in labels; what may be part of either is written by its number.
+# Mermaid reads Markdown and HTML in labels; characters of either are written as character references.
 _SPECIAL = re.compile(r"[^\w\s(),=/]|_", re.ASCII)
 
 
 def draw(picture: Picture, environment: Environment) -> None:
-    """Arrows lead from operands to what is computed from them."""
+    """Write the graph; edges point from operands to results."""
     labels = picture.labels()
     nodes = [f"  n{i}{_box(label)}\n" for i, label in enumerate(labels)]
     edges = [f"  n{operand} --> n{i}\n" for i, label in enumerate(labels) for operand in label.operands]

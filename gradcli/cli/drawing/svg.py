@@ -1,4 +1,4 @@
-"""A graph as a picture, in SVG that needs nothing else."""
+"""Draws a graph as a self-contained SVG picture."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gradcli.cli.drawing.layout import Layout, Point, Size, layout
 from gradcli.cli.environment import Environment
 from gradcli.errors import LimitError
 
-# The work grows with the square of the boxes, and nobody can read so many.
+# Limits the time, which grows with the square of the number of boxes; more could not be read anyway.
 _MOST_BOXES = 1000
 _FONT = 13
-# No common monospaced font is wider than this part of its size.
+# An upper bound of the width of common monospaced fonts, relative to their size.
 _CHARACTER = 0.62 * _FONT
 _LINE = 1.35 * _FONT
 _PADDING = 8.0
@@ -36,9 +36,9 @@ path {{ fill: none; stroke: #4a5568; marker-end: url(#arrow); }}
 
 
 def draw(picture: Picture, environment: Environment) -> None:
-    """Arrows lead down, from operands to what is computed from them.
+    """Write the picture; edges lead downwards from operands to results.
 
-    Raises LimitError for more boxes than anybody can read.
+    Raises LimitError for more than _MOST_BOXES boxes.
     """
     labels = picture.labels()
     if len(labels) > _MOST_BOXES:
@@ -66,7 +66,7 @@ def _columns(character: str) -> int:
 
 
 def _path(points: Sequence[Point]) -> str:
-    """Straight down through each layer, and in a curve from one to the next."""
+    """An edge as an SVG path: straight through each layer, curved between layers."""
     _, start, *between = points
     parts = [f"M{start.x:.1f},{start.y:.1f}"]
     for above, below in zip(between[::2], between[1::2]):

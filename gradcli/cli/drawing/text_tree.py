@@ -1,7 +1,7 @@
-"""A graph as a tree of text lines, from the value down to the leaves.
+"""Draws a graph as a tree of text lines, from the value down to the leaves.
 
-What has been written once is referred to by a number afterwards: `[1]`. What would stand too far
-to the right gets one too, and is written further down.
+A node that was written already is referred to by a number: `[1]`. A node that is nested too deeply gets a number too,
+and is written further down.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from gradcli.cli.drawing.labels import Label, Picture
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, number_text, show
 
+# Nodes below this depth are written further down.
 _DEEPEST = 16
-# To write a line of the tree, in eighths of steps.
+# Cost of writing one line of the tree, in eighths of a step.
 _LINE = 30
 
 
 class Line(NamedTuple):
-    """A line of the tree: the number of the label that it shows, for the first time or as a reference."""
+    """A line of the tree; `number` is the index of its label, `first` is false for a reference to it."""
 
     text: str
     number: int
@@ -37,7 +38,7 @@ class _Row(NamedTuple):
 
 
 def draw(picture: Picture, environment: Environment) -> None:
-    """A table with a line of the tree and what its label says in each row."""
+    """Write a table whose rows have a line of the tree and the columns of its label."""
     graph, labels = picture.graph, picture.labels()
     columns = {"program": 2, "shape": 3, "value": 4, "gradient": 5}
     used = {name: i for name, i in columns.items() if any(label[i] for label in labels)}
@@ -45,7 +46,7 @@ def draw(picture: Picture, environment: Environment) -> None:
     for line in _Tree(labels).lines():
         limits.charge_steps(_LINE)
         label = labels[line.number]
-        # Where a box is only referred to, its text says which it is.
+        # In the row of a reference, only the program text identifies the node.
         rows.append((line.text, *(str(label[i]) if line.first or i == 2 else "" for i in used.values())))
     tables = [Table((), [("value", number_text(graph.value))]), Table(("graph", *used), rows, drawn=True)]
     if graph.rewritten:
