@@ -229,8 +229,7 @@ class Algebra:
 
     def split(self, node: Formula) -> tuple[Fraction, Formula]:
         """A node as (coefficient, node without coefficient): a single term, or a sum with integer coefficients that
-        have no
-        common divisor, in the sign in which it was met first."""
+        have no common divisor, in the sign in which it was met first."""
         if not isinstance(node, Sum) or not node.terms:
             return Fraction(1), node
         if len(node.terms) == 1:

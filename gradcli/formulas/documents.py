@@ -72,8 +72,7 @@ def separate_formulas(formulas: Formulas, write: Callable[[Program], str]) -> Do
 
 def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Document:
     """A file with the function `value`, a function `derivative_<names>` for each derivative, and
-    `value_and_derivatives`,
-    which computes common subexpressions once."""
+    `value_and_derivatives`, which computes common subexpressions once."""
     names = names_of(formulas.value, naming)
     # Every function has all names as parameters.
     limits.charge_steps(len(formulas.derivatives) * len(names.inputs))

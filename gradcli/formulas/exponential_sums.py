@@ -127,9 +127,8 @@ class _Sums(Rewriter):
         return made is not None and self.maker(made.inputs[1], max_) is not None
 
     def _relative(self, first: Atom, second: Atom) -> Atom | None:
-        """x - log(sum of exponentials that contains exp(x)), as minus the logarithm of the exponentials of the
-        differences
-        from x, one of which is 0; this avoids subtracting large exponents. None if no match."""
+        """x - log(sum of exponentials that contains exp(x)), as minus the logarithm of the sum of exponentials of the
+        differences from x, one of which is 0; this avoids subtracting large exponents. None if no match."""
         terms = self.logarithms.get(second, ()) if isinstance(second, Variable) else ()
         if not isinstance(first, Variable) or not any(t.exponent is first for t in terms):
             return None

@@ -137,11 +137,9 @@ class _Reader:
         return self._applied(primitive, operands, params, shape, output.dtype)
 
     def _with_tie(self, comparison: Formula, condition: Atom, lost: Atom, _won: Atom) -> Formula:
-        """The condition by which one of two equal operands of a minimum or maximum gets the whole derivative.
-        Programs give
-        half to each at a tie; formulas ignore single points, but rounding can make two formulas equal, so a
-        non-strict
-        comparison that would give neither its share is made strict."""
+        """The condition that an operand is the smaller (or larger) of two, made strict for one of them, so that the
+        other gets the whole derivative at a tie. Programs give half to each through an equality that formulas drop,
+        because it holds at single points only; but two formulas may round to the same number."""
         compared, shared = self._maker(condition), self._maker(lost)
         if compared is None or compared.primitive not in _STRICT or shared is None or shared.primitive is not where:
             return comparison

@@ -170,8 +170,8 @@ def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
     Different formulas are equal at single points only, unless they choose or pick elements; that is decided by probing.
     Where the program itself compares for equality, those points count and the comparison stays. A formula is not
-    compared
-    with itself unless it is a number: nan is not equal to itself."""
+    compared with itself unless it is a number: nan is not equal to itself.
+    """
     if operands[0] is operands[1]:
         return None if algebra.as_number(operands[0]) is None else algebra.true
     apart = algebra.add(operands[0], algebra.negative(operands[1]))

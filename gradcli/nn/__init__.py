@@ -1,4 +1,4 @@
-"""Networks: parameters in modules, with the names and behaviour of `torch.nn`."""
+"""Neural networks: modules with parameters, with the names and behaviour of `torch.nn`."""
 
 from gradcli.nn import functional, init, utils
 from gradcli.nn.activation_layers import (

@@ -1,4 +1,4 @@
-"""Activations as modules: functions of each element, and shares along an axis."""
+"""Activation functions and dropout as modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.nn.settings import REQUIRED, FunctionModule, defaults
 
 
 class _InPlace(FunctionModule):
-    """One that changes its operand where `inplace` is true, which its text says then."""
+    """An activation that changes its operand in place where `inplace` is true, and then shows that in its text."""
 
     settings = defaults(inplace=False)
 
@@ -28,7 +28,7 @@ class ReLU(_InPlace):
 
 
 class ReLU6(_InPlace):
-    """x of each element, held between 0 and 6."""
+    """min(max(x, 0), 6) of each element."""
 
     function = "relu6"
 
@@ -48,7 +48,7 @@ class CELU(_InPlace):
 
 
 class SELU(_InPlace):
-    """A scaled ELU, by which normalised inputs stay so."""
+    """A scaled ELU that keeps normalised inputs normalised."""
 
     function = "selu"
 
@@ -73,26 +73,26 @@ class Mish(_InPlace):
 
 
 class Hardtanh(_InPlace):
-    """x held between min_val and max_val."""
+    """x clipped to [min_val, max_val]."""
 
     function = "hardtanh"
     settings = defaults(min_val=-1.0, max_val=1.0, inplace=False)
 
 
 class Hardsigmoid(_InPlace):
-    """x/6 + 1/2, held between 0 and 1."""
+    """x/6 + 1/2, clipped to [0, 1]."""
 
     function = "hardsigmoid"
 
 
 class Hardswish(_InPlace):
-    """x times its hard sigmoid."""
+    """x*hardsigmoid(x)."""
 
     function = "hardswish"
 
 
 class Threshold(_InPlace):
-    """x where it is above the threshold, else a value."""
+    """x where it is above the threshold, else `value`."""
 
     function = "threshold"
     settings = defaults(threshold=REQUIRED, value=REQUIRED, inplace=False)
@@ -129,7 +129,7 @@ class Tanhshrink(FunctionModule):
 
 
 class GELU(FunctionModule):
-    """x times the normal distribution function of it; approximate="tanh" is the formula with tanh."""
+    """x times the standard normal distribution function of x; approximate="tanh" uses the formula with tanh."""
 
     function = "gelu"
     settings = defaults(approximate="none")
@@ -146,7 +146,7 @@ class Softplus(FunctionModule):
 
 
 class Softshrink(FunctionModule):
-    """x moved to 0 by lambd, and 0 where it is nearer than that."""
+    """x moved towards 0 by lambd, and 0 where abs(x) <= lambd."""
 
     function = "softshrink"
     settings = defaults(lambd=0.5)
@@ -156,7 +156,7 @@ class Softshrink(FunctionModule):
 
 
 class Hardshrink(FunctionModule):
-    """x, and 0 where it is no farther from 0 than lambd."""
+    """x where abs(x) > lambd, else 0."""
 
     function = "hardshrink"
     settings = defaults(lambd=0.5)
@@ -216,7 +216,7 @@ class PReLU(Module):
 
 
 class _Dropout(FunctionModule):
-    """One that drops out in training alone."""
+    """The base class of dropout modules, which are active in training only."""
 
     settings = defaults(p=0.5, inplace=False)
 
@@ -231,24 +231,24 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """`Dropout` of whole channels of signals."""
+    """`Dropout` of whole channels of signals (N, C, L)."""
 
     function = "dropout1d"
 
 
 class Dropout2d(_Dropout):
-    """`Dropout` of whole channels of images."""
+    """`Dropout` of whole channels of images (N, C, H, W)."""
 
     function = "dropout2d"
 
 
 class Dropout3d(_Dropout):
-    """`Dropout` of whole channels of volumes."""
+    """`Dropout` of whole channels of volumes (N, C, D, H, W)."""
 
     function = "dropout3d"
 
 
 class AlphaDropout(_Dropout):
-    """`Dropout` for networks of SELU, which keeps mean and variance."""
+    """`Dropout` for networks with SELU, which preserves mean and variance."""
 
     function = "alpha_dropout"

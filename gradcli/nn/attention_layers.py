@@ -1,4 +1,4 @@
-"""Attention of several heads, and the encoders and decoders that are made of it.
+"""Multi-head attention and transformer encoders and decoders.
 
 A. Vaswani et al., "Attention Is All You Need" (NeurIPS 2017).
 """
@@ -28,11 +28,11 @@ Activation = str | Callable[[Any], Any]
 
 
 class MultiheadAttention(Module):
-    """Attention of queries (L, N, E) to keys (S, N, kdim) and values (S, N, vdim), in several heads beside each other; with
-    `batch_first` N comes first.
+    """Multi-head attention of queries (L, N, E) to keys (S, N, kdim) and values (S, N, vdim); with `batch_first` N
+    comes first.
 
-    The result has the shape of the query; beside it are the weights, averaged over heads, or None where
-    `need_weights` is False. Masks are true where a key is not to be seen, or numbers that are added.
+    Returns a tensor with the shape of the query and the attention weights, averaged over heads, or None where
+    `need_weights` is False. A boolean mask is true where a key is ignored; a numeric mask is added to the scores.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class MultiheadAttention(Module):
         if self.add_zero_attn:
             k, v = (concat([x, x.new_zeros((count, 1, x.shape[2]))], 1) for x in (k, v))
         if mask is not None and k.shape[1] > sources:
-            # What stands behind the keys is seen by all.
+            # Added keys are visible to all queries.
             mask = functional.pad(mask, (0, k.shape[1] - sources))
         q, k, v = (x.reshape(count, -1, self.num_heads, self.head_dim).transpose(1, 2) for x in (q, k, v))
         scores = (q / math.sqrt(self.head_dim)) @ k.transpose(2, 3)
@@ -129,7 +129,7 @@ class MultiheadAttention(Module):
         return (found if self.batch_first else found.transpose(0, 1)), weights
 
     def _projected(self, *given: Any) -> list[Any]:
-        """Queries, keys and values by their weights and biases."""
+        """Queries, keys and values after their input projections."""
         if self.in_proj_weight is not None:
             weights = self.in_proj_weight.chunk(3)
         else:
@@ -138,7 +138,7 @@ class MultiheadAttention(Module):
         return [linear(x, weight, bias) for x, weight, bias in zip(given, weights, biases)]
 
     def _mask(self, mask: Any, padding: Any, count: int, targets: int, sources: int, like: Any) -> Any:
-        """What is added to the scores (N, heads, L, S), or None."""
+        """The combined mask that is added to the scores (N, heads, L, S), or None."""
         if mask is not None:
             mask = _added(mask, like)
             if mask.ndim == 2:
@@ -154,7 +154,7 @@ class MultiheadAttention(Module):
 
 
 def _added(mask: Any, like: Any) -> Any:
-    """A mask as numbers that are added: of truth values -inf where it is true."""
+    """A mask as numbers to add: -inf where a boolean mask is true."""
     if mask.dtype != "bool":
         return mask
     return where(mask, like.new_full((), -math.inf), like.new_zeros(()))
@@ -175,8 +175,8 @@ def _activation(given: Activation) -> Callable[[Any], Any]:
 
 
 class TransformerEncoderLayer(Module):
-    """Attention of a sequence to itself, and two linear layers, each added to what it was given and normalised; with
-    `norm_first` it is normalised before."""
+    """Self-attention and a feed-forward network of two linear layers, each with a residual connection and a layer norm,
+    which comes first with `norm_first`."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Attention of a sequence to itself and then to another, and two linear layers; see `TransformerEncoderLayer`."""
+    """Self-attention, attention to a memory, and a feed-forward network; see `TransformerEncoderLayer`."""
 
     def __init__(
         self,
@@ -293,7 +293,7 @@ class TransformerDecoderLayer(Module):
 
 
 class _Stack(Module):
-    """Copies of a layer one after the other, and what normalises at the end."""
+    """A stack of copies of a layer, with an optional final norm."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
@@ -308,7 +308,7 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """Copies of an encoder layer."""
+    """A stack of encoder layers."""
 
     def __init__(
         self,
@@ -333,7 +333,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """Copies of a decoder layer."""
+    """A stack of decoder layers."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
@@ -362,7 +362,7 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """An encoder of one sequence, and a decoder of another that attends to it."""
+    """A transformer: an encoder of a source sequence, and a decoder of a target sequence that attends to it."""
 
     def __init__(
         self,
@@ -402,7 +402,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
-        """The mask by which each element sees those before it: -inf above the diagonal, else 0."""
+        """The causal mask: -inf above the diagonal, else 0."""
         return filled((sz, sz), -math.inf, dtype=dtype, device=device).triu(1)
 
     def forward(

@@ -1,4 +1,4 @@
-"""What a module's backward hooks see: the gradients of what it gave, and of what it was given."""
+"""Calls a module's backward hooks with the gradients of its outputs and inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Gradients = tuple[Any, ...]
 
 
 class _Through(Function):
-    """Tensors as they are, whose gradients are shown to a function on their way, and may be replaced by what it gives."""
+    """The identity of tensors; in backward their gradients pass through `show`, which may replace them."""
 
     @staticmethod
     def forward(ctx: Any, show: Callable[[Gradients], Gradients], *tensors: Tensor) -> Any:
@@ -25,7 +25,8 @@ class _Through(Function):
 
 
 class BackwardCall:
-    """One call of a module: the gradients of its results wait for those of its arguments."""
+    """One call of a module: keeps the gradients of its outputs until those of its inputs are known, then calls the
+    hooks."""
 
     def __init__(self, module: Any, hooks: Sequence[Callable[..., Any]]) -> None:
         self._module, self._hooks = module, hooks
@@ -34,13 +35,13 @@ class BackwardCall:
         self._count = 0
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments of the call, to be differentiated through here."""
+        """The arguments of the call, with tensors that require grad passed through `_Through`."""
         self._count = len(given)
         self._has_arguments = any(isinstance(x, Tensor) and x.requires_grad for x in given)
         return tuple(_passed(given, self._show_arguments)) if self._has_arguments else given
 
     def results(self, found: Any) -> Any:
-        """The results of the call."""
+        """The results of the call, with tensors passed through `_Through`."""
         together = found if isinstance(found, tuple) else (found,)
         passed = tuple(_passed(together, self._show_results))
         return passed if isinstance(found, tuple) else passed[0]
@@ -63,7 +64,8 @@ class BackwardCall:
 
 
 def _passed(values: Sequence[Any], show: Callable[[Gradients], Gradients]) -> list[Any]:
-    """Values, the tensors among them through a function that shows the gradients of all, None for those of no tensor."""
+    """Values with their tensors passed through `_Through`; `show` gets a gradient for each value, None for
+    non-tensors."""
     places = [place for place, value in enumerate(values) if isinstance(value, Tensor)]
 
     def show_all(gradients: Gradients) -> Gradients:

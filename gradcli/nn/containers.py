@@ -1,4 +1,4 @@
-"""Modules that hold others, or parameters, in an order or by names."""
+"""Containers of modules and of parameters: lists, dicts and `Sequential`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.nn.parameter import Parameter
 
 
 class _ModuleSequence(Module):
-    """Modules in an order, most of which are named by their numbers."""
+    """An ordered container of modules, named by their numbers unless names were given."""
 
     def append(self, module: Module) -> Self:
         self.register_module(str(len(self)), module)
@@ -53,7 +53,7 @@ class _ModuleSequence(Module):
         return [*self][_place(index, len(self))]
 
     def _part(self, items: Sequence[tuple[str, Module]]) -> Self:
-        """One of some of the modules, with their names."""
+        """A container with the given named modules, for slices."""
         raise NotImplementedError
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -63,7 +63,7 @@ class _ModuleSequence(Module):
         names = [*self._modules]
         gone = names[index] if isinstance(index, slice) else [names[_place(index, len(self))]]
         kept = {name: module for name, module in self._modules.items() if name not in gone}
-        # Those that were numbered are numbered again, names stay.
+        # Numbered modules are renumbered; given names are kept.
         if all(name.isdigit() for name in names):
             self._number(kept.values())
         else:
@@ -74,7 +74,7 @@ class _ModuleSequence(Module):
 
 
 class ModuleList(_ModuleSequence):
-    """A list of modules, which are named by their numbers."""
+    """A list of modules, named by their numbers."""
 
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class ModuleList(_ModuleSequence):
         return type(self)(module for _, module in items)
 
     def __repr__(self) -> str:
-        """Modules of the same text, one after the other, stand in one line."""
+        """Consecutive modules with the same text share one line."""
         runs: list[list[Any]] = []
         for number, text in enumerate(map(repr, self)):
             if runs and runs[-1][2] == text:
@@ -102,7 +102,7 @@ class ModuleList(_ModuleSequence):
 
 
 class Sequential(_ModuleSequence):
-    """Modules one after the other, each a function of what the one before gives; a dict names them."""
+    """Modules applied one after the other to the output of the previous one; a dict gives them names."""
 
     def __init__(self, *modules: Any) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class Sequential(_ModuleSequence):
 
 
 class ModuleDict(Module):
-    """Modules by names."""
+    """A dict of modules."""
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ class ModuleDict(Module):
 
 
 class ParameterList(Module):
-    """A list of parameters, which are named by their numbers; tensors become parameters."""
+    """A list of parameters, named by their numbers; tensors become parameters."""
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters by names; tensors become parameters."""
+    """A dict of parameters; tensors become parameters."""
 
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
         super().__init__()
@@ -260,7 +260,7 @@ class ParameterDict(Module):
 
 
 def _place(index: Any, count: int) -> int:
-    """A place of a list of so many items, counted from its end where it is negative. Raises IndexError for no such."""
+    """A list index normalised to 0 … count - 1. Raises IndexError if it is out of range."""
     place = operator.index(index)
     if not -count <= place < count:
         raise IndexError(f"index {place} is out of range")

@@ -1,4 +1,4 @@
-"""Convolutions and their transposes, in one, two and three dimensions."""
+"""Convolution layers and their transposes, in one, two and three dimensions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sizes = int | Sequence[int]
 
 
 class _Convolution(Module):
-    """What all of them have: a weight and a bias, drawn evenly from ±1/sqrt(fan_in), and how the kernel moves."""
+    """The base class of convolutions: weight and bias, drawn from U(±1/sqrt(fan_in)), and the kernel settings."""
 
     dimensions: ClassVar[int]
     transposed: ClassVar[bool] = False
@@ -71,11 +71,11 @@ class _Convolution(Module):
         self.reset_parameters()
 
     def _sizes(self, given: Sizes) -> tuple[int, ...]:
-        """One number for each dimension, where one for all is given too."""
+        """One number for each dimension; a single number is repeated."""
         return (given,) * self.dimensions if isinstance(given, int) else tuple(given)
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Draw weight and bias again."""
         reset_linear(self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -118,7 +118,7 @@ class _Straight(_Convolution):
         return self._function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _around(self) -> list[int]:
-        """So many elements before and behind each axis, from the last one on, as `functional.pad` takes them."""
+        """The padding before and after each axis, last axis first, as `functional.pad` takes it."""
         if isinstance(self.padding, str):
             spans = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
             pairs = [(span // 2, span - span // 2) if self.padding == "same" else (0, 0) for span in spans]
@@ -181,7 +181,7 @@ class _Transposed(_Convolution):
         )  # fmt: skip
 
     def _extra(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
-        """The output padding by which the result has the sizes that are wanted. Raises ValueError where none does."""
+        """The output padding that gives the requested output size. Raises ValueError if there is none."""
         wanted = tuple(output_size)[-self.dimensions :]
         least = [
             (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1

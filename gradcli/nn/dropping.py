@@ -1,4 +1,4 @@
-"""Functions that drop out or choose at random, as `torch.nn.functional` has them."""
+"""Random functions of `torch.nn.functional`: dropout and Gumbel softmax."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gradcli.primitives.conversions import cast
 from gradcli.primitives.exponential import log
 from gradcli.primitives.scans import softmax
 
-# What is dropped out of units that SELU normalises: its limit at minus infinity, -scale*alpha.
+# The value of dropped units in alpha_dropout: the limit of SELU at minus infinity, -scale*alpha.
 _SELU_LIMIT = -1.7580993408473766
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Each element is 0 with probability p, else input/(1 - p); the input itself where it is not `training`."""
+    """0 with probability p for each element, else input/(1 - p); the input itself where `training` is False."""
     return _dropped(input, p, training, inplace, input.shape)
 
 
@@ -39,7 +39,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
-    """As `dropout`, with SELU's lowest value for what drops out, so that mean 0 and variance 1 stay.
+    """Dropout for SELU networks: dropped elements take SELU's lowest value, and mean 0 and variance 1 are preserved.
 
     G. Klambauer, T. Unterthiner, A. Mayr and S. Hochreiter, "Self-Normalizing Neural Networks" (NeurIPS 2017).
     """
@@ -53,8 +53,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
-    """Softmax of (logits + noise)/tau with noise of Gumbel's distribution; where it is `hard`, 1 at the largest and else
-    0, with the gradient of the softmax.
+    """The softmax of (logits + noise)/tau with Gumbel noise; with `hard`, 1 at the largest element and else 0, with the
+    gradient of the softmax.
 
     E. Jang, S. Gu and B. Poole, "Categorical Reparameterization with Gumbel-Softmax" (ICLR 2017).
     """
@@ -90,5 +90,5 @@ def _check(p: float) -> None:
 
 
 def _kept(input: Tensor, p: float, shape: tuple[int, ...]) -> Any:
-    """1 with probability 1 - p, else 0, in the dtype of a tensor."""
+    """1 with probability 1 - p, else 0, in the dtype of the input."""
     return cast(less(generators.uniform(shape, input.dtype), 1.0 - p), input.dtype)

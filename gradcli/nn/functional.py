@@ -1,5 +1,5 @@
-"""The functions of the language in the meaning that `torch.nn.functional` has for their names, and those that draw at
-random or change what they are given."""
+"""The functions of `torch.nn.functional`: those of the language, with PyTorch's arguments where they differ, and
+functions that are random or update running statistics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
     "unfold",
 ]
 
-# Those with an argument `inplace` behind their own, in PyTorch.
+# Functions that have an argument `inplace` after their own in PyTorch.
 _IN_PLACE = frozenset(
     [
         "celu",
@@ -49,9 +49,9 @@ _IN_PLACE = frozenset(
     ]
 )
 _WITH_DTYPE = frozenset({"softmax", "log_softmax", "softmin"})
-# Those that give arrays in the language, and tensors here.
+# Functions that return arrays in the expression language, and tensors here.
 _AS_TENSORS = frozenset({"one_hot"})
-# Those that say where elements are, if that is wanted.
+# Functions that also return indices on request.
 _WITH_PLACES = frozenset({"max_pool1d", "max_pool2d", "max_pool3d"})
 
 
@@ -65,7 +65,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """The function of the language; in training the running statistics move to those of the batch, by `momentum`."""
+    """Batch normalisation; in training the running statistics move towards those of the batch by `momentum`."""
     axes = (0, *range(2, input.ndim))
     if training and math.prod(input.shape[axis] for axis in axes) == 1:
         raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
@@ -85,8 +85,8 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """The function of the language; where it takes the statistics of the input, the running ones move to the means of
-    those, by `momentum`."""
+    """Instance normalisation; with `use_input_stats` the running statistics move towards the means over the batch by
+    `momentum`."""
     found = _known("instance_norm")(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
     if use_input_stats:
         axes = tuple(range(2, input.ndim))
@@ -110,7 +110,7 @@ def _move(running: Tensor, found: Any, momentum: float) -> None:
 
 
 def _with_inplace(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An activation of PyTorch, which changes its operand where its last argument `inplace` is true."""
+    """An activation with PyTorch's last argument `inplace`, which changes the operand."""
     name, own = function.name, len(function.parameters)  # type: ignore[attr-defined]
 
     @wraps(function.__call__)  # type: ignore[operator]
@@ -124,7 +124,7 @@ def _with_inplace(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A softmax of PyTorch, which is given in another dtype where that is wanted."""
+    """A softmax with PyTorch's arguments, which converts its operand to `dtype` first."""
 
     def share(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
         return function(input if dtype is None else input.to(dtype=dtype), dim)
@@ -134,7 +134,7 @@ def _with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_places(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A pooling of PyTorch, whose places are a tensor too."""
+    """A pooling function whose indices are returned as a tensor."""
 
     def pooled(*operands: Any, **options: Any) -> Any:
         found = function(*operands, **options)

@@ -1,4 +1,4 @@
-"""Modules as functions of their parameters and buffers."""
+"""Calls modules as pure functions of their parameters and buffers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.nn.module import Module
 from gradcli.primitives.shape import stack
 
 Tensors = Mapping[str, Any]
-# Where a tensor stands: the registry of a module, and its name there.
+# Where a tensor is stored: a registry of a module, and its name there.
 _Place = tuple[MutableMapping[str, Any], str]
 
 
@@ -25,10 +25,10 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """What a module gives where the tensors in a dict stand for its parameters and buffers of these names.
+    """The output of a module with its parameters and buffers replaced by the tensors of these names in a dict.
 
-    A tensor that has several names is replaced under all of them, unless `tie_weights` is False. Raises
-    EvaluationError for a name that the module does not have, and with `strict` for one that is not given.
+    A tensor that has several names is replaced under all of them, unless `tie_weights` is False. Raises EvaluationError
+    for an unknown name, and with `strict` for a missing one.
     """
     if isinstance(parameter_and_buffer_dicts, Mapping):
         given: dict[str, Any] = dict(parameter_and_buffer_dicts)
@@ -47,7 +47,7 @@ def functional_call(
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters and the buffers of modules of one kind, those of one name stacked along a new first axis."""
+    """The parameters and the buffers of modules of one class, stacked by name along a new first axis."""
     if not models:
         raise EvaluationError("stack_module_state: Expected at least one model, got 0.")
     if len({type(model) for model in models}) > 1:
@@ -99,8 +99,8 @@ def _places(module: Module) -> dict[str, _Place]:
 
 
 def _tied(places: Mapping[str, _Place], given: Tensors) -> dict[str, Any]:
-    """What stands for tensors that are given under one name, under their other names. Raises ArgumentError where two names
-    of one tensor are given others."""
+    """The replacements of tied tensors under their other names. Raises ArgumentError if two names of one tensor are
+    given different tensors."""
     own = {id(registry[local]): name for name in given for registry, local in [places[name]]}
     found = {}
     for name, (registry, local) in places.items():

@@ -1,4 +1,4 @@
-"""What the parameters of layers begin with, with the names and formulas of `torch.nn.init`.
+"""Initialisation of parameters, with the names and formulas of `torch.nn.init`.
 
 X. Glorot and Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks" (AISTATS 2010) for
 `xavier_…`; K. He, X. Zhang, S. Ren and J. Sun, "Delving Deep into Rectifiers" (ICCV 2015) for `kaiming_…`; A. M. Saxe,
@@ -26,7 +26,7 @@ from gradcli.primitives.linear import diagonal
 from gradcli.primitives.shape import matrix_transpose
 from gradcli.primitives.special import ndtr, ndtri
 
-# The slope of a leaky ReLU where nobody says another.
+# The default slope of a leaky ReLU.
 _LEAKY_SLOPE = 0.01
 _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 _LINEAR = frozenset(
@@ -35,7 +35,7 @@ _LINEAR = frozenset(
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which weights before a nonlinearity are larger. Raises ValueError for one that is not known."""
+    """The recommended gain for a nonlinearity. Raises ValueError for an unknown one."""
     if nonlinearity in _LINEAR:
         return 1.0
     if nonlinearity == "leaky_relu":
@@ -48,22 +48,22 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw evenly from a to b."""
+    """Fill with draws from U(a, b)."""
     return _take(tensor, generators.uniform(tensor.shape, tensor.dtype, a, b, generator))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw from the normal distribution."""
+    """Fill with draws from a normal distribution."""
     return _take(tensor, generators.normal(tensor.shape, tensor.dtype, mean, std, generator))
 
 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Draw from that part of the normal distribution which lies between a and b."""
+    """Fill with draws from a normal distribution truncated to [a, b]."""
     low, high = (float(ndtr((end - mean) / std)) for end in (a, b))
     drawn = ndtri(generators.uniform(tensor.shape, tensor.dtype, low, high, generator))
-    # Of an end that is far out the quantile is beyond it by rounding.
+    # Rounding may place the quantile of an extreme end outside the interval.
     return _take(tensor, clip(add(mean, multiply(std, drawn)), a, b))
 
 
@@ -84,14 +84,14 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Make a matrix the identity. Raises ValueError for what is no matrix."""
+    """Make a matrix the identity. Raises ValueError for a tensor that is not a matrix."""
     if tensor.ndim != 2:
         raise ArgumentError("Only tensors with 2 dimensions are supported")
     return _take(tensor, arrays.numpy_namespace().eye(*tensor.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Make the weight of a convolution the one that keeps as many channels as can be kept, in each of the groups."""
+    """Make the weight of a convolution preserve as many channels as possible, within each of the groups."""
     if tensor.ndim not in (3, 4, 5):
         raise ArgumentError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups:
@@ -106,20 +106,20 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw evenly from ±gain*sqrt(6/(fan_in + fan_out))."""
+    """Fill with draws from U(±gain*sqrt(6/(fan_in + fan_out)))."""
     bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw from the normal distribution of deviation gain*sqrt(2/(fan_in + fan_out))."""
+    """Fill with draws from a normal distribution with standard deviation gain*sqrt(2/(fan_in + fan_out))."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
 
 
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Draw evenly from ±gain*sqrt(3/fan), the gain being that of the nonlinearity, with `a` for its slope."""
+    """Fill with draws from U(±gain*sqrt(3/fan)), where the gain is that of the nonlinearity with slope `a`."""
     if not tensor.numel():
         warnings.warn("Initializing zero-element tensors is a no-op", UserWarning, stacklevel=2)
         return tensor
@@ -130,7 +130,7 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Draw from the normal distribution of deviation gain/sqrt(fan); see `kaiming_uniform_`."""
+    """Fill with draws from a normal distribution with standard deviation gain/sqrt(fan); see `kaiming_uniform_`."""
     if not tensor.numel():
         warnings.warn("Initializing zero-element tensors is a no-op", UserWarning, stacklevel=2)
         return tensor
@@ -138,7 +138,7 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """Draw evenly from the matrices of orthogonal rows, or columns where they are fewer, and multiply by `gain`."""
+    """Fill with a random matrix with orthonormal rows or columns (whichever are fewer), multiplied by `gain`."""
     if tensor.ndim < 2:
         raise ArgumentError("Only tensors with 2 or more dimensions are supported")
     if not tensor.numel():
@@ -147,13 +147,13 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     columns = tensor.numel() // rows
     drawn = generators.normal((rows, columns), tensor.dtype, generator=generator)
     q, r = qr(matrix_transpose(drawn) if rows < columns else drawn)
-    # A decomposition has signs of its own, which would make some matrices likelier than others.
+    # The signs of QR are not random; normalising them makes the distribution uniform.
     q = multiply(q, sign(diagonal(r)))
     return _take(tensor, multiply(gain, reshape(matrix_transpose(q) if rows < columns else q, tensor.shape)))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Draw a matrix from the normal distribution, and set a share of each column to 0."""
+    """Fill a matrix with draws from a normal distribution, and set a fraction `sparsity` of each column to 0."""
     if tensor.ndim != 2:
         raise ArgumentError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
@@ -166,8 +166,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many numbers an output of a weight is a sum of, and into how many outputs an input goes. Raises ValueError for a
-    vector."""
+    """fan_in and fan_out of a weight: how many inputs each output sums, and how many outputs each input reaches. Raises
+    ValueError for a vector."""
     if tensor.ndim < 2:
         raise ArgumentError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])

@@ -1,4 +1,4 @@
-"""Layers that are linear, or only say a tensor's shape otherwise, and the table of rows by number."""
+"""Linear and bilinear layers, embeddings, reshaping layers, and distances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.nn.parameter import Parameter, parameter
 
 
 class Identity(Module):
-    """What it is given; the arguments say nothing."""
+    """Returns its input; all arguments are ignored."""
 
     def __init__(self, *_arguments: Any, **_keywords: Any) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """`x @ weight.T + bias`, for `x` of shape (…, in_features), drawn evenly from ±1/sqrt(in_features)."""
+    """`x @ weight.T + bias`, for `x` of shape (…, in_features); initialised from U(±1/sqrt(in_features))."""
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -36,7 +36,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Draw weight and bias again."""
         reset_linear(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Any:
@@ -65,7 +65,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Draw weight and bias again."""
         bound = 1 / math.sqrt(self.weight.shape[1])
         for drawn in self.parameters():
             init.uniform_(drawn, -bound, bound)
@@ -81,7 +81,7 @@ class Bilinear(Module):
 
 
 class Flatten(Module):
-    """The axes from `start_dim` to `end_dim` as one."""
+    """Merges the axes from `start_dim` to `end_dim` into one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One axis as several of the sizes in `unflattened_size`."""
+    """Splits an axis into axes of the sizes in `unflattened_size`."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Unflatten(Module):
 
 
 class Embedding(Module):
-    """For each whole number of the input that row of `weight`, which is drawn from the normal distribution; the row
+    """Looks up rows of `weight` by integer indices; the rows are drawn from the normal distribution, and the row
     `padding_idx` is 0 and has no gradient."""
 
     def __init__(
@@ -144,12 +144,12 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:
-        """A layer of given rows, which are not fitted where `freeze` is true."""
+        """A layer with given rows, which do not require grad where `freeze` is true."""
         rows, columns = embeddings.shape
         return cls(rows, columns, **options, _weight=embeddings, _freeze=freeze)
 
     def reset_parameters(self) -> None:
-        """Draw the rows anew."""
+        """Draw the rows again."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -188,7 +188,7 @@ class PairwiseDistance(Module):
 
 
 def reset_linear(weight: Tensor, bias: Tensor | None) -> None:
-    """Draw a weight and a bias evenly from ±1/sqrt(fan_in), as the layers of PyTorch begin."""
+    """Draw a weight and a bias from U(±1/sqrt(fan_in)), PyTorch's default initialisation."""
     fan_in = init.fans(weight)[0]
     if weight.numel():
         init.kaiming_uniform_(weight, a=math.sqrt(5))

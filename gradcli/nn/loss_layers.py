@@ -1,4 +1,4 @@
-"""Losses as modules: functions of predictions and targets, averaged, summed, or one for each element."""
+"""Loss functions as modules; `reduction` is "mean", "sum" or "none"."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from gradcli.nn.settings import FunctionModule, defaults
 
 
 class _Loss(FunctionModule):
-    """One whose text says nothing, as in PyTorch."""
+    """The base class of losses, whose text shows no settings, as in PyTorch."""
 
     shown = ()
 
 
 class _WeightedLoss(_Loss):
-    """One with tensors among its settings, which are buffers: where the module goes, they go."""
+    """A loss with tensors among its settings, which are registered as buffers so that they move with the module."""
 
     buffers_among: tuple[str, ...] = ("weight",)
 
@@ -26,7 +26,7 @@ class _WeightedLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """The mean of squared differences; with `reduction` "sum" their sum, with "none" each."""
+    """The mean of squared differences; with `reduction` "sum" their sum, with "none" one for each element."""
 
     function = "mse_loss"
     settings = defaults(reduction="mean")
@@ -40,7 +40,7 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """The mean of absolute differences, less beta/2, and of squared ones over 2*beta where they are below beta."""
+    """The mean over elements of d - beta/2 where d = abs(input - target) >= beta, else d**2/(2*beta)."""
 
     function = "smooth_l1_loss"
     settings = defaults(reduction="mean", beta=1.0)
@@ -54,14 +54,14 @@ class HuberLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """The mean of -log_softmax(input) at labels, or times the shares that the target gives each class."""
+    """The mean of -log_softmax(input) at the labels, or weighted by the class probabilities of the target."""
 
     function = "cross_entropy"
     settings = defaults(weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0)
 
 
 class NLLLoss(_WeightedLoss):
-    """The mean of -input at labels."""
+    """The mean of -input at the labels."""
 
     function = "nll_loss"
     settings = defaults(weight=None, ignore_index=-100, reduction="mean")
@@ -83,7 +83,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
 
 class KLDivLoss(_Loss):
-    """The mean of target*(log(target) - input); reduction="batchmean" is the divergence."""
+    """The mean of target*(log(target) - input); reduction="batchmean" gives the divergence."""
 
     function = "kl_div"
     settings = defaults(reduction="mean", log_target=False)
@@ -104,14 +104,14 @@ class PoissonNLLLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """The mean of 1 - cos where the target is 1, else of cos above the margin."""
+    """The mean of 1 - cos where the target is 1, else of max(0, cos - margin)."""
 
     function = "cosine_embedding_loss"
     settings = defaults(margin=0.0, reduction="mean")
 
 
 class HingeEmbeddingLoss(_Loss):
-    """The mean of the input where the target is 1, else of what it is below the margin."""
+    """The mean of the input where the target is 1, else of max(0, margin - input)."""
 
     function = "hinge_embedding_loss"
     settings = defaults(margin=1.0, reduction="mean")
@@ -132,21 +132,21 @@ class SoftMarginLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """How far each other class is above the target's less the margin, to the power p."""
+    """The mean of max(0, margin - input[target] + input[k])**p over the other classes k."""
 
     function = "multi_margin_loss"
     settings = defaults(p=1, margin=1.0, weight=None, reduction="mean")
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean of the binary cross entropies of the classes."""
+    """The mean of the binary cross entropies over the classes."""
 
     function = "multilabel_soft_margin_loss"
     settings = defaults(weight=None, reduction="mean")
 
 
 class TripletMarginLoss(_Loss):
-    """How much less than the margin the distance to the negative is above that to the positive."""
+    """The mean of max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
 
     function = "triplet_margin_loss"
     settings = defaults(margin=1.0, p=2.0, eps=1e-6, swap=False, reduction="mean")

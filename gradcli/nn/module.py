@@ -1,4 +1,4 @@
-"""A part of a network: a function of tensors with parameters, buffers, and other modules in it."""
+"""The base class of modules: functions of tensors that contain parameters, buffers and other modules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.nn.parameter import Parameter
 
 
 class IncompatibleKeys(NamedTuple):
-    """The names that a state dict lacked, and those that belong to nothing."""
+    """The result of loading a state dict: the names that it lacks, and those that the module does not have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -28,10 +28,10 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Module:
-    """The base of all modules: a subclass writes `forward`, and is called as a function.
+    """The base class of all modules: a subclass defines `forward` and is called as a function.
 
-    Attributes that are parameters and modules are found by what they are, buffers by `register_buffer`; the names of
-    those within modules are joined by dots.
+    Parameters and modules are registered when they are assigned as attributes, buffers by `register_buffer`; the names
+    of those inside submodules are joined by dots.
     """
 
     training: bool
@@ -44,7 +44,7 @@ class Module:
     _backward_hooks: Hooks
 
     def __new__(cls, *_arguments: Any, **_keywords: Any) -> Self:
-        # Here, so that a subclass whose `__init__` does not call this one has them too, and one that is unpickled.
+        # Not in __init__, so that unpickled objects and subclasses that do not call super().__init__() have them too.
         made = super().__new__(cls)
         made.__dict__.update(
             training=True,
@@ -76,16 +76,16 @@ class Module:
         return result if call is None else call.results(result)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, arguments, result)` after each `forward`; what it returns, if anything, is the result."""
+        """Call `hook(module, arguments, result)` after each `forward`; a result other than None replaces the output."""
         return _registered(self._forward_hooks, hook)
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, arguments)` before each `forward`; what it returns, if anything, replaces the arguments."""
+        """Call `hook(module, arguments)` before each `forward`; a result other than None replaces the arguments."""
         return _registered(self._forward_pre_hooks, hook)
 
     def register_full_backward_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, grad_input, grad_output)` whenever backward has the gradients of the arguments, and of the
-        result, of a call; what it returns, if anything, replaces those of the arguments."""
+        """Call `hook(module, grad_input, grad_output)` when backward has computed the gradients of a call's inputs and
+        outputs; a result other than None replaces those of the inputs."""
         return _registered(self._backward_hooks, hook)
 
     # --- attributes
@@ -99,7 +99,7 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Parameter):
-            # One that was there before keeps its place among the others.
+            # An existing parameter keeps its position in the order.
             if name not in self._parameters:
                 self._forget(name)
             self.register_parameter(name, value)
@@ -124,14 +124,14 @@ class Module:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def _forget(self, name: str) -> bool:
-        """Whether there was an attribute of the name, which is no more."""
+        """Remove the attribute with this name; returns whether there was one."""
         self._non_persistent_buffers_set.discard(name)
         registries = [self._buffers, self._modules, self._parameters, self.__dict__]
         return bool([registry.pop(name) for registry in registries if name in registry])
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Have a parameter under a name, or none so far. Raises CallError for what is no parameter, KeyError for a name that
-        is taken or has a dot."""
+        """Register a parameter under a name, or None as a placeholder. Raises CallError for another type, and KeyError
+        for a name that is taken or contains a dot."""
         self._check_name(name, self._parameters, "parameter")
         if param is not None and not isinstance(param, Parameter):
             raise CallError(
@@ -143,7 +143,7 @@ class Module:
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Have a tensor that is no parameter under a name; it is in the state dict where it is `persistent`."""
+        """Register a tensor that is not a parameter; it is in the state dict if it is `persistent`."""
         self._check_name(name, self._buffers, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise CallError(
@@ -153,7 +153,7 @@ class Module:
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Have a module under a name. Raises CallError for what is none."""
+        """Register a submodule under a name. Raises CallError for another type."""
         if module is not None and not isinstance(module, Module):
             raise CallError(f"{type(module).__name__} is not a Module subclass")
         self._check_name(name, self._modules, "module")
@@ -171,10 +171,10 @@ class Module:
         if name not in registry and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
 
-    # --- what is in it
+    # --- contents
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules that are attributes of this one, each once."""
+        """The direct submodules with their names, each once."""
         seen: set[Module] = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -187,7 +187,7 @@ class Module:
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module, and all modules in it; each once, unless `remove_duplicate` is False."""
+        """This module and all modules inside it; each once, unless `remove_duplicate` is False."""
         seen: set[Module] = set() if memo is None else memo
         waiting: list[tuple[str, Module]] = [(prefix, self)]
         while waiting:
@@ -205,7 +205,7 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters of this module, and with `recurse` those of the modules in it; each once, unless
+        """The parameters of this module, and with `recurse` those of its submodules; each once, unless
         `remove_duplicate` is False."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
@@ -232,7 +232,7 @@ class Module:
                     yield _joined(place, name), value
 
     def get_submodule(self, target: str) -> Module:
-        """The module of a name with dots. Raises AttributeError where there is none."""
+        """The submodule with a dotted name. Raises AttributeError if there is none."""
         module = self
         for name in filter(None, target.split(".")):
             if name not in module._modules:
@@ -241,7 +241,7 @@ class Module:
         return module
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of a name with dots. Raises AttributeError where there is none."""
+        """The parameter with a dotted name. Raises AttributeError if there is none."""
         place, _, name = target.rpartition(".")
         found = getattr(self.get_submodule(place), name)
         if not isinstance(found, Parameter):
@@ -249,7 +249,7 @@ class Module:
         return found
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of a name with dots. Raises AttributeError where there is none."""
+        """The buffer with a dotted name. Raises AttributeError if there is none."""
         place, _, name = target.rpartition(".")
         module = self.get_submodule(place)
         if name not in module._buffers:
@@ -257,10 +257,10 @@ class Module:
         found: Any = module._buffers[name]
         return found  # type: ignore[no-any-return]
 
-    # --- what is done with all of it
+    # --- operations on all contents
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to 0."""
+        """Clear the gradients of all parameters, or set them to 0."""
         for parameter in self.parameters():
             if set_to_none:
                 parameter.grad = None
@@ -268,13 +268,13 @@ class Module:
                 parameter.grad = parameter.grad.detach().zero_()
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Say of all parameters whether they require grad."""
+        """Set `requires_grad` of all parameters."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set `training` of this module and of all modules in it."""
+        """Set `training` of this module and of all its submodules."""
         if not isinstance(mode, bool):
             raise ArgumentError("training mode is expected to be boolean")
         self.training = mode
@@ -286,14 +286,15 @@ class Module:
         return self.train(False)
 
     def apply(self, function: Callable[[Module], object]) -> Self:
-        """Call a function with each module in this one, and with this one at last."""
+        """Call a function with each submodule, and then with this module."""
         for module in self.children():
             module.apply(function)
         function(self)
         return self
 
     def to(self, *wanted: Any, **options: Any) -> Self:
-        """Have parameters and buffers in a dtype, which those of whole numbers keep, or on a device; see `Tensor.to`."""
+        """Convert parameters and buffers to a dtype (integers keep theirs) or move them to a device; see
+        `Tensor.to`."""
         return self._apply(lambda x: x.to(*wanted, **options) if x.is_floating_point() else _moved(x, wanted, options))
 
     def double(self) -> Self:
@@ -312,7 +313,7 @@ class Module:
         return self._apply(lambda x: x.to(dst_type))
 
     def _apply(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Give parameters, which stay the same objects, and buffers other numbers."""
+        """Replace the data of parameters, which stay the same objects, and the buffers."""
         for module in self.modules():
             for parameter in module._parameters.values():
                 if parameter is None:
@@ -325,13 +326,12 @@ class Module:
                 module._buffers[name] = None if buffer is None else change(buffer)
         return self
 
-    # --- its numbers
+    # --- state dicts
 
     def state_dict(
         self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Tensor]:
-        """The parameters and persistent buffers by their names, which share their numbers; without their graphs, unless
-        `keep_vars` is true."""
+        """The parameters and persistent buffers by name, sharing memory; detached, unless `keep_vars` is true."""
         found = {} if destination is None else destination
         for name, value in self._saved(prefix):
             found[name] = value if keep_vars else value.detach()
@@ -351,10 +351,10 @@ class Module:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Give parameters and buffers the numbers in `state_dict`, which may be tensors or arrays of any library; with
-        `assign` the tensors themselves.
+        """Copy the tensors or arrays (of any library) in `state_dict` to parameters and buffers; with `assign`, use the
+        tensors themselves.
 
-        Raises EvaluationError where shapes differ, and with `strict` where names do.
+        Raises EvaluationError where shapes differ, and with `strict` where names differ.
         """
         if not isinstance(state_dict, Mapping):
             raise CallError(f"Expected state_dict to be dict-like, got {type(state_dict).__name__}.")
@@ -393,10 +393,10 @@ class Module:
             old = module._parameters[name]
             module._parameters[name] = value if isinstance(value, Parameter) else Parameter(value, old.requires_grad)
 
-    # --- its text
+    # --- repr
 
     def extra_repr(self) -> str:
-        """What stands in the brackets of the text of a module."""
+        """The text inside the parentheses of the module's repr."""
         return ""
 
     def __repr__(self) -> str:
@@ -431,7 +431,7 @@ def _or_none(value: Any, kind: type, name: str, what: str, wanted: str) -> Any:
 
 
 def _moved(x: Tensor, wanted: tuple[Any, ...], options: Mapping[str, Any]) -> Tensor:
-    """A tensor of whole numbers where others are moved to, in its own dtype."""
+    """An integer tensor on the device that others are moved to, in its own dtype."""
     probe: Any = tensor(0.0, dtype="float64").to(*wanted, **options)
     moved: Tensor = x.to(device=probe.device)
     return moved

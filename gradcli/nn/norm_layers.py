@@ -1,4 +1,4 @@
-"""Layers that bring features to mean 0 and variance 1, with a weight and a bias for each."""
+"""Normalisation layers, with a weight and a bias for each feature."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """(x - mean)/sqrt(var + eps)*weight + bias over the channels of each of some groups."""
+    """(x - mean)/sqrt(var + eps)*weight + bias over the channels of each of `num_groups` groups."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class GroupNorm(Module):
 
 
 class _RunningNorm(Module):
-    """One that knows the mean and the variance of what it was given in training."""
+    """The base class of layers that track running estimates of the mean and variance in training."""
 
     ranks: ClassVar[tuple[int, ...]]
     momentum: Any
@@ -144,14 +144,14 @@ class _RunningNorm(Module):
         self.register_buffer("num_batches_tracked", tensor(0) if tracked else None)
 
     def reset_running_stats(self) -> None:
-        """Forget what was seen in training."""
+        """Reset the running statistics."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1.0)
             self.num_batches_tracked.fill_(0)
 
     def reset_parameters(self) -> None:
-        """Set the weight to 1 and the bias to 0, and forget what was seen in training."""
+        """Set the weight to 1 and the bias to 0, and reset the running statistics."""
         self.reset_running_stats()
         _reset(self.weight, self.bias)
 
@@ -191,7 +191,7 @@ class _BatchNorm(_RunningNorm):
             with no_grad():
                 self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                # The mean of all batches so far.
+                # The cumulative mean over all batches so far.
                 momentum = 1.0 / self.num_batches_tracked.item()
         known = tracked or not self.training
         mean, variance = (self.running_mean, self.running_var) if known else (None, None)
@@ -199,20 +199,20 @@ class _BatchNorm(_RunningNorm):
 
 
 class BatchNorm1d(_BatchNorm):
-    """(x - mean)/sqrt(var + eps)*weight + bias for each channel of (N, C) or (N, C, L): by the statistics of the batch in
-    training, and else by the running ones."""
+    """(x - mean)/sqrt(var + eps)*weight + bias for each channel of (N, C) or (N, C, L): with the statistics of the
+    batch in training, else with the running ones."""
 
     ranks = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """As `BatchNorm1d`, of images (N, C, H, W)."""
+    """As `BatchNorm1d`, for images (N, C, H, W)."""
 
     ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """As `BatchNorm1d`, of volumes (N, C, D, H, W)."""
+    """As `BatchNorm1d`, for volumes (N, C, D, H, W)."""
 
     ranks = (5,)
 
@@ -249,19 +249,19 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """As `InstanceNorm1d`, of images (N, C, H, W) or (C, H, W)."""
+    """As `InstanceNorm1d`, for images (N, C, H, W) or (C, H, W)."""
 
     ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """As `InstanceNorm1d`, of volumes (N, C, D, H, W) or (C, D, H, W)."""
+    """As `InstanceNorm1d`, for volumes (N, C, D, H, W) or (C, D, H, W)."""
 
     ranks = (4, 5)
 
 
 class LocalResponseNorm(FunctionModule):
-    """x/(k + alpha*mean(x**2))**beta, the mean over so many neighbouring channels."""
+    """x/(k + alpha*mean(x**2))**beta, where the mean is over `size` neighbouring channels."""
 
     function = "local_response_norm"
     settings = defaults(size=REQUIRED, alpha=1e-4, beta=0.75, k=1.0)

@@ -1,4 +1,4 @@
-"""A tensor that a module is fitted by."""
+"""Parameters: the trainable tensors of modules."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gradcli.autograd.tensor import Tensor
 
 
 class Parameter(Tensor):
-    """A leaf that requires grad, with a copy of numbers as `tensor` takes them; as an attribute of a module it is one of
-    its parameters. Raises DifferentiationError for integers, unless `requires_grad` is False."""
+    """A leaf that requires grad, with a copy of `data`; as an attribute of a module it becomes one of its parameters.
+    Raises DifferentiationError for integers, unless `requires_grad` is False."""
 
     __slots__ = ()
 
@@ -26,10 +26,10 @@ class Parameter(Tensor):
 
 
 def filled(shape: Sequence[int], value: float = 0.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of a shape with one value everywhere, of the default dtype where none is said."""
+    """A tensor filled with one value; in the default dtype unless `dtype` is given."""
     return full(tuple(shape), value, dtype=dtype or arrays.default_dtype(), device=device)
 
 
 def parameter(shape: Sequence[int], value: float = 0.0, *, dtype: Any = None, device: Any = None) -> Parameter:
-    """A parameter of a shape; see `filled`."""
+    """A parameter filled with one value; see `filled`."""
     return Parameter(filled(shape, value, dtype=dtype, device=device))

@@ -1,4 +1,4 @@
-"""Pooling: the largest elements or the means of windows, in one, two and three dimensions."""
+"""Max and average pooling layers, in one, two and three dimensions."""
 
 from __future__ import annotations
 
@@ -70,18 +70,18 @@ class _AdaptivePool(FunctionModule):
 
 
 class AdaptiveAvgPool1d(_AdaptivePool):
-    """The means of as many windows as are wanted; see `functional.adaptive_avg_pool1d`."""
+    """The means of windows chosen to give `output_size`; see `functional.adaptive_avg_pool1d`."""
 
     function = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
-    """The means of as many windows as are wanted; see `functional.adaptive_avg_pool2d`."""
+    """The means of windows chosen to give `output_size`; see `functional.adaptive_avg_pool2d`."""
 
     function = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptivePool):
-    """The means of as many windows as are wanted; see `functional.adaptive_avg_pool3d`."""
+    """The means of windows chosen to give `output_size`; see `functional.adaptive_avg_pool3d`."""
 
     function = "adaptive_avg_pool3d"

@@ -1,4 +1,4 @@
-"""Recurrent networks: the cells that take one step, and layers of them over sequences.
+"""Recurrent networks: cells for one step, and layers over sequences.
 
 S. Hochreiter and J. Schmidhuber, "Long Short-Term Memory" (Neural Computation 1997); K. Cho et al., "Learning Phrase
 Representations using RNN Encoder-Decoder" (EMNLP 2014) for GRU.
@@ -21,7 +21,7 @@ from gradcli.primitives.shape import concat, flip, stack
 from gradcli.primitives.special import relu
 from gradcli.primitives.trigonometric import tanh
 
-# What each step carries on: the hidden state, and for LSTM the cell beside it.
+# The state between steps: the hidden state, and for LSTM also the cell state.
 State = tuple[Any, ...]
 
 
@@ -60,7 +60,7 @@ def _mode(nonlinearity: str) -> str:
 
 
 class _Recurrent(Module):
-    """What cells and layers have: sizes, and the nonlinearity by the mode."""
+    """The base class of cells and layers: sizes, mode and initialisation."""
 
     input_size: int
     hidden_size: int
@@ -68,7 +68,7 @@ class _Recurrent(Module):
     mode: str
 
     def reset_parameters(self) -> None:
-        """Draw the weights and biases anew, evenly from ±1/sqrt(hidden_size)."""
+        """Draw the weights and biases again, from U(±1/sqrt(hidden_size))."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
         for drawn in self.parameters():
             init.uniform_(drawn, -bound, bound)
@@ -128,7 +128,7 @@ class RNNCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """One step of an LSTM: the hidden state and the cell, from those before, or from zeros."""
+    """One step of an LSTM: the hidden state and the cell state from the previous ones, initially zeros."""
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -140,7 +140,7 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """One step of a GRU: the hidden state, from that before, or from zeros."""
+    """One step of a GRU: the hidden state from the previous one, initially zeros."""
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -152,10 +152,11 @@ class GRUCell(_Cell):
 
 
 class _Layers(_Recurrent):
-    """Layers of a recurrent network over sequences (L, N, input_size), or with `batch_first` (N, L, input_size), or
-    (L, input_size): what the last layer gives in each step, and the last state of each layer."""
+    """Layers of a recurrent network over sequences (L, N, input_size), with `batch_first` (N, L, input_size), or
+    unbatched (L, input_size). The result is the output of the last layer at each step, and the final state of each
+    layer."""
 
-    # How many tensors are a state.
+    # The number of tensors of a state.
     states: ClassVar[int] = 1
 
     def _begin(
@@ -194,11 +195,11 @@ class _Layers(_Recurrent):
         self.reset_parameters()
 
     def _ends(self, layer: int) -> list[str]:
-        """How the names of the parameters of a layer end, forward and backward."""
+        """The name suffixes of the parameters of a layer, forward and backward."""
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
 
     def flatten_parameters(self) -> None:
-        """Nothing is to be done: there is no other place for parameters to be in."""
+        """Does nothing; for compatibility with PyTorch."""
 
     @property
     def all_weights(self) -> list[list[Any]]:
@@ -234,7 +235,7 @@ class _Layers(_Recurrent):
         return (x.transpose(0, 1) if self.batch_first else x), last
 
     def _begins(self, x: Any, state: State | None, batched: bool) -> State:
-        """The first state of each layer and direction, along the first axis."""
+        """The initial states of all layers and directions, stacked along the first axis."""
         count, given = self.num_layers * (1 + self.bidirectional), self.proj_size or self.hidden_size
         wanted = [(count, x.shape[1], size) for size in (given, self.hidden_size)[: self.states]]
         if state is None:
@@ -246,7 +247,7 @@ class _Layers(_Recurrent):
         return begins
 
     def _along(self, x: Any, state: Sequence[Any], end: str, backward: bool) -> tuple[Any, State]:
-        """The states in each step of one direction of a layer, and the last one."""
+        """The outputs at each step of one direction of a layer, and the final state."""
         of = self._parameters.get
         step, projection = _STEPS[self.mode][1], of("weight_hr" + end)
         weight, bias = of("weight_hh" + end), of("bias_hh" + end)
@@ -301,7 +302,7 @@ class RNN(_Layers):
 
 
 class LSTM(_Layers):
-    """Layers of `LSTMCell`, whose hidden states are projected to `proj_size` numbers where that is not 0."""
+    """Layers of `LSTMCell`; hidden states are projected to `proj_size` numbers if that is not 0."""
 
     states = 2
 

@@ -1,4 +1,4 @@
-"""Modules that pad, resize and rearrange images, signals and volumes."""
+"""Layers that pad, resize and rearrange signals, images and volumes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.nn.settings import REQUIRED, FunctionModule, defaults
 
 
 class _Pad(Module):
-    """More elements before and behind the last axes: so many at each end, or by a list of numbers for each."""
+    """The base class of padding layers: one padding for all ends, or a list with one for each, last axis first."""
 
     dimensions: ClassVar[int]
     mode: ClassVar[str] = "constant"
@@ -39,97 +39,97 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """Pads signals by a value."""
+    """Pads signals with a value."""
 
     dimensions = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """Pads images by a value."""
+    """Pads images with a value."""
 
     dimensions = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """Pads volumes by a value."""
+    """Pads volumes with a value."""
 
     dimensions = 3
 
 
 class ZeroPad1d(_Pad):
-    """Pads signals by zeros."""
+    """Pads signals with zeros."""
 
     dimensions = 1
 
 
 class ZeroPad2d(_Pad):
-    """Pads images by zeros."""
+    """Pads images with zeros."""
 
     dimensions = 2
 
 
 class ZeroPad3d(_Pad):
-    """Pads volumes by zeros."""
+    """Pads volumes with zeros."""
 
     dimensions = 3
 
 
 class ReflectionPad1d(_Pad):
-    """Pads signals by what lies behind their ends, mirrored."""
+    """Pads signals by reflection at their ends."""
 
     dimensions, mode = 1, "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """Pads images by what lies behind their ends, mirrored."""
+    """Pads images by reflection at their edges."""
 
     dimensions, mode = 2, "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """Pads volumes by what lies behind their ends, mirrored."""
+    """Pads volumes by reflection at their faces."""
 
     dimensions, mode = 3, "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """Pads signals by their ends."""
+    """Pads signals by repeating their end elements."""
 
     dimensions, mode = 1, "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """Pads images by their ends."""
+    """Pads images by repeating their edge elements."""
 
     dimensions, mode = 2, "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """Pads volumes by their ends."""
+    """Pads volumes by repeating their face elements."""
 
     dimensions, mode = 3, "replicate"
 
 
 class CircularPad1d(_Pad):
-    """Pads signals as if they went on from the beginning."""
+    """Pads signals periodically."""
 
     dimensions, mode = 1, "circular"
 
 
 class CircularPad2d(_Pad):
-    """Pads images as if they went on from the beginning."""
+    """Pads images periodically."""
 
     dimensions, mode = 2, "circular"
 
 
 class CircularPad3d(_Pad):
-    """Pads volumes as if they went on from the beginning."""
+    """Pads volumes periodically."""
 
     dimensions, mode = 3, "circular"
 
 
 class Upsample(FunctionModule):
-    """In another size, or larger by a factor; see `functional.interpolate`."""
+    """Resizes to a size or by a factor; see `functional.interpolate`."""
 
     function = "interpolate"
     settings = defaults(size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None)
@@ -145,42 +145,42 @@ class Upsample(FunctionModule):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Images in another size, each element the nearest one."""
+    """Resizes images by nearest-neighbour interpolation."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor)
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Images in another size, with corners on corners and lines between."""
+    """Resizes images by bilinear interpolation with aligned corners."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)
 
 
 class PixelShuffle(FunctionModule):
-    """Channels as the pixels of a larger image."""
+    """Rearranges channels to the pixels of a larger image: (C*r*r, H, W) to (C, H*r, W*r)."""
 
     function = "pixel_shuffle"
     settings = defaults(upscale_factor=REQUIRED)
 
 
 class PixelUnshuffle(FunctionModule):
-    """Pixels as the channels of a smaller image."""
+    """Rearranges pixels to the channels of a smaller image; the inverse of `PixelShuffle`."""
 
     function = "pixel_unshuffle"
     settings = defaults(downscale_factor=REQUIRED)
 
 
 class ChannelShuffle(FunctionModule):
-    """Channels of groups beside each other."""
+    """Interleaves the channels of groups."""
 
     function = "channel_shuffle"
     settings = defaults(groups=REQUIRED)
 
 
 class Unfold(FunctionModule):
-    """The windows of images as columns."""
+    """Extracts windows of images as columns."""
 
     function = "unfold"
     settings = defaults(kernel_size=REQUIRED, dilation=1, padding=0, stride=1)
@@ -188,7 +188,7 @@ class Unfold(FunctionModule):
 
 
 class Fold(FunctionModule):
-    """Images from columns, each element the sum of those that are taken from it."""
+    """Assembles images from columns, summing overlapping windows; the adjoint of `Unfold`."""
 
     function = "fold"
     settings = defaults(output_size=REQUIRED, kernel_size=REQUIRED, dilation=1, padding=0, stride=1)

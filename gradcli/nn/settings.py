@@ -1,4 +1,4 @@
-"""Modules without parameters that are a function and its settings."""
+"""The base class of modules without parameters: a function of `nn.functional` with its settings."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from gradcli.errors import CallError
 from gradcli.nn import functional
 from gradcli.nn.module import Module
 
-# The default of a setting that has none.
+# Marks a setting without a default.
 REQUIRED = object()
 
 
 def defaults(**settings: Any) -> Mapping[str, Any]:
-    """The settings of a module, in the order of its arguments, with their defaults."""
+    """The settings of a module in the order of its arguments, with their defaults."""
     return MappingProxyType(settings)
 
 
 class FunctionModule(Module):
-    """A function of `functional` with settings: a subclass names it, and the settings in the order of its arguments with
-    their defaults. `shown` are those in the text of the module."""
+    """A module that applies a function of `functional`. A subclass defines `function`, `settings` (in the order of the
+    constructor's arguments, with defaults), and in `shown` the settings in its repr."""
 
     function: ClassVar[str]
     settings: ClassVar[Mapping[str, Any]] = defaults()
@@ -46,7 +46,7 @@ class FunctionModule(Module):
             self.set(setting, value)
 
     def set(self, name: str, value: Any) -> None:
-        """Take over a setting."""
+        """Store a setting."""
         setattr(self, name, value)
 
     def forward(self, *operands: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The windows of images as columns, and images from such, as `torch.nn.functional` has them."""
+"""`unfold` and `fold` of `torch.nn.functional`: images to columns of windows and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Pair = int | Sequence[int]
 
 
 def unfold(input: Tensor, kernel_size: Pair, dilation: Pair = 1, padding: Pair = 0, stride: Pair = 1) -> Any:
-    """The windows of images (N, C, H, W) as columns (N, C*elements of a window, windows); of one image without N."""
+    """The windows of images (N, C, H, W) as columns (N, C*window elements, windows); N may be missing."""
     batched = _batched(input, 4)
     wider = padded(batched, [(0, 0), (0, 0), *((p, p) for p in _pair(padding))], "constant", 0.0)
     places = _places(arrays.shape(wider)[2:], kernel_size, dilation, stride)
@@ -29,7 +29,7 @@ def unfold(input: Tensor, kernel_size: Pair, dilation: Pair = 1, padding: Pair =
 def fold(
     input: Tensor, output_size: Pair, kernel_size: Pair, dilation: Pair = 1, padding: Pair = 0, stride: Pair = 1
 ) -> Any:
-    """Images of a size, each element the sum of those of the columns that `unfold` takes from it."""
+    """Images of `output_size` from columns of windows; overlapping elements are summed. The adjoint of `unfold`."""
     batched, (above, left) = _batched(input, 3), _pair(padding)
     height, width = _pair(output_size)
     wider = (height + 2 * above, width + 2 * left)
@@ -61,8 +61,8 @@ def _batched(x: Tensor, rank: int) -> Any:
 
 
 def _places(sizes: Sequence[int], kernel_size: Pair, dilation: Pair, stride: Pair) -> tuple[Any, Any]:
-    """The rows and the columns of the elements of windows, in shapes that are broadcast to (height and width of a window,
-    windows below and beside each other)."""
+    """The row and column indices of the elements of windows, broadcastable to (window height, window width, windows
+    down, windows across)."""
     numpy = arrays.numpy_namespace()
     found = []
     for size, kernel, gap, step in zip(sizes, _pair(kernel_size), _pair(dilation), _pair(stride)):

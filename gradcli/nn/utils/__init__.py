@@ -1,4 +1,4 @@
-"""What is done with all parameters, or gradients, of a network at once."""
+"""Utilities for all parameters or gradients of a network at once."""
 
 from gradcli.nn.utils import rnn
 from gradcli.nn.utils.gradients import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm

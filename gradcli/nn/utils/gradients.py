@@ -1,4 +1,4 @@
-"""Gradients that are made no larger than they may be."""
+"""Gradient clipping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.primitives.conversions import reshape
 from gradcli.primitives.shape import stack
 from gradcli.primitives.statistics import norm
 
-# PyTorch's, by which a norm of 0 divides nothing by 0.
+# Added to the norm as in PyTorch, so that a norm of 0 causes no division by 0.
 _OFF_ZERO = 1e-6
 
 
@@ -24,7 +24,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Any:
-    """Scale the gradients of parameters, as one vector, down to a norm; the norm that they had is returned."""
+    """Scale the gradients of parameters so that their joint norm is at most `max_norm`; returns the norm before."""
     held = [parameters] if isinstance(parameters, Tensor) else [*parameters]
     total = get_total_norm([p.grad for p in held if p.grad is not None], norm_type, error_if_nonfinite)
     clip_grads_with_norm_(held, max_norm, total)
@@ -37,7 +37,8 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Any:
-    """The norm of tensors as one vector. Raises RuntimeError where it is not finite, and that is not wanted."""
+    """The norm of tensors concatenated to one vector. With `error_if_nonfinite`, raises RuntimeError if it is not
+    finite."""
     parts = [tensors] if isinstance(tensors, Tensor) else [*tensors]
     if not parts:
         return tensor(0.0)
@@ -56,7 +57,7 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Any, foreach: bool | None = None
 ) -> None:
-    """Scale the gradients of parameters by what brings `total_norm` down to `max_norm`."""
+    """Scale the gradients of parameters by the factor that reduces `total_norm` to at most `max_norm`."""
     held = [parameters] if isinstance(parameters, Tensor) else [*parameters]
     with no_grad():
         factor = (float(max_norm) / (total_norm + _OFF_ZERO)).clip(max=1.0)
@@ -66,7 +67,7 @@ def clip_grads_with_norm_(
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
-    """Hold the elements of the gradients of parameters between ±clip_value."""
+    """Clip the elements of the gradients of parameters to ±clip_value."""
     held = [parameters] if isinstance(parameters, Tensor) else [*parameters]
     with no_grad():
         for parameter in held:

@@ -1,4 +1,4 @@
-"""Sequences of different lengths as one tensor."""
+"""Packs sequences of different lengths into one padded tensor and back."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gradcli.primitives.shape import stack
 def pad_sequence(
     sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Any:
-    """Sequences (L, …) as (L, N, …), or with `batch_first` (N, L, …), of the length of the longest one, with a value behind
-    the others, or before them. Raises RuntimeError where there is none."""
+    """Stack sequences (L, …) to (L, N, …), or with `batch_first` (N, L, …), padded to the longest one on
+    `padding_side`. Raises RuntimeError for an empty list."""
     if padding_side not in ("left", "right"):
         raise ArgumentError(f"padding_side should be either 'right' or 'left' but got {padding_side}")
     if not sequences:
@@ -31,6 +31,6 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Sequence[int], batch_first: bool = False) -> list[Any]:
-    """The sequences of which `pad_sequence` made a tensor, by their lengths."""
+    """The sequences in a tensor that `pad_sequence` made, given their lengths."""
     rows: Any = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [rows[number, : int(length)] for number, length in enumerate(lengths)]

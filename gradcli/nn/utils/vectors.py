@@ -1,4 +1,4 @@
-"""The parameters of a network as one vector."""
+"""Converts the parameters of a network to one vector and back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gradcli.primitives.shape import concat
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Any:
-    """The elements of parameters, one after the other, in the graph."""
+    """The elements of parameters concatenated to one vector, differentiable."""
     return concat([reshape(parameter, (-1,)) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Give parameters the elements of a vector, one after the other. Raises ShapeError where it has too few."""
+    """Copy consecutive elements of a vector to parameters. Raises ShapeError if it is too short."""
     expect(vec, Tensor, "expected the vector as a Tensor")
     place = 0
     for parameter in parameters:
