@@ -1,6 +1,6 @@
-"""Distributions as objects, with the names and behaviour of `torch.distributions`.
+"""Probability distributions as objects, with the names and behaviour of `torch.distributions`.
 
-`distribution` has what all of them share; their functions of single numbers are those of the language.
+Their functions of single numbers are those of the expression language.
 """
 
 from gradcli.distributions.discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson

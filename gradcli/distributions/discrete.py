@@ -1,4 +1,4 @@
-"""Distributions of whole numbers and of choices."""
+"""Distributions of integers and of categories."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BOOLEAN: Constraint = ("Boolean()", lambda x: (x == 0) | (x == 1))
 
 
 class _OfProbability(Univariate):
-    """One with a probability, which is given as such, or as the logarithm of its odds."""
+    """The base class of distributions with a probability, given as `probs` or as log-odds, `logits`."""
 
     _given: str
 
@@ -62,13 +62,13 @@ class _OfProbability(Univariate):
 
 
 def _inside(probs: Any) -> Any:
-    """Probabilities, none of which has an infinite logarithm, as PyTorch has them."""
+    """Probabilities clipped to have finite logarithms, as in PyTorch."""
     least = 2.0 ** (-23 if probs.dtype == "float32" else -52)
     return clip(probs, least, 1.0 - least)
 
 
 class Bernoulli(_OfProbability):
-    """1 with a probability, else 0."""
+    """1 with probability `probs`, else 0."""
 
     shown = _ONE_OF_TWO
     support = BOOLEAN
@@ -106,7 +106,7 @@ class Bernoulli(_OfProbability):
 
 
 class Geometric(_OfProbability):
-    """How often nothing happens before what has a probability."""
+    """The number of failures before the first success, which has probability `probs`."""
 
     shown = _ONE_OF_TWO
     support = COUNT
@@ -118,7 +118,7 @@ class Geometric(_OfProbability):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
-            # 1 - u is above 0, and has a logarithm.
+            # 1 - u is positive, so that its logarithm is finite.
             drawn = 1.0 - as_tensor(generators.uniform(self._extended(sample_shape), dtype_of(self.probs)))
             return (drawn.log() / (-self.probs).log1p()).floor()
 
@@ -143,7 +143,7 @@ class Geometric(_OfProbability):
 
 
 class Binomial(_OfProbability):
-    """How often what has a probability happens in `total_count` times."""
+    """The number of successes in `total_count` trials with probability `probs`."""
 
     shown = ("total_count", *_ONE_OF_TWO)
     constraints = {"probs": PROBABILITY, "total_count": NOT_NEGATIVE}  # noqa: RUF012
@@ -181,7 +181,7 @@ class Binomial(_OfProbability):
         return -(log_prob.exp() * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All numbers of times, along a new first axis. Raises NotImplementedError where the counts differ."""
+        """All possible counts, along a new first axis. Raises NotImplementedError where `total_count` differs."""
         most = int(self.total_count.max().item())
         if not (self.total_count == most).all():
             raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
@@ -202,7 +202,7 @@ class Binomial(_OfProbability):
 
 
 class Poisson(Univariate):
-    """The Poisson distribution of mean `rate`."""
+    """The Poisson distribution with mean `rate`."""
 
     shown = ("rate",)
     support = COUNT
@@ -231,7 +231,7 @@ class Poisson(Univariate):
 
 
 class Categorical(Distribution):
-    """The numbers of classes, with probabilities in proportion to `probs`, or to exp of the `logits`, along the last axis."""
+    """Class indices with probabilities proportional to `probs`, or to exp(logits), along the last axis."""
 
     shown = _ONE_OF_TWO
 
@@ -288,12 +288,12 @@ class Categorical(Distribution):
         return take_along_axis(logits, broadcast_to(chosen, shape)[..., None], -1).squeeze(-1)
 
     def entropy(self) -> Any:
-        # Of a class that there never is the share is 0, not -inf times 0.
+        # A class with probability 0 contributes 0, not nan from -inf times 0.
         least = -3.4028234663852886e38 if self.logits.dtype == "float32" else -1.7976931348623157e308
         return -(clip(self.logits, least) * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All numbers of classes, along a new first axis."""
+        """All class indices, along a new first axis."""
         numbers = as_tensor([*range(self._num_events)]).long().reshape(-1, *[1] * len(self.batch_shape))
         return numbers.expand(-1, *self.batch_shape) if expand else numbers
 
@@ -309,7 +309,7 @@ class Categorical(Distribution):
 
 
 class OneHotCategorical(Distribution):
-    """`Categorical`, with a vector in place of a number: 1 at the class and else 0."""
+    """`Categorical` with one-hot vectors instead of indices."""
 
     support = ("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1))
 
@@ -348,6 +348,6 @@ class OneHotCategorical(Distribution):
 
 
 def numpy_source() -> Any:
-    """A generator of NumPy, for what is drawn by no formula: from the source of all draws it has its seed."""
+    """A NumPy generator seeded from gradcli's, for distributions that are not sampled by a formula."""
     seed = generators.integers((), 0, 2**62)
     return arrays.numpy_namespace().random.default_rng(int(seed))

@@ -1,4 +1,4 @@
-"""What all distributions share: shapes, samples, and what is known of each."""
+"""The base classes of distributions: shapes, samples, validation and common methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.primitives.conversions import broadcast_to
 
 LOG_2_PI = math.log(2 * math.pi)
 Constraint = tuple[str, Callable[[Any], Any]]
-# What a parameter must be, as PyTorch calls it, and as a condition on its numbers.
+# Constraints on parameters: PyTorch's name for it, and the condition on an array.
 POSITIVE: Constraint = ("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
 NOT_NEGATIVE: Constraint = ("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
 REAL: Constraint = ("Real()", lambda x: x == x)
@@ -27,19 +27,19 @@ PROBABILITY: Constraint = ("Interval(lower_bound=0.0, upper_bound=1.0)", lambda 
 
 
 def positive(*names: str) -> Mapping[str, Constraint]:
-    """The constraint on parameters that are above 0."""
+    """The constraints for parameters that must be positive."""
     return dict.fromkeys(names, POSITIVE)
 
 
 class Distribution:
-    """The base of all distributions. `batch_shape` is that of several distributions beside each other, `event_shape` that of
-    one sample; the shape of samples is `sample_shape`, then those two."""
+    """The base class of all distributions. `batch_shape` is the shape of independent distributions, `event_shape` that
+    of one sample; samples have the shape `sample_shape` + `batch_shape` + `event_shape`."""
 
     has_rsample: ClassVar[bool] = False
-    # The parameters, in the order of the text, and what they must be.
+    # The names of the parameters in the order of the repr, and their constraints.
     shown: ClassVar[tuple[str, ...]] = ()
     constraints: ClassVar[Mapping[str, Constraint]] = positive()
-    # What samples are.
+    # The constraint on values.
     support: ClassVar[Constraint | None] = None
     _validates = True
 
@@ -52,7 +52,7 @@ class Distribution:
                     self._check(name, getattr(self, name), text, holds)
 
     def _check(self, name: str, value: Tensor, text: str, holds: Callable[[Any], Any]) -> None:
-        # What is computed for many rows, or recorded, has no numbers to look at.
+        # Tracers (of a batch or a recording) have no values to check.
         if isinstance(value.inner, Kind):
             return
         numbers = arrays.to_numpy(value.inner)
@@ -63,19 +63,19 @@ class Distribution:
             )
 
     def sample(self, sample_shape: Any = ()) -> Any:
-        """Numbers of this distribution, outside of the graph."""
+        """Samples, detached from the graph."""
         with no_grad():
             return self.rsample(sample_shape).detach()
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        """Numbers of this distribution, as functions of its parameters in the graph."""
+        """Samples that are differentiable by the parameters (reparameterised)."""
         raise NotImplementedError(f"{type(self).__name__} has no rsample")
 
     def sample_n(self, n: int) -> Any:
         return self.sample((n,))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density, or of the probability, of a value. Raises ValueError for one that no sample is."""
+        """The logarithm of the density or probability at a value. Raises ValueError for a value outside the support."""
         if self._validates and self.support is not None:
             self._check_value(as_tensor(value))
         return self._log_prob(value)
@@ -95,15 +95,15 @@ class Distribution:
             )
 
     def cdf(self, value: Any) -> Any:
-        """The probability of no more than a value."""
+        """The probability of values up to `value`."""
         raise NotImplementedError(f"{type(self).__name__} has no cdf")
 
     def icdf(self, value: Any) -> Any:
-        """The value of a probability; see `cdf`."""
+        """The inverse of `cdf`: the quantile of a probability."""
         raise NotImplementedError(f"{type(self).__name__} has no icdf")
 
     def entropy(self) -> Any:
-        """The mean of -log_prob."""
+        """The entropy, the expectation of -log_prob."""
         raise NotImplementedError(f"{type(self).__name__} has no entropy")
 
     def perplexity(self) -> Any:
@@ -126,11 +126,11 @@ class Distribution:
         return self.variance.sqrt()
 
     def expand(self, batch_shape: Any) -> Self:
-        """The same distributions, repeated up to a batch shape."""
+        """The same distribution with its parameters broadcast to a batch shape."""
         raise NotImplementedError(f"{type(self).__name__} has no expand")
 
     def _extended(self, sample_shape: Any) -> Shape:
-        """The shape of samples."""
+        """The shape of samples for a `sample_shape`."""
         sizes = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
         return (*map(int, sizes), *self.batch_shape, *self.event_shape)
 
@@ -144,10 +144,10 @@ class Distribution:
 
 
 class Univariate(Distribution):
-    """One of single numbers, whose parameters are broadcast against each other. Its density and distribution functions are
-    those of the language, where that has a distribution of this name."""
+    """A distribution of single numbers, whose parameters are broadcast. Its density and distribution functions are
+    those of the expression language, if it has a distribution with this name."""
 
-    # Each has those that are `shown`.
+    # Each subclass has those in `shown`.
     loc: Any
     scale: Any
     low: Any
@@ -193,7 +193,7 @@ class Univariate(Distribution):
 
 
 def as_tensor(value: Any) -> Any:
-    """A tensor as it is, and numbers as one of floats."""
+    """A tensor unchanged; numbers as a floating-point tensor."""
     if isinstance(value, Tensor):
         return value
     made = tensor(value)
@@ -201,14 +201,14 @@ def as_tensor(value: Any) -> Any:
 
 
 def broadcast_all(*values: Any) -> list[Any]:
-    """Numbers and tensors as tensors of one shape."""
+    """Numbers and tensors broadcast to tensors of one shape."""
     made = [*map(as_tensor, values)]
     shape = broadcast([x.shape for x in made])
     return [x if x.shape == shape else broadcast_to(x, shape) for x in made]
 
 
 def exactly_one(**given: Any) -> str:
-    """The name of the one argument that is given. Raises ValueError where there are more or none."""
+    """The name of the one argument that is not None. Raises ValueError unless there is exactly one."""
     names = [name for name, value in given.items() if value is not None]
     if len(names) != 1:
         listed = " or ".join(f"`{name}`" for name in given)
@@ -217,5 +217,5 @@ def exactly_one(**given: Any) -> str:
 
 
 def dtype_of(*values: Any) -> str:
-    """The dtype in which numbers are drawn for some parameters."""
+    """The floating-point dtype in which samples for these parameters are drawn."""
     return next((str(x.dtype) for x in values if x.is_floating_point()), arrays.default_dtype())

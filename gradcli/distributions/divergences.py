@@ -1,4 +1,4 @@
-"""The Kullback–Leibler divergence of one distribution from another: the mean of the difference of their log_prob."""
+"""Kullback–Leibler divergences between distributions in closed form."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ _FORMULAS: dict[tuple[type[Distribution], type[Distribution]], Formula] = {}
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Any:
-    """The mean of p.log_prob(x) - q.log_prob(x) of samples x of p. Raises NotImplementedError where there is no formula."""
+    """KL(p || q), the expectation of p.log_prob(x) - q.log_prob(x) under p. Raises NotImplementedError without a
+    formula."""
     found = [pair for pair in _FORMULAS if isinstance(p, pair[0]) and isinstance(q, pair[1])]
     if not found:
         raise MissingRuleError(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
         )
-    # That of the most special classes.
+    # The formula for the most derived classes.
     depth = {pair: len(pair[0].__mro__) + len(pair[1].__mro__) for pair in found}
     return _FORMULAS[max(found, key=depth.__getitem__)](p, q)
 
 
 def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[Formula], Formula]:
-    """Have a function of two distributions give the divergence of those of two classes: `@register_kl(P, Q)`."""
+    """Register a function of two distributions as the divergence between two classes: `@register_kl(P, Q)`."""
 
     def registered(formula: Formula) -> Formula:
         _FORMULAS[type_p, type_q] = formula
@@ -129,7 +130,7 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Any:
 @register_kl(Binomial, Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Any:
     each = _bernoulli(Bernoulli(p.probs, validate_args=False), Bernoulli(q.probs, validate_args=False))
-    # More than the other can be are likely not to be at all there.
+    # If p has more trials, q gives some outcomes probability 0.
     return where(p.total_count > q.total_count, math.inf, p.total_count * each)
 
 

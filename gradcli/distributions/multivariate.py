@@ -1,4 +1,4 @@
-"""Distributions of vectors, and of several numbers as one."""
+"""Distributions of vectors, and combinations of distributions: `Independent` and mixtures."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from gradcli.primitives.rearranging import one_hot
 from gradcli.primitives.special import digamma, lgamma
 from gradcli.primitives.statistics import logsumexp
 
-# By how much the sum of shares may be another number than 1, as PyTorch has it.
+# The tolerance for the sum of the elements of a simplex, as in PyTorch.
 _SUM_ERROR = 1e-6
 
 
 class MultivariateNormal(Distribution):
-    """The normal distribution of vectors of mean `loc`, with a covariance matrix, or its inverse, or the lower triangular
-    matrix L with L@L.T = covariance_matrix."""
+    """The multivariate normal distribution with mean `loc`, given its covariance matrix, the inverse of that, or the
+    lower triangular matrix L with L@L.T = covariance_matrix."""
 
     has_rsample = True
     shown = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
@@ -118,7 +118,7 @@ class MultivariateNormal(Distribution):
 
 
 class Dirichlet(Distribution):
-    """Shares whose sum is 1, along the last axis."""
+    """Probability vectors (nonnegative with sum 1) along the last axis."""
 
     has_rsample = True
     shown = ("concentration",)
@@ -163,7 +163,7 @@ class Dirichlet(Distribution):
 
 
 class Independent(Distribution):
-    """A distribution of which the last axes of its batch are those of one sample."""
+    """Treats the last batch axes of a distribution as event axes."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class Independent(Distribution):
 
 
 class MixtureSameFamily(Distribution):
-    """One of several distributions of a kind, along the last axis of their batch, chosen by a `Categorical`."""
+    """A mixture of the distributions along the last batch axis, weighted by a `Categorical`."""
 
     def __init__(
         self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None

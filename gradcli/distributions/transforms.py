@@ -1,5 +1,4 @@
-"""Functions of samples that can be inverted, with the logarithms of their derivatives, and the distributions of what they
-give."""
+"""Invertible transforms with log-determinants of their Jacobians, and distributions of transformed samples."""
 
 from __future__ import annotations
 
@@ -18,26 +17,26 @@ from gradcli.primitives.trigonometric import atanh, tanh
 
 
 class Transform:
-    """The base of transforms: a subclass writes `_call`, `_inverse` and `log_abs_det_jacobian`, of which `event_dim` says over
-    how many of the last axes that is one number."""
+    """The base class of transforms: a subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`; the latter is
+    one number over the last `event_dim` axes."""
 
     event_dim: ClassVar[int] = 0
-    # 1 where it rises, -1 where it falls; of one that does neither a distribution function is not known.
+    # 1 for an increasing transform, -1 for a decreasing one; needed for distribution functions.
     sign: Any = 1
 
     def __init__(self, cache_size: int = 0) -> None:
-        """`cache_size` says nothing: an inverse is computed."""
+        """`cache_size` is ignored: inverses are computed."""
 
     def __call__(self, x: Any) -> Any:
         return self._call(as_tensor(x))
 
     def widened(self, shape: Shape) -> Shape:
-        """The shape of what it gives, or is given, for one of this shape."""
+        """The output shape for an input of this shape."""
         return shape
 
     @property
     def inv(self) -> Transform:
-        """The other way."""
+        """The inverse transform."""
         return _Inverse(self)
 
     def _call(self, x: Any) -> Any:
@@ -47,8 +46,8 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of the absolute value of the derivative, or of the determinant of the Jacobian, at x, where y is
-        the value."""
+        """The logarithm of the absolute derivative, or of the absolute determinant of the Jacobian, at x, given the
+        value y."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -91,7 +90,7 @@ class _Inverse(Transform):
 
 
 class AffineTransform(Transform):
-    """loc + scale*x; `event_dim` of the last axes are one sample."""
+    """loc + scale*x; the last `event_dim` axes are one event."""
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -133,7 +132,7 @@ class ExpTransform(Transform):
 
 
 class PowerTransform(Transform):
-    """x**exponent, of positive x."""
+    """x**exponent for positive x."""
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -176,7 +175,7 @@ class TanhTransform(Transform):
         return atanh(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        # log(1 - tanh(x)**2), without the difference.
+        # log(1 - tanh(x)**2) without cancellation.
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
@@ -194,7 +193,7 @@ class SoftplusTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Transforms one after the other, the first one first."""
+    """The composition of transforms, the first one applied first."""
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -233,7 +232,7 @@ class ComposeTransform(Transform):
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of what transforms, one after the other, give of samples of another one."""
+    """The distribution of samples of a base distribution after transforms, applied in order."""
 
     def __init__(
         self,
@@ -286,5 +285,5 @@ class TransformedDistribution(Distribution):
 
 
 def _over_last(x: Any, count: int) -> Any:
-    """A sum over so many of the last axes."""
+    """The sum over the last `count` axes."""
     return x.sum(tuple(range(-count, 0))) if count else x

@@ -1,4 +1,4 @@
-"""Distributions of single real numbers."""
+"""Continuous distributions of single numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EULER_GAMMA = 0.5772156649015329
 
 
 class Normal(Univariate):
-    """The normal distribution of mean `loc` and deviation `scale`."""
+    """The normal distribution with mean `loc` and standard deviation `scale`."""
 
     has_rsample = True
     support = REAL
@@ -61,7 +61,7 @@ class Normal(Univariate):
 
 
 class LogNormal(Univariate):
-    """The distribution of exp(x) for normal x of mean `loc` and deviation `scale`."""
+    """The distribution of exp(x) for normal x with mean `loc` and standard deviation `scale`."""
 
     has_rsample = True
     support = POSITIVE
@@ -92,7 +92,7 @@ class LogNormal(Univariate):
 
 
 class HalfNormal(Univariate):
-    """The distribution of abs(x) for normal x of mean 0 and deviation `scale`."""
+    """The distribution of abs(x) for normal x with mean 0 and standard deviation `scale`."""
 
     has_rsample = True
     support = NOT_NEGATIVE
@@ -136,7 +136,7 @@ class HalfNormal(Univariate):
 
 
 class Uniform(Univariate):
-    """Evenly from `low` on and below `high`."""
+    """The uniform distribution on [low, high)."""
 
     has_rsample = True
     shown = ("low", "high")
@@ -177,7 +177,7 @@ class Uniform(Univariate):
 
 
 class Exponential(Univariate):
-    """The exponential distribution of mean 1/rate."""
+    """The exponential distribution with mean 1/rate."""
 
     has_rsample = True
     support = NOT_NEGATIVE
@@ -209,7 +209,7 @@ class Exponential(Univariate):
 
 
 class Laplace(Univariate):
-    """The distribution whose density falls by exp(-abs(x - loc)/scale)."""
+    """The Laplace distribution, with a density proportional to exp(-abs(x - loc)/scale)."""
 
     has_rsample = True
     support = REAL
@@ -221,7 +221,7 @@ class Laplace(Univariate):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         dtype = dtype_of(self.loc)
-        # As PyTorch has it, off -1 by a rounding, of which there is no logarithm.
+        # As in PyTorch, larger than -1 by one rounding unit, so that the logarithm is finite.
         least = 2.0 ** (-23 if dtype == "float32" else -52) - 1.0
         drawn = as_tensor(generators.uniform(self._extended(sample_shape), dtype, least, 1.0))
         return self.loc - self.scale * drawn.sign() * (-drawn.abs()).log1p()
@@ -252,7 +252,7 @@ class Laplace(Univariate):
 
 
 class Cauchy(Univariate):
-    """The distribution of the quotient of two normal numbers, times `scale`, about `loc`; it has no mean."""
+    """The Cauchy distribution with centre `loc` and half-width `scale`; it has no mean."""
 
     has_rsample = True
     support = REAL
@@ -291,7 +291,7 @@ class Cauchy(Univariate):
 
 
 class Gumbel(Univariate):
-    """The distribution of the largest of many numbers."""
+    """The Gumbel distribution, the limit distribution of the maximum of many numbers."""
 
     has_rsample = True
     support = REAL
@@ -332,7 +332,7 @@ class Gumbel(Univariate):
 
 
 class Gamma(Univariate):
-    """The gamma distribution of mean concentration/rate."""
+    """The gamma distribution with mean concentration/rate."""
 
     has_rsample = True
     support = NOT_NEGATIVE
@@ -343,7 +343,7 @@ class Gamma(Univariate):
         super().__init__(concentration, rate, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        # The quantile of a uniform number: its derivatives are those of PyTorch's samples.
+        # Quantiles of uniform numbers have the derivatives of PyTorch's samples.
         drawn = generators.uniform(self._extended(sample_shape), dtype_of(self.concentration))
         return gammaincinv(self.concentration, drawn) / self.rate
 
@@ -365,7 +365,7 @@ class Gamma(Univariate):
 
 
 class Chi2(Univariate):
-    """The distribution of the sum of `df` squares of normal numbers."""
+    """The distribution of a sum of `df` squares of standard normal numbers."""
 
     has_rsample = True
     support = NOT_NEGATIVE
@@ -399,7 +399,7 @@ class Chi2(Univariate):
 
 
 class Beta(Univariate):
-    """The distribution on [0, 1] with density x**(concentration1 - 1)*(1 - x)**(concentration0 - 1), scaled."""
+    """The distribution on [0, 1] with density proportional to x**(concentration1 - 1)*(1 - x)**(concentration0 - 1)."""
 
     has_rsample = True
     support = PROBABILITY
@@ -434,7 +434,7 @@ class Beta(Univariate):
 
 
 class StudentT(Univariate):
-    """Student's distribution of `df` degrees of freedom."""
+    """Student's t distribution with `df` degrees of freedom."""
 
     has_rsample = True
     support = REAL

@@ -1,6 +1,6 @@
-"""JAX's names for what stands elsewhere in gradcli: `import gradcli.jax as jax`, `import gradcli.jax.numpy as jnp`.
+"""JAX's names for functions of gradcli: `import gradcli.jax as jax`, `import gradcli.jax.numpy as jnp`.
 
-Arrays are tensors of NumPy's arrays, in float64 unless asked otherwise.
+Arrays are tensors of NumPy arrays, in float64 by default.
 """
 
 from gradcli.autograd.tensor import Tensor as Array

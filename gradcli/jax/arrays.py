@@ -1,4 +1,4 @@
-"""Arrays of NumPy as tensors, which is what functions of JAX give and take."""
+"""Converts NumPy arrays to tensors, which the functions of `gradcli.jax` accept and return."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gradcli.calculus.mapping import as_tensor
 
 
 def to_tensor(x: Any) -> Any:
-    """An array, or a number of NumPy, as a tensor; all else as it is."""
+    """A NumPy array or scalar of numbers as a tensor; anything else unchanged."""
     return as_tensor(x) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biuf" else x
 
 
 def of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy or SciPy that gives tensors."""
+    """Wrap a function of NumPy or SciPy so that it returns tensors."""
 
     @functools.wraps(function)
     def called(*arguments: Any, **keywords: Any) -> Any:
@@ -28,7 +28,7 @@ def of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the user's that is given tensors for arrays, and gives them."""
+    """Wrap a user's function so that it receives and returns tensors instead of arrays."""
 
     @functools.wraps(function)
     def called(*arguments: Any, **keywords: Any) -> Any:
@@ -39,6 +39,6 @@ def given_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def from_module(module: Any, name: str) -> Any:
-    """A name of a module whose functions give tensors; its constants and types are as they are."""
+    """An attribute of a module; functions are wrapped to return tensors, constants and types are unchanged."""
     found = getattr(module, name)
     return of_tensors(found) if callable(found) and not isinstance(found, type) else found

@@ -1,4 +1,4 @@
-"""`jax.config`, which programs ask for float64; that is what there is here."""
+"""`jax.config`, with which programs request float64, the only default here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from gradcli.errors import ArgumentError
 
 
 def update(name: str, value: Any) -> None:
-    """Take options as they are here: numbers in float64. Raises ArgumentError for others of those."""
+    """Accept JAX's options. Raises ArgumentError if float64 is switched off."""
     if name == "jax_enable_x64" and not value:
         raise ArgumentError("numbers are float64", hint="dtype=jnp.float32 gives those of float32")

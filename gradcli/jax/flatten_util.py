@@ -1,4 +1,4 @@
-"""`jax.flatten_util`: trees as vectors."""
+"""`jax.flatten_util`: conversion of pytrees to vectors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.jax.tree_util import tree_flatten
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The numbers of a tree as one vector, and the function that puts such a vector in their places."""
+    """The numbers of a tree as one vector, and the function that restores the tree from such a vector."""
     leaves, structure = tree_flatten(pytree)
     vector, fill = flatten(leaves)
     return vector, lambda given: structure.unflatten(fill(given))

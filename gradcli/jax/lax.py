@@ -1,4 +1,4 @@
-"""`jax.lax`: loops and choices, run as Python's, and the elementwise functions under the names that they have there."""
+"""`jax.lax`: control flow, run by Python, and elementwise functions under their names there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.primitives import table
 from gradcli.primitives.comparisons import where
 from gradcli.primitives.shape import stack
 
-# Functions that mean elsewhere what they mean here, and those that are called otherwise.
+# Functions with the same name and meaning in gradcli, and those with another name there.
 _SAME = frozenset(
     """
     abs add acos acosh asin asinh atan atan2 atanh cbrt ceil clamp cos cosh digamma dot erf erfc exp exp2 expm1 floor lgamma
@@ -42,9 +42,9 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """The last state and the outputs, along a new first axis, of `state, output = f(state, x)` for each slice x of `xs`,
-    from the state `init` on. Raises ShapeError where the slices are not equally many, and ArgumentError where it is
-    not known how many there are."""
+    """The last state, and the outputs stacked along a new first axis, of `state, output = f(state, x)` for each slice x
+    of `xs`, starting with `init`. Raises ShapeError where the numbers of slices differ, and ArgumentError where no
+    number is known."""
     sliced = tree_map(as_tensor, xs)
     sizes = {x.shape[0] for x in tree_leaves(sliced)} | ({length} if length is not None else set())
     if len(sizes) != 1:
@@ -62,7 +62,7 @@ def scan(
 
 
 def fori_loop(lower: int, upper: int, body_fun: Callable[[int, Any], Any], init_val: Any) -> Any:
-    """The last of `state = body_fun(i, state)` for each i from `lower` to below `upper`."""
+    """The last state of `state = body_fun(i, state)` for each i from `lower` up to but not including `upper`."""
     state = tree_map(as_tensor, init_val)
     for i in range(int(lower), int(upper)):
         state = body_fun(i, state)
@@ -70,7 +70,7 @@ def fori_loop(lower: int, upper: int, body_fun: Callable[[int, Any], Any], init_
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
-    """The first of `state = body_fun(state)` for which `cond_fun` is false."""
+    """The first state of `state = body_fun(state)` for which `cond_fun` is false."""
     state = tree_map(as_tensor, init_val)
     while cond_fun(state):
         state = body_fun(state)
@@ -78,24 +78,24 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
-    """`true_fun` or `false_fun` of the operands. Within `vmap`, where rows differ in that, both are computed."""
+    """`true_fun` or `false_fun` of the operands. Within `vmap`, where rows choose differently, both are evaluated."""
     if isinstance(pred, Tensor) and nestings(pred.inner):
         return tree_map(lambda a, b: where(pred, a, b), true_fun(*operands), false_fun(*operands))
     return true_fun(*operands) if pred else false_fun(*operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """The branch at the index, or at the end that is nearer to it, of the operands."""
+    """The branch at an index, clipped to the valid range, applied to the operands."""
     return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """`f` of each slice of `xs`, one after the other."""
+    """`f` applied to each slice of `xs`, with the results stacked."""
     return scan(lambda _, x: (None, f(x)), None, xs)[1]
 
 
 def stop_gradient(x: Any) -> Any:
-    """`x` as a constant."""
+    """`x` detached, as a constant in differentiation."""
     return tree_map(lambda leaf: leaf.detach() if isinstance(leaf, Tensor) else leaf, x)
 
 

@@ -1,4 +1,4 @@
-"""`jax.numpy`: the functions of NumPy, of tensors and giving tensors."""
+"""`jax.numpy`: the functions of NumPy, for tensors and with tensors as results."""
 
 from __future__ import annotations
 

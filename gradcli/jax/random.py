@@ -1,4 +1,4 @@
-"""`jax.random`: numbers at random by a key, each key always the same. They are others than JAX's."""
+"""`jax.random`: random numbers determined by a key; the numbers differ from JAX's."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gradcli.calculus.mapping import as_tensor
 from gradcli.errors import ArgumentError
 from gradcli.numpy.made import has_tensors
 
-# Of the streams that a key has: numbers drawn, keys split off and keys folded in.
+# The random streams of a key: for samples, for split keys and for folded keys.
 _DRAWN, _SPLIT, _FOLDED = range(3)
 
 
 def PRNGKey(seed: int) -> Tensor:
-    """The key of a seed, two whole numbers."""
+    """The key of a seed, two integers."""
     return as_tensor(np.array([0, int(seed) % 2**32], dtype=np.int64))
 
 
@@ -25,12 +25,12 @@ key = PRNGKey
 
 
 def split(key: Any, num: int = 2) -> Tensor:
-    """`num` other keys, along a first axis."""
+    """`num` new keys, stacked along the first axis."""
     return as_tensor(_generator(key, _SPLIT).integers(2**32, size=(num, 2)))
 
 
 def fold_in(key: Any, data: int) -> Tensor:
-    """The key of a key and a number."""
+    """A new key from a key and an integer."""
     return as_tensor(_generator(key, _FOLDED, int(data)).integers(2**32, size=2))
 
 
@@ -58,18 +58,18 @@ def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = np.float64) -> Ten
 
 
 def randint(key: Any, shape: Sequence[int], minval: int, maxval: int) -> Tensor:
-    """Whole numbers from `minval` to below `maxval`."""
+    """Integers from `minval` up to but not including `maxval`."""
     return as_tensor(_generator(key).integers(minval, maxval, size=_shape(shape)))
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None) -> Tensor:
-    """Truth values, true with the probability `p`."""
+    """Booleans that are true with probability `p`."""
     probability = as_tensor(p).detach().numpy()
     return as_tensor(_generator(key).random(probability.shape if shape is None else _shape(shape)) < probability)
 
 
 def permutation(key: Any, x: Any) -> Tensor:
-    """The numbers below `x`, or the slices of `x`, in another order."""
+    """range(x), or the slices of `x`, in random order."""
     generator = _generator(key)
     if isinstance(x, int):
         return as_tensor(generator.permutation(x))
@@ -79,7 +79,7 @@ def permutation(key: Any, x: Any) -> Tensor:
 
 
 def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p: Any = None) -> Tensor:
-    """Some of the numbers below `a`, or of the slices of `a`, with the probabilities `p`."""
+    """Random elements of range(a), or slices of `a`, with the probabilities `p`."""
     values = as_tensor(np.arange(a) if isinstance(a, int) else a)
     weights = None if p is None else as_tensor(p).detach().numpy()
     chosen: Tensor = values[_generator(key).choice(values.shape[0], _shape(shape), replace, weights)]
@@ -87,7 +87,7 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | None = None) -> Tensor:
-    """Whole numbers along `axis`, with the probabilities of softmax(logits)."""
+    """Integers with the probabilities softmax(logits) along `axis`."""
     weights = np.moveaxis(as_tensor(logits).detach().numpy(), axis, -1)
     size = weights.shape[:-1] if shape is None else _shape(shape)
     return as_tensor(np.argmax(weights + _generator(key).gumbel(size=(*size, weights.shape[-1])), axis=-1))

@@ -1,4 +1,4 @@
-"""Functions with derivatives of the user's own: `jax.custom_vjp` and `jax.custom_jvp`."""
+"""Functions with user-defined derivatives: `jax.custom_vjp` and `jax.custom_jvp`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradcli.jax.arrays import to_tensor
 
 
 class _Custom:
-    """A function of which some arguments, `nondiff_argnums`, are handed to the rules as they are."""
+    """The base class: `nondiff_argnums` are the arguments that are passed to the rules unchanged."""
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
         expect_function(fun)
@@ -48,14 +48,14 @@ class _Custom:
 
 
 class custom_vjp(_Custom):
-    """A function whose cotangents are those that the user's rule gives, as a decorator; see `defvjp`."""
+    """A decorator for functions whose cotangents are computed by the user's rule; see `defvjp`."""
 
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any] | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """`fwd` of the arguments gives the value and anything, `bwd` of that and a cotangent of the value gives a
-        tuple of those of the arguments."""
+        """Define the rule: `fwd(*arguments)` returns the value and residuals; `bwd(residuals, cotangent)` returns a
+        tuple of the arguments' cotangents."""
         self.fwd, self.bwd = fwd, bwd
 
     def _rule(self, of_chosen: Callable[..., Any], fixed: Sequence[Any], chosen: Sequence[Any]) -> Any:
@@ -63,7 +63,7 @@ class custom_vjp(_Custom):
         if fwd is None or bwd is None:
             raise MissingRuleError(f"no VJP is defined for {self.fun}", hint="defvjp defines it")
         kept: list[Any] = []
-        # `fwd` may call this function itself, of arguments that are not differentiated by.
+        # `fwd` may call this function itself, with arguments that are not differentiated.
         differentiated = grad_enabled.get() and any(isinstance(x, Tensor) and x.requires_grad for x in leaves(chosen))
 
         def run(*given: Any) -> Any:
@@ -74,7 +74,7 @@ class custom_vjp(_Custom):
             return mapped(as_tensor, value)
 
         def pull(given: Any, _value: Any, g: Any) -> Sequence[Any]:
-            # Where the derivative is differentiated, what `fwd` keeps depends on the arguments.
+            # If the derivative is differentiated in turn, the residuals must be computed as functions of the arguments.
             residuals = of_chosen(fwd)(*given)[1] if grad_enabled.get() else kept[0]
             found = bwd(*fixed, residuals, g)
             if not isinstance(found, (tuple, list)) or len(found) != len(given):
@@ -85,17 +85,18 @@ class custom_vjp(_Custom):
 
 
 class custom_jvp(_Custom):
-    """A function whose tangents are those that the user's rule gives, as a decorator; see `defjvp`."""
+    """A decorator for functions whose tangents are computed by the user's rule; see `defjvp`."""
 
     jvp: Callable[..., Any] | None = None
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
-        """`jvp` of a tuple of the arguments and one of tangents gives the value and its tangent."""
+        """Define the rule: `jvp(primals, tangents)` returns the value and its tangent."""
         self.jvp = jvp
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """For each argument `jvp(tangent, value, *arguments)` gives its part of the tangent of the value."""
+        """Define a rule for each argument: `jvp(tangent, value, *arguments)` returns its part of the value's
+        tangent."""
 
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
             value = self(*primals)
@@ -120,7 +121,7 @@ class custom_jvp(_Custom):
 
 
 def _placed(fun: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments by position, which the rules take them by."""
+    """All arguments by position, as the rules take them."""
     if not keywords:
         return arguments
     bound = inspect.signature(fun).bind(*arguments, **keywords)

@@ -1,4 +1,4 @@
-"""Functions of functions with JAX's names and arguments, by those of `gradcli.func`."""
+"""Function transformations with JAX's names and arguments, implemented by those of `gradcli.func`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Function = Callable[..., Any]
 
 
 def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that gives the gradient of a scalar `fun` by the argument, or arguments, `argnums`."""
+    """A function that returns the gradient of a scalar `fun` by the argument or arguments `argnums`."""
     return given_tensors(func.grad(_of(fun), _places(argnums), has_aux))
 
 
 def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that gives `(value, gradient)`; with `has_aux`, `((value, aux), gradient)`."""
+    """A function that returns `(value, gradient)`; with `has_aux`, `((value, aux), gradient)`."""
     found = func.grad_and_value(_of(fun), _places(argnums), has_aux)
 
     @functools.wraps(fun)
@@ -36,12 +36,12 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
 
 
 def jacrev(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that gives the Jacobian of `fun`, in reverse mode."""
+    """A function that returns the Jacobian of `fun`, by reverse mode."""
     return given_tensors(func.jacrev(_of(fun), _places(argnums), has_aux=has_aux))
 
 
 def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that gives the Jacobian of `fun`, forward."""
+    """A function that returns the Jacobian of `fun`, by forward mode."""
     return given_tensors(func.jacfwd(_of(fun), _places(argnums), has_aux))
 
 
@@ -49,39 +49,39 @@ jacobian = jacrev
 
 
 def hessian(fun: Function, argnums: Argnums = 0) -> Function:
-    """The function that gives the second derivatives of `fun`."""
+    """A function that returns the second derivatives of `fun`."""
     return given_tensors(func.hessian(_of(fun), _places(argnums)))
 
 
 def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """The value of `fun`, and the function of a cotangent of it that gives those of the `primals`."""
+    """The value of `fun`, and the function that maps a cotangent of the value to those of the `primals`."""
     value, pull, *aux = func.vjp(_of(fun), *mapped(to_tensor, primals), has_aux=has_aux)
     return value, lambda cotangent: pull(mapped(as_tensor, cotangent)), *aux
 
 
 def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """The value of `fun` at the tuple `primals`, and its derivative along the tuple `tangents`."""
+    """The value of `fun` at the tuple `primals`, and its tangent for the tuple `tangents`."""
     return func.jvp(_of(fun), mapped(to_tensor, tuple(primals)), mapped(to_tensor, tuple(tangents)), has_aux=has_aux)
 
 
 def linearize(fun: Function, *primals: Any) -> Any:
-    """The value of `fun`, and the function of tangents that gives its derivative along them."""
+    """The value of `fun`, and the linear function that maps tangents to the tangent of the value."""
     return func.linearize(_of(fun), *mapped(to_tensor, primals))
 
 
 def vmap(fun: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
-    """The function that does with each slice of its arguments what `fun` does with one, all at once."""
+    """`fun` vectorised over slices of its arguments."""
     return given_tensors(mapping.vmap(_of(fun), in_axes, out_axes))
 
 
 def jit(fun: Function | None = None, **_options: Any) -> Any:
-    """`fun` of tensors, as a decorator too. It is run each time, so that what it prints it prints each time, and `if`
-    may ask for numbers: nothing is compiled, and arguments need not be static."""
+    """`fun` with tensors as arguments and results, also as a decorator. Nothing is compiled: the function runs in each
+    call, prints each time, may branch on values, and arguments need not be static."""
     return given_tensors if fun is None else given_tensors(fun)
 
 
 def checkpoint(fun: Function, **_options: Any) -> Function:
-    """`fun` without what it keeps for its derivative, which is computed again then."""
+    """`fun` without saved intermediate values, which are recomputed for the derivative."""
     expect_function(fun)
 
     @functools.wraps(fun)
@@ -96,27 +96,27 @@ remat = checkpoint
 
 @contextlib.contextmanager
 def disable_jit(_disable: bool = True) -> Iterator[None]:
-    """Functions are run as they are, within it and outside."""
+    """Does nothing, since functions are never compiled."""
     yield
 
 
 def eval_shape(fun: Function, *arguments: Any, **keywords: Any) -> Any:
-    """What `fun` gives, for its shape and dtype; it is computed for that."""
+    """The result of `fun`, which has the shape and dtype in question; it is evaluated for that."""
     return given_tensors(fun)(*arguments, **keywords)
 
 
 def device_put(x: Any, _device: Any = None) -> Any:
-    """Numbers and arrays as tensors."""
+    """Numbers and arrays converted to tensors."""
     return mapped(as_tensor, x)
 
 
 def device_get(x: Any) -> Any:
-    """Tensors as arrays of NumPy."""
+    """Tensors converted to NumPy arrays."""
     return mapped(lambda leaf: as_tensor(leaf).numpy(), x)
 
 
 def block_until_ready(x: Any) -> Any:
-    """`x`, which is computed already."""
+    """`x` unchanged; it is computed already."""
     return x
 
 

@@ -1,4 +1,4 @@
-"""Trees of tuples, lists and dicts as JAX reads them: None is a part of the tree, and dicts go by their sorted keys."""
+"""Pytrees of tuples, lists and dicts with JAX's conventions: None is an empty tree, and dicts are ordered by key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IsLeaf = Callable[[Any], bool] | None
 
 
 class PyTreeDef:
-    """The structure of a tree: that itself, its leaves left out."""
+    """The structure of a tree, without its leaves."""
 
     def __init__(self, tree: Any, is_leaf: IsLeaf = None) -> None:
         self._outline = _filled(tree, iter([_LEAF] * len(tree_leaves(tree, is_leaf))), is_leaf)
@@ -43,7 +43,7 @@ _LEAF = _Leaf()
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """What a tree holds at last, in order."""
+    """The leaves of a tree, in order."""
     if is_leaf is not None and is_leaf(tree):
         return [tree]
     if tree is None:
@@ -60,7 +60,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves, and the structure that `tree_unflatten` puts leaves in."""
+    """The leaves, and the structure from which `tree_unflatten` restores the tree."""
     return tree_leaves(tree, is_leaf), PyTreeDef(tree, is_leaf)
 
 
@@ -69,7 +69,8 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """`f` of each leaf, and of what is in its place in the other trees. Raises CallError where those are others."""
+    """A tree of `f` applied to each leaf and to the corresponding parts of other trees. Raises CallError for trees of
+    different structure."""
     columns = [tree_leaves(tree, is_leaf), *(_beside(tree, other, is_leaf) for other in rest)]
     return _filled(tree, iter([f(*row) for row in zip(*columns)]), is_leaf)
 
@@ -83,7 +84,7 @@ def tree_all(tree: Any) -> bool:
 
 
 def _beside(tree: Any, other: Any, is_leaf: IsLeaf) -> list[Any]:
-    """What `other` has in the places of the leaves of `tree`."""
+    """The parts of `other` at the positions of the leaves of `tree`."""
     if (is_leaf is not None and is_leaf(tree)) or (tree is not None and not isinstance(tree, (dict, tuple, list))):
         return [other]
     if tree is None:

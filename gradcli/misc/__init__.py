@@ -1,4 +1,4 @@
-"""What `autograd.misc` has: containers as vectors, and optimizers of functions of them."""
+"""The contents of `autograd.misc`: flattening of containers to vectors, optimizers, and fixed points."""
 
 from gradcli.misc import fixed_points, optimizers
 from gradcli.misc.flatten import flatten

@@ -15,9 +15,10 @@ from gradcli.numpy.made import has_tensors
 def fixed_point(
     f: Callable[[Any], Callable[[Any], Any]], a: Any, x0: Any, distance: Callable[[Any, Any], Any], tol: float
 ) -> Any:
-    """The point x = f(a)(x) at which iteration from `x0` arrives, as soon as a step is no longer than `tol` by `distance`.
+    """The fixed point x = f(a)(x), by iteration from `x0` until `distance` between consecutive iterates is at most
+    `tol`.
 
-    It can be differentiated by `a`, in reverse.
+    It is differentiable by `a` in reverse mode.
     """
 
     def run(a: Any) -> Any:
@@ -30,7 +31,7 @@ def fixed_point(
     def pull(given: tuple[Any, ...], x: Any, g: Any) -> tuple[Any]:
         (a,) = given
         pull_a, _ = make_vjp(lambda a: f(a)(x))(a)
-        # The sum of g times the powers of the Jacobian by x, which is a fixed point too.
+        # The sum of g times the powers of the Jacobian by x, computed as a fixed point of the adjoint step.
         return (pull_a(fixed_point(_adjoint_step, (a, x, g), g, distance, tol)),)
 
     def _adjoint_step(given: Any) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Containers of numbers, arrays and tensors as one vector; of arrays alone it is one of NumPy."""
+"""Flattens containers of numbers, arrays and tensors to one vector, a NumPy array if there are no tensors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gradcli.numpy.made import has_tensors
 
 
 def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The numbers in tuples, lists and dicts, by their sorted keys, as one vector, and the function that puts such a
-    vector in their places."""
+    """The numbers in tuples, lists and dicts (by sorted keys) as one vector, and the function that restores the
+    container from such a vector."""
     vector, fill = flattening.flatten(_with_sorted_keys(value))
 
     def unflatten(given: Any) -> Any:
@@ -31,8 +31,8 @@ def _with_sorted_keys(value: Any) -> Any:
 
 
 def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
-    """`func` of a vector in place of its first argument, of which there is an example; what puts a vector in the places of
-    that, and the vector of the example."""
+    """`func` as a function of a vector in place of its first argument, whose structure `example` shows; the function
+    that restores the container; and the vector of the example."""
     vector, unflatten = flatten(example)
 
     def of_vector(given: Any, *arguments: Any, **keywords: Any) -> Any:

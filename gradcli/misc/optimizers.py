@@ -1,6 +1,6 @@
-"""Optimizers of functions of any container of arrays, given their gradient: `grad(parameters, iteration)`.
+"""Optimizers for functions of any container of arrays, given the gradient `grad(parameters, iteration)`.
 
-Each is the formula of `autograd.misc.optimizers`, whose starts differ from those of `gradcli.optim`.
+Each has the formula of `autograd.misc.optimizers`, whose initial states differ from those of `gradcli.optim`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Callback = Callable[[Any, int, Any], Any]
 
 
 def unflatten_optimizer(optimize: Callable[..., Any]) -> Callable[..., Any]:
-    """An optimizer of vectors as one of any container."""
+    """Make an optimizer of vectors work on any container."""
 
     @functools.wraps(optimize)
     def of_container(grad: Gradient, x0: Any, callback: Callback | None = None, *arguments: Any, **options: Any) -> Any:
@@ -65,7 +65,7 @@ def rmsprop(
     gamma: float = 0.9,
     eps: float = 1e-8,
 ) -> Any:
-    """Steps by the root of the mean square of recent gradients."""
+    """Gradient steps divided by the root of the running mean of squared gradients."""
     mean_square = np.ones(len(x))
     for i in range(num_iters):
         g = grad(x, i)

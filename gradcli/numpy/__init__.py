@@ -1,7 +1,7 @@
-"""NumPy with functions that tensors are recorded by, as `autograd.numpy` is: `import gradcli.numpy as np`.
+"""NumPy with differentiable functions, as `autograd.numpy`: `import gradcli.numpy as np`.
 
-Each name is NumPy's. Its functions call those of gradcli where they are given tensors, see
-`gradcli.autograd.numpy_protocols`; `gradcli.numpy.made` has those that NumPy does not hand on.
+All names are NumPy's. Called with tensors, functions dispatch to gradcli, see `gradcli.autograd.numpy_protocols`;
+`gradcli.numpy.made` has those for which NumPy does not dispatch.
 """
 
 from __future__ import annotations

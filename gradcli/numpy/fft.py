@@ -1,4 +1,4 @@
-"""`numpy.fft`, under the name that it has beside `gradcli.numpy`."""
+"""`numpy.fft`, available as `gradcli.numpy.fft`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`numpy.linalg`, under the name that it has beside `gradcli.numpy`."""
+"""`numpy.linalg` with differentiable functions, available as `gradcli.numpy.linalg`."""
 
 from __future__ import annotations
 

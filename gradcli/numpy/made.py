@@ -1,4 +1,4 @@
-"""Functions of NumPy where tensors stand in lists, of which NumPy would take the numbers."""
+"""Wraps functions of NumPy so that tensors inside lists are found, where NumPy would take their values only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.primitives.bind import Kind
 
 
 def dispatched(function: Callable[..., Any], name: str, *dialects: str) -> Callable[..., Any]:
-    """The function of a library, and for calls with tensors the one of gradcli that has its name and meaning."""
+    """A library's function that calls gradcli's function with that name and meaning where arguments contain tensors."""
     found = table.find(name, *dialects)
     if found is None:
         return function
@@ -29,8 +29,8 @@ def dispatched(function: Callable[..., Any], name: str, *dialects: str) -> Calla
 
 
 def recorded(function: Any) -> Any:
-    """A name of NumPy. Its functions find tensors in lists too, in which NumPy does not look for them; ufuncs, types and
-    constants are as they are."""
+    """A name of NumPy; functions also find tensors inside lists, where NumPy's dispatch does not look. Ufuncs, types
+    and constants are unchanged."""
     if not callable(function) or isinstance(function, (type, np.ufunc)):
         return function
 
@@ -44,7 +44,7 @@ def recorded(function: Any) -> Any:
 
 
 def has_tensors(value: Any) -> bool:
-    """Whether there is a tensor among arguments, and in their lists."""
+    """Whether arguments, or containers among them, contain a tensor."""
     return any(isinstance(leaf, Kind) for leaf in leaves(value))
 
 

@@ -1,4 +1,4 @@
-"""`numpy.random`, under the name that it has beside `gradcli.numpy`."""
+"""`numpy.random`, available as `gradcli.numpy.random`."""
 
 from __future__ import annotations
 

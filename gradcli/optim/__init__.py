@@ -1,4 +1,4 @@
-"""Steps that fit parameters by their gradients, with the names, arguments and behaviour of `torch.optim`."""
+"""Optimizers of parameters by their gradients, with the names, arguments and behaviour of `torch.optim`."""
 
 from gradcli.optim import lr_scheduler
 from gradcli.optim.adagrad import Adadelta, Adagrad

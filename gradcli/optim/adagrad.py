@@ -1,4 +1,4 @@
-"""Steps whose length in each element goes down with the gradients that were there.
+"""Adagrad and Adadelta: step sizes for each element that adapt to the past gradients.
 
 J. Duchi, E. Hazan and Y. Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization" (JMLR
 2011); M. D. Zeiler, "ADADELTA: An Adaptive Learning Rate Method" (arXiv:1212.5701).
@@ -17,10 +17,10 @@ from gradcli.primitives.powers import sqrt
 
 
 class Adagrad(Optimizer):
-    """x ← x - lr/(1 + n·lr_decay)·g/(√s + eps) in step n from 0 on, with s the sum of all squared gradients, which begins
-    with `initial_accumulator_value`.
+    """x ← x - lr/(1 + n·lr_decay)·g/(√s + eps) in step n = 0, 1, …, where s is `initial_accumulator_value` plus the sum
+    of all squared gradients.
 
-    Raises ArgumentError for options that are none, as in PyTorch.
+    Raises ArgumentError for invalid options, as in PyTorch.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """x ← x - lr·√(d + eps)/√(v + eps)·g with the means v and d of the squares of the gradients and of the steps, over about
-    1/(1 - rho) of them.
+    """x ← x - lr·√(d + eps)/√(v + eps)·g, where v and d are exponential moving averages of the squares of gradients and
+    of steps, with decay rate rho.
 
-    Raises ArgumentError for options that are none, as in PyTorch.
+    Raises ArgumentError for invalid options, as in PyTorch.
     """
 
     def __init__(

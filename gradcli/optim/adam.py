@@ -1,4 +1,4 @@
-"""Steps of a length that the moments of the gradient decide.
+"""Adam and AdamW: step sizes from estimates of the gradient's first and second moments.
 
 D. P. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization" (ICLR 2015); S. J. Reddi, S. Kale and S. Kumar, "On
 the Convergence of Adam and Beyond" (ICLR 2018) for `amsgrad`; I. Loshchilov and F. Hutter, "Decoupled Weight Decay
@@ -21,11 +21,11 @@ from gradcli.primitives.powers import sqrt
 
 
 class Adam(Optimizer):
-    """x ← x - lr·m̂/(√v̂ + eps) with the means m and v of the gradient and of its square over about 1/(1 - beta) steps,
-    corrected for their start at 0. `weight_decay` adds its multiple of x to the gradient, or, with
-    `decoupled_weight_decay`, lets x decay beside it; with `amsgrad` v̂ never falls.
+    """x ← x - lr·m̂/(√v̂ + eps), where m and v are moving averages of the gradient and its square, and m̂ and v̂ are
+    corrected for their start at 0. `weight_decay` adds its multiple of x to the gradient or, with
+    `decoupled_weight_decay`, shrinks x directly; with `amsgrad` v̂ is the maximum over all steps.
 
-    Raises ArgumentError for options that are none, as in PyTorch.
+    Raises ArgumentError for invalid options, as in PyTorch.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Adam(Optimizer):
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_like(parameter)
         state["step"] += 1
-        # Nothing is recorded here, so that the arrays themselves will do.
+        # Nothing is recorded here, so the computation uses the arrays directly.
         start, slope = parameter.inner, gradient.inner
         with quiet():
             if decay and group["decoupled_weight_decay"]:
@@ -84,7 +84,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with a weight decay beside the gradient, 0.01 where nobody says another."""
+    """Adam with decoupled weight decay, by default 0.01."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class AdamW(Adam):
 
 
 def check_moments(group: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for an `eps` and for `betas` that are none."""
+    """Raise ArgumentError for an invalid `eps` or `betas`."""
     if not group["eps"] >= 0.0:
         raise ArgumentError(f"Invalid epsilon value: {group['eps']}")
     expect(group["betas"], (tuple, list), "'betas' are two numbers")

@@ -1,4 +1,4 @@
-"""Adam with other norms, with Nesterov's momentum, and with a rectified variance.
+"""Adamax, NAdam and RAdam: Adam with the maximum norm, with Nesterov momentum, and with a rectified variance.
 
 D. P. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization" (ICLR 2015) for Adamax; T. Dozat, "Incorporating
 Nesterov Momentum into Adam" (ICLR workshop 2016); L. Liu et al., "On the Variance of the Adaptive Learning Rate and
@@ -18,21 +18,21 @@ from gradcli.primitives.arithmetic import absolute, zeros_like
 from gradcli.primitives.comparisons import maximum
 from gradcli.primitives.powers import sqrt
 
-# By how much the momentum of NAdam grows, as its author has it.
+# The base of the momentum schedule of NAdam, from Dozat's paper.
 _WARM_UP = 0.96
-# Below so many degrees of freedom the variance of RAdam's steps is not known.
+# At or below this number of degrees of freedom RAdam does not use the variance (the threshold of the paper).
 _LEAST_FREEDOM = 5.0
 
 
 class _MomentOptimizer(Optimizer):
-    """One with the means of the gradient and of another function of it."""
+    """The base class of optimizers with moving averages of the gradient and of another function of it."""
 
     def check(self, group: Mapping[str, Any]) -> None:
         super().check(group)
         check_moments(group)
 
     def _decayed(self, parameter: Tensor, gradient: Any, group: Mapping[str, Any]) -> tuple[Any, Any]:
-        """The parameter and the gradient with the weight decay in one of them."""
+        """The parameter and the gradient, one of them with the weight decay applied."""
         decay = group["weight_decay"]
         if decay and group.get("decoupled_weight_decay"):
             return parameter * (1 - group["lr"] * decay), gradient
@@ -40,10 +40,10 @@ class _MomentOptimizer(Optimizer):
 
 
 class Adamax(_MomentOptimizer):
-    """x ← x - lr·m̂/u with the mean m of the gradient and the largest of its last absolute values u, which fade by
-    beta2.
+    """x ← x - lr·m̂/u, where m is the moving average of the gradient, and u the maximum of its absolute values, decayed
+    by beta2.
 
-    Raises ArgumentError for options that are none, as in PyTorch.
+    Raises ArgumentError for invalid options, as in PyTorch.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class Adamax(_MomentOptimizer):
 
 
 class NAdam(_MomentOptimizer):
-    """Adam whose momentum looks one step ahead.
+    """Adam with Nesterov momentum.
 
-    Raises ArgumentError for options that are none, as in PyTorch.
+    Raises ArgumentError for invalid options, as in PyTorch.
     """
 
     def __init__(
@@ -129,9 +129,9 @@ class NAdam(_MomentOptimizer):
 
 
 class RAdam(_MomentOptimizer):
-    """Adam whose first steps, while the variance is not known, are those of the mean alone.
+    """Adam that divides by the second moment only once its variance is known; earlier steps use the mean alone.
 
-    Raises ArgumentError for options that are none, as in PyTorch.
+    Raises ArgumentError for invalid options, as in PyTorch.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class RAdam(_MomentOptimizer):
 
 
 def _rectification(beta2: float, step: int) -> float:
-    """The factor by which RAdam's steps are those of a known variance; 0 where it is not known yet."""
+    """The rectification factor of RAdam's steps; 0 while the variance is not known."""
     most = 2 / (1 - beta2) - 1
     corrected = 1 - beta2**step
     freedom = most - 2 * step * beta2**step / corrected

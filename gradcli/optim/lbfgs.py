@@ -1,7 +1,7 @@
-"""Steps along the gradient times an inverse Hessian that the last steps suggest.
+"""The L-BFGS method: steps along the gradient times an inverse Hessian that is estimated from previous steps.
 
-J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 2006), section 7.2; what ends a step, and the
-numbers in it, are those of PyTorch, which has them from M. Schmidt's minFunc.
+J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 2006), section 7.2. The stopping criteria
+and constants are those of PyTorch, which has them from M. Schmidt's minFunc.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from gradcli.primitives.reductions import max_ as largest
 from gradcli.primitives.reductions import sum_ as total
 from gradcli.primitives.shape import concat
 
-# Two gradients that differ by less along a step say nothing of the curvature.
+# A step whose product with the change of the gradient is at most this is not used for the inverse Hessian.
 _LEAST_CURVATURE = 1e-10
 
 
 class LBFGS(Optimizer):
-    """Up to `max_iter` iterations in each step, with the last `history_size` changes of the gradient, by the step length
-    `lr` or, with `line_search_fn="strong_wolfe"`, one that meets the strong Wolfe conditions.
+    """Up to `max_iter` iterations per step with a history of `history_size` gradient changes, and the step length `lr`
+    or, with `line_search_fn="strong_wolfe"`, one that satisfies the strong Wolfe conditions.
 
-    A step takes a closure that computes the loss and the gradients anew; it ends after `max_eval` of them, and where the
-    gradient is below `tolerance_grad` or the change of the loss or of the parameters below `tolerance_change`.
-    There is one group of parameters alone. Raises ArgumentError for options that are none, as in PyTorch.
+    A step needs a closure that computes the loss and the gradients. It ends after `max_eval` evaluations, and when the
+    gradient is below `tolerance_grad` or the change of the loss or the parameters below `tolerance_change`. There is a
+    single group of parameters. Raises ArgumentError for invalid options, as in PyTorch.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class LBFGS(Optimizer):
             raise ArgumentError("LBFGS doesn't support per-parameter options (parameter groups)")
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Take a step; the loss before it is returned. Raises ArgumentError without a closure."""
+        """Take a step and return the loss before it. Raises ArgumentError without a closure."""
         if closure is None:
             raise ArgumentError("LBFGS evaluates the loss several times: give step a closure")
         expect_callable(closure, "a closure is a function")
@@ -132,7 +132,7 @@ class _Step:
         return self._inverse_hessian(-gradient)
 
     def _inverse_hessian(self, q: Any) -> Any:
-        """The inverse Hessian times a vector, by the two loops of the method."""
+        """The inverse Hessian times a vector, by the two-loop recursion."""
         state = self._state
         changes = [*zip(state["old_dirs"], state["old_stps"], state["ro"])]
         weights = []
@@ -164,7 +164,7 @@ class _Step:
         return found.loss, found.gradient, spent
 
     def _evaluated(self) -> tuple[Any, float, Any]:
-        """The loss as the closure gives it, as a number, and the gradients as one vector."""
+        """The loss as the closure returns it and as a float, and the gradients as one vector."""
         with enable_grad():
             loss = self._closure()
         parts = [zeros_like(p) if p.grad is None else p.grad for p in self._parameters]

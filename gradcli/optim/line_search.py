@@ -1,7 +1,7 @@
-"""A step length that meets the strong Wolfe conditions.
+"""Line search for a step length that satisfies the strong Wolfe conditions.
 
-J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 2006), algorithms 3.5 and 3.6, with the numbers
-that PyTorch has for them.
+J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 2006), algorithms 3.5 and 3.6, with the
+constants of PyTorch.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-# The loss falls by this share of what its slope promises, and the slope to this share.
+# The constants c1 (sufficient decrease) and c2 (curvature) of the conditions.
 _FALL, _SLOPE = 1e-4, 0.9
 
 
 class TrialStep(NamedTuple):
-    """A step length, the loss and the gradient after the step, and the slope of the loss along it."""
+    """A step length, the loss and the gradient after the step, and the slope of the loss along the direction."""
 
     length: float
     loss: float
@@ -26,9 +26,9 @@ class TrialStep(NamedTuple):
 def strong_wolfe(
     at: Callable[[float], TrialStep], start: TrialStep, length: float, size: float, tolerance: float, most: int
 ) -> tuple[TrialStep, int]:
-    """A point that meets the conditions, the lowest that was found where none does, and how many were looked at: `most`,
-    or one more. `size` is the greatest component of the direction, and a bracket in which no parameter changes by more
-    than `tolerance` is not divided."""
+    """A point that satisfies the conditions, or the lowest one found, and the number of evaluations: at most `most` or
+    one more. `size` is the largest component of the direction; a bracket in which no parameter changes by more than
+    `tolerance` is not divided further."""
 
     def too_high(point: TrialStep) -> bool:
         return point.loss > start.loss + _FALL * point.length * start.slope
@@ -75,7 +75,8 @@ def strong_wolfe(
 
 
 def _aside(length: float, first: float, last: float, stalled: bool) -> tuple[float, bool]:
-    """A length within a bracket, the second time in turn not near its ends; and whether it is near."""
+    """A length inside the bracket, moved away from its ends the second time in a row that it is close to them; and
+    whether it is close."""
     margin = 0.1 * (last - first)
     if min(last - length, length - first) >= margin:
         return length, False
@@ -85,7 +86,7 @@ def _aside(length: float, first: float, last: float, stalled: bool) -> tuple[flo
 
 
 def _lowest(one: TrialStep, other: TrialStep, low: float, high: float) -> float:
-    """Where the cubic through two points with their slopes is lowest, between two lengths."""
+    """The minimum of the cubic through two points with their slopes, clipped to [low, high]."""
     left, right = (one, other) if one.length <= other.length else (other, one)
     apart = right.length - left.length
     if not apart:

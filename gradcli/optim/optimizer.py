@@ -1,4 +1,4 @@
-"""What all optimizers share: groups of parameters with options, and a state for each parameter."""
+"""The base class of optimizers: groups of parameters with options, and a state for each parameter."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, expect, expect_callable
 
-# Tensors, pairs of a name and a tensor, or groups of them with options of their own.
+# Tensors, (name, tensor) pairs, or dicts of groups with their own options.
 Parameters = Iterable[Any]
 Closure = Callable[[], Any]
-# The options that are numbers, whichever optimizer has them.
+# The options whose values must be numbers, in any optimizer.
 _NUMBERS = frozenset({"lr", "momentum", "dampening", "weight_decay", "eps", "alpha"})
 
 
 class Optimizer:
-    """The base of all optimizers: a subclass writes `update`, which moves one parameter by its gradient.
+    """The base class of all optimizers: a subclass defines `update`, which moves one parameter by its gradient.
 
-    `params` are the leaves to be moved, or dicts with them as "params" and options that differ from the `defaults`.
-    Raises CallError and ArgumentError for what cannot be moved.
+    `params` are leaves, or dicts with the leaves as "params" and options that differ from the `defaults`. Raises
+    CallError and ArgumentError for parameters that cannot be optimized.
     """
 
     def __init__(self, params: Parameters, defaults: Mapping[str, Any]) -> None:
@@ -45,7 +45,8 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters, with options that differ from the defaults. Raises ArgumentError for one that is there."""
+        """Add a group with options that differ from the defaults. Raises ArgumentError for a parameter that is already
+        in a group."""
         if not isinstance(param_group, dict):
             raise CallError(f"param_group must be a dict, but got {type(param_group).__name__}")
         given: Any = param_group.get("params")
@@ -71,12 +72,12 @@ class Optimizer:
         self.param_groups.append(group)
 
     def check(self, group: Mapping[str, Any]) -> None:
-        """Raise ArgumentError for options that are none."""
+        """Raise ArgumentError for invalid options."""
         at_least_0(group, "lr", "learning rate")
         at_least_0(group, "weight_decay", "weight_decay value")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to 0."""
+        """Clear the gradients of all parameters, or set them to 0."""
         for parameter in self._parameters():
             if set_to_none:
                 parameter.grad = None
@@ -84,8 +85,8 @@ class Optimizer:
                 parameter.grad = parameter.grad.detach().zero_()
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Move every parameter that has a gradient; a `closure` computes the loss and the gradients before, and the loss is
-        returned."""
+        """Move every parameter that has a gradient. A `closure` first computes the loss and the gradients, and the loss
+        is returned."""
         loss = None
         if closure is not None:
             expect_callable(closure, "a closure is a function")
@@ -100,12 +101,11 @@ class Optimizer:
         return loss
 
     def update(self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
-        """Move a parameter in place, along a gradient that falls, with what is known of it from the steps before."""
+        """Move a parameter in place by a gradient to descend, using and updating its state."""
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of the parameters by their numbers, and the groups with these numbers: what `load_state_dict`
-        takes."""
+        """The states of the parameters by number, and the groups with these numbers, for `load_state_dict`."""
         numbers = {id(p): number for number, p in enumerate(self._parameters())}
         return {
             "state": {numbers[id(p)]: dict(state) for p, state in self.state.items()},
@@ -119,8 +119,8 @@ class Optimizer:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from the states and options of an optimizer of as many parameters. Raises ArgumentError where the groups
-        differ."""
+        """Resume from the state of an optimizer with the same numbers of parameters. Raises ArgumentError where the
+        groups differ."""
         if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= state_dict.keys():
             raise CallError("a state dict has 'state' and 'param_groups', as state_dict gives it")
         groups = state_dict["param_groups"]
@@ -150,7 +150,7 @@ class Optimizer:
 
 
 def running_mean(mean: Any, newest: Any, weight: float) -> Any:
-    """A mean in which the newest number has this weight: that alone, to the last digit, where it is 1."""
+    """The moving average with the newest value at `weight`; exactly that value where the weight is 1."""
     return mean + weight * (newest - mean) if weight < 0.5 else newest - (newest - mean) * (1 - weight)
 
 
@@ -161,6 +161,6 @@ def _copied(value: Any) -> Any:
 
 
 def at_least_0(group: Mapping[str, Any], name: str, what: str) -> None:
-    """Raise ArgumentError for an option that is negative."""
+    """Raise ArgumentError for a negative option."""
     if name in group and not group[name] >= 0.0:
         raise ArgumentError(f"Invalid {what}: {group[name]}")

@@ -1,4 +1,4 @@
-"""Steps measured by the root of the mean square of the gradient."""
+"""RMSprop: steps divided by the root of the mean square of the gradient."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gradcli.primitives.powers import sqrt
 
 
 class RMSprop(Optimizer):
-    """x ← x - lr·g/(√v + eps) with the mean v of the squares of the gradient g, weighted by powers of `alpha`, less the
-    square of the mean where it is `centered`; with `momentum` the step is that of a sum over the steps before.
+    """x ← x - lr·g/(√v + eps), where v is the moving average of the squared gradient with decay `alpha`, minus the
+    square of the average gradient if `centered`; with `momentum` the steps accumulate.
 
-    G. Hinton, "Neural Networks for Machine Learning", lecture 6e (2012). Raises ArgumentError for options that are none,
-    as in PyTorch.
+    G. Hinton, "Neural Networks for Machine Learning", lecture 6e (2012). Raises ArgumentError for invalid options, as
+    in PyTorch.
     """
 
     def __init__(

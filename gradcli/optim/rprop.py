@@ -1,4 +1,4 @@
-"""Steps whose length the signs of the gradient decide.
+"""Rprop: step sizes that adapt to the signs of the gradient.
 
 M. Riedmiller and H. Braun, "A direct adaptive method for faster backpropagation learning: the RPROP algorithm" (ICNN
 1993).
@@ -17,10 +17,11 @@ from gradcli.primitives.comparisons import clip, where
 
 
 class Rprop(Optimizer):
-    """Each element goes against the sign of its gradient, by a length that grows by the second of `etas` while the sign
-    stays and shrinks by the first where it changes, within `step_sizes`; where it changed, the element waits.
+    """Moves each element against the sign of its gradient by its own step size, which grows by the second of `etas`
+    while the sign stays the same and shrinks by the first when it changes, within `step_sizes`; after a change the
+    element does not move.
 
-    Raises ArgumentError for options that are none, as in PyTorch.
+    Raises ArgumentError for invalid options, as in PyTorch.
     """
 
     def __init__(

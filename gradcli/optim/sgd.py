@@ -1,4 +1,4 @@
-"""Steepest descent, with momentum."""
+"""Stochastic gradient descent with momentum."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gradcli.optim.optimizer import Optimizer, Parameters
 
 
 class SGD(Optimizer):
-    """x ← x - lr·b with b ← momentum·b + (1 - dampening)·g for the gradient g, to which weight_decay·x is added; with
-    `nesterov` g + momentum·b takes the place of b.
+    """x ← x - lr·b with b ← momentum·b + (1 - dampening)·g, where g is the gradient plus weight_decay·x; with
+    `nesterov`, g + momentum·b replaces b.
 
-    Raises ArgumentError for options that are none, as in PyTorch.
+    Raises ArgumentError for invalid options, as in PyTorch.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""SciPy with functions that tensors are recorded by, as `autograd.scipy` is."""
+"""SciPy with differentiable functions, as `autograd.scipy`."""
 
 from gradcli.scipy import integrate, linalg, signal, special, stats
 

@@ -1,4 +1,4 @@
-"""`scipy.integrate`, with an `odeint` that can be differentiated."""
+"""`scipy.integrate` with a differentiable `odeint`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = ()
 def _adjoint(
     func: Callable[..., Any], options: dict[str, Any], given: tuple[Any, ...], states: Any, g: Any
 ) -> tuple[Any, ...]:
-    """The cotangents of the start, the times and the parameters, by an equation that is solved backward in time: the
-    adjoint method, Pontryagin and others 1962."""
+    """The cotangents of the initial state, the times and the parameters, by an adjoint equation solved backward in time
+    (Pontryagin and others, 1962)."""
     _, times, parameters = given
     vector, unflatten = flatten(parameters)
     size = states.shape[1]
@@ -56,7 +56,7 @@ def _adjoint(
         start = np.concatenate([states[i], cotangent, of_vector])
         end = odeint(backward, start, np.array([times[i], times[i - 1]]), (vector,), **options)[1]
         cotangent, of_vector = end[size : 2 * size] + g[i - 1], end[2 * size :]
-    # A later start moves every state back by what it would have gone meanwhile.
+    # The derivative by the initial time, which shifts all later states: minus the slope at the start.
     of_times.append(-np.dot(slope(states[0], times[0], vector), cotangent - g[0]))
     return cotangent, np.array(of_times[::-1]), unflatten(of_vector)
 

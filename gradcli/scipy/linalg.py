@@ -1,4 +1,4 @@
-"""`scipy.linalg`, with the functions of gradcli for tensors."""
+"""`scipy.linalg`, with gradcli's functions for tensors."""
 
 from __future__ import annotations
 

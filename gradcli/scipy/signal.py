@@ -1,4 +1,4 @@
-"""`convolve` as `autograd.scipy.signal` has it: along some axes, with products summed along others."""
+"""`convolve` of `autograd.scipy.signal`: convolution along some axes, with products summed along others."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Axes = Sequence[Sequence[int]]
 
 
 def convolve(A: Any, B: Any, axes: Axes | None = None, dot_axes: Axes = ((), ()), mode: str = "full") -> Any:  # noqa: N803
-    """The convolution of A and B along `axes`, a list of axes of A and one of those of B that go with them.
+    """The convolution of A and B along `axes`, a list of axes of A and a list of the corresponding axes of B.
 
-    Products are summed along `dot_axes`, and the axes that are left of A stand first in the result, then those of B,
-    then those that are convolved. `mode` is "full", "valid" for the places where one covers the other whole, or "same"
-    for the middle of the full one, as large as A.
-    Raises ArgumentError for another mode, and ShapeError where neither is the larger along all `axes`.
+    Products are summed along `dot_axes`. The result has the remaining axes of A, then those of B, then the convolved
+    ones. `mode` is "full", "valid" for positions where one array covers the other completely, or "same" for the centre
+    of the full result, with the size of A. Raises ArgumentError for another mode, and ShapeError for "valid" where
+    neither array is the larger one along all `axes`.
     """
     if mode not in ("full", "same", "valid"):
         raise ArgumentError(f"the mode of a convolution is 'full', 'same' or 'valid', not {mode!r}")
     a, b = np.asarray(A), np.asarray(B)
     along, summed = axes or (range(a.ndim), range(b.ndim)), dot_axes
-    # As matrices of blocks: what is kept, what is summed, what is convolved.
+    # The axes in the order: kept, summed, convolved.
     left, right = (_ordered(x, summed[i], along[i]) for i, x in enumerate((a, b)))
     sizes, kernel = left.shape[len(left.shape) - len(along[0]) :], right.shape[len(right.shape) - len(along[1]) :]
     swapped = mode == "valid" and any(n < k for n, k in zip(sizes, kernel))
@@ -42,7 +42,7 @@ def convolve(A: Any, B: Any, axes: Axes | None = None, dot_axes: Axes = ((), ())
 
 
 def _slid(left: Any, right: Any, sizes: Any, kernel: Any, summed: int, swapped: bool) -> Any:
-    """The sum over the places of a kernel of their products with what they meet."""
+    """The sum over kernel positions of the products of the kernel with the shifted input."""
     wide = [n - k + 1 for n, k in zip(sizes, kernel)]
     kept = left.ndim - summed - len(sizes), right.ndim - summed - len(sizes)
     total = None
@@ -59,6 +59,6 @@ def _slid(left: Any, right: Any, sizes: Any, kernel: Any, summed: int, swapped: 
 
 
 def _ordered(x: Any, summed: Sequence[int], along: Sequence[int]) -> Any:
-    """Its axes that are kept, then those that are summed, then those that are convolved."""
+    """The array with its axes in the order: kept, summed, convolved."""
     kept = [axis for axis in range(x.ndim) if axis not in {*summed, *along}]
     return np.transpose(x, (*kept, *summed, *along))

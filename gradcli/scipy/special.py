@@ -1,4 +1,4 @@
-"""`scipy.special`, with the functions of gradcli for tensors."""
+"""`scipy.special`, with gradcli's functions for tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands beside the engine, under the names of `torch.utils`."""
+"""The contents of `torch.utils`: checkpoints and data loading."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    # Found without an import statement of their own, as those of PyTorch are.
+    # These submodules are available without an import statement of their own, as in PyTorch.
     if name not in ("checkpoint", "data"):
         raise AttributeError(f"module 'gradcli.utils' has no attribute {name!r}")
     from importlib import import_module

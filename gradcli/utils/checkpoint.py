@@ -1,9 +1,8 @@
-"""Checkpoints: what a function computes is not kept for backward but computed again there, as in
-`torch.utils.checkpoint`.
+"""Checkpointing as in `torch.utils.checkpoint`: intermediate values are not kept for backward but recomputed.
 
-Without re-entrance the saved tensors of the function are packed as slots of a frame, which holds the arguments alone.
-The first of them that a backward pass asks for has the function run again, under hooks that put what it saves in the
-slots, in the same order. Each pass does so anew, and takes what is in a slot once.
+Without re-entrance the saved tensors of the function are packed as slots of a frame, which keeps only the arguments.
+When a backward pass unpacks the first of them, the function runs again under hooks that fill the slots in the same
+order. Each pass recomputes, and unpacks each slot once.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
 def noop_context_fn() -> Contexts:
-    """Two blocks that do nothing."""
+    """Two contexts that do nothing."""
     return nullcontext(), nullcontext()
 
 
@@ -59,16 +58,17 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, of which backward keeps the arguments, and computes the rest again.
+    """`function(*args, **kwargs)`, whose intermediate values are recomputed in backward.
 
-    With `use_reentrant` (which is to be said) the second run is recorded and differentiated within the first pass: it
-    takes no keywords, and works with `backward()` without `inputs` alone. Without, arguments and results may be
-    anything. Then `context_fn` gives the blocks in which both runs take place, `early_stop` ends the second one when all
-    that was saved is known, and tensors of other shapes and dtypes than in the first are an error, unless
-    `determinism_check` is "none"; `debug` lists the operations of both runs in it. The function must compute the same
-    again: with `preserve_rng_state` it draws the same random numbers, where they are drawn from no generator of its own.
+    With `use_reentrant` (which should be given explicitly) the second run is recorded and differentiated inside the
+    first pass: it takes no keyword arguments, and works only with `backward()` without `inputs`. Without it, arguments
+    and results may be anything. Then `context_fn` returns the contexts of both runs, `early_stop` ends the second run
+    as soon as all saved tensors are known, and tensors with other shapes or dtypes than in the first run are an error,
+    unless `determinism_check` is "none"; `debug` adds the operations of both runs to that error. The function must
+    compute the same again: with `preserve_rng_state` it draws the same random numbers, unless it uses its own
+    generator.
 
-    Raises ArgumentError for arguments that exclude each other, and CheckpointError where both runs differ.
+    Raises ArgumentError for contradictory arguments, and CheckpointError where the runs differ.
     """
     expect_callable(function, "what is a checkpoint is a function of tensors")
     debug, early_stop = flag(debug, "debug"), flag(early_stop, "early_stop")
@@ -109,7 +109,7 @@ def checkpoint(
 
 
 def _drawing_the_same(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that draws the random numbers of its first run in those that follow."""
+    """A function whose later runs draw the same random numbers as the first."""
     before: list[Any] = []
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -130,8 +130,8 @@ def checkpoint_sequential(
     use_reentrant: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """What `functions`, a list or a `Sequential`, make of `input` one after the other, in `segments` of them that are
-    checkpoints, but for the last one. Keywords are those of `checkpoint`."""
+    """Apply `functions`, a list or a `Sequential`, one after the other to `input`, as `segments` checkpoints except for
+    the last segment. Keywords are those of `checkpoint`."""
     reentrant = _is_reentrant(use_reentrant)
     unknown = kwargs.keys() - {"preserve_rng_state"}
     if unknown:
@@ -155,12 +155,12 @@ def _one_after_the_other(functions: Sequence[Callable[..., Any]]) -> Callable[[A
 
 
 def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
-    """Says within a block of all checkpoints whether their second run stops early; that of the outermost counts."""
+    """A context that sets early stopping for all checkpoints inside; the outermost one counts."""
     return _set(_early_stop, enable)
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
-    """Says within a block of all checkpoints whether they list operations, and None that each says so itself."""
+    """A context that sets `debug` for all checkpoints inside; None leaves it to their own argument."""
     return _set(_debug, enabled)
 
 

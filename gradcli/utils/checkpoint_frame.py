@@ -1,4 +1,4 @@
-"""The frame of a checkpoint: its arguments, and the slots of what its function saved."""
+"""The frame of a checkpoint: its arguments, and slots for the tensors that its function saves."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _DEBUG = (
 
 _RUNS = ("original", "recomputation")
 
-# Below those of passes, for what is asked for outside of one.
+# Pass ids for unpacking outside of a backward pass: unique negative numbers.
 _outside = itertools.count(-2, -1).__next__
 
 
 class StopRecomputation(Exception):
-    """All that was saved is known again."""
+    """Raised to end the recomputation when all saved tensors are known."""
 
 
 class Slot:
-    """What stands for a saved tensor, with what was computed again in its slot in each pass; None once it was taken."""
+    """The placeholder of a saved tensor: the recomputed tensor of each pass, None after it was unpacked."""
 
     __slots__ = ("__weakref__", "found")
 
@@ -53,7 +53,7 @@ class Slot:
 
 
 class CheckpointFrame:
-    """One call of a function that keeps its arguments alone."""
+    """One call of a checkpointed function, of which only the arguments are kept."""
 
     def __init__(
         self, again: Callable[..., None], args: Sequence[Any], *, early_stop: bool, compares: bool, debug: bool
@@ -63,7 +63,7 @@ class CheckpointFrame:
         self.early_stop = early_stop
         self.compares = compares
         self._logs: dict[str, list[str]] | None = {} if debug else None
-        # Those that are gone are not needed: somebody went back within the function.
+        # Slots that are garbage collected are not needed, for example after a backward pass within the function.
         self.slots: list[weakref.ref[Slot]] = []
         self.outlines: list[tuple[str, tuple[int, ...]]] = []
         self._recomputed: set[int] = set()
@@ -104,7 +104,7 @@ class CheckpointFrame:
 
     @contextmanager
     def logging(self, run: str) -> Iterator[None]:
-        """Note the operations of a run, where that was asked for."""
+        """Record the names of the operations of a run, in debug mode."""
         if self._logs is None:
             yield
             return
@@ -127,7 +127,7 @@ class CheckpointFrame:
 
 
 class _Recomputation:
-    """The second run of a function, for one pass."""
+    """The recomputation of a function for one backward pass."""
 
     def __init__(self, frame: CheckpointFrame, task: int) -> None:
         self._frame = frame
@@ -148,7 +148,7 @@ class _Recomputation:
         return tensor
 
     def check(self) -> None:
-        """Raise where the first run saved something else."""
+        """Raise CheckpointError if the first run saved different tensors."""
         frame = self._frame
         if self._count != len(frame.slots) and (frame.complete or self._count < len(frame.slots)):
             raise CheckpointError(_FEWER.format(len(frame.slots), self._count))
@@ -171,7 +171,7 @@ def _described(outline: tuple[str, tuple[int, ...]]) -> str:
 
 
 class _Argument:
-    """A tensor as an argument is kept: as hooks around want it, or itself, as long as it is not changed."""
+    """A tensor argument, packed by surrounding saved-tensor hooks, or kept with a check that it is not modified."""
 
     def __init__(self, tensor: Tensor) -> None:
         packer = innermost()

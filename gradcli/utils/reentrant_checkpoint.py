@@ -1,4 +1,4 @@
-"""The re-entrant checkpoint: a Function whose backward records its forward, and goes back through that."""
+"""The re-entrant checkpoint: a Function whose backward records its forward again and differentiates that."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _UNNECESSARY = "none of output has requires_grad=True, this checkpoint() is not 
 
 
 class ReentrantCheckpoint(Function):
-    """A function whose arguments alone are kept."""
+    """A function that keeps only its arguments for backward."""
 
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Any], *args: Any) -> Any:
         ctx.function = function
-        # What is no tensor has its place beside.
+        # Arguments that are not tensors are kept at their positions.
         ctx.args = [None if isinstance(x, Tensor) else x for x in args]
         ctx.places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.save_for_backward(*(x for x in args if isinstance(x, Tensor)))

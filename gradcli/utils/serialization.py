@@ -1,4 +1,4 @@
-"""Tensors, state dicts and modules in files, as `torch.save` and `torch.load` have them; the files are pickles."""
+"""Saves and loads tensors, state dicts and modules as `torch.save` and `torch.load`; the files are pickles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.io import output, system
 
 Place = str | PathLike[str] | IO[bytes]
 
-# What a file may make where it is to have weights alone: no call of these has an effect elsewhere.
+# The globals that a file may use with `weights_only`: calling them has no side effects.
 _HARMLESS = frozenset(
     {
         ("builtins", "complex"),
@@ -33,15 +33,15 @@ _HARMLESS = frozenset(
         ("numpy._core.numeric", "_frombuffer"),
     }
 )
-# What a file that is no pickle makes its reader raise.
+# The exceptions that unpickling an invalid file can raise.
 _NOT_READ = (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError)
-# A file that PyTorch wrote is an archive, which begins so.
+# The first bytes of a file that PyTorch wrote, a ZIP archive.
 _ARCHIVE = b"PK\x03\x04"
 
 
 def save(obj: Any, f: Place) -> None:
-    """Write an object with tensors in it to a file: a path, or one that is open for bytes. Raises OutputError where the
-    path cannot be written; an earlier file stays until all is written."""
+    """Write an object with tensors to a file: a path, or a binary stream. Raises OutputError if the path cannot be
+    written; an existing file is replaced only after everything is written."""
 
     def write(file: IO[bytes]) -> None:
         pickle.dump(obj, file, protocol=pickle.HIGHEST_PROTOCOL)
@@ -53,8 +53,9 @@ def save(obj: Any, f: Place) -> None:
 
 
 def load(f: Place, map_location: Any = None, *, weights_only: bool = True) -> Any:
-    """What `save` wrote. With `weights_only` a file that has more than tensors, numbers, texts and containers of such is an
-    EvaluationError; without it, it may run whatever code it likes. `map_location` says nothing: arrays are on the CPU.
+    """Read an object that `save` wrote. With `weights_only`, a file with anything but tensors, numbers, strings and
+    containers of these raises EvaluationError; without it, the file may run arbitrary code. `map_location` is ignored:
+    arrays are on the CPU.
     """
     with _opened(f) as file:
         begin = file.read(len(_ARCHIVE))

@@ -1,4 +1,4 @@
-"""`jax.scipy`: functions and distributions of SciPy, of tensors and giving tensors."""
+"""`jax.scipy`: functions and distributions of SciPy, for tensors and with tensors as results."""
 
 from gradcli.jax.scipy import linalg, special, stats
 

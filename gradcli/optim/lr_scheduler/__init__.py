@@ -1,4 +1,4 @@
-"""How the learning rate goes from one epoch to the next, with the names and behaviour of `torch.optim.lr_scheduler`."""
+"""Learning rate schedules, with the names and behaviour of `torch.optim.lr_scheduler`."""
 
 from gradcli.optim.lr_scheduler.cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from gradcli.optim.lr_scheduler.factors import (

@@ -1,4 +1,4 @@
-"""Schedules by cosines, and in cycles.
+"""Cosine and cyclic learning rate schedules.
 
 I. Loshchilov and F. Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts" (ICLR 2017); L. N. Smith, "Cyclical
 Learning Rates for Training Neural Networks" (WACV 2017); L. N. Smith and N. Topin, "Super-Convergence: Very Fast Training
@@ -17,7 +17,7 @@ from gradcli.optim.optimizer import Optimizer
 
 
 def _cosine(start: float, end: float, share: float) -> float:
-    """From `start` to `end` along half a wave."""
+    """Cosine interpolation from `start` to `end`."""
     return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
 
 
@@ -26,7 +26,7 @@ def _line(start: float, end: float, share: float) -> float:
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the first rate to `eta_min` along half a wave of `T_max` epochs, and back along the other half."""
+    """Cosine annealing from the initial rate to `eta_min` in `T_max` epochs, and back in the next `T_max`."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:  # noqa: N803
         self.T_max, self.eta_min = T_max, eta_min
@@ -39,7 +39,7 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1 and epoch > 0:
             return [_cosine(base, least, epoch / most) for base in self.base_lrs]
         if (epoch - 1 - most) % (2 * most) == 0:
-            # The rate before is the least one, of which no factor makes another.
+            # The previous rate is eta_min, so that the recursive formula would divide by 0.
             rise = (1 - math.cos(math.pi / most)) / 2
             return [rate + (base - least) * rise for rate, base in zip(self._rates, self.base_lrs)]
         now, before = (1 + math.cos(math.pi * n / most) for n in (epoch, epoch - 1))
@@ -47,8 +47,8 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """From the first rate to `eta_min` along half a wave, again and again: in `T_0` epochs at first, and each time in
-    `T_mult` as many."""
+    """Repeated cosine annealing from the initial rate to `eta_min`: the first period has `T_0` epochs, each next one
+    `T_mult` times as many."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [_cosine(base, self.eta_min, self.T_cur / self.T_i) for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go on to the next epoch, or to one that is given, which may have a fraction."""
+        """Advance to the next epoch, or to a given one, which may be fractional."""
         self._step_count += 1
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
@@ -87,7 +87,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._go_to(math.floor(epoch))
 
     def _restart_before(self, epoch: float) -> None:
-        """Know how long the wave is that an epoch is in, and since when."""
+        """Set the length of the period that contains an epoch, and the position in it."""
         start, length = 0, self.T_0
         if self.T_mult == 1:
             start = int(epoch // length) * length
@@ -98,7 +98,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class _MomentumScheduler(LRScheduler):
-    """One that lets the momentum go against the rate: that of SGD, or the first beta of Adam."""
+    """The base class of schedules that also vary the momentum, inversely to the rate: that of SGD, or Adam's beta1."""
 
     def _begin_momentum(self, base_momentum: Numbers, max_momentum: Numbers, is_new: bool) -> None:
         optimizer = self.optimizer
@@ -113,7 +113,7 @@ class _MomentumScheduler(LRScheduler):
 
 
 def set_momentum(group: dict[str, Any], momentum: float) -> None:
-    """Give the parameters of a group another momentum."""
+    """Set the momentum of a parameter group."""
     if "betas" in group:
         group["betas"] = (momentum, *group["betas"][1:])
     else:
@@ -121,9 +121,9 @@ def set_momentum(group: dict[str, Any], momentum: float) -> None:
 
 
 class CyclicLR(_MomentumScheduler):
-    """Between `base_lr` and `max_lr` along lines, up in `step_size_up` steps and down in `step_size_down`; the height of each
-    cycle is all of it, by mode="triangular2" half of that before, or gamma**step times it by "exp_range", or what
-    `scale_fn` gives of the number of the cycle, or by scale_mode="iterations" of the step."""
+    """Linear cycles between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down`. The
+    amplitude is constant; halved in each cycle by mode="triangular2"; multiplied by gamma**step by "exp_range"; or by
+    `scale_fn` of the number of the cycle or, with scale_mode="iterations", of the step."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class CyclicLR(_MomentumScheduler):
 
 
 class _Phase(NamedTuple):
-    """A part of a cycle: its last step, and the names of the rates and of the momenta that it goes between."""
+    """A phase of a cycle: its last step, and the names of the rates and momenta that it interpolates between."""
 
     last: float
     rates: tuple[str, str]
@@ -189,9 +189,9 @@ class _Phase(NamedTuple):
 
 
 class OneCycleLR(_MomentumScheduler):
-    """From max_lr/div_factor up to `max_lr` in the first `pct_start` of all steps, and then down to the first rate over
-    `final_div_factor`: along half waves, or lines by anneal_strategy="linear"; with `three_phase` it goes down as far
-    as it came from before."""
+    """One cycle: from max_lr/div_factor up to `max_lr` in the first `pct_start` of all steps, then down to the initial
+    rate divided by `final_div_factor`, by cosine or, with anneal_strategy="linear", linear interpolation. With
+    `three_phase` it first goes down to the initial rate, symmetrically to the rise."""
 
     def __init__(
         self,

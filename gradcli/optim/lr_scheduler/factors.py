@@ -14,7 +14,7 @@ Factor = Callable[[int], float]
 
 
 class _OfFunctions(LRScheduler):
-    """One with a function of the epoch, or one for each group."""
+    """The base class of schedules with one function of the epoch, or one for each group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1) -> None:
         self.lr_lambdas = for_each_group(lr_lambda, optimizer, "lr_lambda")
@@ -24,14 +24,14 @@ class _OfFunctions(LRScheduler):
 
 
 class LambdaLR(_OfFunctions):
-    """The first rate times a function of the epoch."""
+    """The initial rate times a function of the epoch."""
 
     def get_lr(self) -> list[float]:
         return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas)]
 
 
 class MultiplicativeLR(_OfFunctions):
-    """The rate before times a function of the epoch."""
+    """The previous rate times a function of the epoch."""
 
     def get_lr(self) -> list[float]:
         if self._is_initial:
@@ -39,15 +39,15 @@ class MultiplicativeLR(_OfFunctions):
         return [rate * function(self.last_epoch) for rate, function in zip(self._rates, self.lr_lambdas)]
 
     def restart(self) -> None:
-        """Go back to the first epoch from the rates that there are."""
+        """Go back to the first epoch with the current rates."""
         self._go_to(0)
 
 
 class _Stepwise(LRScheduler):
-    """One that multiplies the rates of all groups by one factor from each epoch to the next."""
+    """The base class of schedules that multiply the rates of all groups by one factor in each epoch."""
 
     def factor(self) -> float:
-        """By how much the rates before `last_epoch` are multiplied there."""
+        """The factor that multiplies the rates on the way to `last_epoch`."""
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
@@ -56,7 +56,7 @@ class _Stepwise(LRScheduler):
 
 
 class StepLR(_Stepwise):
-    """Times gamma after each `step_size` epochs."""
+    """Multiplies the rate by gamma every `step_size` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
@@ -67,7 +67,7 @@ class StepLR(_Stepwise):
 
 
 class MultiStepLR(_Stepwise):
-    """Times gamma at each of the milestones."""
+    """Multiplies the rate by gamma at each milestone."""
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -80,7 +80,7 @@ class MultiStepLR(_Stepwise):
 
 
 class ConstantLR(_Stepwise):
-    """A fraction of the first rate for `total_iters` epochs, and then that rate."""
+    """A fraction of the initial rate for `total_iters` epochs, then the initial rate."""
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -97,7 +97,7 @@ class ConstantLR(_Stepwise):
 
 
 class LinearLR(_Stepwise):
-    """From `start_factor` to `end_factor` times the first rate in `total_iters` epochs, and then that."""
+    """Linear from `start_factor` to `end_factor` times the initial rate in `total_iters` epochs, then constant."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class LinearLR(_Stepwise):
 
 
 class ExponentialLR(_Stepwise):
-    """Times gamma after each epoch."""
+    """Multiplies the rate by gamma after each epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -135,7 +135,7 @@ class ExponentialLR(_Stepwise):
 
 
 class PolynomialLR(_Stepwise):
-    """(1 - epoch/total_iters)**power times the first rate, until that is 0."""
+    """(1 - epoch/total_iters)**power times the initial rate, until it is 0."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power

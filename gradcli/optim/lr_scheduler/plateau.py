@@ -1,4 +1,4 @@
-"""The schedule that waits until a number gets no better."""
+"""The schedule that reduces the learning rate when a metric stops improving."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gradcli.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor`, but not below `min_lr`, once a number was no better than the best one for more than `patience` steps;
-    then `cooldown` steps count nothing. Better is, by `mode`, less or more than the best one, by `threshold` of it, or
-    by threshold_mode="abs" by that itself."""
+    """Multiplies the rate by `factor`, down to at least `min_lr`, when a metric has not improved for more than
+    `patience` steps; during the next `cooldown` steps none are counted. An improvement is lower or higher than the best
+    value, by `mode`, by the relative or, with threshold_mode="abs", absolute `threshold`."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class ReduceLROnPlateau(LRScheduler):
         self.last_epoch = 0
 
     def _begin(self) -> None:
-        """Leave the first rates as they are."""
+        """Keep the initial rates."""
         self._last_lr = self._rates
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Go on to the next epoch with a number that is to get better."""
+        """Advance to the next epoch, with the current value of the metric."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current):

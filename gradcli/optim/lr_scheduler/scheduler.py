@@ -1,5 +1,5 @@
-"""What all schedulers share: they set the learning rate of each group of an optimizer, once when they are made and once in
-each step."""
+"""The base class of learning rate schedulers, which set the rate of each parameter group at creation and in each
+step."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from gradcli.errors import ArgumentError, CallError
 from gradcli.optim.optimizer import Optimizer
 
-# What differs between groups is a list with a number for each.
+# One number for all groups, or a list with one for each.
 Numbers = float | Sequence[float]
 
 
 class LRScheduler:
-    """The base of all schedulers: a subclass writes `get_lr`, the rates of all groups at `last_epoch`.
+    """The base class of all schedulers: a subclass defines `get_lr`, the rates of all groups at `last_epoch`.
 
-    `base_lrs` are the rates that the optimizer was made with. With a `last_epoch` that is not -1 the schedule goes on
-    from there; raises KeyError where the groups do not know then what rate they began with.
+    `base_lrs` are the optimizer's initial rates. With a `last_epoch` other than -1 the schedule is resumed; raises
+    KeyError if the groups then lack their initial rates.
     """
 
     base_lrs: list[float]
@@ -41,7 +41,7 @@ class LRScheduler:
         self._begin()
 
     def _begin(self) -> None:
-        """Set the first rates."""
+        """Set the initial rates."""
         self._step_count = 0
         self._is_initial = True
         try:
@@ -50,7 +50,7 @@ class LRScheduler:
             self._is_initial = False
 
     def restart(self) -> None:
-        """Go back to the first epoch and the first rates."""
+        """Go back to the first epoch and the initial rates."""
         for group, rate in zip(self.optimizer.param_groups, self.base_lrs):
             group["lr"] = rate
         self._is_initial = True
@@ -60,15 +60,15 @@ class LRScheduler:
             self._is_initial = False
 
     def get_lr(self) -> list[float]:
-        """The rates of the groups at `last_epoch`, from those that they have."""
+        """The rates of the groups at `last_epoch`, computed from the current ones."""
         raise NotImplementedError
 
     def get_last_lr(self) -> list[float]:
-        """The rates of the groups since the last step."""
+        """The rates of the groups that the last step set."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch."""
+        """Advance to the next epoch."""
         self._step_count += 1
         self._go_to(self.last_epoch + 1 if epoch is None else epoch)
 
@@ -83,20 +83,20 @@ class LRScheduler:
 
     @property
     def _rates(self) -> list[float]:
-        """The rates that the groups have."""
+        """The current rates of the groups."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """All that it knows but the optimizer and functions: what `load_state_dict` takes."""
+        """The state without the optimizer and functions, for `load_state_dict`."""
         return {name: value for name, value in vars(self).items() if name != "optimizer" and not _is_code(value)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from the state of another scheduler of its kind."""
+        """Resume from the state of another scheduler of the same class."""
         vars(self).update(state_dict)
 
 
 def for_each_group(value: Any, optimizer: Optimizer, name: str) -> list[Any]:
-    """One value for each group, where one for all is given too. Raises ValueError for another number of them."""
+    """One value for each group; a single value is repeated. Raises ValueError for a list of another length."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [value] * count

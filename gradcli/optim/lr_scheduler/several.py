@@ -1,4 +1,4 @@
-"""Schedules that are made of others."""
+"""Schedules composed of other schedules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Several(LRScheduler):
 
 
 class SequentialLR(_Several):
-    """One schedule up to the first milestone, then the next one from its beginning, and so on."""
+    """Runs one schedule up to the first milestone, then restarts with the next one, and so on."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
@@ -50,7 +50,7 @@ class SequentialLR(_Several):
         self._take(schedulers, optimizer)
         self._milestones = [*milestones]
         self.last_epoch = last_epoch + 1
-        # Each has set the rates when it was made; the first one sets those of the beginning.
+        # Each scheduler set rates when it was created; start with those of the first one.
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
         for scheduler in _innermost(schedulers):
@@ -71,7 +71,7 @@ class SequentialLR(_Several):
 
 
 class ChainedScheduler(_Several):
-    """Schedules one after the other in each step."""
+    """Applies all schedules in each step."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if not schedulers:
@@ -86,7 +86,7 @@ class ChainedScheduler(_Several):
 
 
 def _innermost(schedulers: Sequence[LRScheduler]) -> list[LRScheduler]:
-    """The schedulers, and in place of those that are made of others these."""
+    """The schedulers, with composed ones replaced by their parts."""
     found: list[LRScheduler] = []
     for scheduler in schedulers:
         found += _innermost(scheduler._schedulers) if isinstance(scheduler, _Several) else [scheduler]

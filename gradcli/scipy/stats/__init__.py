@@ -1,6 +1,7 @@
-"""The distributions of `scipy.stats`, each a module: `from gradcli.scipy.stats import norm`, `norm.logpdf(x, mean, std)`.
+"""The distributions of `scipy.stats`, each a module: `from gradcli.scipy.stats import norm`, `norm.logpdf(x, mean,
+std)`.
 
-What tensors are given to is the function that gradcli has of that distribution; all else, as `rvs`, is SciPy's.
+Called with tensors, a function is gradcli's function of that distribution; other names, such as `rvs`, are SciPy's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = [*sorted(DISTRIBUTIONS["scipy.stats"]), "bernoulli", "dirichlet", "mul
 
 
 class _DistributionModule(ModuleType):
-    """A distribution as a module, so that its functions can be imported by their names too."""
+    """A distribution as a module, so that its functions can also be imported by name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{__name__}.{name}", f"`scipy.stats.{name}`, with the functions of gradcli for tensors.")

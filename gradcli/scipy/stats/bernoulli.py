@@ -1,4 +1,4 @@
-"""`scipy.stats.bernoulli`, with derivatives by the probability."""
+"""`scipy.stats.bernoulli`, differentiable by the probability."""
 
 from __future__ import annotations
 

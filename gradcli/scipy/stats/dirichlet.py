@@ -1,4 +1,4 @@
-"""`scipy.stats.dirichlet`, with derivatives by the point and the concentrations."""
+"""`scipy.stats.dirichlet`, differentiable by the point and the concentrations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def logpdf(x: Any, alpha: Any) -> Any:
         return _distribution.logpdf(x, alpha)
     concentrations, point = np.asarray(alpha), np.asarray(x)
     exponents = concentrations - 1.0
-    # The points are columns, where there are several.
+    # Several points are columns.
     powers = np.sum(xlogy(exponents if point.ndim < 2 else exponents[:, None], point), axis=0)
     return powers + gammaln(np.sum(concentrations)) - np.sum(gammaln(concentrations))
 

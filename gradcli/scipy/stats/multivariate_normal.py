@@ -1,4 +1,4 @@
-"""`scipy.stats.multivariate_normal`, with derivatives by the point, the mean and the covariance."""
+"""`scipy.stats.multivariate_normal`, differentiable by the point, the mean and the covariance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def logpdf(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: bool = Fals
     deviations = point - center
     factor = np.linalg.cholesky(covariance)
     whitened = solve_triangular(factor, np.reshape(deviations, (-1, size)).T, lower=True)
-    # SciPy leaves out axes of one element.
+    # SciPy removes axes of size 1.
     squares = np.squeeze(np.reshape(np.sum(whitened * whitened, axis=0), deviations.shape[:-1]))
     return -0.5 * (size * _LOG_2_PI + squares) - np.sum(np.log(np.diagonal(factor)))
 
@@ -53,7 +53,7 @@ def entropy(mean: Any = None, cov: Any = 1.0) -> Any:
 
 
 def _parameters(mean: Any, cov: Any) -> tuple[Any, Any]:
-    """The mean as a vector and the covariance as a matrix, of the sizes that SciPy infers."""
+    """The mean as a vector and the covariance as a matrix, with SciPy's rules for their sizes."""
     covariance = np.asarray(cov)
     if mean is None:
         mean = np.zeros(covariance.shape[0] if covariance.ndim == 2 else 1)

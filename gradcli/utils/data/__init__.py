@@ -1,4 +1,4 @@
-"""Data sets and what takes batches from them, with the names and behaviour of `torch.utils.data`."""
+"""Data sets and data loaders, with the names and behaviour of `torch.utils.data`."""
 
 from gradcli.utils.data.collate import default_collate, default_convert
 from gradcli.utils.data.dataset import (

@@ -1,4 +1,4 @@
-"""How the items of a batch become one: numbers and tensors are stacked, within tuples, lists and dicts of one structure."""
+"""Combines the items of a batch: numbers and tensors are stacked, containers are combined element by element."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gradcli.primitives.shape import stack
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """The items of a batch as one. Raises TypeError for what is neither numbers, tensors, arrays, texts nor containers of
-    such, and RuntimeError for items of different lengths."""
+    """The items of a batch combined into one. Raises TypeError for items other than numbers, tensors, arrays, strings
+    and containers of these, and RuntimeError for sequences of different lengths."""
     first = batch[0]
     if isinstance(first, Tensor):
         return stack(batch)
@@ -38,7 +38,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays within an item as tensors; all else as it is."""
+    """An item with its arrays converted to tensors."""
     if isinstance(data, Tensor) or type(data) in arrays.PLAIN or isinstance(data, (str, bytes)):
         return data
     if arrays.is_array(data):

@@ -1,4 +1,4 @@
-"""Data sets: what gives an item for a number, or items one after the other."""
+"""Data sets: items by index, or items from an iterator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T", covariant=True)
 
 
 class Dataset(Generic[T]):
-    """The base of data sets: a subclass writes `__getitem__` and `__len__`."""
+    """The base class of data sets: a subclass defines `__getitem__` and `__len__`."""
 
     def __getitem__(self, index: Any) -> T:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -26,7 +26,7 @@ class Dataset(Generic[T]):
 
 
 class IterableDataset(Dataset[T]):
-    """The base of data sets whose items come one after the other: a subclass writes `__iter__`."""
+    """The base class of data sets without indices: a subclass defines `__iter__`."""
 
     def __iter__(self) -> Iterator[T]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -36,7 +36,7 @@ class IterableDataset(Dataset[T]):
 
 
 class TensorDataset(Dataset[tuple[Any, ...]]):
-    """The slices of tensors along their first axes, those of one number together."""
+    """Tuples of the slices of tensors at one index of their first axes."""
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(len(tensor) != len(tensors[0]) for tensor in tensors):
@@ -51,7 +51,7 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """The items of several data sets, those of one number together, as a tuple, or by names as a dict."""
+    """The items of several data sets at one index, as a tuple, or as a dict by names."""
 
     def __init__(self, *datasets: Any, **named: Any) -> None:
         if bool(datasets) == bool(named):
@@ -71,7 +71,7 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[Any]):
-    """Data sets one after the other."""
+    """The concatenation of data sets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = [*datasets]
@@ -91,7 +91,7 @@ class ConcatDataset(Dataset[Any]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Data sets whose items come one after the other, one after the other."""
+    """The concatenation of iterable data sets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
@@ -104,7 +104,7 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[T]):
-    """The items of a data set at some numbers."""
+    """The items of a data set at some indices."""
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
@@ -117,8 +117,8 @@ class Subset(Dataset[T]):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset[Any]]:
-    """Parts of a data set in a random order, of some lengths, or of shares whose sum is 1; what is left over by rounding
-    goes to the parts one by one. Raises ValueError where the lengths are not those of the data set."""
+    """Split a data set randomly into subsets of given lengths, or of fractions with the sum 1; a remainder from
+    rounding is distributed one by one. Raises ValueError if the lengths do not add up to that of the data set."""
     count = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         if any(not 0 <= share <= 1 for share in lengths):

@@ -1,4 +1,4 @@
-"""What takes the items of a data set in batches."""
+"""Iterates over the items of a data set in batches."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from gradcli.utils.data.sampler import BatchSampler, RandomSampler, SequentialSa
 
 
 class DataLoader:
-    """The items of a data set, in batches that `collate_fn` makes of them, in their order, in a random one by `shuffle`, or
-    in that of a `sampler`; with batch_size=None one by one.
+    """Iterates over a data set in batches that `collate_fn` combines: in order, in random order with `shuffle`, or in
+    the order of a `sampler`; with batch_size=None item by item.
 
-    All of it runs in this thread: `num_workers` and the like, which say how and not what, change nothing.
+    Everything runs in the calling thread: `num_workers` and similar options, which do not affect the result, are
+    ignored.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class DataLoader:
         expect_callable(self.collate_fn, "collate_fn is a function of a list of items")
 
     def __iter__(self) -> Iterator[Any]:
-        # PyTorch draws a seed for its workers here; so that the numbers after it are the same, it is drawn here too.
+        # PyTorch draws a seed for its workers here; drawing it too keeps later random numbers the same.
         generators.integers((), 0, 2**63, self.generator)
         if self._is_iterable:
             return self._of_stream()

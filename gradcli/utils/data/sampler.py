@@ -1,4 +1,4 @@
-"""In which order the items of a data set are taken, and how many together."""
+"""Samplers: the order in which the indices of a data set are taken, and in which batches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T", covariant=True)
 
 
 class Sampler(Generic[T]):
-    """The base of samplers: a subclass writes `__iter__`, and mostly `__len__`."""
+    """The base class of samplers: a subclass defines `__iter__`, and usually `__len__`."""
 
     def __iter__(self) -> Iterator[T]:
         raise NotImplementedError(f"{type(self).__name__} has no __iter__")
 
 
 class SequentialSampler(Sampler[int]):
-    """The numbers of a data set in their order."""
+    """The indices of a data set in order."""
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -37,7 +37,7 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """The numbers of a data set in a random order, or with `replacement` each drawn among all; `num_samples` of them."""
+    """`num_samples` indices of a data set in random order, or drawn independently with `replacement`."""
 
     def __init__(
         self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
@@ -54,7 +54,7 @@ class RandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         size, generator = len(self.data_source), self.generator
         if generator is None:
-            # As PyTorch has it, so that a seed gives its order.
+            # The seed is drawn as in PyTorch, so that manual_seed gives the same order.
             generator = Generator().manual_seed(int(generators.integers((), 0, 2**63)))
         if self.replacement:
             yield from randint(size, (self.num_samples,), generator=generator).tolist()
@@ -69,7 +69,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Some numbers in a random order."""
+    """Given indices in random order."""
 
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
         self.indices, self.generator = indices, generator
@@ -82,7 +82,7 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Numbers drawn with probabilities in proportion to their weights."""
+    """Indices drawn with probabilities proportional to their weights."""
 
     def __init__(
         self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None
@@ -101,7 +101,7 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """What another sampler gives, in lists of `batch_size`; a shorter one at the end is left out by `drop_last`."""
+    """The indices of another sampler in lists of `batch_size`; a shorter last one is omitted with `drop_last`."""
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
@@ -119,7 +119,7 @@ class BatchSampler(Sampler[list[int]]):
 
 
 def in_batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Lists of so many items, one after the other; the last one may be shorter."""
+    """Consecutive lists of `size` items; the last one may be shorter."""
     left = iter(items)
     while batch := [*islice(left, size)]:
         yield batch
