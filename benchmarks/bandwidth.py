@@ -1,4 +1,4 @@
-"""How fast a value and both gradients are computed of large arrays on a device, beside a plain copy of them."""
+"""Measures the memory bandwidth of a value and both gradients of large arrays on a device, relative to a plain copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from measure import short
 
 PROGRAM = "sum(log(x**q)*sin(x)+exp(-x*x))"
 DTYPES = ("float32", "float64")
-# What the tables call it: the library, and how it computes; a method of the library, or one of OURS.
+# By title in the tables: the library and the way it computes (a method of the library, or a key of OURS).
 COPIES = {
     "copy by PyTorch": ("torch", "copy"),
     "copy by CuPy": ("cupy", "copy"),
@@ -31,7 +31,7 @@ ROWS = {
     "torch.compile": ("torch", "own_compiled"),
     "jax.jit": ("jax", "own_compiled"),
 }
-# Of each gradient so many elements are compared with the formula.
+# The number of leading elements of each gradient that are compared with the formula.
 _COMPARED = 1000
 _TOLERANCES = {"float32": 1e-4, "float64": 1e-10}
 _WARMUPS = 2
@@ -78,7 +78,7 @@ OURS: Mapping[str, Callable[[Any, Any, Any], Run]] = {"eager": eager, "compiled"
 
 
 def measure(send: Send, name: str, device: str, kind: str, elements: int, rounds: int, seconds: float) -> None:
-    """Send a record for each dtype, as `(dtype, record)`; each is measured for `rounds` rounds or `seconds`."""
+    """Send a record for each dtype, as `(dtype, record)`; each takes `rounds` rounds, or stops after `seconds`."""
     library = LIBRARIES[name](device)
     for dtype in DTYPES:
         try:
@@ -107,15 +107,15 @@ def _measured(library: Any, kind: str, elements: int, dtype: str, rounds: int, s
         run()
         times.append(clock() - start)
     middle = median(times)
-    # Both inputs are read once, and both gradients, or copies, written.
+    # Reads of both inputs, and writes of both gradients or copies.
     moved = 4 * elements * (4 if dtype == "float32" else 8)
     found = {"median": middle, "seconds": times, "bytes": moved, "bandwidth": moved / middle, "peak": library.peak()}
     return record | found
 
 
 def _checked(outputs: Sequence[Any], x: Any, dtype: str) -> dict[str, float]:
-    """The value. Raises TypeError where the results are not of the kind of `x`, and ArithmeticError where the
-    first elements of the gradients are wrong."""
+    """The value. Raises TypeError if the results are not arrays of the library or dtype of `x`, and ArithmeticError if
+    the first elements of the gradients are wrong."""
     if any(type(o).__module__.partition(".")[0] != type(x).__module__.partition(".")[0] for o in outputs):
         raise TypeError(f"the results are no arrays of {type(x).__module__}")
     for name, found, expected in zip("xq", outputs[1:], _expected(dtype)):
@@ -129,7 +129,7 @@ def _checked(outputs: Sequence[Any], x: Any, dtype: str) -> dict[str, float]:
 
 
 def _expected(dtype: str) -> Sequence[Sequence[float]]:
-    """The first elements of both gradients, from the formula."""
+    """The first elements of both gradients, by the formula."""
     import numpy as np
 
     wholes = (np.arange(_COMPARED) * factor % 2**32 for factor in FACTORS)
@@ -141,8 +141,8 @@ def _expected(dtype: str) -> Sequence[Sequence[float]]:
 def measure_all(
     tables: dict[str, dict[str, Any]], names: Sequence[str], device: str, options: Any, until: float, found: Received
 ) -> None:
-    """Put a record for each copy and row whose library is among `names` into the tables by dtype. Each is
-    measured in a process of its own, one after the other, and `found` is called after each."""
+    """Add a record for each copy and row of the libraries in `names` to the tables by dtype. Each is measured in its
+    own process, one after the other; `found` is called after each."""
     rows = {title: how for title, how in (COPIES | ROWS).items() if how[0] in names}
 
     def take(job: Job, message: Any) -> None:
@@ -158,14 +158,14 @@ def measure_all(
         now = time.monotonic()
         share = max(0.0, until - now) / (len(rows) - number)
         job = Job(title, measure, (name, device, kind, options.elements, options.rounds, share / 8))
-        # Compiling takes longer than the rest; but nobody takes the time of all others.
+        # Compilation takes longest; but no job may use more than three times its share of the remaining time.
         run([job], take, until=min(until, now + 3 * share))
 
 
 def table(records: Mapping[str, Any]) -> str:
-    """A Markdown table of the rows, beside the fastest round of a copy."""
+    """A Markdown table of the rows, with the bandwidth relative to the fastest round of a copy."""
     copies = [records[title] for title in COPIES if "seconds" in records.get(title, ())]
-    # What the device can do is seen where nothing else disturbs it: in the fastest round.
+    # The fastest round shows what the device can do without disturbance.
     copy = max((record["bytes"] / min(record["seconds"]) for record in copies), default=None)
     expected = next((record["value"] for record in records.values() if "value" in record), None)
     lines = ["| | run, ms | quartiles | GB/s | of copy | first call, s | peak, GiB |", "|---|" + "---:|" * 6]

@@ -1,9 +1,9 @@
-"""What a value and its gradients cost, again and again: scalars, arrays, a network.
+"""Measures repeated evaluation of a value and its gradients: scalars, arrays, a network.
 
-gradcli's compiled programs against PyTorch, JAX, CasADi, HIPS autograd and SymPy's lambdify, each
-in a process of its own, so that their threads are not in each other's way, and called in turn.
-What a library has no way to do is left out. With `--sizes`, only arrays, from 100 elements to 10,000,000: each library
-is called for some seconds first, in which libraries compile, and then the fastest of short rounds counts.
+gradcli's compiled programs against PyTorch, JAX, CasADi, HIPS autograd and SymPy's lambdify, each in its own process,
+so that their threads do not compete, and called in turn. A library that cannot do a task is left out. With `--sizes`,
+only arrays from 100 to 10,000,000 elements are measured: each library is first called for some seconds, during which it
+may compile, and then the fastest of short rounds counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NETWORK = "h = tanh(X@A + a); mean((h@B + b - Y)**2)"
 NETWORK_LEAVES = ("A", "a", "B", "b")
 ELEMENTS = 4_000_000
 SIZES = [10**n for n in range(2, 8)]
-# So many elements make a round that the system seldom interrupts, and a step of settling.
+# Elements per round (short enough to be seldom interrupted) and per warm-up step, and seconds of warm-up.
 ROUND, STEP, SETTLING = 50_000, 2_000_000, 4.0
 SCALARS = (5.0, 3.0)
 PACKAGES = ["torch", "jax", "casadi", "autograd", "sympy", "numpy", "llvmlite"]
@@ -50,7 +50,7 @@ class Library:
 
 
 class ByHand(Library):
-    """The derivatives as one writes them down, and NumPy."""
+    """NumPy with derivatives written by hand."""
 
     def arrays(self) -> Mapping[str, Run]:
         np = importlib.import_module("numpy")
@@ -139,7 +139,7 @@ class PyTorch(Library):
 
 
 class TorchCompile(PyTorch):
-    """The large arrays alone: for the rest it is no faster."""
+    """torch.compile for large arrays only; for the other tasks it is no faster."""
 
     scalars = network = None  # type: ignore[assignment]
 
@@ -260,7 +260,7 @@ BESIDE: Mapping[str, type[Library]] = {"NumPy by hand": ByHand, "gradcli": Gradc
 
 
 def fastest(elements: int, rounds: int) -> dict[str, float]:
-    """The seconds of a call for each of the libraries BESIDE one another."""
+    """The seconds per call of each library in BESIDE."""
     peers = Peers({name: partial(library, elements) for name, library in BESIDE.items()}, "arrays")
     peers.check()
     for title in peers.results:

@@ -1,4 +1,4 @@
-"""The conformance programs on a device: which of them give PyTorch's values and gradients, eagerly and compiled."""
+"""Checks which conformance programs give PyTorch's values and gradients on a device, eagerly and compiled."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 from jobs import Failure, Job, Received, Send, explanation, run
 
 MODES = ("eager", "compiled")
-# Relative errors up to it are agreement; the largest number of a case counts where it is 1e5 times larger.
+# The largest relative error of agreement; _OF_LARGEST times the largest number of a case is added to the denominator.
 AGREES = 1e-9
 _OF_LARGEST = 1e-5
 AGREEMENT, DIFFERENCE, FAILURE, NOT_RECORDED = "agrees", "differs", "fails", "not recorded"
-# Of those to be compiled: where it has something to warn of, eager evaluation steps in.
+# The verdict of a compiled program that fell back to eager evaluation because it has warnings.
 EAGER = "agrees, eagerly"
-# Its compiler takes seconds for a program: it comes last, and has all processors.
+# PyTorch's compiler takes seconds for each program: it runs last, with all processors.
 _SLOWEST = "torch"
-# A program that is begun in time may take so many seconds longer.
+# The seconds that a program may need that is started just before the deadline.
 _OVERTIME = 10.0
 
 
 def cases(path: Path) -> list[dict[str, Any]]:
-    """The programs of a .jsonl file, or of all of a folder; none where there is nothing. In an order that is
-    shuffled, always alike: those that there is time for are a fair sample."""
+    """The programs of a .jsonl file, or of all such files in a folder; empty if there is none. The order is shuffled
+    with a fixed seed, so that those that are reached in time are a fair sample."""
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path] if path.exists() else []
     found = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     random.Random(0).shuffle(found)
@@ -34,7 +34,7 @@ def cases(path: Path) -> list[dict[str, Any]]:
 
 
 def check(send: Send, name: str, device: str, mode: str, given: Sequence[Mapping[str, Any]], until: float) -> None:
-    """Send a record for each program, as `(id, record)`, up to the time `until`."""
+    """Send a record for each program, as `(id, record)`, until the time `until`."""
     from gradcli import arrays
 
     namespace = arrays.chosen(name, device)
@@ -61,7 +61,7 @@ def _checked(case: Mapping[str, Any], mode: str, namespace: Any) -> dict[str, An
 
 
 def _computed(case: Mapping[str, Any], mode: str, namespace: Any) -> tuple[Any, bool]:
-    """The result, as `gradcli eval` has it, and whether it was computed eagerly."""
+    """The result, computed as in `gradcli eval`, and whether it was computed eagerly."""
     from unittest import mock
 
     from gradcli import arrays
@@ -88,12 +88,12 @@ def _placed(value: Any) -> Any:
 
 
 def _numbers(value: Any) -> Any:
-    """The strings that stand for nan and the infinities, as numbers."""
+    """Nested lists of numbers, with the strings for nan and infinities converted."""
     return [_numbers(v) for v in value] if isinstance(value, list) else float(value)
 
 
 def _error(result: Any, case: Mapping[str, Any]) -> float:
-    """The largest relative error of a value or gradient; infinite where one is there and the other is not."""
+    """The largest relative error of a value or gradient; infinite where only one of a pair exists."""
     import numpy as np
 
     value = np.asarray(_numbers(case["value"]))
@@ -128,8 +128,8 @@ def check_all(
     until: float,
     found: Received,
 ) -> None:
-    """Put a table of records by program for each library and mode into `tables`, from `width` processes at a
-    time; `found` is called with all that they send."""
+    """Add a table of records by program for each library and mode to `tables`, using `width` processes at a time;
+    `found` is called with everything that they send."""
     jobs = [
         Job(f"{name} {mode}", check, (name, device, mode, part, until - _OVERTIME))
         for mode in MODES
@@ -151,13 +151,13 @@ def check_all(
 
 
 def _parts(given: Sequence[Any], name: str, mode: str, width: int) -> Sequence[Sequence[Any]]:
-    """The programs for each of the processes that share them."""
+    """The programs divided among the processes of a library and mode."""
     number = width if (name, mode) == (_SLOWEST, "compiled") else max(1, width // 4)
     return [given[part::number] for part in range(number)]
 
 
 def table(tables: Mapping[str, Any], number: int) -> str:
-    """A Markdown table with a row for each library and mode, of `number` programs."""
+    """A Markdown table with a row for each library and mode; `number` is the number of programs."""
     verdicts = (AGREEMENT, DIFFERENCE, FAILURE, NOT_RECORDED, EAGER)
     head = ["", *verdicts, "not reached", "worst relative error of those that agree", ""]
     lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * 7 + "---|"]
@@ -171,7 +171,7 @@ def table(tables: Mapping[str, Any], number: int) -> str:
 
 
 def disagreements(tables: Mapping[str, Any], given: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each program that does not agree, where that is no matter of what can be recorded."""
+    """A line for each program whose result differs or that fails (other than by not being recordable)."""
     programs = {case["id"]: case["program"] for case in given}
     return [
         f"{name}, {case}: {programs[case]!r} {record['verdict']}: {record.get('message') or record['error']}"

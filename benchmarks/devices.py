@@ -1,8 +1,8 @@
-"""gradcli's backends on a device: whether they give the right numbers, and how near they come to a plain copy.
+"""Tests gradcli's backends on a device: their correctness, and their bandwidth relative to a plain copy.
 
-The conformance programs on PyTorch, CuPy and JAX, eagerly and compiled; and a value and both gradients of large
-arrays beside each library's own derivatives. Every library has a process of its own, and what is missing, or does
-not fit into memory or time, becomes a row that says so. Runs on the GPU where there is one, within ten minutes.
+Runs the conformance programs on PyTorch, CuPy and JAX, eagerly and compiled, and computes a value and both gradients of
+large arrays, compared with each library's own derivatives. Every library has its own process, and what is missing, or
+does not fit into memory or time, becomes a row that says so. Runs on the GPU if there is one, within ten minutes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from measure import circumstances, parser, publish
 
 PROGRAMS = Path(__file__).parent.parent / "tests" / "data" / "torch-float64.jsonl"
 ELEMENTS = {"cuda": 200_000_000, "cpu": 2_000_000}
-# Of the time, what the bandwidth may take at most; the conformance programs have the rest.
+# The largest share of the time for the bandwidth; the conformance programs have the rest.
 _FOR_BANDWIDTH = 0.5
-# So many seconds are kept to write everything down.
+# Seconds reserved for writing the results.
 _TO_END = 5.0
-# So often the report is written while programs are checked, at most.
+# Minimum seconds between writes of the report while programs are checked.
 _EVERY = 10.0
 
 
@@ -44,7 +44,7 @@ def arguments() -> argparse.Namespace:
 
 
 class Report:
-    """All that was found so far, written to a file as it grows."""
+    """All results so far, written to a file as it grows."""
 
     def __init__(self, path: str | None) -> None:
         self.path = path
@@ -67,7 +67,7 @@ class Report:
 
 
 def survey(send: Send, name: str, device: str) -> None:
-    """Send what a library is and computes on, and then what keeps gradcli from using it, if anything does."""
+    """Send the version and device of a library, and the reason why gradcli cannot use it, if there is one."""
     library = LIBRARIES[name](device)
     send({"version": library.version, "device": library.device_name, "gradcli": _problem(name, device)})
 
@@ -85,7 +85,7 @@ def _problem(name: str, device: str) -> str | None:
 
 
 def surveyed(device: str | None, until: float) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The device, the GPU unless no library finds it, and what each library says of it."""
+    """The device (the GPU unless no library finds one), and the survey of each library."""
     for wanted in (device,) if device else tuple(ELEMENTS):
         found: dict[str, dict[str, Any]] = {}
 
@@ -169,10 +169,10 @@ def measured(report: Report, names: list[str], options: argparse.Namespace, end:
 
 def main() -> None:
     options = arguments()
-    # All memory at once is more than a benchmark needs, and one process of many must not take it.
+    # Preallocating all memory would starve the other processes.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    # What an earlier run compiled would hide how long it takes.
+    # A cache of an earlier run would hide the compile time.
     os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
     report = Report(options.json)
     end = report.start + options.budget - _TO_END

@@ -1,7 +1,8 @@
-"""What proved digits cost: values and derivatives of 50 and of 1,000 digits, beside libraries that compute with as many.
+"""Measures the cost of proved digits: values and derivatives to 50 and 1,000 digits, against other multi-precision
+libraries.
 
-gradcli proves its digits; the others compute with a few more than are asked for, and show those. mpmath differentiates
-by differences at a higher precision, SymPy and Maxima evaluate formulas that they have derived before.
+gradcli proves its digits; the others compute with a few more than requested, without proof. mpmath differentiates by
+differences at a higher precision; SymPy and Maxima evaluate formulas that they have derived before.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PACKAGES = ["python-flint", "mpmath", "sympy"]
 
 
 class Library:
-    """What is measured, in 50 and in 1,000 digits; the value comes first."""
+    """The tasks to measure, to 50 and to 1,000 digits; each returns the value first."""
 
     def power(self, digits: int) -> Mapping[str, Run]:
         """log(x**q) and both derivatives at x = 5, q = 3."""
@@ -112,7 +113,7 @@ class SymPy(Library):
 
     def power(self, digits: int) -> Mapping[str, Run]:
         x, q = self.sympy.symbols("x q", positive=True)
-        # Left as it stands: SymPy would make q*log(x) of it.
+        # Kept unevaluated: SymPy would simplify it to q*log(x).
         value = self.sympy.log(self.sympy.Pow(x, q, evaluate=False), evaluate=False)
         formulas = [value, value.diff(x), value.diff(q)]
         return {self.name: lambda: [f.evalf(digits, subs={x: 5, q: 3}) for f in formulas]}
@@ -127,7 +128,7 @@ class SymPy(Library):
 
 
 class Maxima(Library):
-    """A process of Maxima that is asked by a line, and answers by one."""
+    """A Maxima process that receives one line and answers with one."""
 
     name = "Maxima bfloat"
 
@@ -144,7 +145,7 @@ class Maxima(Library):
     def _asked(self, line: str, count: int) -> Sequence[float]:
         assert self.maxima.stdout is not None
         self._say(line)
-        # It may say something else before.
+        # Skip other output before the answer.
         line = next(line for line in self.maxima.stdout if line.startswith("["))
         answer = line.strip().strip("[]").replace("b", "e").split(",")
         if len(answer) != count:
@@ -195,7 +196,7 @@ print(subst([x = 5b0, q = 3b0], [f, diff(f, x), diff(f, q)]))$
 
 
 def commands(digits: int) -> Mapping[str, Sequence[str]]:
-    """Whole processes that print the value and both derivatives of log(x**q)."""
+    """Commands that print the value and both derivatives of log(x**q)."""
     plain = (gradcli(), "eval", POWER, "x=5", "q=3", "--json")
     return {
         "gradcli, float64": plain,

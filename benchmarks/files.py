@@ -1,8 +1,8 @@
-"""How long it takes from large files to a file of gradients: whole processes, start to end.
+"""Measures whole processes that read large files and write a file of gradients.
 
-`gradcli eval` with `.npy` files and `--save`, against a script that does the same with PyTorch and
-with JAX, for two arrays of 4,000,000 float64 numbers; and with one and with three columns of a `.csv` file
-of 1,000,000 rows, against NumPy's loadtxt of them all.
+`gradcli eval` with `.npy` files and `--save`, against scripts that do the same with PyTorch and with JAX, for two
+arrays of 4,000,000 float64 numbers; and with one and with three columns of a `.csv` file of 1,000,000 rows, against
+NumPy's loadtxt of all columns.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def make_files(folder: Path) -> None:
 
 
 def table_commands(folder: Path) -> dict[str, Sequence[str]]:
-    """The jobs that read a table, which is made."""
+    """Write the table, and return the jobs that read it."""
     import numpy as np
 
     path = folder / "table.csv"
@@ -69,7 +69,7 @@ def table_commands(folder: Path) -> dict[str, Sequence[str]]:
 
 
 def check(jobs: Mapping[str, Sequence[str]], folder: Path) -> None:
-    """Stop where a job does not write the numbers that all of them are to write."""
+    """Exit if the jobs do not all write the same numbers."""
     import numpy as np
 
     for command in jobs.values():

@@ -1,9 +1,9 @@
-"""How right fits are, and what they cost: NIST's nonlinear problems, whole processes, many groups, many points.
+"""Measures accuracy and cost of fits: NIST's nonlinear problems, whole processes, many groups, many points.
 
 The first table counts for how many of the 27 problems of NIST's StRD (https://www.itl.nist.gov/div898/strd/nls/) the
-estimates, and the standard errors too, agree with those that are certified to six digits and more: from both starts, and
-from none. `--nist PATH` is the file that has them. Then a fit as a process, start to end; 1,000 groups of 50 rows; and
-1,000,000 points, each of them in one process.
+estimates, and the standard errors too, agree with the certified values to at least six digits: from both starts, and
+from none. `--nist PATH` is the file with the problems. Then: a fit as a process; 1,000 groups of 50 rows; and 1,000,000
+points, each in one process.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 from measure import Row, circumstances, interleaved, parser, publish, table, write_json
 
 PEERS = Path(__file__).parent / "peers"
-# What a certified number has at most, and what an estimate must have to be right.
+# The number of certified digits, and the number that an estimate must have right.
 CERTIFIED, ENOUGH = 11, 6
-# As many as a start of None has for packages that need one.
+# The start of each parameter for packages that need one, where None is given.
 ONES = 1.0
 
 
@@ -40,7 +40,7 @@ class Found(NamedTuple):
     errors: Sequence[float]
 
 
-# From a problem of NIST and a start, None for none, to what a package finds.
+# Fits a NIST problem from a start, or without one where it is None.
 Package = Callable[[Mapping[str, Any], Sequence[float] | None], Found]
 
 
@@ -54,7 +54,7 @@ def with_gradcli(problem: Mapping[str, Any], start: Sequence[float] | None) -> F
 
 
 def with_curve_fit(problem: Mapping[str, Any], start: Sequence[float] | None, *, exact: bool) -> Found:
-    """With tight tolerances and the exact Jacobian of gradcli's rows, or as it comes."""
+    """curve_fit with tight tolerances and the exact Jacobian by gradcli (`exact`), or with its defaults."""
     import numpy as np
     from scipy.optimize import curve_fit
 
@@ -135,7 +135,7 @@ def observed(problem: Mapping[str, Any]) -> Any:
 
 
 def function(problem: Mapping[str, Any]) -> Callable[[Sequence[float]], Any]:
-    """The model as Python code over NumPy."""
+    """The model as a function of its parameters, evaluated by NumPy."""
     import numpy as np
 
     names = {name: getattr(np, name) for name in ("exp", "log", "cos", "sin", "arctan", "pi")}
@@ -148,13 +148,13 @@ def is_there(package: str | None) -> bool:
 
 
 def digits(found: Sequence[float], certified: Sequence[float]) -> float:
-    """How many digits the worst of some numbers has right."""
+    """The number of correct digits of the worst number."""
     worst = max(abs(a - b) / abs(b) for a, b in zip(found, certified, strict=True))
     return CERTIFIED if worst == 0 else min(CERTIFIED, -math.log10(worst)) if worst < math.inf else 0.0
 
 
 def scored(package: Package, problem: Mapping[str, Any], start: Sequence[float] | None) -> tuple[float, float]:
-    """The digits of the estimates and of the standard errors, 0 where the package fails."""
+    """The correct digits of the estimates and of the standard errors; 0 where the package fails."""
     import numpy as np
 
     try:
@@ -168,7 +168,7 @@ def scored(package: Package, problem: Mapping[str, Any], start: Sequence[float] 
 
 
 def certified(path: str) -> Iterator[str]:
-    """The tables of NIST's problems."""
+    """The tables of NIST's problems: counts for each package, and the problems that gradcli misses."""
     problems = json.loads(Path(path).read_text(encoding="utf-8"))
     lines = ["| | start 1 | start 2 | none |", "|---|---:|---:|---:|"]
     worst = ["| | start 1 | start 2 | none |", "|---|---:|---:|---:|"]
@@ -195,7 +195,7 @@ START = {"b1": 500.0, "b2": 0.0001}
 
 
 def processes(path: str, rounds: int) -> Sequence[Row]:
-    """Misra1a from its first start, start to end."""
+    """The times of whole processes that fit Misra1a from its first start."""
     problem = next(p for p in json.loads(Path(path).read_text(encoding="utf-8")) if p["name"] == "Misra1a")
     with tempfile.TemporaryDirectory() as directory:
         csv = Path(directory, "misra1a.csv")
@@ -225,7 +225,7 @@ def run(command: Sequence[str]) -> str:
     return done.stdout + done.stderr
 
 
-# Nobody's byte code is to be made anew each time.
+# Byte code caching must be on, so that it is not compiled in each process.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -241,7 +241,7 @@ BEGIN = {"a": 1.0, "k": 1.0, "c": 0.5}
 
 
 def groups(rounds: int) -> Sequence[Row]:
-    """Decays with noise, each with parameters of its own."""
+    """Times of fits to groups of exponential decays with noise, each with its own parameters."""
     import numpy as np
     from scipy.optimize import curve_fit
 
@@ -270,7 +270,7 @@ def groups(rounds: int) -> Sequence[Row]:
 
 
 def points(rounds: int) -> Sequence[Row]:
-    """One decay of a million points."""
+    """Times of a fit of one exponential decay to a million points."""
     import numpy as np
     from scipy.optimize import curve_fit
 

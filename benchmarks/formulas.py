@@ -1,8 +1,8 @@
-"""How long derivatives are when printed, beside those of Maxima and SymPy: the formulas of derivatives.jsonl.
+"""Compares the lengths of printed derivatives with those of Maxima and SymPy: the formulas of derivatives.jsonl.
 
-Spaces are not counted, and Maxima's `^`, `%pi` and `%e^x` are counted as `**`, `pi` and `exp(x)`. What SymPy and Maxima
-cannot say, derivatives by vectors and matrices, is compared with the form that books have. Each text is checked to
-have the values of the derivative that reverse mode computes.
+Spaces are not counted, and Maxima's `^`, `%pi` and `%e^x` are counted as `**`, `pi` and `exp(x)`. Derivatives by
+vectors and matrices, which SymPy and Maxima cannot express, are compared with textbook forms. Each text is checked to
+have the values of the derivative by reverse mode.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gradcli.run.symbolic import derivatives_as_formulas
 
 LIST = Path(__file__).with_name("derivatives.jsonl")
 POINTS = 20
-# The texts are asked for their values in these ranges, in turn, where the derivative has one.
+# The texts are evaluated at points from these ranges, in turn, where the derivative is finite.
 RANGES = ((0.3, 0.9), (1.1, 2.9), (-0.9, -0.3))
 CLOSE = 1e-8
 OURS, MAXIMA, SYMPY = "gradcli", "Maxima, ratsimp", "SymPy, simplify"
 
 
 class Derivative(NamedTuple):
-    """A derivative that is looked for: `values` are those of tensors, `textbook` is its form in a book, if they are."""
+    """A derivative to print: `values` are those of tensors, and `textbook` is the textbook form for these."""
 
     program: str
     wrt: str
@@ -84,7 +84,7 @@ def by_maxima(derivatives: Sequence[Derivative]) -> Mapping[str, Sequence[str]]:
 
 
 def in_python(text: str) -> str:
-    """A text of Maxima in the notation of the others."""
+    """A text of Maxima in Python's notation."""
     text = text.replace("%pi", "pi")
     while (start := text.find("%e^")) >= 0:
         end = _end_of_exponent(text, start + 3)
@@ -100,7 +100,7 @@ def _end_of_exponent(text: str, start: int) -> int:
 
 
 def _end_of_operand(text: str, start: int) -> int:
-    """Where a number, a name, a call or what stands in parentheses ends."""
+    """The end of a number, a name, a call or a parenthesised expression."""
     end = start
     while end < len(text) and (text[end].isalnum() or text[end] in "%._"):
         end += 1
@@ -115,7 +115,7 @@ def _end_of_operand(text: str, start: int) -> int:
 
 
 def check(derivative: Derivative, texts: Mapping[str, str]) -> Sequence[str]:
-    """Whose texts have other values than reverse mode at some points."""
+    """The names of the programs whose texts have other values than reverse mode at some points."""
     draw = random.Random(1)
     program = gradcli.compile(derivative.program)
     others = [name for name in program.inputs if name not in {"pi", *derivative.values}]
@@ -153,7 +153,7 @@ def length(text: str) -> int:
 
 
 def all_texts(wanted: Sequence[Derivative]) -> list[dict[str, str]]:
-    """Of each derivative the texts, by whom they are of."""
+    """The texts of each derivative, by program."""
     found: list[dict[str, str]] = [{OURS: by_gradcli(d)} for d in wanted]
     scalars = [i for i, d in enumerate(wanted) if d.textbook is None]
     peers = dict(by_sympy([wanted[i] for i in scalars]))
@@ -169,7 +169,7 @@ def all_texts(wanted: Sequence[Derivative]) -> list[dict[str, str]]:
 
 
 def summary(found: Sequence[Mapping[str, str]]) -> str:
-    """Of each peer how often ours is shorter, as long and longer, and how long all of them are."""
+    """For each other program, how often gradcli's text is shorter, as long and longer, and the total lengths."""
     lines = ["| beside | formulas | shorter | as long | longer | characters | gradcli's |", "|---|" + "---:|" * 6]
     for peer in dict.fromkeys(name for texts in found for name in texts if name != OURS):
         pairs = [(length(texts[OURS]), length(texts[peer])) for texts in found if peer in texts]
@@ -184,7 +184,7 @@ def summary(found: Sequence[Mapping[str, str]]) -> str:
 
 
 def longer(wanted: Sequence[Derivative], found: Sequence[Mapping[str, str]]) -> str:
-    """Those of which the text of a peer is shorter."""
+    """A table of derivatives for which another text is shorter."""
     lines = ["| derivative of | gradcli | shorter |", "|---|---|---|"]
     for derivative, texts in zip(wanted, found):
         best = min((texts[name] for name in (MAXIMA, SYMPY, "books") if name in texts), key=length)

@@ -1,4 +1,5 @@
-"""What functions of functions cost: gradients and products with Hessians of many rows at once, and along directions."""
+"""Measures function transformations: gradients and Hessian-vector products of many rows, and directional
+derivatives."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def points(seed: int) -> Any:
 
 
 class Library:
-    """A module of functions, one of functions of functions, and its tensors of all points and of directions."""
+    """A library: its module of functions, its module of transformations, and its tensors of points and directions."""
 
     name: str
     functions: Any

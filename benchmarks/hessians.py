@@ -1,4 +1,4 @@
-"""What derivatives of higher order cost, again and again: of a number to order 80, and Hessians, dense and sparse."""
+"""Measures repeated higher-order derivatives: of a scalar up to order 80, and dense and sparse Hessians."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Gradcli:
 
     def orders(self) -> Mapping[str, Run]:
         program, values = self.compile(SERIES), {"x": 1.3}
-        # To the lowest of the orders the results must be the same.
+        # Only the derivatives up to the lowest order are compared.
         return {
             f"gradcli, order {n}": lambda n=n: program.derivatives(values, n)[: ORDERS[0]]  # type: ignore[misc]
             for n in ORDERS

@@ -1,4 +1,4 @@
-"""Jobs in processes of their own, which tell what they find as they go, and are ended when their time is up."""
+"""Runs jobs in child processes, which send results as they go, and ends them at a deadline."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
-# So many seconds a process has to end in when it is told to.
+# Seconds that a process has to end after it was terminated.
 _GRACE = 5.0
 
 Send = Callable[[Any], None]
 
 
 class Job(NamedTuple):
-    """`function(send, *arguments)` in a process, where it `send`s what it finds."""
+    """`function(send, *arguments)` in a child process, which calls `send` with its results."""
 
     name: str
     function: Callable[..., None]
@@ -24,7 +24,7 @@ class Job(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What is received of a job that ended before it was done, last."""
+    """The last message of a job that ended early."""
 
     why: str
 
@@ -33,7 +33,7 @@ Received = Callable[[Job, Any], None]
 
 
 def explanation(error: BaseException) -> str:
-    """An error in one line."""
+    """An error as one line of text."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
 
@@ -46,16 +46,16 @@ def _work(connection: Connection, function: Callable[..., None], arguments: Sequ
 
 
 class _Running:
-    """A job at work."""
+    """A job with its process and connection."""
 
     def __init__(self, job: Job) -> None:
         context = multiprocessing.get_context("spawn")
         self.job = job
         self.connection, there = context.Pipe(duplex=False)
-        # No daemon: compilers may start processes of their own.
+        # Not a daemon, because compilers may start processes of their own.
         self.process: BaseProcess = context.Process(target=_work, args=(there, job.function, job.arguments))
         self.process.start()
-        # The only other end is in the process, so that its end is seen here.
+        # Only the child holds the other end, so that its exit closes the connection.
         there.close()
 
     def end(self) -> None:
@@ -67,8 +67,8 @@ class _Running:
 
 
 def run(jobs: Sequence[Job], received: Received, *, until: float, width: int = 1) -> None:
-    """Run the jobs, `width` at a time, and hand on what they send, until the time `until` (as
-    `time.monotonic` has it), when those that are left are ended."""
+    """Run the jobs, `width` at a time, and pass on what they send, until the time `until` (of `time.monotonic`), when
+    the remaining ones are ended."""
     waiting, running = list(jobs), list[_Running]()
     try:
         while waiting or running:
@@ -93,7 +93,7 @@ def run(jobs: Sequence[Job], received: Received, *, until: float, width: int = 1
 
 
 def _receive(running: _Running, received: Received) -> bool:
-    """Hand on one message; whether there may be more."""
+    """Pass on one message; returns whether there may be more."""
     try:
         message = running.connection.recv()
     except EOFError:

@@ -1,4 +1,4 @@
-"""The array libraries on a device: numbers that are the same in each of them, copies, and their own derivatives."""
+"""The array libraries on a device: identical input numbers, copies, and their own derivatives."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-# It computes a value and both gradients, and returns when the device has finished.
+# Computes a value and both gradients, and returns when the device has finished.
 Run = Callable[[], Sequence[Any]]
 
-# x and q are multiples of these modulo 2**32, so that every library makes the same numbers on its device.
+# x and q are multiples of these numbers modulo 2**32, which every library can generate on its device.
 FACTORS = (2654435761, 2246822519)
 _MASK = 2**32 - 1
 
@@ -24,7 +24,7 @@ class Torch:
         self.device_name = self.torch.cuda.get_device_name() if device == "cuda" else "CPU"
 
     def numbers(self, elements: int, dtype: str) -> tuple[Any, ...]:
-        """x and q between 0.5 and 1.5."""
+        """x and q, uniformly distributed between 0.5 and 1.5."""
         found = []
         for factor in FACTORS:
             whole = self.torch.arange(elements, device=self.device) * factor & _MASK
@@ -41,7 +41,7 @@ class Torch:
             self.torch.cuda.reset_peak_memory_stats()
 
     def peak(self) -> int | None:
-        """The most bytes that were in use since then, where the library tells."""
+        """The peak memory in bytes since `forget_peak`, if the library reports it."""
         return self.torch.cuda.max_memory_allocated() if self.device.type == "cuda" else None
 
     def copy(self, x: Any, q: Any) -> Run:
@@ -95,7 +95,7 @@ class Cupy:
         self.cupy.get_default_memory_pool().free_all_blocks()
 
     def peak(self) -> int | None:
-        # The pool gives nothing back by itself.
+        # The pool returns no memory by itself, so its size is the peak.
         return int(self.cupy.get_default_memory_pool().total_bytes())
 
     def copy(self, x: Any, q: Any) -> Run:
@@ -126,16 +126,16 @@ class Jax:
             return tuple((whole / 2**32 + 0.5).astype(dtype) for whole in wholes)
 
         with self.jax.default_device(self.device):
-            # As one program, which needs no memory for what is in between.
+            # Compiled as one program, so that intermediate results need no memory.
             made = self.jax.block_until_ready(self.jax.jit(make)())
-        # Where they are is where they are computed with.
+        # Committed to the device, so that computations stay there.
         return tuple(self.jax.device_put(made, self.device))
 
     def wait(self, outputs: Any) -> None:
         self.jax.block_until_ready(outputs)
 
     def forget_peak(self) -> None:
-        """JAX remembers it for as long as the process lives."""
+        """JAX cannot reset the peak, which is that of the whole process."""
 
     def peak(self) -> int | None:
         return (self.device.memory_stats() or {}).get("peak_bytes_in_use")

@@ -1,4 +1,4 @@
-"""What the benchmarks share: interleaved rounds, medians, and tables of them."""
+"""Shared parts of the benchmarks: interleaved rounds, medians, and tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
-    """One line of a table: the times of each column in seconds, or why there are none."""
+    """One row of a table: the times in seconds for each column, or the reason why there are none."""
 
     name: str
     times: Sequence[Sequence[float]] = ()
@@ -24,7 +24,7 @@ class Row(NamedTuple):
 def interleaved(
     jobs: Mapping[str, Callable[[], Sequence[float]]], rounds: int, warmups: int
 ) -> dict[str, list[tuple[float, ...]]]:
-    """The times that each job gives, run in turn, so that a disturbance meets all of them alike.
+    """The times of each job, run in turn, so that disturbances affect all of them alike.
 
     The result has, for each job, one sequence of times per column.
     """
@@ -65,12 +65,12 @@ def _cells(row: Row, bases: Sequence[float] | None, scale: float) -> list[str]:
 
 
 def short(number: float) -> str:
-    """Three digits, or all those before the point."""
+    """A number to three digits, or as an integer if it is at least 1000."""
     return f"{number:.3g}" if number < 1000 else f"{number:.0f}"
 
 
 def circumstances(packages: Sequence[str]) -> dict[str, str]:
-    """The date, the processor, and the versions of what was measured."""
+    """The date, the processor, and the versions of the packages."""
     found = {
         "date": datetime.date.today().isoformat(),
         "CPU": _cpu(),
@@ -94,12 +94,12 @@ def _cpu() -> str:
 
 
 def arguments(description: str | None, rounds: int) -> argparse.Namespace:
-    """The options that every benchmark has."""
+    """The options that all benchmarks have."""
     return parser(description, rounds).parse_args()
 
 
 def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
-    """What reads those options, for a benchmark that has more."""
+    """The parser of these options, for a benchmark that adds its own."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=rounds, help="how often each job is measured")
     parser.add_argument("--json", metavar="PATH", help="write every time that was measured")
@@ -122,7 +122,7 @@ def write_json(
 
 
 def write_readme(place: str, about: Mapping[str, str], tables: Mapping[str, str]) -> None:
-    """Replace what stands between `<!-- place -->` and `<!-- end -->` in README.md."""
+    """Replace the text between `<!-- place -->` and `<!-- end -->` in README.md."""
     readme = Path(__file__).parent / "README.md"
     begin = f"<!-- {place} -->\n"
     before, found, rest = readme.read_text(encoding="utf-8").partition(begin)
@@ -135,7 +135,7 @@ def write_readme(place: str, about: Mapping[str, str], tables: Mapping[str, str]
 
 
 def publish(options: argparse.Namespace, place: str, about: Mapping[str, str], tables: Mapping[str, str]) -> None:
-    """Print the tables, and put them into README.md where that is asked for."""
+    """Print the tables, and write them to README.md if requested."""
     show(about, tables)
     if options.write:
         write_readme(place, about, tables)

@@ -1,8 +1,8 @@
-"""What one recorded operation on scalars costs, forward and backward, and one step of small programs on arrays.
+"""Measures the overhead of recorded operations on scalars, forward and backward, and of training steps on small arrays.
 
-The same chain of 300 operations in gradcli, PyTorch, HIPS autograd and MyGrad, in one process and
-in turn; times are per operation of the chain. Steps of training are in gradcli and PyTorch, on one thread and in float64,
-from the same numbers.
+The same chain of 300 operations in gradcli, PyTorch, HIPS autograd and MyGrad, in one process and in turn; times are
+per operation of the chain. Training steps are measured in gradcli and PyTorch, on one thread and in float64, from the
+same numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Chain = Callable[[Any], Any]
 
 
 class Library(NamedTuple):
-    """A way to record: the functions that the chains use, how to make a leaf, how to go back."""
+    """A library: its functions, and how to create a leaf, record a chain, run backward and read the gradient."""
 
     functions: Any
     leaf: Callable[[float], Any]
@@ -39,7 +39,7 @@ class Library(NamedTuple):
 
 
 def trigonometric(functions: Any) -> Chain:
-    """sin, a product with the leaf, a sum with a constant; 100 times."""
+    """sin, a product with the leaf, and a sum with a constant; 100 times."""
     sin = functions.sin
 
     def chain(x: Any) -> Any:
@@ -54,7 +54,7 @@ def trigonometric(functions: Any) -> Chain:
 
 
 def exponential(functions: Any) -> Chain:
-    """exp, log, a quotient by the leaf, a power with the leaf as exponent; 75 times."""
+    """exp, log, a quotient by the leaf, and a power with the leaf as exponent; 75 times."""
     exp, log = functions.exp, functions.log
 
     def chain(x: Any) -> Any:
@@ -97,7 +97,7 @@ def with_autograd() -> Library:
     functions = importlib.import_module("autograd.numpy")
     core = importlib.import_module("autograd.core")
     wrap_util = importlib.import_module("autograd.wrap_util")
-    # What autograd.grad does, with a break between its two halves.
+    # The steps of autograd.grad, with forward and backward separated.
     record = wrap_util.unary_to_nary(core.make_vjp)
     return Library(
         functions,
@@ -184,7 +184,7 @@ def layers(library: Any, *widths: int) -> list[Any]:
 
 
 def perceptron(library: Any) -> Step:
-    """A network of two layers, its loss on 32 rows, backward, and a step of Adam."""
+    """A training step of a two-layer network with 32 rows: loss, backward, and a step of Adam."""
     functional = library.nn.functional
     w_1, b_1, w_2, b_2 = layers(library, 4, 16, 1)
     x, y = drawn(library, 32, 4, seed=10), drawn(library, 32, 1, seed=11)
@@ -202,7 +202,7 @@ def perceptron(library: Any) -> Step:
 
 
 def recurrent(library: Any) -> Step:
-    """A recurrent network over 100 steps of time, and backward through them."""
+    """A recurrent network over 100 time steps, and backward through them."""
     w_x, bias = layers(library, 4, 8)
     w_h = drawn(library, 8, 8, seed=12, requires_grad=True)
     series = [drawn(library, 16, 4, seed=20 + k) for k in range(100)]
@@ -221,7 +221,7 @@ def recurrent(library: Any) -> Step:
 
 
 def equation(library: Any) -> Step:
-    """How well a network solves u'' + u = 0 at 32 points, and backward: the gradient of second derivatives."""
+    """The residual of u'' + u = 0 for a network at 32 points, and backward: the gradient of second derivatives."""
     functional, grad = library.nn.functional, library.autograd.grad
     w_1, b_1, w_2, b_2, w_3, b_3 = parameters = layers(library, 1, 16, 16, 1)
     t = drawn(library, 32, 1, seed=14, requires_grad=True)
@@ -278,7 +278,7 @@ STEPS: dict[str, Callable[[Any], Step]] = {
 
 
 def steps(rounds: int) -> dict[str, list[Row]]:
-    """A table of each program, with the times of a step; both libraries must find the same loss."""
+    """The step times of each program; both libraries must compute the same loss."""
     import gradcli
 
     torch = importlib.import_module("torch")
@@ -307,7 +307,7 @@ def _timed(step: Step) -> Callable[[], Sequence[float]]:
 def main() -> None:
     options = arguments(__doc__, rounds=1000)
     libraries, missing = load()
-    # The collector is left on, as it is for a user, but need not look at what the libraries loaded.
+    # The garbage collector stays on, as for a user, but skips the objects of the loaded libraries.
     gc.collect()
     gc.freeze()
     tables = {name: measured(libraries, kind, options.rounds) + missing for name, kind in CHAINS.items()}
@@ -317,7 +317,7 @@ def main() -> None:
         for name, rows in tables.items()
     }
     if "PyTorch" in libraries:
-        # A step takes as long as some hundred operations.
+        # A step takes as long as some hundred operations, so fewer rounds suffice.
         rounds = max(options.rounds // 10, 2)
         of_steps = steps(rounds)
         shown |= {f"{n}, {rounds} rounds": table(r, ["a step"], ("µs", 1e-6), BASELINE) for n, r in of_steps.items()}

@@ -1,4 +1,4 @@
-"""Libraries side by side, each in a process of its own, so that their threads are not in each other's way."""
+"""Compares libraries that each run in their own process, so that their threads do not compete."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from measure import Row, arguments, circumstances, interleaved, publish, table, write_json
 
-# What is measured: it gives numbers or arrays.
+# A task to measure, which returns numbers or arrays.
 Run = Callable[[], Sequence[Any]]
 
 
 class Comparison(NamedTuple):
-    """A table: `kind` is the method of a library that makes its jobs, `baseline` the row that ratios are
-    to, `calls` how many there are in a round, `what` is computed. Where `given` says how many MiB inputs and outputs
-    take, the memory beyond them is a table too."""
+    """A table of a benchmark: `kind` is the method of a library that makes its tasks, `baseline` the row that ratios
+    refer to, `calls` the number of calls per round, `what` the name of the result. If `given` is the size of inputs and
+    outputs in MiB, the memory beyond them gets a table too."""
 
     kind: str
     baseline: str
@@ -31,8 +31,8 @@ class Comparison(NamedTuple):
 
 
 def serve(connection: Connection, make: Callable[[], Any], kind: str) -> None:
-    """In a process of its own: make the jobs of a library, send their results, and then a time for
-    each job and number of calls that is asked for."""
+    """The body of a child process: make the tasks of a library, send their results, and then a time for each request
+    (task, number of calls)."""
     import numpy as np
 
     try:
@@ -54,14 +54,14 @@ def serve(connection: Connection, make: Callable[[], Any], kind: str) -> None:
 
 
 def memory(what: str) -> int:
-    """`VmRSS`, the memory in use, or `VmHWM`, the most that was in use, in bytes; 0 where Linux does not say."""
+    """`VmRSS`, the resident memory, or `VmHWM`, its peak, in bytes; 0 where Linux does not report it."""
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(what)), 0)
 
 
 class Peers:
-    """A process for each library that can do a job."""
+    """A child process for each library that has a task."""
 
     def __init__(self, libraries: Mapping[str, Callable[[], Any]], kind: str) -> None:
         self.missing: list[Row] = []
@@ -82,7 +82,7 @@ class Peers:
                 self.results[title], self.memory[title], self.connections[title] = numbers, used, here
 
     def check(self) -> None:
-        """Stop where the libraries do not find the same numbers."""
+        """Exit if the libraries do not compute the same numbers."""
         import numpy as np
 
         expected = next(iter(self.results.values()))
@@ -95,7 +95,7 @@ class Peers:
         connection = self.connections[title]
 
         def job() -> Sequence[float]:
-            # Threads of the last one may still wait for work, busily.
+            # Threads of the previous library may still be spinning while they wait for work.
             time.sleep(0.05)
             connection.send((title, calls))
             return (connection.recv(),)
@@ -114,7 +114,7 @@ class Measured(NamedTuple):
 
 
 def measure(libraries: Mapping[str, Callable[[], Any]], comparison: Comparison, rounds: int) -> Measured:
-    """Call the jobs of all libraries in turn. Stops where they do not find the same numbers."""
+    """Call the tasks of all libraries in turn. Exits if they do not compute the same numbers."""
     peers = Peers(libraries, comparison.kind)
     peers.check()
     timers = {name: peers.timer(name, comparison.calls) for name in peers.results}
@@ -131,8 +131,9 @@ def compare(
     packages: Sequence[str],
     column: str = "time",
 ) -> None:
-    """A whole benchmark: a table of the libraries for each comparison, by its title. `place` is where the tables stand
-    in README.md, `packages` are those whose versions matter, `column` is what a time is called in JSON."""
+    """Run a whole benchmark: a table of the libraries for each comparison, by title. `place` is the marker of the
+    tables in README.md, `packages` are those whose versions are reported, and `column` is the name of a time in the
+    JSON file."""
     options = arguments(description, rounds=30)
     rows: dict[str, list[Row]] = {}
     tables = {}

@@ -1,7 +1,7 @@
-"""What the value and the gradients of each of many rows cost, in Python.
+"""Measures the value and the gradients of each of many rows, in Python.
 
-gradcli's `value_and_grad(rows=True)` beside `jax.vmap(jax.value_and_grad)`, compiled, and PyTorch's
-`vmap(grad_and_value)`, each in a process of its own and called in turn.
+gradcli's `value_and_grad(rows=True)` against compiled `jax.vmap(jax.value_and_grad)` and PyTorch's
+`vmap(grad_and_value)`, each in its own process and called in turn.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from processes import Comparison, Run, compare
 
 PROGRAM = "sin(q*log(x))*exp(-x)"
-# As long as what people fit: 40 operations and more, none of them a function that takes long.
+# A formula of the size that people fit: more than 40 operations, none of them expensive.
 RATIONAL = "((((a*x + b)*x + c)*x + d)*x + 1)/((((b*x + c)*x + d)*x + a)*x + 2) + sqrt(1 + x*x)*abs(a - b)/(1 + c*c)"
 BRANCH = "log(x)*q if x > 1 else x*x*q"
 ROWS = 1_000_000
@@ -49,7 +49,7 @@ class Gradcli:
 
 
 class _Functional:
-    """The same with the functions of a library."""
+    """The same tasks with the functions of a library."""
 
     numpy: Any
 

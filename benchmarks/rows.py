@@ -1,9 +1,9 @@
-"""How long it takes from a table to a table with the value and both derivatives of each row: whole processes.
+"""Measures whole processes that read a table and write it with the value and both derivatives of each row.
 
-`gradcli map` from CSV to CSV and from Parquet to Parquet, beside Polars with derivatives that are worked out by hand and
-written as its expressions, read whole or streamed, DuckDB with the same as SQL, and pandas with PyTorch; a formula of 5
-operations, and one of 40. Then the peak memory of each, and how many questions of one JSON line are answered in a second,
-each of which waits for its answer.
+`gradcli map` from CSV to CSV and from Parquet to Parquet, against Polars expressions with derivatives written by hand
+(read whole or streamed), the same in SQL with DuckDB, and pandas with PyTorch; for a formula of 5 operations and one of
+40. Also the peak memory of each, and the number of one-line JSON requests answered per second, each of which waits for
+its answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMULAS = {
     "long": " + ".join(f"sin({k}*x*q)*exp(-{k}*x)/(1 + {k}*q*q)" for k in range(1, 5)),
 }
 BASELINE = "Polars, streaming"
-# What the tables call it: the package, the script that uses it, and the way in which it does.
+# By title in the tables: the package, the script that uses it, and its mode.
 SCRIPTS = {
     "Polars, eager": ("polars", "rows_with_polars.py", "eager"),
     BASELINE: ("polars", "rows_with_polars.py", "streaming"),
@@ -37,7 +37,7 @@ SCRIPTS = {
     "pandas with PyTorch": ("torch", "rows_with_torch.py", "-"),
 }
 QUESTIONS = 5_000
-# Rows that are written at a time.
+# Rows written at a time.
 CHUNK = 1_000_000
 MEGABYTE = 1_000_000
 
@@ -76,10 +76,11 @@ def commands(formula: str, source: Path) -> tuple[dict[str, Sequence[str]], list
 
 
 def measured(command: Sequence[str]) -> tuple[float, float]:
-    """The seconds that a process takes which writes the table that its last argument names, and its peak memory in bytes."""
-    # Whoever is atomic keeps an old one to the end, and waits for its deletion then.
+    """The time in seconds and the peak memory in bytes of a process that writes the table named by its last
+    argument."""
+    # Replacing an existing file atomically would add the time of its deletion.
     Path(command[-1]).unlink(missing_ok=True)
-    # What the one before has written is on the disk then, and not still on its way.
+    # Wait until the output of the previous process is on disk.
     os.sync()
     start = time.perf_counter()
     process = subprocess.Popen(command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -92,7 +93,7 @@ def measured(command: Sequence[str]) -> tuple[float, float]:
 
 
 def check(jobs: Sequence[str], source: Path) -> None:
-    """Stop where a job does not write the numbers that all of them are to write."""
+    """Exit if the jobs do not all write the same numbers."""
     import polars as pl
 
     read = pl.read_csv if source.suffix == ".csv" else pl.read_parquet
@@ -106,7 +107,7 @@ def check(jobs: Sequence[str], source: Path) -> None:
 
 
 def questions(count: int) -> float:
-    """How many questions in a second are answered through a pipe, each of which waits for its answer."""
+    """The number of requests answered per second through a pipe, each of which waits for its answer."""
     words = (gradcli(), "map", FORMULAS["short"], "-", "--from", "jsonl", "--quiet")
     with subprocess.Popen(words, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -131,7 +132,7 @@ def compare(formula: str, source: Path, rounds: int) -> list[Row]:
     jobs, missing = commands(formula, source)
     timers = {name: functools.partial(measured, command) for name, command in jobs.items()}
     rows = [Row(name, times) for name, times in interleaved(timers, rounds, warmups=1).items()]
-    # In a process of its own: the peak memory of those that are started here begins with that of this one.
+    # In its own process, because the peak memory of child processes starts at that of this one.
     with ProcessPoolExecutor(1, get_context("spawn")) as apart:
         apart.submit(check, list(jobs), source).result()
     return rows + missing

@@ -1,7 +1,7 @@
-"""How long a shell waits for one value and its gradients: whole processes, start to end.
+"""Measures whole processes that compute one value and its gradients, as a shell user waits for them.
 
-`gradcli eval 'log(x**q)' x=5 q=3 --json` against a script that prints the same numbers with each
-peer. `python -c pass` and `import numpy` say what Python and NumPy alone take of that.
+`gradcli eval 'log(x**q)' x=5 q=3 --json` against scripts that print the same numbers with other libraries. `python -c
+pass` and `import numpy` show the share of Python and NumPy.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from measure import Row, arguments, circumstances, interleaved, show, table, wri
 
 PEERS = Path(__file__).parent / "peers"
 BASELINE = "HIPS autograd"
-# What the table calls it: the package, and the script that uses it.
+# By title in the table: the package, and the script that uses it.
 SCRIPTS = {
     "HIPS autograd": ("autograd", "with_autograd.py"),
     "PyTorch": ("torch", "with_torch.py"),
     "JAX": ("jax", "with_jax.py"),
     "SymPy": ("sympy", "with_sympy.py"),
 }
-# It has no gradient by two variables: the value and both derivatives, in one call.
+# qalc has no gradient by two variables: one call computes the value and both derivatives.
 QALC = ("qalc", "-t", "-s", "precision 16", "[ln(5^3), diff(ln(x^3), x, 1, 5), diff(ln(5^x), x, 1, 3)]")
 EXPECTED = (math.log(125), 0.6, math.log(5))
-# A peer must not be slowed down by a setting that keeps its byte code from being stored.
+# Byte code caching must be on, so that other libraries are not slowed down.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -63,7 +63,7 @@ def commands() -> tuple[dict[str, Sequence[str]], list[Row]]:
 
 
 def scale() -> dict[str, Sequence[str]]:
-    """Processes that compute nothing, to see the rest beside them."""
+    """Processes that compute nothing, for comparison."""
     found: dict[str, Sequence[str]] = {"python -c pass": (sys.executable, "-c", "pass")}
     if importlib.util.find_spec("numpy"):
         found["import numpy"] = (sys.executable, "-c", "import numpy")
@@ -83,7 +83,7 @@ def timed(command: Sequence[str]) -> tuple[float]:
 
 
 def check(jobs: Mapping[str, Sequence[str]]) -> None:
-    """Stop where a job does not print the numbers that all of them are to print."""
+    """Exit if the jobs do not all print the same numbers."""
     for name, command in jobs.items():
         text = run(command)
         if not all(math.isclose(a, b, rel_tol=1e-12) for a, b in zip(numbers(text), EXPECTED, strict=True)):

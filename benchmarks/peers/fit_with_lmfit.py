@@ -1,4 +1,4 @@
-"""Misra1a with lmfit, for benchmarks/fits.py: the path of its data is the argument."""
+"""Fits Misra1a with lmfit, for benchmarks/fits.py; the argument is the path of the data."""
 
 import sys
 

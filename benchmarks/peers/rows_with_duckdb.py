@@ -1,4 +1,4 @@
-"""Value and derivatives of each row of a table by DuckDB, with the derivatives worked out by hand."""
+"""Computes value and derivatives of each row of a table with DuckDB, with derivatives written by hand."""
 
 import sys
 

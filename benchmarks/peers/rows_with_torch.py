@@ -1,4 +1,4 @@
-"""Value and derivatives of each row of a table by pandas and PyTorch."""
+"""Computes value and derivatives of each row of a table with pandas and PyTorch."""
 
 import sys
 
