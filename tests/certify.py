@@ -1,9 +1,10 @@
-"""Certified digits of random programs, and of those of the conformance file, against the independent judge.
+"""Compares certified digits of random programs, and of those of the conformance file, with an independent judge.
 
-`python -m tests.certify --count 10000 --seed 0` writes programs as the fuzzer does and looks at the digits of each value,
-derivative by one leaf, and second derivative or Jacobian: where k are certified, mpmath with 60 digits or more must
-confirm that k are right, and where k < 16 that no more than k + 2 are. `--first I --count 1` runs one again. Programs
-that the judge has no functions for, or no digits, are counted with the reason, and so are points without a derivative.
+`python -m tests.certify --count 10000 --seed 0` generates programs like the fuzzer and checks the certified digits of
+each value, derivative by one leaf, and second derivative or Jacobian: where k digits are certified, mpmath with 60
+digits or more must confirm that k are right, and for k < 16 that no more than k + 2 are. `--first I --count 1` repeats
+one. Programs for which the judge lacks functions or digits are counted with the reason, and so are points without a
+derivative.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ from tests.judge import Judge, NotJudgedError
 from tests.judge.functions import numeric
 
 CONFORMANCE = Path(__file__).parent / "data/torch-float64.jsonl"
-# The digits with which the judge looks first, twice as many as it compares.
+# The precision of the judge's first attempt, twice the digits that it compares.
 _DIGITS = 120
-# With fewer digits certified the judge, too, computes until more digits change nothing.
+# With fewer certified digits the judge increases its precision until the result does not change.
 _FEW = 10
 _MOST_ENTRIES = 16
 _MOST_OF_SECOND_ORDER = 3
 
 
 class Claim(NamedTuple):
-    """So many digits are certified of the numbers that were found; `places` are the elements of leaves by which they are
-    derivatives, along the last axes one after the other."""
+    """The number of certified digits of some numbers; `places` are the elements of leaves by which they are
+    derivatives, along the last axes in order."""
 
     name: str
     found: Any
@@ -56,7 +57,8 @@ class Claim(NamedTuple):
 
 
 def claims(case: Case) -> Iterator[Claim]:
-    """What is certified of a program. Raises what it does, and NotJudgedError where nothing is certified."""
+    """The certified results of a program. Raises what the program raises, and NotJudgedError if nothing is
+    certified."""
     program = gradcli.compile(case.program)
     given = {name: value for name, value in case.arrays().items() if name in program.inputs}
     entries = sum(np.size(value) for value in given.values())
@@ -82,7 +84,7 @@ def _claims(found: Certified, given: Mapping[str, Any], several: bool) -> Iterat
 
 
 def judged(judge: Judge, claim: Claim) -> str:
-    """What the judge says of a claim: "confirmed", or what else."""
+    """The judge's verdict on a claim: "confirmed", or what is wrong."""
     if not np.size(claim.found):
         raise NotJudgedError("nothing to judge")
     found = np.asarray(claim.found, object).reshape(-1, len(claim.places))
@@ -101,7 +103,7 @@ def _verdict(judge: Judge, claim: Claim, found: Any, digits: int) -> str:
         truth = judge.derivative(places, digits) if places else judge.value(digits)
         numbers = np.ravel(np.asarray(numeric(truth), object))
         if digits and not all(numbers):
-            # That there are digits without end which are 0 takes more to show.
+            # Infinitely many zero digits need a higher precision.
             return "0 with few digits"
         if len(numbers) != len(column):
             return "WRONG: another shape"
@@ -117,7 +119,7 @@ def _verdict(judge: Judge, claim: Claim, found: Any, digits: int) -> str:
 
 
 def _right(found: Any, exact: Any) -> int:
-    """How many digits of a float are right; the judge says nothing of infinities."""
+    """The number of correct digits of a float. Raises NotJudgedError for infinities."""
     if not mpmath.isfinite(exact):
         raise NotJudgedError("no finite number")
     if not math.isfinite(found):
@@ -129,7 +131,7 @@ def _right(found: Any, exact: Any) -> int:
 
 
 class Tally:
-    """What came of programs and of claims, where one program may take so many seconds."""
+    """Counts the outcomes of programs and claims; each program is limited to `seconds`."""
 
     def __init__(self, seconds: float = 10.0) -> None:
         self.seconds = seconds
@@ -142,7 +144,7 @@ class Tally:
     def add(self, case: Case) -> None:
         self.programs += 1
         before = signal.signal(signal.SIGVTALRM, _too_long)
-        # Again and again, as mpmath catches what is raised in it.
+        # Repeated, because mpmath catches exceptions.
         signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds, 1.0)
         try:
             self._claims(case)
@@ -161,7 +163,7 @@ class Tally:
         by_clauses = bool(scope.hand_written(judge.program))
         for claim in made:
             if by_clauses and claim.name != "value":
-                # The judge knows the derivatives of functions alone.
+                # The judge derives functions, not user-defined backward clauses.
                 continue
             try:
                 verdict = judged(judge, claim)

@@ -1,4 +1,4 @@
-"""Threads in the place of the workers of a cluster, which die when a test wants them to."""
+"""A pool of threads in place of a cluster's workers, which die when a test requests it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from gradcli.errors import GradcliError
 
 
 class Died(Exception):
-    """So many workers died."""
+    """Raised when workers have died."""
 
 
 Before = Callable[[int, str], object]
 
 
 class Pool:
-    """Threads as workers. Before a task `before` is given its number, counted from 1, and the name of its part, and may
-    raise what a future of a cluster raises."""
+    """A pool of threads. Before each task, `before` is called with its number, counted from 1, and the name of its
+    part, and may raise what a cluster's future raises."""
 
     def __init__(self, before: Before, threads: int) -> None:
         self._before = before
@@ -36,7 +36,7 @@ class Pool:
     def _run(self, number: int, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         if arguments[1] != "divide":
             self._before(number, os.path.basename(arguments[2]["target"]))
-        # All that travels is plain.
+        # Passed through JSON, as everything that is sent to a worker.
         return json.loads(json.dumps(function(*json.loads(json.dumps(arguments)))))
 
     def cancel(self, futures: Sequence[Future[Any]]) -> None:
@@ -45,7 +45,7 @@ class Pool:
             future.cancel()
 
     def check(self) -> None:
-        """The threads are there."""
+        """Does nothing, since the threads always exist."""
 
     def deaths(self, error: BaseException) -> int:
         if isinstance(error, Died):
@@ -57,7 +57,7 @@ class Pool:
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """Simulates the end of the process."""
 
 
 def killed_at(number: int) -> Before:

@@ -1,4 +1,4 @@
-"""What the tests share: running the command line with streams of their own."""
+"""Shared fixtures: running the command line with its own streams."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.cluster_pools import Before, Pool
 
 
 def pytest_collection_finish() -> None:
-    """The tests stay until the end: the garbage collector need not walk all of them again and again, and what is run
-    in this process is collected as seldom as the command does it in its own."""
+    """Exclude the test objects from garbage collection, and collect as rarely as the command does in its own
+    process."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(200_000, 20, 20)
@@ -43,7 +43,7 @@ class Outcome:
 
 @pytest.fixture
 def run() -> Callable[..., Outcome]:
-    """`run('eval', 'x**2', 'x=3')` gives the exit status and what was printed."""
+    """`run('eval', 'x**2', 'x=3')` returns the exit status and the output."""
 
     def run(*arguments: str, stdin: str = "", variables: dict[str, str] | None = None) -> Outcome:
         out, err = io.StringIO(), io.StringIO()
@@ -55,8 +55,8 @@ def run() -> Callable[..., Outcome]:
 
 @pytest.fixture
 def listening() -> Iterator[None]:
-    """Processes that are started end by an interrupt: whoever starts the tests in the background has it ignored."""
-    # What a handler of Python's is for another program is the default.
+    """Restore the interrupt handler, which is ignored when the tests run in the background."""
+    # Child processes inherit an ignored signal, but get the default action for a Python handler.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -64,7 +64,7 @@ def listening() -> Iterator[None]:
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Pool]]:
-    """`threads(before, count)` has `--cluster` lead to a pool of threads; the pools that were opened are listed."""
+    """`threads(before, count)` makes `--cluster` use a pool of threads; returns the list of pools that were opened."""
     from gradcli.rows import dask_pool
 
     pools: list[Pool] = []

@@ -1,7 +1,7 @@
-"""Faults of the file system, one call at a time, as SQLite's tests have them.
+"""Injects file system faults into one call at a time, as SQLite's tests do.
 
-`every(monkeypatch, fault)` gives a `Faults` for the first call on a file, then one for the second, and so on, until
-there is no such call any more.
+`every(monkeypatch, fault)` yields a `Faults` for the first call on a file, then one for the second, and so on, until
+there is no such call.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ import pytest
 
 from gradcli.io import system
 
-# The functions of `os` that make a system call, in `gradcli.io.system`.
+# The functions of `os` in `gradcli.io.system` that make a system call.
 CALLS = ("stat", "access", "listdir", "getcwd", "fsync", "chmod", "replace", "unlink")
 
 
 class Killed(BaseException):
-    """The process is gone: no call after this one is made."""
+    """Simulates the end of the process: no call is made after it."""
 
 
 class Faults:
-    """`fault` is given the call with the number `at`, from 1, and its arguments; it may raise, or give what the call gives.
+    """Replaces call number `at`, counted from 1, by `fault`, which receives the call with its arguments, and may raise
+    or return a result.
 
-    `reached` says whether there was one. What was `killed` makes no call afterwards.
+    `reached` says whether there was such a call. After `killed`, no calls are made.
     """
 
     def __init__(self, at: int, fault: Callable[..., Any]) -> None:
@@ -64,7 +65,7 @@ class _System:
         if name not in CALLS:
             return function
         if name == "fsync":
-            # No test waits for a disk.
+            # Tests do not wait for the disk.
             function = abs
         return lambda *arguments: self._faults.call(name, function, *arguments)
 
@@ -77,7 +78,7 @@ def file_with(faults: Faults) -> type[FileIO]:
             try:
                 faults.call("open", super().__init__, *arguments)
             except Killed:
-                # As the system does, for a process that is gone.
+                # The system closes the files of a process that ended.
                 super().close()
                 raise
 
@@ -100,7 +101,7 @@ def file_with(faults: Faults) -> type[FileIO]:
             return faults.call("truncate", super().truncate, *size)
 
         def close(self) -> None:
-            # The descriptor is gone even where closing it fails.
+            # The descriptor is released even if close fails.
             closed = self.closed
             super().close()
             if not closed:
@@ -123,7 +124,7 @@ def every(monkeypatch: pytest.MonkeyPatch, fault: Callable[..., Any]) -> Iterato
 
 
 def failing(number: int) -> Callable[..., Any]:
-    """The call fails with an error number."""
+    """A fault that raises OSError with an error number."""
 
     def fault(name: str, *_: Any) -> Any:
         raise OSError(number, os.strerror(number))
@@ -132,14 +133,14 @@ def failing(number: int) -> Callable[..., Any]:
 
 
 def interrupted(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """A signal comes while the call waits. Python itself calls again, but where a stream does, it is told."""
+    """A fault that simulates EINTR, which Python's streams report, while Python retries other calls."""
     if name in ("read", "write"):
         raise OSError(errno.EINTR, os.strerror(errno.EINTR))
     return function(*arguments)
 
 
 def short(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Reading and writing stops after a byte."""
+    """A fault that reads or writes a single byte."""
     if name in ("read", "write"):
         return function(memoryview(arguments[0])[:1])
     return function(*arguments)
@@ -150,7 +151,7 @@ def killed(*_: Any) -> Any:
 
 
 def killed_within(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """The process is gone when the call is half done, or done."""
+    """A fault that ends the process in the middle of a write, or after another call."""
     if name == "write":
         arguments = (bytes(arguments[0])[: len(arguments[0]) // 2],)
     function(*arguments)

@@ -1,11 +1,10 @@
-"""Derivatives of order 0 to 20 of some fifty functions, from mpmath.
+"""Reference derivatives of order 0 to 20 of some fifty functions, from mpmath.
 
-`python -m tests.high_orders` computes them anew, with `pip install mpmath`, and writes them to
-tests/data/high-orders.json with 25 digits. It works with enough digits for the differences that
-mpmath takes, and checks them against differences with other steps.
+`python -m tests.high_orders` recomputes them, with `pip install mpmath`, and writes them to tests/data/high-orders.json
+with 25 digits. It uses enough digits for mpmath's finite differences, and checks the results with other step sizes.
 
-The points are such that double precision is enough. Where large terms cancel it is not: of
-lgamma(exp(x)) at 0.4, order 19 is a sum of terms 10**13 times as large.
+The points are such that double precision suffices. It does not where large terms cancel: for lgamma(exp(x)) at 0.4,
+order 19 is a sum of terms 10**13 times as large.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 ORDER = 20
 DATA = Path(__file__).parent / "data/high-orders.json"
 
-# Programs of x, and a point.
+# Programs in x, each with a point.
 FUNCTIONS = (
     ("exp(x)", 0.7),
     ("log(x)", 1.3),
@@ -81,7 +80,7 @@ FUNCTIONS = (
 
 
 def namespace(mp: Any) -> dict[str, Any]:
-    """The functions of the language as mpmath has them."""
+    """The functions of the language, implemented by mpmath."""
     names = "exp log sqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh"
     names += " cbrt erf erfc gamma log1p expm1 hypot erfinv"
     return {name: getattr(mp, name) for name in names.split()} | {
@@ -102,7 +101,7 @@ def namespace(mp: Any) -> dict[str, Any]:
 
 
 def derivatives(program: str, point: float, digits: int) -> list[Any]:
-    """The derivatives of a program at a point, from differences with steps of 10**-digits or so."""
+    """The derivatives of a program at a point, from differences with steps of about 10**-digits."""
     import mpmath as mp
 
     mp.mp.dps = digits

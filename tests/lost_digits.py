@@ -1,7 +1,7 @@
-"""Derivatives of order 0 to 20 of functions that lose digits on the way, and of some that do not, from mpmath.
+"""Reference derivatives of order 0 to 20 of functions that lose digits, and of some that do not, from mpmath.
 
-`python -m tests.lost_digits` computes them anew and writes them to tests/data/lost-digits.json: integrals of
-Cauchy along a circle around the point, with 150 digits, checked against those along a smaller one.
+`python -m tests.lost_digits` recomputes them and writes them to tests/data/lost-digits.json: Cauchy integrals along a
+circle around the point, with 150 digits, checked with a smaller circle.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _SAMPLES = 384
 
 
 def _coefficients(function: Any, x: float, radius: Any) -> list[Any]:
-    """Taylor coefficients of a real function, by sums along a circle, of which half are the conjugates of others."""
+    """Taylor coefficients of a real function, by sums along a circle, half of whose values are conjugates of the
+    others."""
     import mpmath as mp
 
     circle = [mp.expjpi(mp.mpf(2 * j) / _SAMPLES) for j in range(_SAMPLES)]
@@ -42,7 +43,7 @@ def _coefficients(function: Any, x: float, radius: Any) -> list[Any]:
 
 
 def derivatives(program: str, x: float) -> list[str]:
-    """With 12 digits; what is no larger than the rounding of 150 is 0."""
+    """The derivatives with 12 digits; numbers within the rounding error of 150 digits are 0."""
     import mpmath as mp
 
     mp.mp.dps = 150

@@ -1,6 +1,6 @@
-"""All mixed derivatives to order 4 of functions of four numbers, from SymPy.
+"""Reference mixed derivatives up to order 4 of functions of four numbers, from SymPy.
 
-`python -m tests.mixed_derivatives` computes them anew, with `pip install sympy`, and writes them to
+`python -m tests.mixed_derivatives` recomputes them, with `pip install sympy`, and writes them to
 tests/data/mixed-derivatives.json with 25 digits.
 """
 

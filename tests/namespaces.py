@@ -1,4 +1,4 @@
-"""What a namespace lacks of that which every library must have."""
+"""Finds the members and functions that an array namespace lacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.primitives.primitive import Primitive
 
 
 def lacking(namespace: Any, protocol: Any) -> list[str]:
-    """The members of a protocol that are not there, or are not called as it says."""
+    """The members of a protocol that a namespace lacks, or has with another signature."""
     return [name for name in dir(protocol) if not name.startswith("_") and not _has(namespace, protocol, name)]
 
 
@@ -29,20 +29,20 @@ def _has(namespace: Any, protocol: Any, name: str) -> bool:
     except TypeError:
         return False
     except ValueError:
-        # What is written in C may not say how it is called.
+        # C functions may not expose their signature.
         return inspect.isbuiltin(found)
     return True
 
 
 def _arguments(method: Any) -> tuple[list[str], dict[str, str]]:
-    """Something for every parameter of a method but `self`."""
+    """Placeholder arguments for all parameters of a method except `self`."""
     _, *parameters = inspect.signature(method).parameters.values()
     keywords = {p.name: "" for p in parameters if p.kind is p.KEYWORD_ONLY}
     return [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY], keywords
 
 
 def lacking_functions(namespace: Any) -> list[str]:
-    """The functions that entries ask a namespace for by name, and it has not."""
+    """The functions that entries request from a namespace by name and that it lacks."""
     return [name for name in _functions() if not callable(getattr(namespace, name, None))]
 
 
@@ -52,7 +52,7 @@ def _functions() -> Iterator[str]:
             yield entry.function
 
 
-# Where the functions are that the spellings of entries name, by library.
+# The modules of each library that contain the functions named in entries.
 LIBRARIES = {
     "numpy": ("numpy",),
     "standard": ("numpy",),
@@ -65,7 +65,7 @@ LIBRARIES = {
 
 
 def misspelt(library: str) -> list[str]:
-    """The spellings of entries that are no functions of a library, which must be installed."""
+    """The spellings of entries that are not functions of a library, which must be installed."""
     modules = [import_module(name) for name in LIBRARIES[library]]
     spelled = [e.spelling[library] for e in table.entries() if isinstance(e, Primitive) and library in e.spelling]
     return [name for name in spelled if not any(_is_function(module, name) for module in modules)]

@@ -1,4 +1,5 @@
-"""Programs that call an operator of PyTorch, with PyTorch's value and gradients, and how gradcli's are compared."""
+"""Programs that call one operator of PyTorch, with PyTorch's value and gradients, and their comparison with
+gradcli's."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ import numpy as np
 import gradcli
 
 STORED = Path(__file__).parent / "data" / "operators.jsonl"
-# Other algorithms for the same function, as for digamma and for matrices, agree to so much.
+# Different algorithms for the same function, such as digamma or matrix functions, agree to this tolerance.
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-9
 
 
 class Case(NamedTuple):
-    """A program, its inputs, the weights of its elements in the gradient, and PyTorch's numbers.
+    """A program, its inputs, the weights of the output elements in the gradient, and PyTorch's results.
 
-    `gradients` are by the inputs to differentiate by; None is one that PyTorch does not have.
+    `gradients` are those by the inputs to differentiate by; None where PyTorch has none.
     """
 
     program: str
@@ -49,12 +50,12 @@ def outcome(case: Case) -> tuple[Any, dict[str, Any]]:
 
 
 def difference(case: Case, value: Any, gradients: dict[str, Any]) -> str:
-    """What differs from PyTorch's numbers, nothing where all are the same."""
+    """The difference from PyTorch's results as text; empty if there is none."""
     if not _same(value, case.value):
         return f"value {_short(value)}, right {_short(case.value)}"
     for name, right in case.gradients.items():
         found = gradients[name]
-        # Where PyTorch has no gradient none is needed, or one of zeros.
+        # Where PyTorch has no gradient, none or zeros are accepted.
         if not _same(
             0.0 * np.asarray(case.inputs[name]) if found is None else found,
             0.0 if right is None else right,

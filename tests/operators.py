@@ -1,10 +1,10 @@
-"""PyTorch's database of operator samples, each pasted as a program, beside PyTorch.
+"""Runs PyTorch's database of operator samples, pasted as programs, and compares the results with PyTorch.
 
 `python -m tests.operators` runs the first samples of every operator as `torch.OP(x, …)` and as a method, with its
-tensors as inputs, and compares values and gradients. It prints the samples whose numbers differ, those that end with
-another error than gradcli's, and the operators that are refused, with the message. `python -m tests.operators NAME…`
-runs the operators of these names, `--samples N` so many of each, and `--store` writes a choice of programs with
-PyTorch's numbers for `tests/test_operators.py`, which needs no PyTorch.
+tensors as inputs, and compares values and gradients. It prints the samples whose results differ, those that raise an
+error which is not gradcli's, and the operators that are refused, with the message. `python -m tests.operators NAME…`
+runs the named operators, `--samples N` sets the number of samples of each, and `--store` writes a selection of programs
+with PyTorch's results for `tests/test_operators.py`, which does not need PyTorch.
 
 Needs the dependency group `oracle`, and `expecttest`, which the database imports.
 """
@@ -24,16 +24,17 @@ import torch
 from gradcli.errors import GradcliError
 from tests.operator_programs import STORED, Case, difference, outcome
 
-# Elements of the tensors that are stored.
+# The maximum number of elements of stored tensors.
 _SMALL = 12
-# What cannot be the same here, or is no function of real numbers.
+# Operators that cannot agree here, or are not functions of real numbers.
 _LEFT_OUT = re.compile(
     r"fft|signal\.|masked\.|jiterator|sparse|complex|polar|_ex$|^linalg\.eig$|^linalg\.eigvals$|stft|dropout|rand|normal"
     r"|bernoulli|cauchy|exponential|geometric|uniform|multinomial|^new_|empty|resize|_like$|fractional|rrelu|lowrank"
     r"|^(bfloat16|bool|byte|char|double|float|half|int|long|short|cdouble|cfloat|chalf|to|hash_tensor)$|bmm_triton"
     r"|_chunked|^_|torch\.ops|native_"
 )
-# PyTorch's choice among several derivatives, or its error, where another one stands here: why.
+# Operators for which gradcli chooses another derivative than PyTorch, or defines one where PyTorch fails, with the
+# reason.
 _OTHERWISE = {
     "cholesky_solve": "one triangle of the factor is read, and PyTorch gives the other one a gradient too",
     "linalg_eigh": "the sign of an eigenvector is arbitrary",
@@ -47,7 +48,7 @@ _OTHERWISE = {
 
 
 class Sample(NamedTuple):
-    """A program, its inputs by name, and what PyTorch makes of them: the results, and how to differentiate them."""
+    """A program, its inputs by name, and PyTorch's results, which can be differentiated."""
 
     operator: str
     program: str
@@ -57,7 +58,7 @@ class Sample(NamedTuple):
 
 
 def samples(names: Sequence[str], count: int) -> Iterator[Sample]:
-    """The first `count` samples of each operator, as calls of a function and of a method."""
+    """The first `count` samples of each operator, as function calls and as method calls."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     for operator in op_db:
@@ -104,7 +105,7 @@ def _sample(operator: Any, sample: Any, form: str) -> Sample | None:
 
 
 def _evaluated(call: str, inputs: dict[str, torch.Tensor]) -> Any:
-    """What PyTorch makes of the program. What is pasted is what is run, so that both are asked the same."""
+    """PyTorch's results of the program, obtained by running the same text that is pasted."""
     names = {"torch": torch, "inf": float("inf"), "nan": float("nan"), **inputs}
     found = eval(call.removeprefix("import torch\n"), names)
     parts = [found] if isinstance(found, torch.Tensor) else list(found)
@@ -114,12 +115,12 @@ def _evaluated(call: str, inputs: dict[str, torch.Tensor]) -> Any:
 
 
 def _text(value: Any, inputs: dict[str, torch.Tensor]) -> str:
-    """An argument as it is written; tensors become inputs. Raises TypeError for what is no text."""
+    """An argument as source text; tensors become inputs. Raises TypeError for arguments without a text."""
     if isinstance(value, torch.Tensor):
         if value.is_complex() or value.layout is not torch.strided or value.dtype in (torch.float16, torch.float32):
             raise TypeError("another tensor")
         name = "xyzuvwabcd"[len(inputs)]
-        # Where the elements lie in memory is nothing that a program is given.
+        # Programs receive no memory layout.
         inputs[name] = value.detach().clone(memory_format=torch.contiguous_format).requires_grad_(value.requires_grad)
         return name
     if isinstance(value, list | tuple):
@@ -132,7 +133,7 @@ def _text(value: Any, inputs: dict[str, torch.Tensor]) -> str:
 
 
 def case_of(sample: Sample, number: int) -> Case:
-    """The program of one of the results, with PyTorch's value and gradients, for fixed weights of its elements."""
+    """The program for one output, with PyTorch's value and gradients for fixed weights of its elements."""
     result = sample.results[number]
     program = sample.program + f"[{number}]" * sample.several
     leaves = {name: t for name, t in sample.inputs.items() if t.requires_grad}
@@ -150,7 +151,7 @@ def case_of(sample: Sample, number: int) -> Case:
 
 
 def compare(names: Sequence[str], count: int) -> dict[str, list[tuple[str, str, str]]]:
-    """For each verdict the samples of it: operator, program and what is to be said."""
+    """The samples by verdict: operator, program and message."""
     found: dict[str, list[tuple[str, str, str]]] = {
         "same": [],
         "otherwise": [],
@@ -198,7 +199,7 @@ def _report(found: dict[str, list[tuple[str, str, str]]]) -> None:
 
 
 def _store(names: Sequence[str]) -> None:
-    """A small sample of each operator that is the same here, for the ordinary tests."""
+    """Store a small sample of each operator that agrees, for the ordinary tests."""
     lines: list[str] = []
     kept: set[str] = set()
     for sample in samples(names, 12):

@@ -1,8 +1,8 @@
-"""PyTorch as an oracle: value, gradient and second derivative of every function that both have.
+"""Compares value, gradient and second derivative of every function that PyTorch also has with PyTorch.
 
-Needs the dependency group `oracle`. `python -m tests.oracle` prints, for each function, how many samples
-were drawn and the worst relative errors; `python -m pytest tests/oracle.py` fails where one is no rounding.
-Pytest does not collect this file unless it is named.
+Needs the dependency group `oracle`. `python -m tests.oracle` prints, for each function, the number of samples and the
+worst relative errors; `python -m pytest tests/oracle.py` fails where an error exceeds rounding. Pytest collects this
+file only if it is named.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FUNCTIONS = tuple(operation for operations in table.subjects().values() for oper
 COMPARED = tuple(f for f in FUNCTIONS if f.name in TWINS)
 EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-300, -1e-300, 1e-9, 1e9, 40.0, -40.0, 800.0, -800.0, 1e300, -1e300)
 SHAPES: dict[int, Sequence[Any]] = {1: [[(7,)], [(3, 4)]], 2: [[(7,), (7,)], [(3, 1), (4,)], [(), (3, 2)]]}
-# They have no samples of their own.
+# These entries have no samples of their own.
 MATRICES: dict[str, Any] = {"eigh": [[2.0, 0.5], [0.5, 3.0]], "qr": [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]}
 DRAWS = 12
 KINDS = ("value", "gradient", "second")
@@ -39,7 +39,7 @@ Function = Callable[..., Any]
 
 
 class Sample(NamedTuple):
-    """Operands, and what is computed of them in both libraries."""
+    """Operands, and the functions of both libraries to apply to them."""
 
     ours: Function
     theirs: Function
@@ -54,7 +54,8 @@ def weights(shape: Sequence[int], seed: int) -> Any:
 
 
 def samples(function: Operation) -> Iterator[Sample]:
-    """Elementwise functions at every pair of edges and at random arrays; all of them in the shapes of their own samples."""
+    """Elementwise functions at all pairs of edge cases and at random arrays; every function at its own samples'
+    shapes."""
     random = np.random.default_rng(sum(map(ord, function.name)))
     if function.name in ELEMENTWISE:
         yield from _elementwise(function, random)
@@ -70,7 +71,7 @@ def _made(function: Operation, sample: Any) -> Iterator[Sample]:
 
 
 def _like(function: Operation, sample: Any, random: np.random.Generator) -> Iterator[Sample]:
-    """Near the sample where the domain matters, else any numbers, every second time with ties."""
+    """Operands near the sample where the domain matters, else random ones, every second time with ties."""
     twin = Composite(function.name, function.signature, function.doc, TWINS[function.name], derivative="-")
     ours, theirs = case_of(function, sample), case_of(twin, sample)
     near = function.name in ELEMENTWISE or function in table.subjects()["linear algebra"]
@@ -108,7 +109,7 @@ def _elementwise(function: Operation, random: np.random.Generator) -> Iterator[S
 
 
 class Outcome(NamedTuple):
-    """The value and, by each operand, the derivatives under fixed cotangents; None where there are none."""
+    """The value and the derivatives by each operand under fixed cotangents; None where there are none."""
 
     value: list[np.ndarray]
     gradient: list[np.ndarray] | None
@@ -120,7 +121,7 @@ def _parts(value: Any) -> list[Any]:
 
 
 def _weighted(parts: Sequence[Any], first: int, with_weights: Function) -> Any:
-    """All elements of all parts, weighted and summed."""
+    """The weighted sum of all elements of all outputs."""
     return sum((part * with_weights(part, first + i)).sum() for i, part in enumerate(parts) if part is not None)
 
 
@@ -173,7 +174,7 @@ def theirs(sample: Sample) -> Outcome:
 
 
 class Deviation(NamedTuple):
-    """Where a result differs from PyTorch's on purpose: in these functions, in this kind, at these operands."""
+    """An intended difference from PyTorch: the functions, the kind of result, the operands, and the reason."""
 
     functions: str
     kinds: str
@@ -196,7 +197,7 @@ def _always(*operands: Any) -> bool:
 
 
 def _apart(x: Any, y: Any) -> Any:
-    """Where one number is lost beside the other."""
+    """Where one number is negligible beside the other."""
     return np.minimum(abs(x), abs(y)) < 1e-6 * np.maximum(abs(x), abs(y))
 
 
@@ -242,7 +243,7 @@ DEVIATIONS = (
     Deviation("lgamma digamma", "gradient second", _pole, "PyTorch has a large number at a pole"),
 )
 
-# Relative errors that are PyTorch's, or known to be ours.
+# Tolerances for relative errors of PyTorch, or known ones of gradcli.
 TOLERANCES = {
     "lgamma": (1e-9, "PyTorch's trigamma has 9 digits"),
     "digamma": (1e-9, "PyTorch's trigamma has 9 digits"),
@@ -262,7 +263,7 @@ def error(found: np.ndarray, expected: np.ndarray, scale: float) -> float:
         return math.inf
     with np.errstate(all="ignore"):
         same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-        # Numbers so small that they have fewer digits.
+        # Subnormal numbers have fewer digits.
         same |= np.abs(found - expected) < np.finfo(float).tiny
         size = np.maximum(np.maximum(np.abs(expected), np.abs(found)), 1e-3 * scale)
         relative = np.abs(found - expected) / size
@@ -270,12 +271,12 @@ def error(found: np.ndarray, expected: np.ndarray, scale: float) -> float:
 
 
 def _scale(arrays: Sequence[np.ndarray]) -> float:
-    """The largest number of an array; 0 for single numbers, which are compared digit by digit."""
+    """The largest number among arrays; 0 for scalars, which are compared digit by digit."""
     return max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in arrays if a.ndim), default=0.0)
 
 
 class Row(NamedTuple):
-    """One function: how many samples, in how many of them PyTorch is not followed, the worst errors."""
+    """The comparison of one function: the number of samples, of intended deviations, and the worst errors."""
 
     function: str
     samples: int
@@ -284,7 +285,7 @@ class Row(NamedTuple):
 
 
 def compare(function: Operation, seen: set[Deviation] | None = None) -> Row:
-    """All samples of a function in both libraries; `seen` collects the deviations that were met."""
+    """Compare all samples of a function; `seen` collects the deviations that occurred."""
     worst: dict[str, float | None] = dict.fromkeys(KINDS)
     count = deviating = 0
     for sample in samples(function):
@@ -295,7 +296,7 @@ def compare(function: Operation, seen: set[Deviation] | None = None) -> Row:
         differs = False
         for kind in KINDS:
             found, expected = getattr(mine, kind), getattr(other, kind)
-            # Where there is no value, a derivative means nothing.
+            # Where the value is nan, derivatives are not compared.
             if found is None or expected is None or (any(np.isnan(v).any() for v in other.value) and kind != "value"):
                 continue
             scale = max(scale, _scale(expected))
@@ -338,7 +339,7 @@ def test_it_agrees_with_pytorch(function):
 
 
 def main() -> None:
-    """Print what was compared, and how well it agrees."""
+    """Print a table of the comparisons."""
     warnings.simplefilter("ignore")
     rows = [compare(function) for function in COMPARED]
     print(f"{'function':16}{'samples':>8}{'deviating':>10}" + "".join(f"{kind:>10}" for kind in KINDS))

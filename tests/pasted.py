@@ -1,11 +1,11 @@
-"""A Hypothesis strategy for programs as people paste them: suites and braces, `def`, `lambda`, comprehensions, lists,
-elements that are assigned to, slices, and the notation of print."""
+"""A Hypothesis strategy for programs as people paste them: indented and braced blocks, `def`, `lambda`, comprehensions,
+lists, element assignment, slices and printed output."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
-# Every name that an expression below reads is bound here, but for `x` and `q`.
+# Binds every name that an expression below reads, except `x` and `q`.
 PRELUDE = """v = x*[1, 2, 3]
 ys = [x, q, 1.5]
 y = z = q
@@ -59,13 +59,14 @@ _SIMPLE = [
 @st.composite
 def programs(draw: st.DrawFn) -> str:
     lines = draw(_blocks("", 3, jump="", braces=False, least=0))
-    # What a loop or a function goes over.
+    # A collection to iterate over.
     return PRELUDE + "i = 1\n" + "".join(line + "\n" for line in lines) + draw(EXPRESSIONS)
 
 
 @st.composite
 def _blocks(draw: st.DrawFn, indent: str, depth: int, *, jump: str, braces: bool, least: int = 1) -> list[str]:
-    """Lines of statements; `jump` is what leaves what is around them, and `braces` whether braces are."""
+    """Lines of statements; `jump` leaves the enclosing loop or function, and `braces` says whether blocks use
+    braces."""
     found: list[str] = []
     for _ in range(draw(st.integers(least, 3))):
         if depth and draw(st.integers(0, 2)) == 0:

@@ -1,7 +1,7 @@
-"""Programs written for another library, run on it and, with the name in their imports changed, on gradcli.
+"""Runs programs written for another library on that library and, with the imports renamed, on gradcli.
 
-A program calls `show` of what it found: numbers, arrays, and containers of them. `python -m tests.peer_programs
-autograd`, or `jax`, writes what they find on that library.
+A program calls `show` with its results: numbers, arrays and containers of them. `python -m tests.peer_programs
+autograd`, or `jax`, stores the results of that library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXPECTED = DATA / "peer-programs.json"
 
 
 def found_by(program: Path, library: str, stand_in: str) -> list[Any]:
-    """What a program shows, of numbers and lists, the library replaced by what stands in for it."""
+    """The results that a program shows, as numbers and lists, with `library` replaced by `stand_in`."""
     text = program.read_text(encoding="utf-8")
     text = re.sub(rf"^(\s*(?:import|from) ){library}\b(?! as)", rf"\g<1>{stand_in}", text, flags=re.MULTILINE)
     # `import jax` binds a name that `import gradcli.jax` does not.
@@ -41,7 +41,7 @@ def _plain(value: Any) -> Any:
 
 
 def assert_same(found: Any, expected: Any, tolerance: float) -> None:
-    """Raise AssertionError where numbers differ by more than `tolerance`, relative to the larger of them and 1."""
+    """Raise AssertionError where numbers differ by more than `tolerance`, relative to the larger one of them and 1."""
     if isinstance(expected, list):
         assert isinstance(found, list)
         assert len(found) == len(expected)
@@ -54,7 +54,7 @@ def assert_same(found: Any, expected: Any, tolerance: float) -> None:
 
 
 def programs() -> Iterator[tuple[str, str, Path]]:
-    """For each program its library, what stands in for it here, and the file."""
+    """For each program: the library, its replacement in gradcli, and the file."""
     for library, stand_in, folder in (
         ("autograd", "gradcli", "autograd_examples"),
         ("jax", "gradcli.jax", "jax_pieces"),
@@ -64,7 +64,7 @@ def programs() -> Iterator[tuple[str, str, Path]]:
 
 
 def main(library: str) -> None:
-    """Write what the programs of a library find on it; JAX is to compute in float64: JAX_ENABLE_X64=1."""
+    """Store the results of a library's programs; JAX must compute in float64: JAX_ENABLE_X64=1."""
     known = json.loads(EXPECTED.read_text(encoding="utf-8")) if EXPECTED.exists() else {}
     known[library] = {
         program.stem: found_by(program, library, library) for name, _, program in programs() if name == library

@@ -1,4 +1,4 @@
-"""What runs the code that is printed in C and SQL: gcc, and SQLite with the functions of other databases."""
+"""Runs printed C and SQL code: with gcc, and with SQLite extended by functions of other databases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 
 def in_c(text: str, folder: Path, *flags: str, compiler: str = "gcc", standard: str = "c99") -> Callable[[str], Any]:
-    """The functions of a text, each of which gives a double, by name."""
+    """The functions of a C source text, each of which returns a double, by name."""
     source, library = folder / "f.c", folder / "f.so"
     source.write_text(text, encoding="utf-8")
     command = [compiler, f"-std={standard}", *flags, "-shared", "-fPIC", str(source), "-lm", "-o", str(library)]
@@ -34,7 +34,7 @@ def in_c(text: str, folder: Path, *flags: str, compiler: str = "gcc", standard: 
 
 
 def database() -> sqlite3.Connection:
-    """With the functions that SQLite has where it was compiled with them."""
+    """An SQLite database with the mathematical functions that are optional in SQLite."""
     made = sqlite3.connect(":memory:")
     for name in "exp sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh floor ceil".split():  # noqa: SIM905
         made.create_function(name, 1, getattr(math, name))

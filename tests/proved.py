@@ -1,8 +1,8 @@
-"""Every stored reference of the tests beside the digits that are proved.
+"""Compares every stored reference of the tests with proved digits.
 
-`python -m tests.proved` goes through the data files, prints what disagrees, and counts what agrees and what cannot be
-proved, with the reason. `--every N` looks at each N-th point alone, `--file NAME` at one file. What mpmath and SymPy made is
-to be right to its last digit but for one unit, and what PyTorch made to what the test of it asks.
+`python -m tests.proved` goes through the data files, prints disagreements, and counts what agrees and what cannot be
+proved, with the reason. `--every N` checks each N-th point only, `--file NAME` a single file. References from mpmath
+and SymPy must be right to one unit of their last digit, and those from PyTorch to the tolerance of their test.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from gradcli.run.session import EvaluationRequest
 from tests import whole_domain
 
 _DATA = Path(__file__).parent / "data"
-# A ball is narrow enough where so many digits of it are certain; a number that has none with the most may be 0.
+# The digits that a ball must have, and the largest precision; a number without any digits at that precision may be 0.
 _DIGITS, _MOST_DIGITS = 30, 2000
-# From it on numbers round to infinity in float64.
+# Numbers from this one on round to infinity in float64.
 _INFINITE = Fraction(2**1024 - 2**970)
 _NONE = Fraction(1, 10**90)
 
 
 class Reference(NamedTuple):
-    """What a file says of a program at a point: numbers as decimals or floats, by what they are, as "value", "x" and "x,x",
-    nested lists of them for arrays; `error` says how far one may be off."""
+    """The reference numbers for a program at a point, as decimals or floats by key ("value", "x", "x,x"), nested lists
+    for arrays; `error` gives the tolerance of a number."""
 
     program: str
     point: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Reference(NamedTuple):
 
 
 def exact(reference: Reference) -> Mapping[str, Any]:
-    """The numbers of a reference as balls, by the same names. Raises what the run raises."""
+    """The numbers of a reference as balls, by the same keys. Raises what the program raises."""
     program = gradcli.compile(reference.program)
     request = EvaluationRequest(
         program.program,
@@ -76,7 +76,7 @@ def _is_enough(result: Any) -> bool:
 
 
 def compared(reference: Reference) -> Iterator[tuple[str, str]]:
-    """For each number, by its name, "agrees", "DISAGREES: …", or why that is not known."""
+    """For each number by key: "agrees", "DISAGREES: …", or the reason why it is unknown."""
     from gradcli.arrays.balls import precise
 
     balls = exact(reference)
@@ -153,7 +153,7 @@ def _mixed() -> Iterator[Reference]:
 
 def _removable() -> Iterator[Reference]:
     for case in json.loads((_DATA / "removable-points.json").read_text()):
-        # At the point itself the program as it is typed has no value.
+        # At the point itself the program as written has no value.
         for x, numbers in islice(case["derivatives"].items(), 1, None):
             yield _series(case["program"], float(x), numbers, 20)
 
@@ -191,7 +191,7 @@ FILES: Mapping[str, Callable[[], Iterator[Reference]]] = {
 
 
 def tallied(references: Iterator[Reference], verbose: bool = False) -> tuple[Counter[str], list[str]]:
-    """How many numbers agree, or do not for what reason, and the lines that tell of those that disagree."""
+    """The number of references that agree, or not, by reason, and lines on those that disagree."""
     counts: Counter[str] = Counter()
     lines = []
     for reference in references:

@@ -1,8 +1,8 @@
-"""Values, derivatives to order 4 and gradients of every elementwise function, from mpmath with 105 digits.
+"""Reference values, derivatives to order 4 and gradients of every elementwise function, from mpmath with 105 digits.
 
-`python -m tests.proved_digits` computes them anew, with `pip install mpmath`, and writes them to
-tests/data/proved-digits.json. The functions are those of tests/references.py, at two points of their domains, which are
-decimals; the derivatives are by t, where operand i is x[i] + i*t, counted from 1.
+`python -m tests.proved_digits` recomputes them, with `pip install mpmath`, and writes them to
+tests/data/proved-digits.json. The functions are those of tests/references.py, each at two decimal points of its domain;
+the derivatives are by t, where operand i is x[i] + i*t, counted from 1.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tests.references import ELEMENTWISE, Interval
 
 ORDER = 4
 DIGITS = 105
-# Values at so many steps on each side; the differences lose 44 digits of them.
+# The number of points on each side for finite differences, and the working precision, of which these lose 44 digits.
 POINTS, WORKING = 10, 170
 STEP = Fraction(1, 10**11)
 DATA = Path(__file__).parent / "data/proved-digits.json"
-# How far into an interval a point lies, for each operand.
+# The relative position of a point in the interval of each operand.
 _PLACES = ((0.57, 0.31, 0.43, 0.71), (0.13, 0.83, 0.37, 0.61))
-# Numbers stand in tests/references.py as the floats next to them.
+# Exact constants for functions that tests/references.py defines with floats.
 _EXACT: dict[str, Callable[..., Any]] = {
     "selu": lambda x: (
         mpf("1.0507009873554804934193349852946")
@@ -44,7 +44,7 @@ def function_of(name: str) -> Callable[..., Any]:
 
 
 def points_of(name: str) -> list[list[str]]:
-    """Decimals in the domains of the operands, which are cut where functions become very large."""
+    """Decimals in the domains of the operands, which are limited where functions become very large."""
     domains = ELEMENTWISE[name].domains
     return [[_decimal(domain, place) for domain, place in zip(domains, places)] for places in _PLACES]
 
@@ -56,8 +56,8 @@ def _decimal(domain: Interval, place: float) -> str:
 
 @cache
 def _weights(points: int) -> list[list[Fraction]]:
-    """For each order what values at the whole numbers from -points to points are weighted with, for the derivative at 0:
-    B. Fornberg, Mathematics of Computation 51 (1988)."""
+    """The weights of the values at the integers from -points to points in the derivatives at 0, for each order: B.
+    Fornberg, Mathematics of Computation 51 (1988)."""
     nodes = range(-points, points + 1)
     known = [[Fraction(1)] + [Fraction(0)] * ORDER]
     product = Fraction(1)
@@ -76,7 +76,8 @@ def _weights(points: int) -> list[list[Fraction]]:
 
 
 def _derivatives(function: Callable[[Any], Any]) -> list[Any]:
-    """Those at 0 up to order 4: what two points more on each side would change is less than what is kept."""
+    """The derivatives at 0 up to order 4; using two points fewer on each side must not change the digits that are
+    kept."""
     step = mpf(STEP.numerator) / STEP.denominator
     values = [mpf(function(j * step)) for j in range(-POINTS, POINTS + 1)]
     found, others = (
@@ -85,7 +86,7 @@ def _derivatives(function: Callable[[Any], Any]) -> list[Any]:
     )
     for x, y in zip(found, others):
         assert abs(x - y) <= mpf(10) ** -(DIGITS + 2) * max(abs(x), mpf(10) ** -3), (x, y)
-    # What is 0 but for the noise of differences.
+    # Numbers within the error of the differences are 0.
     return [x if abs(x) > mpf(10) ** -(DIGITS - 10) else mpf(0) for x in found]
 
 

@@ -1,4 +1,4 @@
-"""The functions of PyTorch that do what those of the table do, called with the same arguments."""
+"""The functions of PyTorch that correspond to those of the table, with the same arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-# Functions of the table that PyTorch has not, or not for comparison.
+# Functions of the table that PyTorch lacks, or that are not compared here.
 _BY_TESTS = "tests/backends/test_functions_of_pytorch.py compares it"
 MISSING = {
     **dict.fromkeys(
@@ -67,7 +67,7 @@ MISSING = {
     "rand": "another generator",
     "randn": "another generator",
 }
-# Their second operand is a number there, which is not differentiated by.
+# The second operand of these is a number in PyTorch, without a derivative.
 NUMBERS = {"leaky_relu", "elu", "celu", "hardtanh", "softshrink", "hardshrink", "threshold", "nan_to_num"}
 
 
@@ -76,7 +76,7 @@ def _axes(axis: Any) -> Any:
 
 
 def _over_axes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A reduction of PyTorch that takes one axis or several, and must be given them."""
+    """A reduction of PyTorch over one or several axes, which must be given explicitly."""
 
     def reduce(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
         axes = tuple(range(x.ndim)) if axis is None else _axes(axis)
@@ -86,7 +86,7 @@ def _over_axes(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _over_one_axis(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A reduction that takes one axis at most, applied to each."""
+    """A reduction over at most one axis, applied to each axis in turn."""
 
     def reduce(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
         for a in sorted(range(x.ndim) if axis is None else np.ravel(axis).tolist(), reverse=True):
@@ -138,7 +138,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 def _solve(a: Any, b: Any) -> Any:
-    # A matrix beside a batch of matrices would be taken for a batch of vectors.
+    # A matrix with a batch of matrices would be read as a batch of vectors.
     columns = b.unsqueeze(-1) if b.ndim == 1 else b
     found = torch.linalg.solve(a, columns.expand(*a.shape[:-2], *columns.shape[-2:]))
     return found.squeeze(-1) if b.ndim == 1 else found
@@ -149,7 +149,7 @@ def _symmetric(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _binary(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of two tensors that takes no numbers."""
+    """A function of two tensors that does not accept numbers."""
     return lambda x, y: function(_tensor(x), _tensor(y))
 
 
@@ -253,7 +253,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "clip": torch.clip,
     "where": lambda c, x, y: torch.where(_tensor(c), x, y),
     "logsigmoid": F.logsigmoid,
-    # By default it is taken as x above 20.
+    # By default PyTorch returns x for x > 20.
     "softplus": lambda x: F.softplus(x, threshold=40.0),
     "round": lambda x, decimals=0: torch.round(x, decimals=decimals),
     "logical_not": lambda x: torch.logical_not(_tensor(x)),

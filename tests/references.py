@@ -1,4 +1,4 @@
-"""What every function of the table is compared with: mpmath at 50 digits, NumPy and SciPy."""
+"""The references for every function of the table: mpmath with 50 digits, NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FRACTION: Interval = (1e-3, 0.999)
 class Elementwise(NamedTuple):
     """An elementwise function of exact numbers, and the intervals from which its operands are drawn.
 
-    `then` are the arguments after the operands, `before` those before them.
+    `before` and `then` are arguments before and after the operands.
     """
 
     function: Callable[..., Any]
@@ -55,7 +55,7 @@ def _normal(x: Any) -> Any:
 def _normal_inverse(p: Any) -> Any:
     if p > 0.5:
         return -_normal_inverse(1 - p)
-    # Newton's method for the logarithm, which is concave: from below it converges monotonically.
+    # Newton's method for the logarithm, which is concave: it converges monotonically from below.
     y, step = -mpmath.sqrt(-2 * mpmath.log(2 * p)), mpmath.mpf(1)
     while abs(step) > mpmath.sqrt(mpmath.eps) * abs(y):
         step = mpmath.log(_normal(y) / p) * _normal(y) / mpmath.npdf(y)
@@ -72,13 +72,13 @@ def _hardsigmoid(x: Any) -> Any:
 
 
 def _selu(x: Any) -> Any:
-    """With the constants of PyTorch, as they are written."""
+    """SELU with PyTorch's decimal constants."""
     alpha, scale = mpf("1.6732632423543772848170429916717"), mpf("1.0507009873554804934193349852946")
     return scale * (x if x > 0 else alpha * mpmath.expm1(x))
 
 
 def _inverse(function: Callable[..., Any], start: Callable[..., Any]) -> Callable[..., Any]:
-    """The x at which a function is p, by the secant method from that of SciPy: the last operand is p."""
+    """The x at which a function equals p, the last operand, by the secant method starting from SciPy's value."""
 
     def inverse(*operands: Any) -> Any:
         *parameters, p = operands
@@ -115,7 +115,7 @@ def _ellipkm1_slope(p: Any) -> Any:
 
 
 def _spherical(cylinder: Callable[..., Any], x: Any) -> Any:
-    """The spherical Bessel function of order 2 from that of order 5/2."""
+    """The spherical Bessel function of order 2, by that of order 5/2."""
     return mpmath.sqrt(mpmath.pi / (2 * x)) * cylinder(mpf(5) / 2, x)
 
 
@@ -129,7 +129,7 @@ def _student(df: Any, t: Any) -> Any:
 
 
 def _lpmv(x: Any) -> Any:
-    """P(2, 1) with the sign of Condon and Shortley."""
+    """The associated Legendre function P(2, 1) with the Condon-Shortley phase."""
     return -3 * x * mpmath.sqrt(1 - x * x)
 
 
@@ -407,13 +407,13 @@ ELEMENTWISE = {
 
 
 def exactly(name: str, points: Sequence[Any]) -> np.ndarray:
-    """The function at points (one array for each operand), in 50 digits, rounded once."""
+    """The function at points (one array for each operand), computed with 50 digits and rounded once."""
     with mpmath.workdps(50):
         function = ELEMENTWISE[name].function
         return np.array([float(function(*map(mpf, map(float, point)))) for point in zip(*points)])
 
 
-# --- functions of whole tensors, called as the entries are
+# --- functions of whole tensors, with the arguments of the entries
 
 
 def _axes(axis: Any) -> Any:
@@ -448,7 +448,7 @@ def _scatter(x: Any, key: Any, shape: Any) -> Any:
 
 
 def _each_matrix(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of one matrix, over the axes before the last two."""
+    """A function of one matrix, mapped over the leading axes."""
 
     def reference(x: Any, *rest: Any) -> Any:
         x = np.asarray(x)
@@ -459,7 +459,7 @@ def _each_matrix(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _exact(function: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A function of a matrix in 50 digits."""
+    """A function of a matrix, computed with 50 digits."""
 
     def of_matrix(x: Any) -> Any:
         with mpmath.workdps(50):
@@ -499,22 +499,23 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 def _symmetric(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function of the symmetric part of a matrix."""
+    """A function applied to the symmetric part of a matrix."""
     return lambda a: function((a + a.T) / 2)
 
 
 def _with_signs(function: Callable[[Any], Any], lapack: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A matrix whose columns have arbitrary signs, with those of LAPACK."""
+    """A matrix whose columns have arbitrary signs, with the signs that LAPACK chooses."""
     return lambda x: np.copysign(_exact(function)(x), lapack(x))
 
 
 def _share_of_each(labels: Any, scores: Any) -> Any:
-    """The shares of the classes, the last axis of `scores`, that labels are, or `labels` where they are such."""
+    """Class probabilities: one-hot for labels, or `labels` itself if it contains probabilities (classes on the last
+    axis)."""
     return labels if np.shape(labels) == np.shape(scores) else np.eye(np.shape(scores)[-1])[np.asarray(labels, int)]
 
 
 def _classified(logs: Callable[[Any], Any]) -> Callable[..., Any]:
-    """The mean of minus what `logs` makes of scores, at the labels or by their shares, weighted by class."""
+    """The weighted mean of -logs(scores) at the labels, or by class probabilities."""
 
     def reference(scores: Any, labels: Any, weight: Any = 1.0) -> Any:
         logarithms = np.moveaxis(logs(scores), min(np.ndim(scores) - 1, 1), -1)
@@ -589,7 +590,7 @@ def _key_along(axis: int, indices: Any) -> tuple[Any, ...]:
 
 
 def _running_positions(extreme: Callable[..., Any]) -> Callable[..., Any]:
-    """Where the extreme element up to each is, the last of equal ones."""
+    """The position of the extreme element up to each element, the last of equal ones."""
 
     def of_list(x: Any) -> Any:
         return [extreme(range(k + 1), key=lambda i: (x[i], i if extreme is max else -i)) for k in range(len(x))]
@@ -805,7 +806,7 @@ def _of_lines(values: Any, source: Any) -> Any:
 
 
 def _of_cubics(values: Any, source: Any) -> Any:
-    """Cubic convolution with the parameter -0.75, the ends repeated."""
+    """Cubic convolution interpolation with the parameter -0.75 and repeated ends."""
     found = 0.0
     for tap in range(-1, 3):
         d = abs(source - np.floor(source) - tap)
@@ -821,7 +822,7 @@ def _of_means(values: Any, source: Any) -> Any:
 
 
 def _nearest(values: Any, source: Any) -> Any:
-    # Up by whole factors, or down to a part.
+    # Enlarging by integer factors, or shrinking.
     return np.asarray(values)[np.arange(len(source)) * len(values) // len(source)]
 
 
@@ -987,7 +988,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "arange": np.arange,
     "linspace": np.linspace,
     "logspace": lambda start, stop, num, base=10.0: base ** np.linspace(start, stop, num),
-    # --- files that are loaded later
+    # --- references defined above
     **_LOSSES,
     **_LAYERS,
     **_OF_OPERATORS,

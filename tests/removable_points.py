@@ -1,8 +1,8 @@
-"""Functions of one number at points where they are 0/0 as they stand, and beside them: derivatives of order 0 to 4.
+"""Reference derivatives of order 0 to 4 at points where a function is 0/0 as written, and near them.
 
-`python -m tests.removable_points` computes them anew, with `pip install sympy mpmath`, and writes them to
-tests/data/removable-points.json with 20 digits: those at the point from the exact series of SymPy, those beside it from
-mpmath, with 150 digits.
+`python -m tests.removable_points` recomputes them, with `pip install sympy mpmath`, and writes them to
+tests/data/removable-points.json with 20 digits: at the point from exact series of SymPy, near it from mpmath with 150
+digits.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _computed(program: str, point: float) -> dict[str, Any]:
     import sympy
 
     x = sympy.Symbol("x")
-    # SymPy's names of these functions are those of the language.
+    # SymPy has the same names for these functions.
     expression = sympy.sympify(program, locals={"x": x}, rational=True)
     shifted = sympy.series(expression.subs(x, x + sympy.Integer(int(point))), x, 0, ORDER + 1).removeO()
     exact = [shifted.coeff(x, k) * sympy.factorial(k) for k in range(ORDER + 1)]

@@ -1,8 +1,8 @@
-"""The digits that warnings of rounding say are right, beside those that are proved, of random programs that cancel.
+"""Compares the digits that rounding warnings claim with proved digits, for random programs with cancellation.
 
-`python -m tests.rounding_estimates --count 10000 --seed 0` prints each program of which a warning claims more digits than
-`--certify` proves, or of which more than half of the digits are lost without a word, and how often warnings are missing
-or groundless. `--plain` has programs without cancellation, of which none is to be warned of.
+`python -m tests.rounding_estimates --count 10000 --seed 0` prints each program for which a warning claims more digits
+than `--certify` proves, or which loses more than half of the digits without a warning, and the shares of missing and
+unfounded warnings. `--plain` uses programs without cancellation, none of which may be warned of.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from gradcli.errors import GradcliError
 from gradcli.language.syntax import parse
 from gradcli.run import certify, session
 
-# A number of which fewer digits than these are right lost more than half of them: 2**-26 is 1.5e-8.
+# A number with fewer correct digits has lost more than half of them: 2**-26 is 1.5e-8.
 HALF = 7
-# One with so many has lost less than half by more than an estimate is off by.
+# With at least this many, less than half are lost, even with the error of an estimate.
 _GOOD = 9
 
-# Differences of numbers that are almost the same: where u is large, where it is small, and anywhere.
+# Differences of almost equal numbers: for large u, for small u, and for any u.
 _LARGE = (
     *("sqrt({u}**2 + 1) - {u}", "(1 + 1/{u})**{u} - e", "log({u} + 1) - log({u})", "atan({u}) - pi/2"),
     *("{u}/({u} + 1) - 1", "({u} + 1)**2/{u}**2 - 1", "cbrt({u} + 1) - cbrt({u})", "1/({u} - 1) - 1/{u}"),
@@ -41,7 +41,7 @@ _ANYWHERE = (
     *("({u} - 1)*({u} - 3) - ({u}**2 - 4*{u} + 3)", "atan({u} + {h}) - atan({u})", "sqrt({u} + {h}) - sqrt({u})"),
     *("{a}/(3 + 2*{u}) + {a}*log(3 + 2*{u}) - {b}*log(3 + 2*{u} + {h}) - {a}/(3 + 2*{u} + {h})",),
 )
-# What is done with them; d is the difference.
+# Contexts of the difference d.
 _AROUND = (
     "d",
     "x*d",
@@ -57,24 +57,24 @@ _AROUND = (
     "1/d",
 )
 _INNER = ("x", "x", "x", "2*x", "x**2", "x/3", "sqrt(x)", "1/x")
-# Without cancellation: of positive numbers.
+# Programs of positive numbers, without cancellation.
 _PLAIN = (
     *("x", "{c}", "exp({p})", "log(1 + {p})", "sqrt({p})", "{p} + {q}", "{p}*{q}", "{p}/(1 + {q})", "tanh({p})"),
     *("atan({p})", "sinh({p})", "{p}**2", "{p}**{c}", "hypot({p}, {q})", "asinh({p})", "erf({p})", "exp(-{p})"),
 )
-# The share of programs of tensors.
+# The share of programs with tensors.
 _SEVERAL = 0.2
 
 
 class Program(NamedTuple):
-    """A program of a number, or of several, and their values."""
+    """A program of one or several numbers, with their values."""
 
     text: str
     x: float | list[float]
 
 
 def cancelling(random: Random) -> Program:
-    """A program that subtracts numbers which are almost the same."""
+    """A program that subtracts almost equal numbers."""
     where = random.choice(("large", "small", "anywhere"))
     exponent = {"large": (2, 9), "small": (-9, -1), "anywhere": (-2, 2)}[where]
     x = _number(random, *exponent)
@@ -91,7 +91,7 @@ def cancelling(random: Random) -> Program:
 
 
 def plain(random: Random) -> Program:
-    """A program whose numbers are all positive and are not subtracted."""
+    """A program of positive numbers without subtraction."""
     return Program(_positive(random, 3), _number(random, -2, 0.5))
 
 
@@ -107,14 +107,13 @@ def _wrapped(text: str) -> str:
 
 
 def _number(random: Random, lowest: float, highest: float) -> float:
-    """A number between two powers of ten, with few digits or with many."""
+    """A number between two powers of ten, with few or many digits."""
     number = 10 ** random.uniform(lowest, highest)
     return float(f"{number:.{random.choice((1, 3, 17))}g}")
 
 
 class Estimate(NamedTuple):
-    """The digits of one number that a warning says are right and that are proved; None where there is no warning, or
-    nothing is proved."""
+    """The digits of one number that a warning claims, and those that are proved; None without a warning or a proof."""
 
     program: Program
     name: str
@@ -127,7 +126,7 @@ class Estimate(NamedTuple):
 
 
 def estimates(program: Program) -> Iterator[Estimate]:
-    """The estimates of the value and the gradient. Raises what a run raises."""
+    """The estimates of the value and the gradient. Raises what the program raises."""
     request = session.EvaluationRequest(parse(program.text), {"x": arrays.asarray(program.x, "float64")}, ("x",))
     result = session.run(request)
     if not result.finite or result.grad is None or result.grad["x"] is None:
@@ -143,7 +142,7 @@ def estimates(program: Program) -> Iterator[Estimate]:
 
 
 def kind(estimate: Estimate) -> str:
-    """What is wrong with an estimate, or how it is right."""
+    """The classification of an estimate."""
     warned, proved = estimate.warned, estimate.proved
     if proved is None:
         return "unproved"

@@ -1,4 +1,4 @@
-"""Tests of every sample in the table of primitives, a test for each entry."""
+"""Runs a test at every sample in the table of primitives, as one test for each entry."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 
 def at_each(cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a test of one `case`, which then runs at all cases of an entry, one after another.
+    """Decorate a test of one `case`, which then runs at all cases of an entry in turn.
 
-    A test for each case would do the same, but pytest's own work for so many takes longer than theirs.
+    A pytest test for each case would do the same, but the overhead of pytest would exceed the tests' own time.
     """
     groups = {name: list(group) for name, group in itertools.groupby(sorted(cases, key=_entry_name), _entry_name)}
 

@@ -1,4 +1,4 @@
-"""Programs that executors compute in passes over the elements of arrays."""
+"""Programs that executors compute in passes over array elements."""
 
 MIXED = "sum(log(x**q)*sin(x)+exp(-x*x))"
 # Programs of x and y, and the shapes of both.

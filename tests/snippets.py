@@ -1,9 +1,9 @@
-"""What the snippets of tests/data/snippets compute in Python, with the libraries that they are written for.
+"""Computes the reference results of the snippets in tests/data/snippets, in Python with their own libraries.
 
 A snippet is a file that ends in a function, whose parameters are the inputs, or in an expression or assignment over
-free names. `python -m tests.snippets` runs each and writes its value and its gradient by each input to
-references.json: by the library's own derivatives for PyTorch and JAX, which it needs, by central differences for NumPy
-and plain Python. The gradient of an array is that of its sum.
+free names. `python -m tests.snippets` runs each and writes its value and its gradient by each input to references.json:
+by the library's own derivatives for PyTorch and JAX, which must be installed, and by central differences for NumPy and
+plain Python. The gradient of an array is that of its sum.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ import scipy.special
 DATA = Path(__file__).parent / "data/snippets"
 INPUTS = DATA / "inputs.json"
 REFERENCES = DATA / "references.json"
-# Those that are run here and differentiated by differences; the others need their libraries.
+# The libraries whose snippets are differentiated by differences here; the others need their libraries.
 BY_DIFFERENCES = ("numpy", "python")
-# By how much a step of Ridders' method is smaller than the one before, and how many there are.
+# The factor between the steps of Ridders' method, and the number of steps.
 _SHRINKS, _STEPS = 1.5, 12
 _FIRST_STEPS = (0.1, 0.02, 0.004)
-# The relative error that a derivative must have, and the one from which no better is looked for.
+# The required relative error of a derivative, and the one that ends the search for a better one.
 _TOLERANCE, _CLOSE = 1e-6, 1e-9
 
 
@@ -50,12 +50,12 @@ class Snippet(NamedTuple):
 
     @property
     def leaves(self) -> dict[str, Any]:
-        """The inputs to differentiate by: those with a number that is written with a point."""
+        """The inputs to differentiate by: those with a number written with a decimal point."""
         return {name: value for name, value in self.inputs.items() if is_float(value)}
 
 
 def snippets(*libraries: str) -> list[Snippet]:
-    """All of these libraries."""
+    """All snippets for these libraries."""
     inputs = json.loads(INPUTS.read_text())
     found = (Snippet(name, (DATA / f"{name}.py").read_text(), values) for name, values in inputs.items())
     return [s for s in found if s.folder in libraries]
@@ -66,7 +66,7 @@ def is_float(value: Any) -> bool:
 
 
 def result(snippet: Snippet, values: dict[str, Any]) -> Any:
-    """What the snippet gives for these values, in Python."""
+    """The result of the snippet for these values, run by Python."""
     *before, last = ast.parse(snippet.text, str(snippet.path)).body
     names = {**_prefixes(snippet.folder), **values}
     tail = [] if isinstance(last, ast.Expr) else [last]
@@ -81,12 +81,12 @@ def result(snippet: Snippet, values: dict[str, Any]) -> Any:
 
 
 def reference(snippet: Snippet) -> dict[str, Any]:
-    """Its value, and its gradient by each input that is not whole: null where PyTorch has none."""
+    """Its value, and its gradient by each floating-point input: null where PyTorch has none."""
     return {"numpy": _numpy, "python": _python, "torch": _torch, "jax": _jax}[snippet.folder](snippet)
 
 
 def _prefixes(folder: str) -> dict[str, Any]:
-    """What a snippet without imports may name."""
+    """The names that a snippet without imports may use."""
     names: dict[str, Any] = {"math": math}
     if folder == "numpy":
         names |= {"np": np, "special": scipy.special}
@@ -133,7 +133,7 @@ def _by_differences(snippet: Snippet, convert: Callable[[Any], Any]) -> dict[str
 
 
 def _gradient(along: Callable[[int, float], float], at: np.ndarray, what: str) -> Any:
-    """By each element; what is no larger than its error is 0."""
+    """The derivatives by each element; those within their error are 0."""
     scale = float(np.max(np.abs(at))) or 1.0
     found = []
     for i, x in enumerate(at.flat):
@@ -153,7 +153,7 @@ def _gradient(along: Callable[[int, float], float], at: np.ndarray, what: str) -
 
 
 def _ridders(function: Callable[[float], float], x: float, step: float) -> tuple[float, float]:
-    """The derivative and its error: central differences of ever smaller steps, extrapolated to none."""
+    """The derivative and its error: central differences with decreasing steps, extrapolated to step 0 (Ridders)."""
     best, error = math.nan, math.inf
     row: list[float] = []
     for _ in range(_STEPS):
@@ -207,7 +207,7 @@ def _jax(snippet: Snippet) -> dict[str, Any]:
         def total(leaves: dict[str, Any]) -> Any:
             return jnp.sum(result(snippet, whole | leaves))
 
-        # Reverse mode has no derivative of while_loop.
+        # while_loop has no reverse mode.
         gradients = (jax.jacfwd if "while_loop" in snippet.text else jax.grad)(total)(leaves)
         value = result(snippet, whole | leaves)
         return {"value": value.tolist(), "grad": {n: gradients[n].tolist() for n in leaves}}

@@ -31,13 +31,13 @@ LINEAR_OF_TWO = tuple("matmul dot outer kron cross solve tensordot".split())
 
 
 class Piece(NamedTuple):
-    """An expression and how tightly it holds together, from CONDITIONAL to NAME."""
+    """An expression and its precedence level, from CONDITIONAL to NAME."""
 
     text: str
     level: int
 
     def at(self, level: int) -> str:
-        """The text where an expression of at least this level is asked for."""
+        """The text where an expression of at least this level is expected, in parentheses if needed."""
         return self.text if self.level >= level else f"({self.text})"
 
 
@@ -51,14 +51,14 @@ class Piece(NamedTuple):
     PRODUCT,
     UNARY,
     POWER,
-    ATOM,  # a number, after which a '.' would be a part of it
+    ATOM,  # a number, after which a '.' would belong to it
     NAME,
 ) = range(11)
 
 
 @cache
 def expressions(names: tuple[str, ...] = NAMES, *, scalar: bool = False) -> st.SearchStrategy[str]:
-    """An expression over `names`; if `scalar`, one that has a scalar value where they are scalars."""
+    """An expression over `names`; with `scalar`, one whose value is a scalar if they are scalars."""
     leaves = st.one_of(numbers(), st.sampled_from(names).map(lambda name: Piece(name, NAME)), constants())
     if not scalar:
         leaves = st.one_of(leaves, lists(leaves))
@@ -193,7 +193,7 @@ def _method(
 
 
 def _shaped(inner: st.SearchStrategy[Piece]) -> st.SearchStrategy[Piece]:
-    """Calls of functions that take a shape, an order of axes or more than one tensor."""
+    """Calls of functions that take a shape, a permutation of axes or more than one tensor."""
     forms = st.sampled_from(
         (
             "reshape({0}, (-1,))",
@@ -234,7 +234,7 @@ def _index(inner: st.SearchStrategy[Piece]) -> st.SearchStrategy[Piece]:
 def programs(draw: st.DrawFn, names: tuple[str, ...] = NAMES, *, scalar: bool = False, max_statements: int = 4) -> str:
     """A program over the free names `names` that binds every other name before it reads it.
 
-    Loops take at most three rounds. If `scalar`, its value is a scalar where `names` are.
+    Loops take at most three rounds. With `scalar`, its value is a scalar if `names` are scalars.
     """
     scope = _Scope(names, (), scalar)
     statements: list[str] = []
@@ -265,7 +265,7 @@ def _expressions(scope: _Scope) -> st.SearchStrategy[str]:
 @cache
 @st.composite
 def _statements(draw: st.DrawFn, scope: _Scope, depth: int) -> tuple[str, _Scope]:
-    """A statement, and what is bound after it."""
+    """A statement, and the scope after it."""
     kinds = ["assign", "define"] + ["if", "for", "while"] * (depth > 0)
     kind = draw(st.sampled_from(kinds))
     if kind == "assign":
@@ -303,7 +303,7 @@ def _branches(draw: st.DrawFn, scope: _Scope, depth: int) -> str:
 def _blocks(draw: st.DrawFn, scope: _Scope, depth: int, last: str | None = None) -> str:
     statements = []
     for _ in range(draw(st.integers(0, 2))):
-        # A block assigns to what is bound already, so that no branch leaves a name unbound.
+        # A block assigns only to names that are bound already, so that no branch leaves a name unbound.
         name = draw(st.sampled_from(tuple(name for name in scope.names if name not in {"i", "j", "n1", "n2"})))
         statements.append(f"{name} = {draw(_expressions(scope))}")
     if depth > 0 and draw(st.booleans()):

@@ -1,4 +1,4 @@
-"""Derivatives that lost their digits on the way: none of them without a word, and no words of others."""
+"""Tests that derivatives which lost digits to rounding are reported, and no others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CASES = json.loads(lost_digits.DATA.read_text())
 
 
 def judged(program: str, order: int, **leaves: Any) -> tuple[dict[str, Any], dict[str, int]]:
-    """The derivatives of a program, and how many digits are right of those that are warned of."""
+    """The derivatives of a program, and the correct digits of those with a warning."""
     module = parse(program)
     value, found, deviations = watched_derivatives(lambda given: evaluate(module, given).value, leaves, order)
     return dict(found), digits_left(found, deviations, value)
@@ -39,7 +39,7 @@ def test_no_digits_are_lost_without_a_word(case):
     expected = [abs(float(d)) for d in case["derivatives"]] + [0.0]
     for k, (key, derivative) in enumerate(found.items(), 1):
         error = abs((derivative or 0.0) - float(case["derivatives"][k]))
-        # What is 0 is known as well as its neighbours are.
+        # A derivative that is 0 is judged relative to its neighbours.
         scale = expected[k] or max(expected[k - 1] * k, expected[k + 1] / (k + 1))
         lost = error / scale if scale else math.inf if error else 0.0
         if k > 1 and lost > HALF:
@@ -47,7 +47,7 @@ def test_no_digits_are_lost_without_a_word(case):
             if lost < 1:
                 assert left[key] <= 2 - math.log10(lost)
         elif key in left and expected[k]:
-            # About half of the digits are lost; the estimate is on the safe side.
+            # About half of the digits are lost; the estimate is conservative.
             assert lost > 1e-13
 
 
@@ -93,10 +93,10 @@ def test_mixed_derivatives_that_are_0_but_for_rounding_are_not_warned_of(program
         ("f(t) = cosh(t) - 1; 1e10*x**2 + f(y)/y**2", 2, {"x": 1.3, "y": 1e-5}, "y,y"),
         ("f(t) = sinh(t); sum(f(x)/x)", 2, {"x": np.array([1.0, 1e-7])}, "x,x"),
         ("f(t) = sinh(t); y*f(x)/x", 3, {"x": 1e-3, "y": 2.0}, "x,x,x"),
-        # Those by x alone are some 1e14.
+        # The pure derivatives by x are about 1e14.
         ("beta(x, y)", 6, {"x": 0.02, "y": 0.02}, "x,x,x,y,y,y"),
         ("inv([[x, 1], [1, x]])[0, 0]", 3, {"x": 1 + 1e-10}, "x,x,x"),
-        # Off by a few roundings, the matrix is singular.
+        # Within a few roundings the matrix is singular.
         ("cholesky([[x, 1], [1, x]])[1, 1]", 3, {"x": 1 + 2.0**-50}, "x,x,x"),
     ],
 )
@@ -114,7 +114,7 @@ def test_single_precision_has_half_as_many_digits_to_lose():
 
 @pytest.mark.parametrize(("kind", "near_0"), [(np.float16, 0.01), (np.longdouble, 1e-5)])
 def test_numbers_of_other_precisions_are_judged_by_theirs(kind, near_0):
-    """A longdouble has 64 bits on some machines, and as many as a float on others."""
+    """A longdouble has a mantissa of 64 bits on some machines, and that of a float on others."""
     found, left = judged("sin(x)*exp(x)", 3, x=kind(0.85))
     assert found["x,x,x"] == pytest.approx(2 * math.exp(0.85) * (math.cos(0.85) - math.sin(0.85)), rel=3e-2)
     assert not left
@@ -123,7 +123,7 @@ def test_numbers_of_other_precisions_are_judged_by_theirs(kind, near_0):
         assert set(judged("f(t) = cosh(t) - 1; sum(f(x)/x**2)", 2, x=np.array([1.0, near_0], kind))[1]) == {"x,x"}
 
 
-# --- where it is said
+# --- where warnings are shown
 
 
 def test_python_warns_each_time_also_from_a_recording():
@@ -171,7 +171,7 @@ def test_a_derivative_written_by_hand_is_watched_too():
     assert "x,x" in judged(program.format("x"), 2, x=1e-5)[1]
 
 
-# --- derivatives that a program takes itself
+# --- derivatives inside programs
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_derivatives_inside_that_keep_their_digits_are_not_warned_of(run, progra
     assert (outcome.status, outcome.err) == (0, "")
 
 
-# --- the value and the gradient
+# --- values and gradients
 
 # The antiderivative of a rational function.
 _PARTIAL_FRACTIONS = (
@@ -229,15 +229,15 @@ _PARTIAL_FRACTIONS = (
             [("divide", {"value": 0}), ("divide", {"x": 0})],
         ),
         ("1e9 + (exp(x) - exp(x - y))", "x=1 y=1e-13", [("add", {"x": 2})]),
-        # A rounded intermediate, and the rounded e, enter both terms of the gradient.
+        # A rounded intermediate and the rounded e enter both terms of the gradient.
         ("x*(1 + 1/x)**x - e*x", "x=1e8", [("multiply", {"value": 6}), ("multiply", {"x": 0})]),
         ("x*((x + 1)**2/x**2 - 1)", "x=1e9", [("add", {"value": 7}), ("add", {"x": 0})]),
         ("x*(sqrt(x**2 + 1) - x)", "x=1e7", [("sqrt", {"value": 2}), ("sqrt", {"x": 0})]),
-        # The value is right, and its gradient has the wrong sign.
+        # The value is right, but its gradient has the wrong sign.
         (_PARTIAL_FRACTIONS, "x=0.506", [("multiply", {"x": 0})]),
-        # A gradient that vanishes in a sum, and one behind a square of what is 0 by rounding.
+        # A gradient that cancels in a sum, and one of a square of a rounded zero.
         ("sqrt(x**2 + 1) - x + 5", "x=1e9", [("sqrt", {"x": 0})]),
-        # An error beyond floats is one.
+        # An error that overflows is an error, too.
         ("d = exp(x**2 + 3.18e-06) - exp(x**2); sin(d)", "x=23.4", [("add", {"value": 0}), ("add", {"x": 0})]),
         ("(sin(x) - x)**2", "x=1e-8", [("pow", {"value": 0}), ("pow", {"x": 0})]),
     ],
@@ -300,7 +300,7 @@ def test_derivatives_of_i0_need_nothing_that_another_program_has_loaded():
 
 
 def test_tensors_of_whole_numbers_and_numbers_of_any_kind_are_looked_at(run):
-    """0 in an exponent, which no rounding is known of, beside numbers that are lost."""
+    """The exponent 0, without a rounding error, beside numbers that lose digits."""
     outcome = run("eval", "sum((x**a - 1)/a) + 1e9 - 1e9", "x=[2,4,1]", "a=[0,1,1]", "--json")
     assert outcome.status == 0
     assert outcome.json["value"] == pytest.approx(3.6931471805599454, rel=1e-6)

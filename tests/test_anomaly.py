@@ -1,4 +1,4 @@
-"""Anomaly mode, as in PyTorch."""
+"""Tests of anomaly mode, compared with PyTorch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Nan(gradcli.Function):
 
 
 class Again(gradcli.Function):
-    """Its backward is an operation that fails in turn."""
+    """A Function whose backward contains an operation that fails in turn."""
 
     @staticmethod
     def forward(_ctx: Any, x: Any) -> Any:
@@ -41,7 +41,7 @@ def leaf(value: Any = 2.0) -> Any:
 
 
 def told(fail: Any, error: str) -> list[str]:
-    """The warnings of a function that fails."""
+    """The warnings of a call that fails."""
     with warnings.catch_warnings(record=True) as known:
         warnings.simplefilter("always")
         with pytest.raises((DifferentiationError, KeyError), match=error):

@@ -1,4 +1,4 @@
-"""Programs on arrays of every size, run again and again: memory that is used again must not be seen."""
+"""Tests repeated evaluation of programs on arrays of every size: reused memory must not affect results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gradcli.language.syntax import parse
 from gradcli.run.recordings import recording
 
 RNG = np.random.default_rng(0)
-# One by one, below and above what a block has, and several blocks.
+# Sizes around those of scalars, of one block, and of several blocks.
 SIZES = (0, 1, 7, 100, schedule.BLOCK, 2 * schedule.BLOCK + 5)
 PROGRAMS = [
     MIXED,
@@ -60,7 +60,7 @@ def assert_close(found: tuple[Any, dict[str, Any]], expected: tuple[Any, dict[st
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_what_is_chosen_has_the_bits_that_it_had(dtype):
-    """Few elements and many, in any order and all of one side, and numbers that arithmetic would not leave as they are."""
+    """Few and many elements, mixed or from one branch, with values that arithmetic would change."""
     program = gradcli.compile("[where(c, x, q), where(c, x, -0.0), where(d, x, q)]")
     for size in (7, 1023, 1024, schedule.BLOCK + 5):
         x, q = (np.resize(np.array(edges, dtype), size) for edges in ((np.nan, -0.0, 1e-45, -np.inf), (1, -np.nan, 0)))
@@ -91,7 +91,7 @@ def test_every_size_gives_what_eager_evaluation_gives(text, dtype):
 @settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(PROGRAMS), st.sampled_from((1, 3, 8, 9, 40))), min_size=3, max_size=5))
 def test_calls_in_any_order_do_not_disturb_one_another(calls):
-    """What an earlier call gave stays as it was, whatever is called with whatever after it."""
+    """The results of earlier calls stay unchanged, whatever is called later."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(schedule, "BLOCK", 8)
         programs = {text: gradcli.compile(text) for text, _ in calls}
@@ -151,7 +151,7 @@ def test_values_that_are_inputs_or_views_of_them_are_copies():
 
 @pytest.mark.parametrize("size", [100, schedule.BLOCK + 1])
 def test_threads_call_one_program_at_the_same_time(size, monkeypatch):
-    # A function that is compiled meanwhile would change a rounding.
+    # A function that is compiled in the meantime would round differently.
     monkeypatch.setattr(waves, "MANY", 2**40)
     program = gradcli.compile(MIXED)
     given = [inputs(size) for _ in range(6)]
@@ -204,7 +204,7 @@ def test_limits_are_charged_in_every_call_alike():
             assert made.outcome([*values.values()]) is not None
         with limits.within(max_elements=found[0] - 1), pytest.raises(LimitError):
             made.outcome([*values.values()])
-    # The sine and the cosine that are computed together are charged as both, or as one where they are compiled.
+    # Sine and cosine computed together are charged as two operations, or as one when compiled.
     assert spent["far"] - spent["near"] in (300, 600)
 
 
@@ -285,13 +285,13 @@ def test_a_fork_has_threads_of_its_own_and_the_process_ends():
 
 
 def places_of(threads: int, *, stay: bool = True) -> list[set[int]]:
-    """The cores on which threads that work together may run, while they do."""
+    """The cores that cooperating threads are allowed to use."""
     found: list[set[int]] = []
     together = threading.Barrier(threads)
 
     def work() -> None:
         together.wait(30)
-        # Those who help keep the one who asked in its place, once they have begun.
+        # Helpers keep the calling thread in its place once they have started.
         time.sleep(0.05)
         found.append(os.sched_getaffinity(0))
         together.wait(30)

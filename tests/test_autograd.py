@@ -1,4 +1,4 @@
-"""The finer points of the autograd engine on which users of PyTorch rely."""
+"""Tests details of the autograd engine that users of PyTorch rely on."""
 
 from __future__ import annotations
 
@@ -834,7 +834,7 @@ def test_gradients_have_the_shape_of_their_operand_and_sum_over_what_was_broadca
         (lambda x: gradcli.where(x > 0, gradcli.log(x), 0.0), [-1.0, 0.0, 4.0], [0, 0, 0.25], [0, 0, -1 / 16]),
         (lambda x: gradcli.where(x == 0, 1.0, gradcli.sin(x) / x), [0.0], [0.0], [0.0]),
         (lambda x: gradcli.where(x > 0, x**1.5, 0.0), [0.0, 1.0], [0, 1.5], [0, 0.75]),
-        # log(1) is a zero that is computed: it must not count as "not taken".
+        # log(1) is a computed zero, which must not count as "not taken".
         (lambda x: gradcli.where(x > 0, x**0.5 * gradcli.log(x), 0.0), [0.0, 1.0], [0, 1], [0, 0]),
         (lambda x: gradcli.maximum(gradcli.log(x), -1.0), [0.0, 1.0], [0, 1], [0, -1]),
         (lambda x: gradcli.clip(1 / x, -2.0, 2.0), [0.0, 1.0], [0, -1], [0, 2]),
@@ -872,7 +872,7 @@ def test_a_zero_that_is_computed_is_no_shield():
     ],
 )
 def test_a_zero_that_is_computed_is_no_shield_of_what_was_taken(function):
-    """It is none at the functions that choose, which send zeros to what they do not take."""
+    """Selecting functions send zeros to operands that they do not take; a computed zero is not one of these."""
     x = leaf([0.0, 0.0])
     function(x).backward()
     assert math.isnan(x.grad.numpy()[0])

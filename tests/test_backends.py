@@ -1,4 +1,4 @@
-"""Choosing a backend, where its library is missing, broken or has no such device; the libraries themselves are simulated."""
+"""Tests choosing a backend whose library is missing, broken or without the device; the libraries are simulated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIBRARIES = ("torch", "cupy", "jax")
 
 @pytest.fixture(autouse=True)
 def _forget():
-    """What was found out about a simulated library is not remembered."""
+    """Clear what was cached about a simulated library."""
     backends.home.cache_clear()
     yield
     backends.home.cache_clear()
@@ -36,7 +36,7 @@ def none_installed(monkeypatch):
 
 @pytest.fixture
 def broken(monkeypatch):
-    """A torch that is there and cannot be imported."""
+    """A torch that is installed but cannot be imported."""
     library = types.ModuleType("torch")
     library.__version__ = "9.9"
     monkeypatch.setitem(sys.modules, "torch", library)
@@ -168,7 +168,7 @@ class TestRecognition:
 
 
 class TestNamespaces:
-    """See tests/backends for those of the other libraries."""
+    """The NumPy namespace; see tests/backends for those of the other libraries."""
 
     def test_numpy_has_what_every_library_must_have(self):
         assert lacking(numpy_arrays, Namespace) == []
@@ -237,7 +237,7 @@ class TestKeys:
 
 
 class TestDefinitions:
-    """The functions for libraries that lack them, here on NumPy beside SciPy's and mpmath's."""
+    """The functions for libraries that lack them, tested on NumPy against SciPy and mpmath."""
 
     def test_beside_exact_numbers(self):
         from scipy import special
@@ -285,7 +285,7 @@ def test_a_backend_names_an_extra_and_modules_that_are_there():
 @pytest.mark.parametrize("columns", [1, 2, 3, 7, 8])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
 def test_sums_of_a_few_columns_are_those_of_numpy(columns, dtype):
-    """Bit for bit, the signs of zeros and the shapes among them."""
+    """Sums agree bit for bit, including the signs of zeros, and in shape."""
     rng = np.random.default_rng(columns)
     x = (rng.normal(size=(4, 50, columns)) * 10.0 ** rng.integers(0, 9, (4, 50, columns))).astype(dtype)
     x[0, 0] = -0.0 if dtype != "int64" else 0

@@ -1,4 +1,4 @@
-"""Several roots, the options of `backward` and `grad`, and passes in several threads, as in PyTorch."""
+"""Tests several roots, the options of `backward` and `grad`, and backward passes in several threads, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class TestBatchedCotangents:
 
 
 class TestGradientsThatAreNotThere:
-    """What is reached by way of a Function that gives None alone."""
+    """Leaves that are reached only through a Function that returns None."""
 
     class Nothing(gradcli.Function):
         @staticmethod

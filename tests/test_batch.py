@@ -1,4 +1,4 @@
-"""Batches against a loop over their rows: every entry of the table, every program of the conformance file."""
+"""Tests batches against a loop over their rows: every entry of the table, every program of the conformance file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _put_back(x: Any, key: Any) -> Any:
 
 
 def _case(name: str, call: Callable[..., Any], *operands: Any) -> Case:
-    """A case for what the samples of the table do not show."""
+    """A case that the samples of the table do not cover."""
     return Case(Composite(name, "*tensors", name, call, derivative="-"), call, operands, name)
 
 
@@ -84,7 +84,7 @@ def is_elementwise(case: Any) -> bool:
 
 
 def copies(value: Any, seed: int, count: int = ROWS) -> np.ndarray:
-    """Copies of an operand, along a new first axis, that differ a little; the first is exact."""
+    """Slightly different copies of an operand along a new first axis; the first is exact."""
     spread = np.random.default_rng(seed).uniform(-0.02, 0.02, (count, *np.shape(value)))
     spread[0] = 0.0
     return np.asarray(value) * (1 + spread)
@@ -99,7 +99,7 @@ def subsets(count: int) -> Iterator[tuple[bool, ...]]:
 
 
 def per_row(value: Any, nesting: int, size: int = ROWS) -> np.ndarray:
-    """The rows of a result, be it a Tensor or not."""
+    """The rows of a result, whether it is a Tensor or not."""
     return np.asarray(unbatched(value.inner if isinstance(value, Tensor) else value, nesting, size))
 
 
@@ -116,7 +116,7 @@ every_differentiable_case = at_each(DIFFERENTIABLE + SPECIAL)
 
 
 class Mixed:
-    """The operands of a case, those in `flags` in a batch, and the operands of each of its rows."""
+    """The operands of a case, those in `flags` batched, and the operands of each row."""
 
     def __init__(self, case: Case, flags: Sequence[bool]) -> None:
         self.nesting = new_nesting()
@@ -144,7 +144,7 @@ def test_a_batch_of_operands_gives_the_values_of_its_rows(case):
         assert_rows(value, mixed.nesting, expected)
 
 
-# Rows that are no more than near each other have the same floor, sign and truth.
+# Rows that differ slightly would have the same floor, sign and truth value.
 FAR_APART = np.array([1.0, -1.0, 0.0, np.nan])
 
 
@@ -197,7 +197,7 @@ def test_a_column_of_numbers_has_no_say_in_the_dtype():
 def nested(
     operand: Any, seed: int, inner: int, outer: int, levels: tuple[bool, bool]
 ) -> tuple[Any, Callable[..., Any]]:
-    """An operand in two batches, or in one or none of them, and what it is at row i, j of them."""
+    """An operand in two batches, one or none, and its value in row i, j."""
     in_inner, in_outer = levels
     many = copies(copies(operand, seed), seed + 1, 2)
     if not in_outer:
@@ -312,7 +312,7 @@ def test_second_derivatives_of_a_batch_are_those_of_its_rows(case):
 
 
 def nudged(value: Any, i: int) -> Any:
-    """Copy `i` of a leaf: whole numbers, and what is not finite, stay as they are."""
+    """Copy `i` of a leaf; integers and values that are not finite stay unchanged."""
     array = np.asarray(numbers(value), dtype=float)
     moved = array * (1 + 1e-3 * i * np.cos(np.arange(array.size).reshape(array.shape)))
     return arrays.tidy(np.where(np.isfinite(array) & (array != np.round(array)), moved, array))
@@ -353,7 +353,7 @@ def test_a_program_in_a_batch_gives_what_it_gives_for_each_row(case):
 
 @pytest.fixture
 def looped(monkeypatch):
-    """Calls a function with Jacobians row by row."""
+    """Calls a function with Jacobians computed row by row."""
 
     def call(function: Callable[..., Any], *arguments: Any) -> Any:
         with monkeypatch.context() as patch:
@@ -496,7 +496,7 @@ def test_hooks_get_one_row_at_a_time(passes):
 
 
 def test_a_sum_over_rows_of_a_series():
-    # Not every coefficient need be in the batch: what is the same in all rows is there as often as there are rows.
+    # Coefficients outside the batch count once for each row.
     nesting = new_nesting()
     for shared in (0, 1):
         coefficients = [np.ones(2), Batched(np.ones((3, 2)), nesting)]
@@ -524,7 +524,7 @@ UNTAKEN = (
 
 @pytest.mark.parametrize("program", UNTAKEN)
 def test_what_was_not_taken_in_a_row_stays_out_of_it(program, looped):
-    """A derivative is infinite where nothing was taken in some of the rows."""
+    """A derivative is infinite where some rows do not take a branch."""
     compiled, values = gradcli.compile(program), {"x": [0.0, 3.0], "w": [2.0, 5.0]}
     values = {n: values[n] for n in compiled.inputs}
     assert_same_arrays(compiled.jacobian(values), looped(compiled.jacobian, values))

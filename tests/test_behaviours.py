@@ -1,6 +1,6 @@
-"""What the autograd engine must do, row by row of its list of behaviours, through the Python interface.
+"""Tests the list of behaviours of the autograd engine through the Python interface.
 
-The numbers are those that PyTorch 2.13 prints; where they have 7 digits they are float32.
+The expected numbers are those that PyTorch 2.13 prints; those with 7 digits are float32.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def dtype(request):
 
 @pytest.fixture
 def no_gc():
-    """The garbage collector off, so that only reference counts free anything."""
+    """Garbage collection is off, so that only reference counts free memory."""
     gc.collect()
     gc.disable()
     yield
@@ -49,7 +49,7 @@ def cube_and_log(dtype=None, q=3):
 
 
 def single(number):
-    """What a number is in float32."""
+    """A number rounded to float32."""
     return float(np.float32(number))
 
 
@@ -772,7 +772,7 @@ class TestRow23ASavedTensorModifiedInPlace:
 
 
 def fit_polynomial(seed):
-    """The loss after 2000 steps of gradient descent from a standard-normal start."""
+    """The loss after 2000 steps of gradient descent from a standard normal start."""
     x = tensor(np.linspace(-math.pi, math.pi, 2000))
     y = gradcli.sin(x)
     a, b, c, d = (leaf(start) for start in np.random.default_rng(seed).standard_normal(4))
@@ -909,7 +909,7 @@ class TestRow26TheGraphAfterBackward:
                 x.grad = None
                 gradcli.sum(gradcli.exp(x * 2) * x).backward()
 
-        # Until Python's lists of free tuples are full.
+        # Fill Python's free lists of tuples first.
         rounds(2_000)
         before = sys.getallocatedblocks()
         rounds(10_000)

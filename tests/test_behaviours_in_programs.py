@@ -1,4 +1,4 @@
-"""The autograd behaviours that a program can express, through `gradcli eval`."""
+"""Tests the autograd behaviours that programs can express, through `gradcli eval`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many digits are right: `gradcli eval --certify`, the same in Python, and `gradcli check --certify`."""
+"""Tests certified digits: `gradcli eval --certify`, the same in Python, and `gradcli check --certify`."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class TestEval:
 
     def test_inputs_and_literals_are_the_floats_and_constants_are_not(self, run):
         assert run("eval", "x + 0.1", "x=0.2", "--certify", "--json").json["certified"]["value"] == 16
-        # The ordinary sum is that of two decimals, rounded: of the floats it is another one.
+        # Certification compares with the sum of the floats, not with that of the two decimals.
         assert run("eval", "x + 0.2 - 0.3", "x=0.1", "--certify", "--json").json["certified"]["value"] == 0
         assert run("eval", "sin(x*pi)", "x=1", "--certify", "--json").json["certified"]["value"] == 0
 
@@ -143,7 +143,7 @@ class TestEval:
             assert (
                 "no digits of the derivative by x are proved: with 200 digits" in outcome.json["warnings"][0]["message"]
             )
-        # What is 0 but for rounding is another number certainly.
+        # A number that is 0 up to rounding is certain to be different.
         found = run("eval", "sin(x*pi)", "x=1", "--certify", "--no-grad", "--json")
         assert found.json["certified"] == {"value": 0}
 
@@ -203,7 +203,7 @@ class TestInPython:
 
 
 class TestAgainstTheJudge:
-    """`python -m tests.certify` does it with as many programs as one likes."""
+    """Samples; `python -m tests.certify` checks any number of programs."""
 
     def test_programs_of_the_conformance_file(self):
         tally = Tally(seconds=1)
@@ -239,7 +239,7 @@ def test_series_are_not_cut_off_at_ten_terms(run, program):
 
 @pytest.mark.parametrize(("name", "every"), [(name, 97) for name in proved.FILES])
 def test_stored_references_are_those_that_are_proved(name, every):
-    """`python -m tests.proved` looks at all of them."""
+    """A sample; `python -m tests.proved` checks all of them."""
     _, lines = proved.tallied(islice(proved.FILES[name](), 0, None, every))
     assert lines == []
 

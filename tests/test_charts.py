@@ -1,4 +1,4 @@
-"""Pictures that are saved: what is drawn in them, told by the artists."""
+"""Tests saved pictures by the Matplotlib artists in them."""
 
 from __future__ import annotations
 

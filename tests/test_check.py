@@ -1,4 +1,4 @@
-"""`gradcli check` and `gradcli.gradcheck`: what is right passes, what is wrong is found and named."""
+"""Tests `gradcli check` and `gradcli.gradcheck`: correct derivatives pass, wrong ones are found and named."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_smooth_program_agrees_to_many_digits():
 
 
 class Sine(gradcli.Function):
-    """Its derivative is wrong by `factor`."""
+    """A Function whose derivative is wrong by `factor`."""
 
     factor = 1.001
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what is computed is computed again in backward, as in PyTorch."""
+"""Tests checkpoints, whose values are recomputed in backward, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def leaf(data):
 
 
 class Counted:
-    """A function that counts how often it is called."""
+    """A function that counts its calls."""
 
     def __init__(self, function):
         self.function = function
@@ -43,7 +43,7 @@ def chain(x):
 
 
 def slope(function):
-    """The derivative of a function, as one that can be differentiated again."""
+    """The derivative of a function, as a function that can be differentiated again."""
 
     def derivative(x):
         with gradcli.enable_grad():

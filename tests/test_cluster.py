@@ -1,6 +1,6 @@
-"""`gradcli map --cluster`: the same results on many machines, whatever happens to them.
+"""Tests `gradcli map --cluster`: the results are the same on many machines, whatever happens to the workers.
 
-What does not need processes runs on a pool of threads, behind the same door as Dask.
+Tests that do not need processes use a pool of threads with the interface of Dask.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROGRAM = "sin(q*log(x))*exp(-x)"
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """1,000 rows, with line breaks in fields."""
+    """A table of 1,000 rows, with line breaks in fields."""
     path = tmp_path / "table.csv"
     rows = [f'{k},{1 + k % 7 / 4},{k % 5 - 2},"a\n{k}"' for k in range(1, 1001)]
     path.write_text("\n".join(["n,x,q,note", *rows, ""]))
@@ -62,7 +62,7 @@ def parts(directory: Path) -> list[Path]:
 
 
 def joined(directory: Path) -> str:
-    """The parts one behind the other, with one header."""
+    """The concatenated parts, with one header."""
     texts = [part.read_bytes().decode() for part in parts(directory)]
     header = texts[0][: texts[0].index("\n") + 1]
     assert all(text.startswith(header) for text in texts)
@@ -74,7 +74,7 @@ def states(directory: Path) -> list[str]:
 
 
 def failing(path: Path, *rows: int) -> None:
-    """Have rows of the table fail: a date is no number."""
+    """Make rows of the table fail, by a date instead of a number."""
     text = path.read_text()
     for row in rows:
         text = re.sub(f"\n{row},[^,]*", f"\n{row},2020-01-01", text)
@@ -82,7 +82,7 @@ def failing(path: Path, *rows: int) -> None:
 
 
 def done(directory: Path) -> int:
-    """How many parts the manifest says are done."""
+    """The number of parts that are done according to the manifest."""
     return states(directory).count("done") if (directory / "gradcli-map.json").exists() else 0
 
 
@@ -187,7 +187,7 @@ def test_a_run_is_resumed_only_as_it_was(on, table, tmp_path, threads):
     threads()
     other = tmp_path / "b.csv"
     other.write_text("n,x\n1,2\n")
-    # What another process is writing.
+    # A file that another process is writing.
     written = tmp_path / "out" / ".gradcli-0123.tmp"
     written.touch()
     for words, difference in (
@@ -257,7 +257,7 @@ def test_a_part_that_fails_for_its_data_does_not_stop_the_others(run, on, table,
     assert f"{failed['file']} is missing: row 600 of {table}" in outcome.err
     assert failed["file"] not in os.listdir(out)
     assert len(parts(out)) == len(manifest(out)["parts"]) - 1
-    # It is tried again, with the same result.
+    # A failed part is tried again, with the same result.
     pools = threads()
     again = on("local", PROGRAM, table, "--on-error", "fail", "--resume")
     assert (again.status, again.err, pools[-1].given) == (1, outcome.err, 1)
@@ -438,7 +438,7 @@ def test_without_dask(on, table, monkeypatch):
 
 
 def test_nobody_answers(on, table):
-    # Its settings are there when it is loaded.
+    # Imported first, because the import sets its configuration.
     import distributed  # noqa: F401
     from dask import config
 
@@ -449,7 +449,7 @@ def test_nobody_answers(on, table):
 
 
 class Workers:
-    """Some that come and go, as a client of Dask knows them: what each says when it is asked for its version."""
+    """Workers of a Dask client that come and go; each answers when it is asked for its version."""
 
     status = "running"
 
@@ -496,7 +496,7 @@ def test_no_workers_for_long(monkeypatch):
 
 
 def processes(scratch: Path) -> list[str]:
-    """The workers that were started with this directory for what is temporary."""
+    """The processes of workers that were started with this temporary directory."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -514,7 +514,7 @@ def wait_for(condition: Callable[[], Any], pause: float = 0.01) -> None:
 
 
 def command(table: Path, where: str, out: Path) -> subprocess.Popen[str]:
-    """A run in many parts, in a process of its own, when the first of them is done."""
+    """A run in many parts in its own process, after its first part is done."""
     words = ["map", PROGRAM, table, "--cluster", where, "--output", out]
     process = subprocess.Popen(
         [sys.executable, "-m", "gradcli", *map(str, words), "--part-bytes", "250"],
@@ -529,7 +529,7 @@ def command(table: Path, where: str, out: Path) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone lists its processes in /proc")
 def test_workers_that_are_processes(run, on, table, tmp_path, monkeypatch):
-    """One test for all, as processes take seconds to start."""
+    """A single test for all cases, because starting processes takes seconds."""
     scratch, whole = tmp_path / "scratch", run("map", PROGRAM, str(table)).out
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
@@ -571,7 +571,7 @@ def a_worker_is_killed(on, table, out, cluster):
 
 @contextmanager
 def one_killed(cluster: Any, when: Callable[[], Any]) -> Iterator[None]:
-    """Within the block a worker is killed, as soon as something is so."""
+    """Within the block a worker is killed as soon as a condition holds."""
     victim = next(worker.pid for worker in cluster.workers.values() if worker.pid)
 
     def kill() -> None:
@@ -587,7 +587,7 @@ def one_killed(cluster: Any, when: Callable[[], Any]) -> Iterator[None]:
 
 
 def groups_are_fitted(run, folder, monkeypatch, cluster):
-    """The rows of each are scattered over the table."""
+    """Fits of groups whose rows are scattered over the table."""
     monkeypatch.setattr(stacked_problems, "_GROUPS", 2)
     data, out = folder / "groups.csv", folder / "fits"
     rows = [f"{k % 40},{k},{k % 40 + k % 7 / 8}" for k in range(400)]
@@ -601,7 +601,7 @@ def groups_are_fitted(run, folder, monkeypatch, cluster):
 
 
 def the_command_is_killed(run, table, out, at):
-    """And with it who knows which parts are done: the manifest does."""
+    """Killing the command keeps the manifest, which knows the finished parts."""
     with command(table, at, out) as process:
         process.kill()
     assert done(out) < len(states(out))
@@ -611,7 +611,7 @@ def the_command_is_killed(run, table, out, at):
 
 
 def the_command_is_interrupted(run, table, out):
-    """By Ctrl-C in a terminal, which goes to the workers too."""
+    """An interrupt by Ctrl-C in a terminal, which reaches the workers too."""
     with command(table, "local:1", out) as process:
         os.killpg(process.pid, signal.SIGINT)
         said = process.communicate()
@@ -624,7 +624,7 @@ def the_scheduler_is_lost(on, table, out):
     with dask_pool.quiet(), dask_pool.started(0) as cluster:
 
         def close():
-            # One of them is Dask's own; the other has yet to hear that it was let in.
+            # One client is Dask's own; the other may not have been accepted yet.
             wait_for(lambda: len(cluster.scheduler.clients) > 1)
             time.sleep(0.5)
             cluster.close()

@@ -1,4 +1,4 @@
-"""Tables that are stored by columns: Parquet and Arrow, in and out."""
+"""Tests reading and writing columnar tables: Parquet and Arrow."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_other_formats(run, table):
     assert done.out.splitlines()[1] == '{"note":"b,c","v":[3.0,4.0],"value":2.0}'
 
 
-# Kinds that text lacks, and what stands for the value of each in CSV and, as JSON, in lines.
+# Types that text formats lack, and their representation in CSV and JSON lines.
 KINDS = [
     ([datetime.timedelta(days=1, seconds=3)], "P1DT3S", '"P1DT3S"'),
     ([b"\x00a"], "0061", '"0061"'),
@@ -158,7 +158,7 @@ def test_a_full_disk_is_said(run):
 
 def test_an_error_of_the_stream_is_raised_as_it_is():
     class Gone(io.BytesIO):
-        """A stream to which nothing can be written once there is something."""
+        """A stream that fails after the first write."""
 
         def write(self, data: object) -> int:
             if self.tell():

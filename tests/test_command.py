@@ -1,4 +1,4 @@
-"""What it takes to add to the command line: a command, a language and a drawing are a file and a place in a list."""
+"""Tests that a command, an output language and a drawing format are added by a file and a list entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled derivatives of higher order and Jacobians: from the second call on by recorded programs."""
+"""Tests compiled higher-order derivatives and Jacobians, which use recorded programs from the second call on."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_what_is_not_recorded_without_its_numbers_is_right_when_it_is_called_aga
 
 
 def test_a_recording_may_take_half_of_the_steps():
-    # As one of order 170 takes, of the steps that there are where nobody says otherwise.
+    # Recording order 170 takes about half of the default step limit.
     program = gradcli.compile("cosh(x)*exp(x)", max_steps=200_000)
     for x in (1.25, 0.75):
         program.derivatives({"x": x}, 60)
@@ -122,7 +122,7 @@ def test_the_orders_are_recorded_apart():
         assert program.derivatives({"x": 0.0}, order) == [2.0**k for k in range(order + 1)]
 
 
-# Values with more elements than a leaf.
+# Programs whose value has more elements than a leaf.
 CURVES = [
     ("a*exp(-b*t) + c[0]*t + c[1]*t**2", {"a": 1.0, "b": 2.0, "c": X[:2]}),
     ("outer(t, t)*c[:, None]", {"c": X}),
@@ -185,7 +185,7 @@ def test_a_jacobian_of_a_long_value_on_the_command_line(run):
 
 
 def test_high_orders_of_a_number_come_from_one_function_for_numbers():
-    # Its texts are nested in one another, no deeper than a parser takes.
+    # The generated expressions must not be nested more deeply than the parser allows.
     f = gradcli.compile("sin(x)*exp(x)*log(1 + x)")
     first, *again = (f.derivatives({"x": 0.7}, order=20) for _ in range(3))
     assert again == [first, first]

@@ -1,4 +1,4 @@
-"""Functions of Python's that are compiled: called as they are at first, and from recordings later."""
+"""Tests compiled Python functions: called directly at first, and from recordings later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def wave(x, q):
 
 
 def counted(function):
-    """A function that says how often it was called."""
+    """A function that counts its calls."""
 
     @functools.wraps(function)
     def called(*arguments):
@@ -79,7 +79,7 @@ def test_it_is_called_no_more_once_it_is_recorded():
     times = function.times
     assert [f.value_and_grad({"x": x}) for x in (4.0, 5.0)] == [(64.0, {"x": 48.0}), (125.0, {"x": 75.0})]
     assert function.times == times
-    # Others are recorded for themselves.
+    # Arguments of another kind are recorded separately.
     np.testing.assert_array_equal(f(X), X**3)
     assert function.times > times
 

@@ -1,4 +1,4 @@
-"""Commands in a process of their own: limits on time and memory, and that nothing is left of what was ended."""
+"""Tests commands in child processes: limits of time and memory, and that nothing is left after they end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(gradcli.__file__).resolve().parent.parent)}
 COMMAND = [sys.executable, "-m", "gradcli"]
-# Minutes within one call of a library.
+# Takes minutes within one library call.
 LONG = ("eval", "sum(svdvals(ones(20000, 2000)))", "--no-grad", "--max-elements", "99999999999999")
 HUGE = ("eval", "sum(zeros(50000, 50000) + x)", "x=1", "--max-elements", "99999999999999")
 
@@ -61,14 +61,14 @@ def die(number):
 
 
 def children() -> set[str]:
-    """The processes that this one has started and that have not been waited for."""
+    """The child processes of this process that have not been waited for."""
     pid = os.getpid()
     return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
 
 
 @pytest.fixture
 def nothing_left() -> Iterator[None]:
-    """That a test leaves no process behind; those of other tests may be there before."""
+    """Checks that a test leaves no process behind; those of other tests are ignored."""
     before = children()
     yield
     assert not children() - before
@@ -99,7 +99,7 @@ class TestCalls:
             confined.call(Limits(memory=2**30), os._exit, 3)
         with pytest.raises(LimitError, match=r"longer than 0\.5 s"):
             confined.call(Limits(seconds=0.5), sleep, 600)
-        # Its own alarm, where the caller was stopped.
+        # An alarm of the child itself, after the caller was stopped.
         with pytest.raises(LimitError, match="longer than 100 s"):
             confined.call(Limits(seconds=100), die, signal.SIGALRM)
 
@@ -174,7 +174,7 @@ def test_memory(run):
     assert int(free[1].replace(",", "")) < 300_000_000
     error = run("eval", "x**2", "x=3", "--max-memory", "10MB", "--json").error
     assert error["message"] == "10 MB of memory are too few to start"
-    # Numbers of Python, for which no array library is asked.
+    # Python numbers only, so that no array library is loaded.
     done = run(
         "eval",
         "a=x; while 1 { a = a*x }",
@@ -201,7 +201,7 @@ def test_a_file_is_saved_by_a_command_that_ends(run, tmp_path):
     assert run("eval", "x**2", "x=[1,2]", "--no-grad", "--save", str(path), "--max-seconds", "60").status == 0
     assert np.load(path)["value"].tolist() == [1, 4]
     words = ["--no-grad", "--max-elements", "99999999999", "--max-memory", "450MB", "--json", "--save", str(path)]
-    # There is enough memory for the array and its file, and not for its text.
+    # There is enough memory for the array and its file, but not for its text.
     assert run("eval", "zeros(20000000)", *words).status == 1
     assert os.listdir(tmp_path) == ["out.npz"]
     assert run("eval", "x", "x=1", "--save", str(tmp_path / "no/out.npz"), "--max-seconds", "60").err.startswith(
@@ -210,7 +210,7 @@ def test_a_file_is_saved_by_a_command_that_ends(run, tmp_path):
 
 
 def running(words, **options):
-    """A command that has started its process, and that process."""
+    """A command that has started its child process, and that process."""
     started = subprocess.Popen(
         [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, **options
     )
@@ -222,7 +222,7 @@ def running(words, **options):
 
 
 def gone(pid):
-    """Whether a process ends; one that nobody waits for is none."""
+    """Whether a process ends; a zombie counts as ended."""
     for _ in range(500):
         try:
             if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():

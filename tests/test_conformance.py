@@ -1,4 +1,4 @@
-"""Programs with the values and gradients that PyTorch computed for them."""
+"""Tests programs against the values and gradients that PyTorch computed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ CASES = [json.loads(line) for line in (Path(__file__).parent / "data/torch-float
 
 
 def numbers(value: Any) -> Any:
-    """The strings that stand for nan and the infinities, as numbers."""
+    """Nested lists of numbers, with the strings for nan and infinities converted."""
     if isinstance(value, list):
         return [numbers(v) for v in value]
     return float(value) if isinstance(value, str) else value
 
 
-# Where PyTorch has nan and the derivative exists: xlogy(0, q) is 0 for every q.
+# Cases where PyTorch has nan although the derivative exists: xlogy(0, q) is 0 for every q.
 BETTER = {"edge/316": {"q": 0.0}}
 
 
 def assert_same(actual: Any, expected: Any, scale: float) -> None:
-    """Equal to 1e-9, relative to the largest number of the case where that is larger."""
+    """Assert equality to 1e-9, relative to the number or the largest number of the case, if that is larger."""
     if expected is None or actual is None:
         assert actual is None
         assert expected is None

@@ -1,4 +1,4 @@
-"""`gradcli.utils.data`: data sets, samplers and batches."""
+"""Tests `gradcli.utils.data`: data sets, samplers and batches."""
 
 from __future__ import annotations
 

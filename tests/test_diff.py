@@ -1,4 +1,4 @@
-"""`gradcli diff`: formulas as people write them, with the numbers of `gradcli eval`, in every language."""
+"""Tests `gradcli diff`: readable formulas with the values of `gradcli eval`, in every language."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ GOLDEN = [
     ("detach(x)*x", "x", 1, "x"),
     ("floor(x)", "x", 1, "0"),
 ]
-# Where the formulas are compared with `gradcli eval`.
+# The points at which formulas are compared with `gradcli eval`.
 POINTS = (0.37, 0.71, 1.9)
 
 
@@ -232,7 +232,7 @@ def words_of(inputs: dict[str, Any]) -> list[str]:
 
 
 def whole(name: str, shape: tuple[int, ...], parts: dict[str, Any]) -> Any:
-    """A derivative, which may be there by its elements."""
+    """A derivative assembled from its elements, if it is given by elements."""
     if list(parts) == [name]:
         return parts[name]
     found = np.empty(shape)
@@ -357,7 +357,7 @@ def test_what_is_no_float_alone_is_none_beside_others(run, program, formula):
     ],
 )
 def test_high_orders(run, program, order):
-    """By series, of which what a person would collect is collected, and else by repeated reverse mode."""
+    """High orders come from series, simplified where short enough, or from repeated reverse mode."""
     inputs = inputs_of(program, 0.71)
     found = run("diff", program, "--order", str(order), "--json").json["derivatives"]
     expected = gradcli.compile(program).derivatives(inputs, order)
@@ -413,7 +413,7 @@ def test_decimals_stay_decimals(run, words, formula):
 SCALARS = [(program, wrt, order) for program, wrt, order, _ in GOLDEN]
 
 
-# Programs of SCALARS with the function that a language has not.
+# Programs of SCALARS with a function that a language lacks.
 LACKING = {
     "c": {"gamma(x)": "digamma", "lgamma(x)": "polygamma", "j0(x)": "bessel_j"},
     "sql": {
@@ -437,7 +437,7 @@ def test_what_a_language_lacks_is_refused(run, to, program):
 
 
 def called(code: str, name: str, inputs: dict[str, Any]) -> Any:
-    """A Python function of the text that `diff` prints, called."""
+    """The result of a Python function in the text that `diff` prints."""
     module = types.ModuleType("printed")
     exec(compile(code, "printed", "exec"), module.__dict__)
     function = getattr(module, name)
@@ -484,7 +484,7 @@ def test_python_reads_both_triangles_of_a_matrix(run, program):
 
 
 def test_python_of_what_has_no_elements(run):
-    """SciPy has no softmax of nothing."""
+    """SciPy has no softmax of empty arrays."""
     code = diff(run, "sum(softmax(x)) + mean(sin(x))", "x=[]", "--to", "python")
     assert called(code, "derivative_x", {"x": np.zeros(0)}).shape == (0,)
 
@@ -517,7 +517,7 @@ def test_c(run, tmp_path):
         assert [*together] == pytest.approx(found, rel=1e-12, abs=1e-12), program
 
 
-# Numbers of which Python makes something else than NumPy and C do, and programs that have such numbers in them.
+# Numbers that Python treats differently from NumPy and C, and programs that contain them.
 EDGES = (0.0, -1.0, -8.0, 2.0, 710.0, 1e300, -1e300, math.inf, -math.inf, math.nan)
 AT_EDGES = [
     "log(x**q)", "x**3", "x**q", "x**x", "1/x", "x/(1 - x)**2", "x**400", "400**x", "exp(-x**2/2)", "x**(1/3)", "x % q",
@@ -529,7 +529,7 @@ AT_EDGES = [
 
 
 def at_edges(program: str):
-    """The derivative of a program by each of its names, with inputs and what gradcli computes of it."""
+    """The derivative of a program by each of its names, with inputs and the values that gradcli computes."""
     names = names_of(program)
     for by, formula in derivatives_as_formulas(parse(program), {}, names).derivatives.items():
         read = [v.name or "" for v in formula.inputs]
@@ -561,14 +561,14 @@ def test_c_at_edges(run, tmp_path):
             assert is_close(found, expected), (program, by, inputs)
 
 
-# What is left of them where steps are too few for a short form.
+# Derivatives of sinc that are kept when too few steps are left to simplify.
 SINC = ("sinc(x)", "diff(diff(sinc(2*x + q), x), x)", "diff(sinc(x)*q, x, 4)")
 
 
 @pytest.mark.parametrize("program", SINC)
 @pytest.mark.parametrize("language", ["text", "python", pytest.param("c", marks=NEEDS_GCC)])
 def test_derivatives_of_sinc_in_few_steps(run, tmp_path, program, language):
-    """A language that has sinc alone has its derivatives too."""
+    """A language that has only sinc can also write its derivatives."""
     inputs = {n: v for n, v in {"x": 1.3, "q": 0.4}.items() if n in program}
     words = [program, "--wrt", ",".join(inputs), "--to", language, "--max-steps", "2000"]
     code = run("diff", *words, "--json").json["derivatives"]["x"]
@@ -581,7 +581,7 @@ def test_derivatives_of_sinc_in_few_steps(run, tmp_path, program, language):
     assert found == pytest.approx(gradcli.compile(program).value_and_grad(inputs)[1]["x"], rel=1e-9)
 
 
-# Truth values where numbers belong, and the other way round.
+# Booleans where numbers are expected, and the reverse.
 TRUTHS = (
     "q*logical_or(q, q)", "q*logical_or(x, q > 1)", "q*logical_and(x, x < 1)", "q*logical_not(x)", "q*logical_not(x > 1)", "q*(x > 1)",
     "q*(x > 1)*(x < 2)", "q**(x > 1)", "q*((x > 1) + (x > 2))", "q*((x > 1) - (x > 2))", "q*(-(x > 1))", "q*((x > 1)/4)", "q*(x > 1)**2",
@@ -660,7 +660,7 @@ def test_sql(run):
         assert row == pytest.approx(expected, rel=1e-9, abs=1e-12), program
 
 
-# Sums of exponentials, in one variable, that overflow as they stand.
+# Sums of exponentials in one variable that overflow as written.
 EXPONENTIAL_SUMS = (
     "logsumexp([x, 1000])", "logsumexp([x, 2*x, 0])", "logsumexp([x, -x, 2], b=[0.3, 0.7, 1])", "softmax([x, 1000])[0]",
     "softmax([x, 2, 2*x])[1]", "log_softmax([x, 0, 5])[0]", "cross_entropy([x, 0], 1)", "log(1 + exp(x))", "softplus(x)",
@@ -670,7 +670,7 @@ EXTREMES = (-1e5, -1e3, -700.0, 0.0, 0.5, 3.0, 700.0, 1e3, 1e5)
 
 
 def values_printed(run: Any, language: str, program: str, folder: Path) -> Any:
-    """What the value that `diff` prints is at the extremes."""
+    """The values, at extreme inputs, of the value that `diff` prints."""
     if language == "c":
         code = run("diff", program, "--to", "c", "--json").json["value"]
         function = in_c(code, folder, *STRICT)("value")
@@ -705,7 +705,7 @@ def test_a_sum_of_exponentials_is_not_multiplied_out(run):
 
 
 def columns_of(text: str) -> dict[str, Any]:
-    """What `diff --to polars` prints, run."""
+    """The columns defined by the code that `diff --to polars` prints."""
     known: dict[str, Any] = {}
     exec(compile(text, "printed", "exec"), known)
     return known["columns"]
@@ -725,7 +725,7 @@ def test_polars(run):
 @pytest.mark.parametrize("program", ["x % q", "x//q", "q*(x % 0.5)", "q + x//-0.25"])
 @pytest.mark.parametrize(("x", "q"), [(1.0, 0.1), (1e17, 3.0), (-7.5, 2.0), (7.5, -2.0), (-1e-20, 1.0), (0.3, 0.1)])
 def test_remainders_are_those_of_eval(run, program, x, q):
-    """A quotient that is rounded up to a whole number would leave none."""
+    """A quotient rounded up to an integer would lose the remainder."""
     inputs = {"x": x, "q": q}
     expected = [value(program, inputs), *(derivative(program, by, 1, inputs) for by in inputs)]
     select = diff(run, program, "--wrt", "x,q", "--to", "sql", "--dialect", "sqlite")
@@ -763,7 +763,7 @@ def test_a_row_that_lacks_a_number_takes_no_branch(run, program, x, q):
 
 def test_what_expressions_of_polars_share_has_a_name(run):
     text = diff(run, "exp(sin(x*q)*cos(x*q)/(1 + x**2 + q**2))", "--to", "polars")
-    # Once in the value, as it stands, and once in both derivatives, which are simplified.
+    # Once in the value, as written, and once in both simplified derivatives.
     assert text.count(".exp()") == 2
     assert [line.split(":")[0].strip() for line in text.splitlines() if "v1" in line[5:]] == ['"d_x"', '"d_q"']
 
@@ -947,7 +947,7 @@ def test_the_derivatives_of_zeta_of_two_operands_are_formulas(run):
 @pytest.mark.parametrize("x", [2.5, 1.2, -0.7])
 def test_the_derivative_of_zeta_is_a_formula(run, x):
     text = diff(run, "zeta(x)")
-    # And not 1.8378770664093453, as whole numbers over a power of ten.
+    # And not 1.8378770664093453 as a fraction over a power of ten.
     assert "log(2*pi)" in text
     assert "e+16" not in text
     assert value(text, {"x": x}) == pytest.approx(derivative("zeta(x)", "x", 1, {"x": x}), rel=1e-13)
@@ -1155,6 +1155,6 @@ def test_a_number_that_is_infinite_is_told_of(run, program, text, what):
 
 @pytest.mark.parametrize(("program", "x"), [("minimum(sin(x), asinh(x))", 1e-5), ("maximum(x - 1, x + 1.5)", 1e150)])
 def test_operands_that_are_rounded_to_the_same_number_keep_a_derivative(run, program, x):
-    """Where each of them was left out, there was none of both."""
+    """If both operands were left out at a tie, the derivative would vanish."""
     assert value(diff(run, program), {"x": x}) == pytest.approx(derivative(program, "x", 1, {"x": x}))
     assert value(diff(run, "minimum(x*x, x*x)"), {"x": 3.0}) == 6.0

@@ -1,4 +1,5 @@
-"""`gradcli diff` of programs that index, assign, loop and branch: what is printed computes the gradients of `gradcli eval`."""
+"""Tests `gradcli diff` of programs that index, assign, loop and branch: the printed code has the gradients of
+`eval`."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def rosenbrock(x):
         total += 100*(x[i+1] - x[i]**2)**2 + (1 - x[i])**2
     return total
 """
-# Programs, the values at which they are compared, and whether these are given to `diff`, which needs the sizes.
+# Programs, the values at which they are compared, and whether `diff` gets these, because it needs the sizes.
 PROGRAMS: list[tuple[str, dict[str, Any], bool]] = [
     ("x[0]**2*x[1]", {"x": X}, False),
     ("x[0]**2*x[1]", {"x": X}, True),
@@ -81,7 +82,7 @@ def words_of(program: str, values: dict[str, Any], given: bool) -> list[str]:
 
 
 def gradient(program: str, values: dict[str, Any]) -> dict[str, float]:
-    """The derivatives that `eval` computes, by what `diff` calls them."""
+    """The derivatives that `eval` computes, by the names that `diff` uses."""
     inputs = {name: np.asarray(v, float) if isinstance(v, list) else v for name, v in values.items()}
     found = {}
     for name, derivative in gradcli.compile(program).value_and_grad(inputs)[1].items():
@@ -99,14 +100,14 @@ def check(found: dict[str, Any], expected: dict[str, float], given: bool) -> Non
     if given:
         assert set(found) == set(expected)
     else:
-        # What is not read is not there.
+        # Elements that are not read are left out.
         assert all(derivative == 0 for by, derivative in expected.items() if by not in found)
     for by, value in found.items():
         assert float(value) == pytest.approx(expected[by], rel=1e-12, abs=1e-13), by
 
 
 def in_parts(by: str, whole: Any) -> dict[str, float]:
-    """A formula of a tensor, by elements."""
+    """The derivative by a tensor, by elements."""
     return {
         f"{by}[{', '.join(map(str, key))}]" if key else by: float(whole[key]) for key in np.ndindex(np.shape(whole))
     }

@@ -1,4 +1,4 @@
-"""Digits that are proved: `--digits`, and `evaluate(…, digits=…)`."""
+"""Tests proved digits: `--digits`, and `evaluate(…, digits=…)`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ b
 
 
 def proved(text: str, expected: Any, digits: int) -> None:
-    """A text has so many significant digits, of which the last is off by at most one unit."""
+    """Assert that a text has this number of significant digits, the last of which is off by at most one unit."""
     number = Decimal(text)
     assert len(number.as_tuple().digits) == digits
     unit = mpmath.mpf(10) ** number.adjusted() / mpmath.mpf(10) ** (digits - 1)
@@ -118,7 +118,7 @@ class TestValues:
         assert run("eval", "1 if 1/3 + 1/3 + 1/3 == 1 else 2", "--digits", "10").out == "value  1\n"
 
     def test_decimals_of_any_length(self, run):
-        # At first they are balls, and fractions where the precision is high enough for them.
+        # Balls at first, and fractions once the precision is high enough.
         program = f"x - 0.{'3' * 5000} - y"
         words = ["x=1/3", f"y=3.333e-{5001}", "--digits", "20", "--no-grad"]
         assert run("eval", program, *words).out == "value  3.3333333333333333333e-5005\n"
@@ -307,7 +307,7 @@ class TestEval:
         program = "y = exp(1)\nfor k in range(1000):\n    y = sin(y)\ny"
         assert run("eval", program, "--digits", "20", "--max-steps", "20000").status == 0
         assert "more than 20,000 steps" in run("eval", program, "--digits", "1000", "--max-steps", "20000").err
-        # A result is not lost where a higher precision would take too long.
+        # A result is kept if a higher precision would exceed the limit.
         outcome = run("eval", "zeta(x) - zeta(x)", "x=1.5", "--digits", "20", "--no-grad", "--max-steps", "20000")
         assert outcome.status == 1
         assert re.fullmatch(r"value  \|…\| < 1e-\d{2,3}\n", outcome.out)
@@ -323,7 +323,7 @@ class TestDiff:
         assert run("diff", "x^2", "x=3", "--digits", "50").out == "2*x\n# 6 at x=3\n"
         found = run("diff", "exp(pi*sqrt(x))", "x=163", "--digits", "40", "--json").json["values"]["x"]
         proved(found, mpmath.exp(mpmath.pi * mpmath.sqrt(163)) * mpmath.pi / (2 * mpmath.sqrt(163)), 40)
-        # Not as float64 has it.
+        # Not the digits of float64.
         assert run("diff", "x^2", "x=1.23456789012345678901", "--digits", "25").out.endswith(
             "# 2.46913578024691357802 at x=1.23456789012345678901\n"
         )

@@ -1,4 +1,4 @@
-"""Digits that are proved, of functions of arrays: each entry at its samples, matrices beside mpmath, exact fractions."""
+"""Tests proved digits of array functions: entries at their samples, matrices against mpmath, exact fractions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
 
 SUBJECTS = table._all()
-# Entries, and cases of them, that stand on decompositions.
+# Entries, and single cases, that need decompositions.
 LACKING = {
     "cholesky": "cholesky",
     "eigvalsh": "eigvalsh",
@@ -41,7 +41,7 @@ LACKING = {
 
 
 def is_of_arrays(entry: Operation) -> bool:
-    """Whether it is none of the functions of numbers, which have tests of their own."""
+    """Whether an entry is not one of the functions of numbers, which have their own tests."""
     return not getattr(entry, "elementwise", False) and SUBJECTS[entry] not in ("elementwise", "special")
 
 
@@ -49,7 +49,7 @@ OF_ARRAYS = [case for case in CASES if is_of_arrays(case.entry)]
 
 
 def lacking(case: Any) -> str | None:
-    """The name of the function that a case has no digits of."""
+    """The name of the function without proved digits that a case needs, if any."""
     return LACKING.get(case.id, LACKING.get(case.entry.name))
 
 
@@ -58,7 +58,7 @@ WITHOUT_DIGITS = [pytest.param(case, name, id=case.id) for case in OF_ARRAYS if 
 
 
 class in_balls:
-    """Within the block everything is computed in balls of so many bits."""
+    """Within the block everything is computed with balls of `bits` bits."""
 
     def __init__(self, bits: int = 200) -> None:
         self.parts = precise(bits), arrays.using_namespace(backends.namespace("flint"))
@@ -73,7 +73,7 @@ class in_balls:
 
 
 def balls(numbers: Any) -> Balls:
-    """Decimals, lists of them and arrays of floats as balls."""
+    """Decimals, lists of them and float arrays as balls."""
     if isinstance(numbers, str):
         return Balls(from_text(numbers))
     if isinstance(numbers, list):
@@ -87,7 +87,7 @@ def weights(shape: Sequence[int], shift: int) -> Any:
 
 
 def weighted(tensors: Sequence[Tensor], shift: int) -> Tensor:
-    """One number that depends on every element."""
+    """A number that depends on every element."""
     terms = [(t * weights(t.shape, shift + i)).sum() for i, t in enumerate(tensors)]
     return sum(terms[1:], start=terms[0])
 
@@ -107,7 +107,7 @@ def derived(call: Callable[..., Any], operands: Sequence[Any], orders: int = 2) 
 
 
 def numbers_of(array: Any) -> list[Any]:
-    """The numbers as balls of FLINT, one after another."""
+    """The elements as FLINT balls, in order."""
     if not isinstance(array, Balls):
         array = balls(np.asarray(array, "float64"))
     with precise(200):
@@ -115,7 +115,7 @@ def numbers_of(array: Any) -> list[Any]:
 
 
 def assert_encloses(ball: Any, number: float, largest: float) -> None:
-    """A float is the number in a narrow ball, but for rounding errors in the size of the largest one."""
+    """Assert that a float is in a narrow ball, up to rounding errors relative to the largest number."""
     if math.isnan(number) or math.isinf(number):
         assert not ball.is_finite()
         return
@@ -153,7 +153,7 @@ class TestEveryEntry:
             assert_encloses(numbers_of(gradient)[0], -0.5, 1.0)
 
 
-# Irrational elements, and decimals.
+# Decimals, which floats do not represent exactly.
 _MATRIX = [["2.1", "0.5", "-0.3"], ["-1", "3.7", "0.25"], ["0.1", "-0.6", "1.9"]]
 _RIGHT = [["1", "0.3"], ["-2", "0.7"], ["0.5", "-1.1"]]
 
@@ -221,7 +221,7 @@ def hilbert(n: int) -> str:
 
 
 def inverse(rows: list[list[Fraction]]) -> tuple[Fraction, list[list[Fraction]]]:
-    """The determinant and the inverse, by Gauss and Jordan, of a matrix that needs no exchange of rows."""
+    """The determinant and the inverse by Gauss-Jordan elimination without pivoting."""
     n, determinant = len(rows), Fraction(1)
     wide = [[*row, *(Fraction(i == j) for j in range(n))] for i, row in enumerate(rows)]
     for k in range(n):
@@ -325,7 +325,7 @@ _WEIGHTS = [
 
 
 def compared(ours: Any, theirs: Any) -> None:
-    """Texts, and the floats of an ordinary run."""
+    """Assert that texts agree with the floats of an ordinary run."""
     if isinstance(ours, dict):
         assert ours.keys() == theirs.keys()
         ours, theirs = [*ours.values()], [*theirs.values()]

@@ -1,4 +1,5 @@
-"""Every elementwise function in ball arithmetic: what it gives holds mpmath's digits, and no more than is asked is in doubt."""
+"""Tests every elementwise function in ball arithmetic: results enclose mpmath's digits and are as narrow as
+requested."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ REFERENCES = json.loads(DATA.read_text())
 LACKING = REASONS.keys() & REFERENCES.keys()
 NAMES = sorted(REFERENCES.keys() - LACKING)
 FUNCTIONS = {e.name: e for e in table.entries() if e.name in REFERENCES}
-# Functions of several numbers whose derivatives are computed one by one, to a lower order.
+# Functions of several numbers whose derivatives are computed one by one, up to a lower order.
 ORDERS = dict.fromkeys(
     (
         "elliprj", "elliprd", "elliprf", "elliprg", "hyp2f1", "partial_of_four", "partial_of_three", "betaincc",
@@ -45,7 +46,7 @@ ORDERS = dict.fromkeys(
     ),
     2,
 )  # fmt: skip
-# Their floats are made from their digits.
+# Functions whose floats are rounded from proved digits.
 BY_BALLS = {
     "polylog",
     "hyp1f1",
@@ -72,13 +73,13 @@ def called(name: str, operands: Sequence[Any]) -> Any:
 
 
 def number(result: Any) -> Number:
-    """The one number in a result of any kind."""
+    """The single number in a result of any kind."""
     found = concrete(result)
     return found.item() if isinstance(found, Balls) else exact(found if type(found) is float else int(found))
 
 
 def along(name: str, point: Sequence[Number], order: int = ORDER) -> list[Number]:
-    """The derivatives by t where operand i is point[i] + i*t, counted from 1."""
+    """The derivatives by t, where operand i is point[i] + i*t, counted from 1."""
     jets = [Jet([Balls(x), float(i + 1)], order) for i, x in enumerate(point)]
     result = called(name, jets)
     return [number(c) for c in result.derivatives()] if isinstance(result, Jet) else [number(result)]
@@ -93,7 +94,7 @@ def gradient(name: str, point: Sequence[Number]) -> list[Number]:
 
 
 def proved(compute: Callable[[], list[Number]]) -> list[Number]:
-    """What is computed, at the first precision at which all of it has its digits."""
+    """The results at the first precision at which all of them have the required digits."""
     for bits in BITS:
         with in_balls(bits):
             try:
@@ -106,14 +107,14 @@ def proved(compute: Callable[[], list[Number]]) -> list[Number]:
 
 
 def holds(x: Number, reference: str) -> bool:
-    """Whether a number is that of the reference, as far as it has digits."""
+    """Whether a number agrees with the reference to all of its digits."""
     with precise(BITS[-1]):
         wanted = arb(reference)
         return bool(abs(arb(x) - wanted) <= abs(wanted) * arb(f"1e-{DIGITS}"))
 
 
 def wrong(name: str) -> list[str]:
-    """Where a function does not hold what mpmath has."""
+    """The points where a function does not agree with mpmath."""
     found = []
     for point, numbers in REFERENCES[name]:
         order = ORDERS.get(name, ORDER)
@@ -138,7 +139,7 @@ def test_digits(name: str) -> None:
 
 
 def test_digits_wait_for_no_precision_that_does_not_come() -> None:
-    """A ball that stays too wide is told, and not taken for the number."""
+    """A ball that stays too wide is reported, and not taken for the number."""
     with pytest.raises(AssertionError, match="wider than asked"):
         proved(lambda: [arb(1, "1e-80")])
 
@@ -154,14 +155,14 @@ def test_a_wrong_rule_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wrong("sinh")
 
 
-# --- balls that are not small: what holds for each number in them
+# --- wide balls: enclosures of the values at all numbers in them
 
-# Half the width of a ball, relative to the number in its middle.
+# The radius of a ball relative to its midpoint.
 WIDTH = fmpq(1, 200)
 
 
 def boxes(name: str) -> Iterator[list[tuple[fmpq, fmpq]]]:
-    """Middles and half widths: at the points of the references, and around 0, where many functions bend or jump."""
+    """Midpoints and radii: at the points of the references, and around 0, where many functions have kinks or jumps."""
     for point, _numbers in REFERENCES[name]:
         yield [(from_text(x), abs(from_text(x)) * WIDTH) for x in point]
     if len(REFERENCES[name][0][0]) == 1:
@@ -180,7 +181,7 @@ def test_a_wide_ball_holds_what_the_numbers_in_it_give(name: str) -> None:
             try:
                 wide = along(name, [arb(to_float(m), to_float(r) * 1.001) for m, r in box], 2)
             except UndecidedError:
-                # Around 0 there may be a pole, or a kink that a derivative asks for.
+                # Around 0 there may be a pole, or a kink in a derivative.
                 assert number_of_box == len(REFERENCES[name])
                 continue
             for _ in range(5):
@@ -203,7 +204,7 @@ PARAMETERS: dict[str, Sequence[Any]] = {
     "lambertw": [{"k": k} for k in (0, -1)],
     "flat_root": [{"n": n} for n in (3.0, -0.5)],
 }
-# Operands where it is floats that have no limit, or few digits; or which a function is not for.
+# Operands where floats have no limit or few digits, or outside the domain of a function.
 ELSEWHERE: dict[str, Callable[..., bool]] = {
     "hurwitz_zeta": lambda x, q: x <= 1 or q <= 0 or math.inf in (x, q),
     "scaled_i": lambda x: x < 0 or math.isinf(x),
@@ -273,7 +274,7 @@ def test_edges_are_those_of_floats(entry: Primitive) -> None:
         )
 
 
-# What holds at some numbers of a ball alone is not said of it.
+# A property that holds for some numbers of a ball only is undecided.
 UNDECIDED = (
     ("log", [arb(0, 1)], {}),
     ("sqrt", [arb(0, 1)], {}),
@@ -315,9 +316,9 @@ PUBLIC = [e for entries in table.subjects().values() for e in entries]
 
 
 def _given(argument: Any) -> Any:
-    """An argument of a sample: its decimals as balls, and what counts or names something as it is."""
+    """An argument of a sample: decimals as balls; counts and names unchanged."""
     if type(argument) is list:
-        # Rows of several lengths are not one array.
+        # Rows of different lengths are not an array.
         with suppress(ValueError):
             array = np.array(argument)
             return Balls(_decimals(array)) if array.dtype.kind == "f" else array
@@ -341,17 +342,17 @@ def test_a_function_lacks_the_digits_that_ops_says_it_lacks(name: str) -> None:
         table.known(name)(*[_given([[2.0, 0.5], [0.5, 3.0]])] * len(required))
 
 
-# The ends of the range of floats, which some functions are about, and a bound of counts.
+# The limits of the float range, which some functions mention, and a bound of counts.
 _RANGE = {sys.float_info.max, sys.float_info.min, 1e18}
 
 
 @pytest.mark.parametrize("subject", table.subjects())
 def test_no_rounded_number_is_hidden_in_a_rule(subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Floats that come to balls are fractions with few bits: what is irrational, or a decimal, is a constant."""
+    """Floats that reach balls are short fractions; irrational numbers and decimals must be constants."""
     hidden = []
 
     def watched(value: Any) -> Number:
-        # Whether a number is a float is asked of the float next to it.
+        # Testing whether a number is a float uses the nearest float, which is allowed.
         asked = sys._getframe(1).f_code.co_name == "_is_float"
         if type(value) is float and math.isfinite(value) and abs(value) not in _RANGE and not asked:
             hidden.extend([value] if max(map(abs, value.as_integer_ratio())) > 2**40 else [])
@@ -364,7 +365,7 @@ def test_no_rounded_number_is_hidden_in_a_rule(subject: str, monkeypatch: pytest
                 series = [Jet([x, ones_like(x)], 3) if isinstance(x, Balls) else x for x in operands]
                 leaves = [gradcli.Tensor(x).requires_grad_() if isinstance(x, Balls) else x for x in operands]
                 monkeypatch.setattr(flint_arrays, "exact", watched)
-                # What a sample has for a count or a matrix may be no operand for these.
+                # Counts or matrices of a sample may not be valid operands here.
                 with suppress(GradcliError, TypeError, AttributeError):
                     made = entry(*series)
                     made.derivatives()

@@ -1,4 +1,5 @@
-"""Distributions by the names of SciPy, JAX and PyTorch: values and gradients by all parameters, in tails too."""
+"""Tests distributions by the names of SciPy, JAX and PyTorch: values and gradients by all parameters, also in the
+tails."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import gradcli
 from gradcli.primitives import probability
 from gradcli.primitives.distribution_names import DISTRIBUTIONS, METHODS
 
-# The shapes of each distribution, and points in its body and in its tails.
+# The shape parameters of each distribution, and points in its body and its tails.
 POINTS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "norm": ((), (-30.0, -1.2, 0.3, 8.0)),
     "t": ((2.5,), (-1e4, -1.2, 0.01, 30.0)),
@@ -63,7 +64,7 @@ def test_values_are_those_of_scipy(name, method, shapes):
         found = gradcli.compile(program)(x=x, **dict(zip(names, shapes)))
         expected = theirs(x, *shapes, *options)
         if method in ("logcdf", "logsf") and -1e-9 < expected < 0:
-            # SciPy takes the logarithm of what is rounded to 1.
+            # SciPy takes the logarithm of a number that is rounded to 1.
             assert found == pytest.approx(expected, abs=1e-15)
         else:
             # SciPy's tail quantiles of F have 8 digits.

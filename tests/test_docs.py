@@ -1,9 +1,9 @@
-"""What README.md, docs/ and examples/ show is what the program prints.
+"""Tests that the output shown in README.md, docs/ and examples/ is what the program prints.
 
-On a page a `console` block holds `$ command` lines (which go on in `> ` lines) and what they print,
-standard error included; a `python` block is a doctest. Those that call PyTorch are run in tests/backends, where
-it is installed. An example says how it is run in its `# Run:` comment, and beside it stands its output, `<example>.out`.
-`python -m tests.test_docs` writes the outputs anew, those of the doctests aside.
+On a page, a `console` block has `$ command` lines (continued in `> ` lines) and their output, including standard error;
+a `python` block is a doctest. Blocks that use PyTorch run in tests/backends, where it is installed. An example says how
+it is run in its `# Run:` comment; its output is in `<example>.out` beside it. `python -m tests.test_docs` rewrites the
+outputs, except those of doctests.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ EXAMPLES = sorted(p for suffix in ("sh", "py", "grad") for p in (ROOT / "example
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RUN = re.compile(r"^# Run: ((?:.*\\\n)*.*)", re.MULTILINE)
 _FLOAT = re.compile(r"(?:\d+\.\d*|\.\d+|\d+(?=e[+-]?\d))(?:e[+-]?\d+)?")
-# What a shell does something with, where it does not stand in single quotes.
+# Characters that a shell interprets outside of single quotes.
 _SHELL = re.compile(r"""[|&;<>$`"\\*?\[\](){}#~\n]""")
 
 
 class Block(NamedTuple):
-    """A fenced block of a page, the line at which it begins, and the heading of the second level above it."""
+    """A fenced block of a page, its first line number, and the second-level heading above it."""
 
     page: str
     language: str
@@ -54,12 +54,12 @@ class Block(NamedTuple):
 
     @property
     def of_a_worked_example(self) -> bool:
-        """Whether it is true of a copy of the package that the section changes: see tests/worked_examples.py."""
+        """Whether it describes a modified copy of the package: see tests/worked_examples.py."""
         return self.section.startswith("How to add ")
 
 
 class Step(NamedTuple):
-    """A command as it is written in a block, as the shell gets it, and what it is said to print."""
+    """A command as written in a block, as passed to the shell, and its documented output."""
 
     written: str
     command: str
@@ -87,8 +87,8 @@ def steps(block: Block) -> Iterator[Step]:
 
 
 def words_of(command: str) -> list[str] | None:
-    """The arguments of a single call of gradcli; None for what takes a shell, and for help, which Typer
-    prints to the standard output of the process."""
+    """The arguments of a single gradcli call; None for commands that need a shell, and for help, which Typer prints to
+    the standard output of the process."""
     command = command.strip()
     if "--help" in command or _SHELL.search(re.sub(r"'[^']*'", "", command)):
         return None
@@ -119,7 +119,7 @@ class Workspace:
             program = programs / name
             program.write_text(f"#!/bin/sh\nexec '{sys.executable}' {arguments} \"$@\"\n", encoding="utf-8")
             program.chmod(0o755)
-        # Where these are set, Typer prints help for a terminal of another width, or with colours.
+        # If set, these make Typer print help in another width or in colour.
         unwanted = {"TERMINAL_WIDTH", "GITHUB_ACTIONS", "FORCE_COLOR", "PY_COLORS"}
         self.variables = {name: value for name, value in os.environ.items() if name not in unwanted} | {
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
@@ -129,12 +129,12 @@ class Workspace:
         }
 
     def run(self, command: str) -> str:
-        """What a command prints, standard output and error together."""
+        """The output of a command, standard output and error together."""
         words = words_of(command)
         return self.run_in_shell(command) if words is None else self.run_here(words)
 
     def run_here(self, words: list[str]) -> str:
-        """What a call of gradcli prints, in this process, which saves its start."""
+        """The output of a gradcli call, run in this process to save the startup time."""
         printed = io.StringIO()
         with contextlib.chdir(self.directory):
             main(words, Environment(io.StringIO(), printed, printed, {}))
@@ -148,7 +148,7 @@ class Workspace:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            # Against hanging: a compiler on a busy machine may take minutes.
+            # Prevents hanging; a compiler on a busy machine may take minutes.
             timeout=300,
             encoding="utf-8",
         )
@@ -156,14 +156,14 @@ class Workspace:
 
 
 def same(expected: str, actual: str) -> bool:
-    """Whether two texts agree: in their floats to 12 digits, as platforms differ in the last ones,
-    and in all else but the spaces at the end of a line or beside a float, which align columns."""
+    """Whether two texts agree: floats to 12 digits, because platforms differ in the last ones, and everything else
+    except for spaces at the end of a line or beside a float, which align columns."""
     (words, floats), (actual_words, actual_floats) = _parts(expected), _parts(actual)
     return words == actual_words and all(itertools.starmap(_alike, zip(floats, actual_floats, strict=True)))
 
 
 def _alike(a: str, b: str) -> bool:
-    # What has more digits than a float has them proved, and the same everywhere.
+    # Numbers with more digits than a float are proved, and equal everywhere.
     if a == b or max(map(_digits, (a, b))) > sys.float_info.dig + 2:
         return a == b
     return math.isclose(float(a), float(b), rel_tol=1e-12, abs_tol=0)
@@ -230,7 +230,7 @@ def sessions(page: Path, *, of_pytorch: bool) -> list[Block]:
 
 
 def check_sessions(page: Path, found: Iterable[Block]) -> None:
-    """Run Python sessions, each of which knows the names of those before it."""
+    """Run Python sessions in order, with shared names."""
     report: list[str] = []
     runner = doctest.DocTestRunner(_Checker(), verbose=False)
     names: dict[str, object] = {}
@@ -275,7 +275,7 @@ def test_the_readme_is_short() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page as addresses."""
+    """The anchors of the headings of a page."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -364,7 +364,7 @@ def test_texts_that_differ(expected: str, actual: str) -> None:
 
 
 def update() -> None:
-    """Write what is printed into the pages and the .out files."""
+    """Write the printed output into the pages and the .out files."""
     with tempfile.TemporaryDirectory() as directory:
         numbers = iter(range(1_000_000))
 
@@ -384,7 +384,7 @@ def update() -> None:
 
 
 def add_commands() -> None:
-    """Give each command a place on their page."""
+    """Add a section for each command to their page."""
     page = ROOT / "docs" / "commands.md"
     text = page.read_text(encoding="utf-8")
     for name in COMMANDS:
@@ -395,14 +395,14 @@ def add_commands() -> None:
 
 
 def with_output(text: str, block: Block, workspace: Workspace) -> str:
-    """A page with what the commands of a block print, without spaces at the ends of lines."""
+    """A page with the printed output of a block's commands, without trailing spaces."""
     printed = "".join(step.written + workspace.run(step.command) for step in steps(block))
     printed = re.sub(r"[ \t]+$", "", printed, flags=re.MULTILINE)
     return text.replace(f"```console\n{block.text}```", f"```console\n{printed}```", 1)
 
 
 def rewrite(path: Path, text: str) -> None:
-    """Leave a file alone where it already says the same."""
+    """Write a file unless it already has the same content."""
     if not path.exists() or not same(path.read_text(encoding="utf-8"), text):
         path.write_text(text, encoding="utf-8")
 
