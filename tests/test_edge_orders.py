@@ -1,4 +1,4 @@
-"""The edges of the language, through programs, in value and first to third derivative."""
+"""Tests values and first to third derivatives at the edge cases of the language, through programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 import gradcli
 
-# What these derivatives are worth is for test_accuracy to say.
+# The accuracy of these derivatives is tested in test_accuracy.
 pytestmark = pytest.mark.filterwarnings("ignore::gradcli.AccuracyWarning")
 
 INF, NAN = math.inf, math.nan
@@ -20,7 +20,7 @@ LN2 = math.log(2)
 
 
 class Edge(NamedTuple):
-    """A program at a point: its value under "", and derivatives keyed by leaves, as `derivatives` keys them."""
+    """A program at a point: its value under "", and derivatives keyed by leaves, as in `derivatives`."""
 
     program: str
     at: Mapping[str, Any]
@@ -49,7 +49,7 @@ NAN_THIRD = [NAN_HESSIAN] * 2
 DIFFERENT = [[[float({i, j, k} == {0, 1, 2}) for k in range(3)] for j in range(3)] for i in range(3)]
 
 POWERS = [
-    # By x with a whole exponent: exact everywhere.
+    # By x, with an integer exponent: exact everywhere.
     of_x("x**0", 0.0, 1.0, 0.0, 0.0, 0.0),
     of_x("x**1", 0.0, 0.0, 1.0, 0.0, 0.0),
     of_x("x**2", 0.0, 0.0, 0.0, 2.0, 0.0),
@@ -58,13 +58,13 @@ POWERS = [
     of_x("x**0", -2.0, 1.0, 0.0, 0.0, 0.0),
     of_x("x**3", -2.0, -8.0, 12.0, -12.0, 6.0),
     of_x("x**-2", -2.0, 0.25, 0.25, 0.375, 0.75),
-    # With a fractional one: the limit on the right of 0, nan on its left.
+    # With a fractional exponent: the right-hand limit at 0, and nan for negative numbers.
     of_x("x**0.5", 0.0, 0.0, INF, -INF, INF),
     of_x("x**1.5", 0.0, 0.0, 0.0, INF, -INF),
     of_x("x**2.5", 0.0, 0.0, 0.0, 0.0, INF),
     of_x("x**-0.5", 0.0, INF, -INF, INF, -INF),
     of_x("x**0.5", -2.0, NAN, NAN, NAN, NAN),
-    # By both.
+    # By both operands.
     Edge("x**q", {"x": 0.0, "q": 0.0}, {"": 1.0, **flat("x", "q", "x,x", "x,q", "q,q", "x,x,q", "x,q,q", "q,q,q")}),
     Edge("x**q", {"x": 0.0, "q": 1.0}, {"x": 1.0, **flat("", "q", "x,x", "x,q", "q,q", "x,x,x", "x,q,q", "q,q,q")}),
     Edge("x**q", {"x": 0.0, "q": 2.0}, {"x,x": 2.0, **flat("", "x", "q", "x,q", "q,q", "x,x,x", "x,x,q", "q,q,q")}),
@@ -227,7 +227,7 @@ SCALAR = [edge for edge in EDGES if "" in edge.expected and all(np.ndim(v) == 0 
 
 @pytest.mark.parametrize("edge", SCALAR, ids=str)
 def test_diff_inside_a_program(edge):
-    """The same derivatives, each by `diff` of the one below; at a kink those of derivatives may be nan."""
+    """The same derivatives by nested `diff`; at a kink, derivatives of derivatives may be nan."""
     *statements, value = edge.program.split(";")
     for key, expected in edge.expected.items():
         expression = value
@@ -238,7 +238,7 @@ def test_diff_inside_a_program(edge):
             same(found, expected)
 
 
-# --- against series at 50 digits
+# --- comparison with series of 50 digits
 
 _SERIES = {
     "sinc": mpmath.sincpi,
@@ -274,7 +274,7 @@ def test_near_zero_and_singular_points(name):
     program = gradcli.compile(f"{name}(x)")
     for x in (*_SMALL, *_NEAR.get(name, ())):
         expected = exact(name, x, 4)
-        # What is tiny beside the function's own size is compared with that.
+        # Derivatives that are tiny relative to the function are compared absolutely.
         np.testing.assert_allclose(program.derivatives({"x": x}, 4), expected, rtol=1e-12, atol=1e-15)
 
 

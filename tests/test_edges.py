@@ -1,4 +1,4 @@
-"""Where functions meet numbers, arguments and sizes that few programs have."""
+"""Tests functions at unusual numbers, arguments and sizes."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ class TestMessages:
         assert caught.value.hint == "the dtypes are bool, float16, float32, float64, int16, int32, int64, int8, uint8"
 
 
-# --- what was not taken of a function of whole axes
+# --- elements that functions over axes do not take
 
 ROWWISE = "prod cumprod softmax log_softmax logsumexp norm std var max min sort median mean sum cumsum"
 
@@ -388,7 +388,7 @@ def test_a_row_that_was_not_taken_stays_out_of_the_gradient(function, first):
     np.testing.assert_allclose(found[1], alone, rtol=1e-12, atol=1e-15)
 
 
-# Functions that choose, and what they do not choose: it has an infinite derivative by x.
+# Functions that select, with an operand that is not selected and has an infinite derivative by x.
 CHOICES = [
     ("maximum(log(x), x - 5)", 0.0, 1.0),
     ("minimum(1/x, x*5)", 0.0, 5.0),
@@ -459,7 +459,7 @@ class TestMatrixExponential:
             ([[1e6, -1e6], [0, 0]], [[np.inf, -np.inf], [0, 1]]),
             ([[0, 1e300], [0, 0]], [[1, 1e300], [0, 1]]),
             ([[0, 1e300], [0, -1]], [[1, 1e300 * -math.expm1(-1)], [0, math.exp(-1)]]),
-            # Of what turns by 1e300 no digit is known.
+            # An angle of 1e300 has no correct digit.
             ([[0, 1e300], [-1e300, 0]], [[np.nan, np.nan], [np.nan, np.nan]]),
             ([np.diag([1e6, 0.0]), np.diag([0.0, 1.0])], [np.diag([np.inf, 1]), np.diag([1, math.e])]),
         ],
@@ -534,7 +534,7 @@ def test_parameters_that_are_numbers_have_derivatives(program, q):
     ],
 )
 def test_a_whole_number_that_is_chosen_beside_a_float_is_differentiated_as_one(chosen):
-    """As a whole number its derivative -1/4 was 0."""
+    """The derivative at the integer is -1/4 as at the float, not 0."""
     program = gradcli.compile(f"y = {chosen}\ndiff(1/y, y) + x")
     value, gradients = program.value_and_grad({"x": 0.5, "q": 0.5})
     assert value == program(x=0.5, q=0.5) == 0.25
@@ -600,7 +600,7 @@ def test_what_singular_vectors_and_values_make_of_a_singular_matrix_is_smooth(ru
     np.testing.assert_allclose(outcome["derivatives"]["A,A"], 0.0, atol=1e-12)
 
 
-# The identity, one whose eigenvalues are equal but for rounding, a turn, a tall one of rank 1, a wide one, and zeros.
+# The identity, almost equal eigenvalues, a rotation, a tall matrix of rank 1, a wide one, and zeros.
 _EQUAL_VALUES = {
     "identity": np.eye(2), "rounded": np.ones((3, 3)) + np.eye(3), "turn": np.array([[0.0, 1.0], [-1.0, 0.0]]),
     "tall": np.ones((3, 2)), "wide": np.eye(3)[:2], "zeros": np.zeros((2, 2)),

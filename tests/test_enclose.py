@@ -1,4 +1,4 @@
-"""Enclosures over intervals: `gradcli eval --enclose`."""
+"""Tests enclosures over intervals: `gradcli eval --enclose`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import gradcli
 from gradcli.errors import BindingError, EvaluationError
 from gradcli.run import enclosures
 
-# Formulas of the kind that stands in the Feynman lectures, and boxes for their variables.
+# Formulas like those of the Feynman lectures, with boxes for their variables.
 FORMULAS = {
     "m0/sqrt(1 - v**2/c**2)": {"m0": (1, 2), "v": (0.1, 0.8), "c": (1, 1.1)},
     "q1*q2/(4*pi*eps*r**2)": {"q1": (1, 2), "q2": (-1, 2), "eps": (0.5, 1), "r": (1, 1.5)},
@@ -55,7 +55,7 @@ def holds(pair: list[str], number: float) -> bool:
 
 
 def outside(found: dict[str, Any], formula: str, box: dict[str, Any], points: int = 40) -> list[Any]:
-    """The random points at which a value or a derivative is outside of its enclosure."""
+    """The random points at which a value or derivative is outside its enclosure."""
     chance = random.Random(5)
     program = gradcli.compile(formula)
     wrong = []
@@ -79,12 +79,12 @@ def enclosed(run: Any, formula: str, box: dict[str, Any], *options: str) -> dict
 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_no_point_is_outside(run, monkeypatch, formula):
-    # What holds does so however little is done.
+    # The enclosures hold with any amount of work.
     monkeypatch.setattr(enclosures, "_MOST_READINGS", 120)
     box = FORMULAS[formula]
     found = enclosed(run, formula, box)
     assert outside(found, formula, box) == []
-    # What is said of how it rises is true.
+    # The reported monotonicity is correct.
     program, chance = gradcli.compile(formula), random.Random(7)
     for name, word in found["monotonic"].items():
         for _ in range(20 if word else 0):
@@ -181,7 +181,7 @@ def test_a_constant_of_0_beside_a_removable_singularity(run):
         ("f(t) = 3.7*t*(1 - t)\nfor i in range(20) { x = f(x) }; x", (0.3, 0.31), 0.2566874, 0.9250001),
         ("y = x; for i in range(8) { y = (y + x/y)/2 }; y", (1.0, 2.0), 0.9999999, 1.4142137),
         ("y = 0.1; for i in range(10) { t = 1 - 1.4*x*x + y; y = 0.3*x; x = t }; x", (0.0, 0.1), -1.3, 1.3),
-        # A round that has several operations at one place.
+        # A round with several operations at one source position.
         ("for i in range(4) { x = sin(x)/x }; x", (-1.0, 1.0), 0.86, 0.89),
     ],
 )

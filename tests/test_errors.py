@@ -1,4 +1,4 @@
-"""What goes wrong, and how it is said: exit status, place, hint, and never a traceback."""
+"""Tests errors: exit status, place, hint, and that there is never a traceback."""
 
 from __future__ import annotations
 

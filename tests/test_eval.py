@@ -1,4 +1,4 @@
-"""`gradcli eval` as a user sees it: results, inputs, options, warnings."""
+"""Tests `gradcli eval` as a user sees it: results, inputs, options, warnings."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_grad_output(run):
 
 @pytest.mark.parametrize("words", [(), ("--digits", "20"), ("--certify",), ("--sparse",)])
 def test_a_cotangent_weights_no_derivative_of_higher_order(run, words):
-    """The gradient of 3*x**2 is not to stand beside the second derivative of x**2."""
+    """The gradient of 3*x**2 must not appear beside the second derivative of x**2."""
     outcome = run("eval", "x**2", "x=2", "--grad-output", "3", "--order", "2", *words, "--json")
     assert (outcome.status, outcome.out) == (2, "")
     assert "multiply the value" in outcome.error["hint"]
@@ -355,7 +355,7 @@ class TestTiming:
         assert run("eval", "x**2", "x=3").status == 0
 
     def test_a_phase_waits_for_the_device(self):
-        """What a device still computes when a phase ends counts for that phase."""
+        """Work that the device has not finished when a phase ends counts for that phase."""
         with timing.measured(True) as stopwatch:
             stopwatch.synchronise = lambda: time.sleep(0.01)
             with timing.phase("run"), timing.phase("transfer"):
@@ -398,7 +398,7 @@ NUMBERS = ["x=1e300", "x=[1e300,1]", "x=10**400", "x=@x.npy", "x=@x.json", "x=@x
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("value", NUMBERS)
 def test_no_warning_of_a_library_is_seen(run, tmp_path, monkeypatch, dtype, value):
-    """Warnings are errors here, and would be internal ones."""
+    """Warnings are errors in the tests, and would appear as internal errors."""
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.array([1e300, 1.0]))
     (tmp_path / "x.json").write_text("[1e300, 1]")
@@ -450,7 +450,7 @@ def test_a_function_without_its_argument_beside_a_power(run):
 
 
 class TestSeveralTensors:
-    """A function that gives several tensors as the value of a program."""
+    """Functions that return several tensors as the value of a program."""
 
     def test_json_lists_them(self, run):
         found = run("eval", "torch.sort(x)", "x=[1,4,2]", "--jacobian", "--json").json

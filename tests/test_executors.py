@@ -1,4 +1,4 @@
-"""Recorded programs, run by each executor, against eager evaluation."""
+"""Tests recorded programs, run by each executor, against eager evaluation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RNG = np.random.default_rng(0)
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of four elements, so that small arrays have many."""
+    """Use blocks of four elements, so that small arrays have many."""
     monkeypatch.setattr(schedule, "BLOCK", 4)
     monkeypatch.setattr(schedule, "LONGEST_ROW", 16)
 
@@ -113,7 +113,7 @@ EDGES = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 1e-300, 1e300, np
 
 
 def assert_compiled_as_eager(text: str, values: dict[str, Any]) -> bool:
-    """Whether there is a value; two calls of a compiled program give what eager evaluation gives."""
+    """Assert that two calls of a compiled program agree with eager evaluation; returns whether there is a value."""
     program = gradcli.compile(text)
     values = {n: v for n, v in values.items() if n in program._accepted}
     expected: Any
@@ -161,7 +161,7 @@ WRITTEN = [e for e in table.entries() if isinstance(e, Primitive) and scalars.te
 
 @pytest.mark.parametrize("primitive", WRITTEN, ids=lambda p: p.name)
 def test_every_template_is_the_function_of_floats(primitive):
-    """Bit for bit, signs of zeros among them. Truth values are made in the program, as its inputs are floats."""
+    """Bit for bit, including signs of zeros. Booleans are computed in the program, since its inputs are floats."""
     arity = primitive._arity
     inputs = tuple(Variable((), "float64") for _ in range(arity))
     truths = {"where": 1, "logical_not": 1, "logical_and": 2, "logical_or": 2}.get(primitive.name, 0)
@@ -572,7 +572,7 @@ WRITTEN_INTO = [e for e in table.entries() if isinstance(e, Primitive) and e.ele
 
 @pytest.mark.parametrize("primitive", WRITTEN_INTO, ids=lambda p: p.name)
 def test_every_function_into_a_buffer_is_that_of_the_table(primitive):
-    """Also into the memory of an operand, where that may be."""
+    """Also with an operand as the output buffer, where that is allowed."""
     params = {"n": 3} if primitive.name == "whole_power" else {"dtype": "float64"} if primitive.name == "cast" else {}
     operands = [o.ravel() for o in np.meshgrid(*[SCALARS] * (primitive._arity - len(params)))]
     if primitive.name == "where":
@@ -601,7 +601,7 @@ def test_functions_into_buffers_are_in_the_table():
 
 @pytest.fixture
 def unknown(monkeypatch):
-    """A primitive of which no library has the function."""
+    """A primitive that no library implements."""
     monkeypatch.setattr(spellings, "_declared", dict(spellings._declared))
     return elementwise("sharpness", "x", "of which nothing is known", vjp=None, derivative="none")
 

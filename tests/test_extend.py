@@ -1,4 +1,4 @@
-"""Functions with derivatives of the user's own, as `autograd.extend` has them, and those that are built on them."""
+"""Tests functions with user-defined derivatives, as in `autograd.extend`, and functions built on them."""
 
 from __future__ import annotations
 

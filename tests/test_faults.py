@@ -1,4 +1,4 @@
-"""Whatever the file system does, at every call in turn: a clean error or the right result, and files that are whole."""
+"""Tests a file system fault at every call: the result is a clean error or correct, and files are complete."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def whole(path):
 
 @pytest.fixture(params=["new", "earlier"])
 def earlier(request):
-    """The bytes of the file before it is saved to, None where there is none."""
+    """The bytes of the file before it is saved to, None if there is none."""
     if request.param == "new":
         return None
     Path("out.npz").write_bytes(b"earlier")
@@ -123,7 +123,7 @@ def test_saving(run, monkeypatch, earlier, fault):
         if fault in HARMLESS or not injected.reached:
             assert (done, left(names)) == (right, ([], new))
         elif done.status == 0:
-            # An archive can be written without going back in the file.
+            # An archive can be written without seeking.
             assert (done, left(names)[0]) == (right, [])
             assert whole("out.npz") == values
         else:
@@ -185,7 +185,7 @@ def test_standard_input(fault, words, path):
 
 
 def test_signals_while_files_are_read_and_written(run):
-    """What really happens when a system call is interrupted: it is made again."""
+    """A real interruption of a system call, which is repeated."""
     right = run("eval", "sum(x)", "x=@a.csv:1", "--save", "out.npz")
     before = signal.signal(signal.SIGALRM, lambda *_: None)
     signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
@@ -198,8 +198,8 @@ def test_signals_while_files_are_read_and_written(run):
     assert whole("out.npz")["value"] == 2999 * 1500
 
 
-# Beside the door are the parse tables, which are part of the package, and what no one names: the standard streams,
-# and those between a process and one that it started.
+# Files that may open files besides the I/O module: the parse tables, which belong to the package, and those that use
+# the standard streams or the streams of a child process.
 OTHERS = {
     "__main__.py",
     "installing.py",
@@ -212,7 +212,7 @@ OTHERS = {
 
 
 def test_there_is_one_door():
-    """No other file opens, reads or writes a file, so that none escapes these tests."""
+    """No other file opens, reads or writes files, so that all file access is tested here."""
     package = Path(gradcli.__file__).parent
     for path in package.rglob("*.py"):
         if path.relative_to(package).as_posix() in OTHERS:

@@ -1,4 +1,4 @@
-"""`gradcli fit` and its twin in Python: estimates, where they come from, and failures that say so."""
+"""Tests `gradcli fit` and `gradcli.fit`: estimates, starts, and reported failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NIST = {
     problem["name"]: problem
     for problem in json.loads((Path(__file__).parent / "data" / "nist-nonlinear.json").read_text(encoding="utf-8"))
 }
-# Found without a start, up to an exchange of parameters or of their signs, in little time.
+# Problems that are solved quickly without a start, up to an exchange of parameters or of their signs.
 WITHOUT_START = [
     "BoxBOD",
     "DanWood",
@@ -33,7 +33,7 @@ WITHOUT_START = [
 
 
 def digits(found, certified):
-    """How many digits of the worst are right."""
+    """The correct digits of the worst estimate."""
     return -math.log10(max(abs(f / c - 1) for f, c in zip(found, certified)) + 1e-16)
 
 
@@ -85,7 +85,7 @@ def test_starts_are_found_at_the_scales_of_the_data(model, true, x):
 def test_a_poor_minimum_is_left_for_one_that_is_far_better():
     conc = [0.02, 0.02, 0.06, 0.06, 0.11, 0.11, 0.22, 0.22, 0.56, 0.56, 1.1, 1.1]
     rate = [76, 47, 97, 107, 123, 139, 159, 152, 191, 201, 207, 200]
-    # From here the search comes to a pole between the concentrations.
+    # From here the search meets a pole between the concentrations.
     fit = gradcli.fit("rate ~ V*conc/(K + conc)", {"conc": conc, "rate": rate}, V=1, K=1)
     assert fit.converged
     assert fit.estimates["K"].value == pytest.approx(6.412128e-2, rel=1e-6)
@@ -177,7 +177,7 @@ def test_a_prior_weighs_the_same_whatever_the_unit_of_the_response():
     slopes = [fit.estimates["b"].value / unit for fit, unit in zip(fits, (1, 1e3, 1e-3))]
     assert slopes == pytest.approx([slopes[0]] * 3, rel=1e-8)
     assert 1.5 < slopes[0] < 1.96
-    # The standard deviation of the rows is the one that is estimated.
+    # The standard deviation of the rows is the estimated one.
     a, b = (e.value for e in fits[0].estimates.values())
     s = fits[0].s
     assert (y - a - b * x) @ x / s**2 == pytest.approx((b - 1.5) / 0.05**2)
@@ -252,7 +252,7 @@ def test_a_known_scale_of_a_loss_is_that_of_the_residuals(run):
     for name, estimate in found["estimates"].items():
         assert again["estimates"][name]["value"] == pytest.approx(estimate["value"], rel=1e-8)
         assert again["estimates"][name]["error"] == pytest.approx(estimate["error"], rel=1e-8)
-    # Nothing is beyond such a threshold.
+    # No residual exceeds such a threshold.
     wide, least = stackloss(run, "--loss-scale", "1e6"), stackloss(run, loss="linear")
     assert [e["value"] for e in wide["estimates"].values()] == pytest.approx(
         [e["value"] for e in least["estimates"].values()], rel=1e-8
@@ -268,7 +268,7 @@ def test_a_robust_fit_of_rows_with_their_own_deviations():
     y[4] += 30
     s = np.where(x < 6, 1.0, 3.0)
     weighted = gradcli.fit("y ~ a + b*x", {"x": x, "y": y, "s": s}, sigma="s", loss="huber")
-    # Rows and responses over their deviations: the same by another way.
+    # Rows and responses divided by their standard deviations must give the same fit.
     divided = gradcli.fit("y ~ a*c + b*x", {"x": x / s, "c": 1 / s, "y": y / s}, loss="huber")
     for name in "ab":
         assert weighted.estimates[name][:2] == pytest.approx(divided.estimates[name][:2], rel=1e-9)
@@ -320,7 +320,7 @@ def test_counts_have_their_likelihood():
     fit = gradcli.fit("n ~ exp(a + b*x)", {"x": x, "n": counts}, family="poisson")
     mean = np.exp(fit.estimates["a"].value + fit.estimates["b"].value * x)
     assert fit.converged
-    # The equations of the maximum.
+    # The score equations.
     assert np.sum(counts - mean) == pytest.approx(0, abs=1e-8)
     assert np.sum((counts - mean) * x) == pytest.approx(0, abs=1e-8)
 
@@ -339,13 +339,13 @@ def test_exact_data_are_a_fit_where_small_parts_of_parameters_count():
     assert fit.converged
     assert fit.rss < 1e-25
     assert not fit.warnings
-    # Another seed leads to local minima alone.
+    # Another seed leads to local minima only.
     fit = gradcli.fit("y ~ a*sin(w*x + p) + b*sin(v*x + q)", data, starts=2, seed=1)
     assert "only one of 2 starts came to this minimum: there may be a lower one" in fit.warnings
 
 
 def test_that_there_is_no_minimum_where_it_is_lowest_is_said():
-    """By the status, or beside a minimum: which of the two is where most starts happen to end."""
+    """Reported by the status, or as a warning beside a minimum, depending on where most starts end."""
     x = np.arange(1.0, 10)
     y = np.exp(-((x - 3) ** 2)) + np.random.default_rng(2).normal(0, 0.3, 9)
     fit = gradcli.fit("y ~ a*exp(-((x - m)/s)**2)", {"x": x, "y": y})
@@ -393,7 +393,7 @@ def test_what_the_data_do_not_determine_is_a_failure():
 
 
 def test_a_search_that_runs_away_is_a_failure():
-    # The least squares are those of an infinite rate.
+    # Least squares are attained at an infinite rate.
     fit = gradcli.fit("y ~ a*(1 - exp(-k*x))", {"x": [1.0, 2, 3, 4], "y": [2.1, 1.9, 2.05, 1.95]}, a=1, k=1)
     assert not fit.converged
     assert "does not depend on k any more" in fit.message or "do not determine" in fit.message
@@ -442,7 +442,7 @@ def test_no_value_at_the_start_is_an_error_that_points():
 @pytest.mark.parametrize(
     ("words", "messages"),
     [
-        # A search from several starts says where it fails too, and whether other starts may help.
+        # A search from several starts reports where it fails, and whether other starts may help.
         (("y ~ exp(a)*log(x)", "x=[0,1,2]", "y=[1,2,3]"), ["in row 1 of the data: 'log' gives -inf", "leave out such"]),
         (("y ~ a/x", "x=[1,0,2]", "y=[1,2,3]"), ["in row 2 of the data: 'divide' gives nan", "leave out such rows"]),
         (("y ~ a*log(x + b)", "x=[0,1,2]", "y=[1,2,3]", "a=1", "b=0"), ["'log' gives -inf", "other start values"]),
@@ -571,9 +571,9 @@ def test_a_fit_does_not_depend_on_what_its_model_was_fitted_to_before():
     def fits():
         yield gradcli.fit("y ~ a*x**q", {"x": x, "y": y + 0.1 * x}, a=1, q=1)
         yield gradcli.fit("y ~ a*x**q", {"x": x, "y": z}, a=1, q=2, fix="q")
-        # A name that was a parameter is a column.
+        # A former parameter name is now a column.
         yield gradcli.fit("y ~ a*x**q", {"x": x, "q": 2 - x / 4, "y": y}, a=1)
-        # Rows that take other ways through it.
+        # Rows that take different branches.
         yield gradcli.fit("y ~ a*x if x < b else a*(2*b - x)", {"x": x, "y": z + 0.01 * x**2}, a=1, b=2)
         yield gradcli.fit("y ~ a*x if x < b else a*(2*b - x)", {"x": x, "y": z + 0.02 * x}, a=1, b=3)
 
@@ -591,7 +591,7 @@ def test_errors_that_are_rounding_are_proved_or_told():
     exact = gradcli.fit("y ~ a*x + b", data)
     assert [(e.value, e.error) for e in exact.estimates.values()] == [(0.1, 0), (0, 0)]
     assert not exact.warnings
-    # log(y) has no decimals that were written.
+    # log(y) was not written in decimals.
     computed = gradcli.fit("log(y) ~ a*x + b", {"x": [1, 2, 3, 4], "y": np.exp([0.1, 0.2, 0.3, 0.4])})
     assert [*computed.warnings] == ["the residuals are rounding errors, and so are the standard errors"]
     x = np.linspace(0, 1, 5000)

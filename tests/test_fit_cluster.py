@@ -1,6 +1,6 @@
-"""`gradcli fit --by --cluster`: the same table of groups on many machines, on threads in the place of workers.
+"""Tests `gradcli fit --by --cluster`: the same table of groups on many machines, with threads as workers.
 
-Processes are in test_cluster.
+Worker processes are tested in test_cluster.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MODEL = "y ~ a*exp(-k*x)"
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """24 groups of 1 to 12 rows, which are scattered over the file, and two rows without a number, one of them the only
-    one of its group."""
+    """24 groups of 1 to 12 rows, scattered over the file, and two rows without a number, one of them the only row of
+    its group."""
     monkeypatch.setattr(stacked_problems, "_GROUPS", 10)
     random = np.random.default_rng(5)
     rows = []
@@ -54,7 +54,7 @@ def manifest(directory: Path) -> Any:
 
 
 def joined(directory: Path, header: bool = True) -> str:
-    """The parts one behind the other, with one header."""
+    """The concatenated parts, with one header."""
     texts = [part.read_text() for part in sorted(directory.glob("part-*"))]
     return texts[0] + "".join(text.partition("\n")[2] if header else text for text in texts[1:])
 
@@ -127,7 +127,7 @@ def test_a_run_that_lost_its_scheduler_goes_on_where_it_was(run, on, table, tmp_
     assert (resumed.err, joined(out)) == (whole.err, whole.out)
     assert pools[-1].given == 1
     assert {part: part.stat().st_mtime_ns for part in kept} == kept
-    # Other data of the same size and time.
+    # Other data of the same size and modification time.
     text, times = table.read_text(), table.stat().st_mtime_ns
     table.write_text(text.replace('"g,1"', '"g,Z"', 1))
     os.utime(table, ns=(times, times))

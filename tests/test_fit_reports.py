@@ -1,4 +1,4 @@
-"""What `gradcli fit` says and writes beside its estimates: errors, intervals, curvature, groups, bands, other likelihoods."""
+"""Tests the reports of `gradcli fit`: errors, intervals, curvature, groups, bands, other likelihoods."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TREATED = {
     "conc": np.array([0.02, 0.02, 0.06, 0.06, 0.11, 0.11, 0.22, 0.22, 0.56, 0.56, 1.1, 1.1]),
     "rate": np.array([76.0, 47, 97, 107, 123, 139, 159, 152, 191, 201, 207, 200]),
 }
-# York's weights for Pearson's data, the usual test of fits with errors in both variables.
+# Pearson's data with York's weights, the usual test of fits with errors in both variables.
 PEARSON = {
     "x": [0, 0.9, 1.8, 2.6, 3.3, 4.4, 5.2, 6.1, 6.5, 7.4],
     "y": [5.9, 5.4, 4.4, 4.6, 3.5, 3.7, 2.8, 2.8, 2.4, 1.5],
@@ -143,8 +143,8 @@ def test_a_poisson_fit_is_the_maximum_of_its_likelihood() -> None:
     assert fit.aic == pytest.approx(4 + 2 * found.fun)
 
 
-# Girls of Warsaw by their age: how many there were, and of how many the menarche had come. E. Milicer and F. Szczotka,
-# Human Biology 38 (1966) 199; `menarche` of R's MASS.
+# Girls of Warsaw by age: the number examined, and the number after menarche. E. Milicer and F. Szczotka, Human Biology
+# 38 (1966) 199; `menarche` of R's MASS.
 MENARCHE = """9.21 376 0 10.21 200 0 10.58 93 0 10.83 120 2 11.08 90 2 11.33 88 5 11.58 105 10 11.83 111 17 12.08 100 16
 12.33 93 29 12.58 100 39 12.83 108 51 13.08 99 47 13.33 106 67 13.58 105 81 13.83 117 88 14.08 98 79 14.33 97 90
 14.58 120 113 14.83 102 95 15.08 122 117 15.33 111 107 15.58 94 92 15.83 114 112 17.58 1049 1049"""
@@ -198,7 +198,7 @@ def test_shares_of_trials_are_as_many_events_as_they_are(run: Run, tmp_path: Pat
         assert many.estimates[name][:2] == pytest.approx(one.estimates[name][:2], rel=1e-8)
     given = gradcli.fit(f"p ~ {model}", {"x": x, "p": events / trials}, family="binomial", trials=trials)
     assert given.estimates == many.estimates
-    # What a row brings to the statistic of Pearson.
+    # The contribution of a row to Pearson's statistic.
     csv_path = tmp_path / "residuals.csv"
     columns = [f"{name}={column.tolist()}" for name, column in data.items()]
     run("fit", f"k/n ~ {model}", *columns, "--family", "binomial", "--residuals", str(csv_path))
@@ -344,7 +344,7 @@ def decays(groups: int, rows: int) -> dict[str, Any]:
 
 def test_a_group_is_fitted_as_it_would_be_alone() -> None:
     data = decays(20, 30)
-    # Groups need not stand together, nor have as many rows.
+    # Groups need not be contiguous nor of equal size.
     order = np.random.default_rng(2).permutation(len(data["x"]))[:-40]
     data = {name: column[order] for name, column in data.items()}
     start = {"a": 1.0, "k": 1.0, "c": 0.5}
@@ -518,7 +518,7 @@ def test_the_profile_of_a_parameter_at_its_bound_goes_to_one_side(run: Run) -> N
     assert 0.8 < b["low"] < 0.93
     assert "its interval is one-sided" in done.err
     assert fit["covariance"][1] == ["NaN", "NaN"]
-    # At the end the squares are as much more as the quantile says.
+    # At the ends of the interval the sum of squares has increased by the quantile.
     x, y = np.arange(5.0), np.array([0.1, 1, 2.2, 2.9, 4.1])
     squares = [np.var(y - slope * x) * 5 for slope in (b["low"], 0.95)]
     assert math.sqrt((squares[0] - squares[1]) / fit["s"] ** 2) == pytest.approx(stdtrit(fit["dof"], 0.975), rel=1e-6)
@@ -552,7 +552,7 @@ def test_warnings_of_groups_that_differ_in_their_numbers_are_one(run: Run, tmp_p
     assert f"(curvature by the parameters {min(curved):.2g} to {max(curved):.2g}, more than 0.3)" in line
     names = ", ".join(repr(fit["group"]) for fit in some[:3])
     assert line.endswith(f"(in {len(some)} groups: {names} and {len(some) - 3} others)")
-    # Numbers in names are not those that differ.
+    # Numbers in parameter names do not prevent the combination from being shown.
     err = run("fit", "y ~ b1*b2*x", "x=[1,2,3]", "y=[2,4.1,6]", "b1=1", "b2=2").err
-    # Rounding says at which of all fits that are as good it ends.
+    # Rounding determines which of the equally good fits is found.
     assert re.search(r"^warning: the data do not determine (b1 - [\d.]+\*b2|-[\d.]+\*b1 \+ b2)$", err, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The forms in which NumPy and SciPy call functions: keywords, axes, lists for tensors."""
+"""Tests the argument conventions of NumPy and SciPy: keywords, axes, lists for tensors."""
 
 from __future__ import annotations
 

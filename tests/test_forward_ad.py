@@ -1,4 +1,4 @@
-"""Dual numbers: derivatives along a direction that come with the values."""
+"""Tests dual numbers: directional derivatives computed together with the values."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_outside_of_a_level_there_are_no_duals():
         make_dual(tensor(X), tensor(V))
 
 
-# --- in place, and views
+# --- in-place operations and views
 
 
 def test_in_place_edits_are_done_on_the_tangent_too(level):
@@ -243,7 +243,7 @@ def test_a_tensor_becomes_a_dual_by_what_is_put_into_it(dual):
 def test_all_views_of_what_becomes_a_dual_have_tangents(dual):
     x = tensor([[1.0, 1.0], [1.0, 1.0]])
     kept = [x[0, 1], x.T, x[1], x.detach(), x.view(4)[1:3]]
-    # They forget their numbers, and are not asked for them before.
+    # Views are invalidated, and not computed before.
     x += 1
     x[0].add_(1)
     x[0].copy_(dual)
@@ -380,7 +380,7 @@ def test_what_hooks_have_saved_has_its_tangent(exp, pack, level):
 def test_what_was_saved_before_it_was_changed_has_the_tangent_of_then(level):
     x, w = tensor(X, requires_grad=True), tensor(V)
     with allow_mutation_on_saved_tensors():
-        # Two of the same numbers, and a third without a tangent.
+        # Two duals of the same numbers, and a third without a tangent.
         first, second = make_dual(x, tensor(V)), make_dual(x, tensor([5.0, 7.0]))
         for_each = [first * 1, second * 1, x * 1]
         saved = [gradcli.sin(y) for y in for_each]
@@ -534,7 +534,7 @@ def test_tangents_of_functions_are_those_of_jvp(name, level):
 
 @pytest.mark.parametrize("columns", [slice(None), slice(1, 3)])
 def test_each_row_of_a_batch_has_a_tangent_of_its_own_where_the_numbers_are_the_same(columns):
-    """A tangent that is laid out as the numbers, and one that a view of others is given, have the rows of the batch."""
+    """A tangent laid out like the numbers, and one given to a view of others, have the rows of the batch."""
     rows = tensor(np.arange(12.0).reshape(2, 2, 3))[:, :, columns]
     numbers, base = tensor(np.ones((3, 2))).transpose(0, 1)[:, columns], tensor(np.zeros((2, 3)))
 

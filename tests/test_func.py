@@ -1,4 +1,4 @@
-"""`gradcli.func`: functions of functions, alone and in each other."""
+"""Tests `gradcli.func`: function transformations, alone and nested."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_a_gradient_frees_what_it_needs_no_more():
 
     func.grad(energy)(tensor([1.0, 2.0]))
     assert kept[1] is None
-    # With a tensor outside the gradient can be differentiated, so that nothing is freed.
+    # With an outside tensor the gradient can be differentiated, so that nothing is freed.
     kept.clear()
     w = tensor(2.0, requires_grad=True)
     (slope,) = grad(func.grad(lambda x: energy(x * w))(tensor([1.0, 2.0])).sum(), w)
@@ -386,7 +386,8 @@ ROWS_OF_THREE = gradcli.tensor([[1.0, 2.0, 4.0], [0.5, -1.0, 3.0], [2.5, 0.0, -2
     ],
 )
 def test_places_of_each_row(function):
-    """Labels and indices may be others in each row of vmap: of the value, and of the gradient by what they choose of."""
+    """Labels and indices may differ between the rows of vmap, for the value and for the gradient by what they
+    select."""
     expected = gradcli.stack([function(x, i) for x, i in zip(ROWS_OF_THREE, PLACES)])
     np.testing.assert_allclose(func.vmap(function)(ROWS_OF_THREE, PLACES).numpy(), expected.numpy(), 1e-12)
     slope = func.grad(lambda x, i: function(x, i).sum() if function(x, i).ndim else function(x, i))

@@ -1,4 +1,4 @@
-"""Duals in functions of functions, and in operations whose derivative a user wrote."""
+"""Tests dual numbers in function transformations, and in operations with user-defined derivatives."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def square(x):
 
 
 ONES = tensor([1.0, 1.0])
-# Functions of functions, as functions of a point.
+# Function transformations, as functions of a point.
 TRANSFORMS = {
     "grad": func.grad(square),
     "grad_and_value": lambda x: func.grad_and_value(square)(x)[0],
@@ -64,7 +64,7 @@ def test_functions_of_functions_have_tangents(name, dual):
     np.testing.assert_allclose(unpack_dual(made).primal.detach(), function(tensor(X)))
 
 
-# --- functions that a user wrote
+# --- user-defined functions
 
 
 class Cube(Function):
@@ -73,7 +73,7 @@ class Cube(Function):
         ctx.save_for_backward(x)
         ctx.save_for_forward(x)
         ctx.factor = factor
-        # Within, no tangent is computed.
+        # Inside forward, no tangent is computed.
         assert tangent(x * 1) is None
         return factor * x**3
 
@@ -107,7 +107,7 @@ def test_a_function_is_differentiated_backward_and_forward():
 
 
 class Exp(Function):
-    """A function whose output is what its derivatives need."""
+    """A function whose derivatives need its output."""
 
     @staticmethod
     def forward(ctx, x):
@@ -135,7 +135,7 @@ def test_outputs_that_are_saved_keep_their_tangents():
 
 
 def with_jvp(forward, jvp, setup=lambda ctx: None):
-    """A Function of this forward and jvp, whose backward nobody asks for."""
+    """A Function with this forward and jvp, and an unused backward."""
 
     def prepared(ctx, *inputs):
         setup(ctx)

@@ -1,4 +1,4 @@
-"""Derivatives of Python functions at a point: `gradcli.autograd.functional`."""
+"""Tests derivatives of Python functions at a point: `gradcli.autograd.functional`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def two(x, y):
 SLOPES = np.sin(X)[:, None] + np.diag(np.cos(X)) * X.sum()
 CURVATURES = np.array([[12 * X[0] ** 2, 3 * X[1] ** 2], [3 * X[1] ** 2, 6 * X[0] * X[1]]])
 BOTH = (tensor(X), tensor(Y))
-# Of each function at a point what it gives beside the value.
+# For each function at a point: what it returns besides the value.
 PRODUCTS = {
     "vjp": (vjp, curve, V @ SLOPES),
     "jvp": (jvp, curve, SLOPES @ V),
@@ -225,6 +225,6 @@ def test_they_are_there_without_further_imports():
 
 
 def test_they_are_those_of_gradcli():
-    # Those of gradcli have another form beside, of a function alone.
+    # Those of gradcli also have a form that takes a function only.
     assert (gradcli.jacobian.__wrapped__, gradcli.hessian.__wrapped__) == (jacobian, hessian)
     assert gradcli.autograd.functional.jacobian is jacobian

@@ -1,4 +1,4 @@
-"""Functions with a derivative of the user's, as PyTorch's users write them."""
+"""Tests Functions with user-defined derivatives, as users of PyTorch write them."""
 
 from __future__ import annotations
 
@@ -379,7 +379,7 @@ class TestBackward:
 
         x, seed = leaf(3.0), leaf(1.0)
         assert grad(Once.apply(x, 2), x)[0].item() == 6.0
-        # Nothing says that it could be differentiated, so that nobody does.
+        # The second derivative is not declared, so the gradient does not require grad.
         assert not grad(Once.apply(x, 2), x, create_graph=True)[0].requires_grad
         (slope,) = grad(Once.apply(x, 2), x, seed, create_graph=True)
         assert slope.item() == 6.0
@@ -461,7 +461,7 @@ def test_instances_are_of_no_use():
 
 
 class _Down(Function):
-    """One whose backward goes backward again, as often as its number says."""
+    """A Function whose backward runs another backward pass, nested as deeply as its number says."""
 
     @staticmethod
     def forward(ctx, x):
@@ -499,7 +499,7 @@ def test_an_error_from_deep_within_comes_out():
 
 
 class Cube(Function):
-    """One that NumPy computes, so that it cannot be given rows but by its own rule."""
+    """A Function computed by NumPy, which can be batched only by its own rule."""
 
     seen: ClassVar[list[object]] = []
 

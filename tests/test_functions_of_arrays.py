@@ -1,4 +1,4 @@
-"""Derivatives of functions of arrays, with the names and behaviour of HIPS autograd."""
+"""Tests derivatives of functions of arrays, with the names and behaviour of HIPS autograd."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_tensors_are_found_in_lists(function, slope):
 def test_flatten_keeps_the_kind():
     vector, unflatten = flatten({"w": POINT, "b": [1.0, numpy.eye(2)]})
     assert type(vector) is numpy.ndarray
-    # By the sorted keys of dicts.
+    # Dicts are ordered by key.
     assert vector.tolist() == [1.0, 1.0, 0.0, 0.0, 1.0, *POINT]
     assert unflatten(2 * vector)["b"][1].tolist() == [[2.0, 0.0], [0.0, 2.0]]
     assert grad(lambda p: np.sum(flatten(p)[0] ** 2))({"w": POINT})["w"].tolist() == (2 * POINT).tolist()
@@ -162,7 +162,7 @@ def test_flatten_keeps_the_kind():
 
 @pytest.mark.parametrize(
     ("optimize", "expected"),
-    # Of autograd 1.9.
+    # From autograd 1.9.
     [
         (sgd, [0.11090642719448415, -0.4436257087779366]),
         (adam, [0.07637994686845814, -1.703843475972589]),

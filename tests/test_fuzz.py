@@ -1,4 +1,4 @@
-"""The programs that were once found wrong, and that the fuzzer finds what is wrong: see tests/fuzz."""
+"""Tests programs that were found wrong once, and that the fuzzer finds injected errors: see tests/fuzz."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_most_programs_of_the_writer_have_a_value():
     assert sum(found) > len(found) / 3
 
 
-# --- what is wrong is found
+# --- injected errors are found
 
 
 def test_an_error_of_python_is_found(monkeypatch):
@@ -84,7 +84,7 @@ def test_a_wrong_second_derivative_is_found_where_inputs_are_far_out(monkeypatch
 @pytest.mark.parametrize(
     ("primitive", "case"),
     [
-        # Neither a square that overflows nor the sign of a number excuses a wrong rule, nor does a matrix its rule.
+        # Overflowing squares, signs of numbers and matrices do not excuse a wrong rule.
         (sin, Case("sin(x)*cosh(x)", {"x": 700.0})),
         (sin, Case("copysign(sin(x), x)", {"x": 1.0})),
         (orthonormal, Case("qr(A)[0][0, 0]", {"A": [[2.0, 0.5], [-1.0, 3.0]]})),

@@ -1,4 +1,4 @@
-"""`gradcli graph`: what is drawn, in every format, also of programs that are large or hostile."""
+"""Tests `gradcli graph` in every format, also for large or hostile programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOP = "y = x; for i in range(50000) { y = y*0.5 + x }; y"
 
 
 def tree_of(outcome) -> str:
-    """The tree alone, without the value above it and what stands below."""
+    """The tree only, without the value above it and the tables below."""
     assert outcome.status == 0, outcome.err
     return outcome.out.split("\n\n")[1].rstrip("\n")
 
@@ -38,7 +38,7 @@ def rows(outcome) -> list[str]:
 
 
 def sized(svg: str) -> tuple[list[tuple[float, ...]], tuple[float, float]]:
-    """The boxes of a picture as left, top, right, bottom, and its size."""
+    """The boxes of a picture as left, top, right, bottom, and the size of the picture."""
     root = ElementTree.fromstring(svg)
     found = [[float(r.get(k)) for k in ("x", "y", "width", "height")] for r in root.iter(f"{SVG}rect") if r.get("x")]
     return [(x, y, x + w, y + h) for x, y, w, h in found], (float(root.get("width")), float(root.get("height")))
@@ -275,7 +275,7 @@ def random_program(rng: random.Random) -> str:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_boxes_come_after_what_they_use(seed):
-    """Whatever is joined, no box needs itself, and every operation is in one box."""
+    """Whatever is grouped, no box depends on itself, and every operation is in one box."""
     program = parse(random_program(random.Random(seed)))
     graph = graphs.run(graphs.GraphRequest(program, {"x": 0.5}, ["x"]))
     boxes = outline(graph, expand=False)
@@ -410,7 +410,7 @@ class TestFormats:
 
     @pytest.mark.parametrize("form", ["tree", "dot", "mermaid", "svg", "json"])
     def test_what_is_drawn_is_charged(self, run, form):
-        """What computing takes does not suffice to draw it."""
+        """A limit that suffices for the evaluation does not suffice for the drawing."""
         program, steps = LOOP.replace("50000", "1000"), ["--max-steps", "20000"]
         assert run("eval", program, "x=1", *steps).status == 0
         outcome = run("graph", program, "x=1", "--values", "--expand", "--to", form, *steps)
@@ -420,7 +420,7 @@ class TestFormats:
             assert "^" in outcome.err
 
     def test_lines_through_many_layers_are_charged(self, run):
-        """Every line passes all layers between its ends."""
+        """Every edge crosses all layers between its ends."""
         names = ["x", *(f"a{i}" for i in range(60))]
         program = "".join(f"a{i} = sum([{', '.join(names[: i + 1])}]); " for i in range(60)) + "a59"
         words = ("graph", program, "x=1", "--expand", "--max-steps", "30000")
@@ -430,7 +430,7 @@ class TestFormats:
         assert "more than 30,000 steps" in outcome.err
 
 
-# Texts that mean something to one of the formats.
+# Texts with a meaning in one of the formats.
 HOSTILE = [
     'subgraph = einsum("i,i->", [x, x], [1, 2]); end = subgraph*2; end',
     "click = where(x > 1 and x < 5, x**2, 1); style = click - 1 - 2; style",

@@ -1,5 +1,5 @@
-"""`gradcli propagate` on the examples of the GUM (JCGM 100:2008, annex H), of its supplement 1 (JCGM 101:2008, section 9),
-and of the guide of EURACHEM and CITAC, with the numbers that are printed there."""
+"""Tests `gradcli propagate` on published examples: of the GUM (JCGM 100:2008, annex H), its supplement 1 (JCGM
+101:2008, section 9), and the guide of EURACHEM and CITAC."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import gradcli
 
 
 def published(number: float, like: str) -> str:
-    """A number with as many decimals as a published one has."""
+    """A number with as many decimals as a published one."""
     return f"{number:.{len(like.partition('.')[2])}f}"
 
 
@@ -29,7 +29,7 @@ class TestAnnexH:
         assert published(found.u, "32") == "32"
         assert found.dof == pytest.approx(16.7, abs=0.1)
         assert published(found.k, "2.92") == "2.92"
-        # The GUM multiplies what it has rounded.
+        # The GUM multiplies rounded numbers.
         assert round(round(found.k, 2) * round(found.u)) == 93
         contributions = {each.name: published(each.contribution, "16.6") for each in found.budget}
         assert contributions == {
@@ -52,7 +52,7 @@ class TestAnnexH:
         )] == [("m[0]", "4.9990", "0.0032"), ("m[1]", "0.0196610", "0.0000095"), ("m[2]", "1.04446", "0.00075")]  # fmt: skip
         assert [dof for *_, dof in inputs] == [4.0, 4.0, 4.0]
         results = {name: (found["value"][name], found["u"][name]) for name in found["value"]}
-        # The GUM prints 0.295 for X, of uncertainties that it has rounded.
+        # The GUM prints 0.295 for X, from rounded uncertainties.
         assert {name: (published(v, "0.001"), published(u, "0.001")) for name, (v, u) in results.items()} == {
             "R": ("127.732", "0.071"), "X": ("219.847", "0.296"), "Z": ("254.260", "0.236")
         }  # fmt: skip
@@ -86,7 +86,7 @@ class TestAnnexH:
         assert found["dof"] == 9.0
 
     def test_the_hardness_of_a_block(self):
-        # H.6.5: the mean depth of five indentations, what the block is uneven, and the national standard, in mm.
+        # H.6.5: the mean depth of five indentations, the non-uniformity of the block, and the national standard, in mm.
         values = {"depth": "0.0720(0.00040)", "uneven": "0±0.00022", "standard": "0±0.0010", "unit": 0.002}
         found = gradcli.propagate("h = 100*unit - depth + uneven + standard; index = h/unit; [h, index]", values)
         assert (published(found.value["h"], "0.1280"), published(found.u["h"], "0.0011")) == ("0.1280", "0.0011")
@@ -108,7 +108,7 @@ class TestSupplement1:
         assert (found.value, published(found.u, u)) == (0.0, u)
         assert found.interval == pytest.approx((-linear, linear), abs=0.005)
         assert found.monte_carlo.interval == pytest.approx((-sampled, sampled), abs=0.02)
-        # Where one rectangle dominates, the linear interval is not confirmed (9.2.4).
+        # Where one rectangular distribution dominates, the linear interval is not confirmed (9.2.4).
         assert (found.warnings is not None) == (sampled == 17.0)
 
     def test_the_calibration_of_a_weight(self):

@@ -1,4 +1,4 @@
-"""General checks of every entry's derivatives beyond the first, at its own samples."""
+"""Tests every entry's derivatives beyond the first, at its own samples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.test_primitives import (
 
 
 def direction(operands: Sequence[Any], seed: int) -> list[Any]:
-    """Numbers without a pattern, one for each element of the operands."""
+    """Random numbers, one for each element of the operands."""
     random = np.random.default_rng(seed)
     return [random.uniform(0.5, 1.5, np.shape(o)) * random.choice([-1, 1], np.shape(o)) for o in operands]
 
@@ -123,7 +123,7 @@ def test_an_asymmetric_second_derivative_is_found():
 
 
 def test_the_square_of_a_large_number_is_not_taken_on_the_way():
-    """By the quotient that the derivative of a logarithm is."""
+    """The derivative of a logarithm divides by the number, and not by its square."""
     x = tensor([1.5, 2.0], requires_grad=True)
     (first,) = grad(((x**1000).log10()).sum(), x, create_graph=True)
     (second,) = grad(first.sum(), x)
@@ -135,7 +135,7 @@ def test_the_square_of_a_large_number_is_not_taken_on_the_way():
     "program", ["logsumexp([2**x, 1])", "logsumexp([x, 2**x, 2**x - 100])", "logsumexp([x, 2**x], b=[0, 1])"]
 )
 def test_where_one_exponent_outweighs_the_others_its_derivatives_keep_their_digits(program, x):
-    """The square of the first derivative is not to swallow the second."""
+    """The square of the first derivative must not swamp the second."""
     compiled = gradcli.compile(program)
     expected = [2.0**x * math.log(2) ** k for k in range(4)]
     assert compiled.derivatives({"x": x}, 3) == pytest.approx(expected, rel=1e-13)

@@ -1,4 +1,4 @@
-"""Hints that say what to write: pasted back, it runs, and means what was meant."""
+"""Tests that programs proposed by hints run as pasted and have the intended meaning."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def assert_runs(run, program, expected):
     np.testing.assert_allclose(outcome.json["value"], expected, 1e-12)
 
 
-# Each with the value that its author means.
+# Notations, each with the value that its author intends.
 NOTATIONS = [
     # books
     ("sin^2(x)", np.sin(2) ** 2), ("sin^2 x", np.sin(2) ** 2), ("sin²(x) + 1", np.sin(2) ** 2 + 1), ("sin² x", np.sin(2) ** 2),

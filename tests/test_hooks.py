@@ -1,4 +1,4 @@
-"""Hooks on tensors, on the nodes of the graph and on leaves, and the edges of the graph, as in PyTorch."""
+"""Tests hooks on tensors, on graph nodes and on leaves, and the edges of the graph, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Double(gradcli.Function):
 
 
 class Two(gradcli.Function):
-    """Two outputs of one node."""
+    """A Function with two outputs."""
 
     @staticmethod
     def forward(_ctx: Any, x: Any) -> Any:
@@ -479,7 +479,7 @@ class TestPasses:
 
 
 class Deeper(gradcli.Function):
-    """Its backward is another backward pass, of what is one less."""
+    """A Function whose backward is another backward pass, one level less deep."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:

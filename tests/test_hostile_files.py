@@ -1,4 +1,4 @@
-"""Files as strangers write them: bytes changed, cut, doubled and put in, and names that are no UTF-8."""
+"""Tests damaged and hostile files: bytes changed, cut, doubled and inserted, and names that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PIECES = (
     b"\xff\xff\xff\x7f", b"\0\0\0\0", b"|O", b"<f8", b"1e999", b"\x93NUMPY", b"PK\3\4", b"PAR1", b"\x80\x04", b"nan", b"2**99",
     b"__import__('os').abort()", b"\xe2\x80\xae",
 )  # fmt: skip
-# A changed file may claim the whole of it; nothing near that is ever made.
+# A changed file may claim sizes up to the limit, but nothing near that is allocated.
 MOST_ELEMENTS = 10_000_000
 MOST_BYTES = 2**26
 

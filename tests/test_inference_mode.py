@@ -1,4 +1,4 @@
-"""Inference mode, and views that are made while nothing is recorded, as in PyTorch."""
+"""Tests inference mode, and views created while nothing is recorded, as in PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that a hint gives works as typed where the user is."""
+"""Tests that the installation command in a hint works as typed in the user's environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values from words and files, JSON out, and output files that appear whole or not at all."""
+"""Tests values from words and files, JSON output, and output files that are complete or not written at all."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def put(name, content):
 
 
 def refused(reference, **limits):
-    """The error of reading `reference`, which names the path and says what to do."""
+    """The error of reading `reference`, which names the path and has a hint."""
     with pytest.raises(BindingError) as caught:
         read(reference, **limits)
     assert caught.value.hint
@@ -552,7 +552,7 @@ class TestParquet:
             assert "damaged" in refused(put("a.parquet", content)).message
 
     def test_damage_that_polars_panics_at(self, capfd):
-        """Threads of Polars say so on standard error, past Python."""
+        """Threads of Polars report the damage on standard error, bypassing Python."""
         pq.write_table(pa.table({"x": [1.0, 2.0] * 20}), "a.parquet", compression="none", use_dictionary=False)
         content = bytearray(Path("a.parquet").read_bytes())
         # The size of the first page.
@@ -778,7 +778,7 @@ class TestDumps:
 
 
 def named(value):
-    """The value that strict JSON gives back for `value`."""
+    """The value that strict JSON returns for `value`."""
     if isinstance(value, list):
         return [named(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""What JAX's names do that its programs beside them do not show: faults, keys, and the kinds of what is given."""
+"""Tests details of JAX's names: errors, keys, and the types of arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Derivatives where a program switches: at kinks that a smooth function undoes, and where a comparison decides."""
+"""Tests derivatives where a program switches: at kinks that a smooth function removes, and where a comparison
+decides."""
 
 from __future__ import annotations
 
@@ -47,13 +48,13 @@ class TestSmooth:
         words = ("eval", program, f"x={x}", "--order", str(len(expected)), "--digits", "15", "--json")
         record = run(*words).json
         found = [record["grad"]["x"], *record.get("derivatives", {}).values()]
-        # Of what is not told from 0 there is a bound.
+        # A number that may be 0 is given as a bound.
         assert [0.0 if "<" in number else float(number) for number in found] == pytest.approx(expected, abs=1e-13)
 
     def test_python(self, program, x, expected):
         compiled = gradcli.compile(program)
         for point in (x, x + 0.5, x):
-            # A recording made elsewhere is not used here, nor the other way round.
+            # A recording made at another point is not used here, nor the reverse.
             found = compiled.derivatives({"x": point}, len(expected))
         assert found[2:] == pytest.approx(expected[1:], abs=1e-12)
 

@@ -1,4 +1,4 @@
-"""The language: what programs mean, through the Python interface."""
+"""Tests the meaning of programs in the expression language, through the Python interface."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_truth_values_count():
         (":, [x>0, x>1]", "a mask of shape [2] does not fit a tensor of shape [2, 3] at axis 1"),
         ("..., None, [x>0, x>1]", "a mask of shape [2] does not fit a tensor of shape [2, 3] at axis 1"),
         ("A[:, :2] > x", "a mask of shape [2, 2] does not fit a tensor of shape [2, 3] at axis 0"),
-        # The second row for Python's lists, and an axis more for arrays.
+        # It would be the second row of a Python list, and a new axis of an array.
         ("x>0", "True is no index"),
         ("0, x>0", "True is no index"),
         ("x>0, x>0, x>0", "True is no index"),

@@ -1,4 +1,4 @@
-"""What a run may use up: every way to work is charged, to the one budget of the run."""
+"""Tests the limits of a run: all kinds of work are charged to its single budget."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_list_in_several_places_of_another_is_gone_through_once(run):
 
 
 def test_what_statements_leave_is_looked_for_once(run):
-    """It would take minutes to do so for each of them."""
+    """A search for each statement would take minutes."""
     outcome = run("eval", "def f(x):\n" + "    if x > 1: return x\n" * 6000 + "f(x)", "x=2", "--no-grad")
     assert outcome.status == 0
 
@@ -210,7 +210,7 @@ class TestPrograms:
             gradcli.compile("x", max_elements=limit)
 
     def test_what_could_be_run_once_can_be_run_again(self):
-        """Recording takes more than a run does; where it takes too much, the program runs as before."""
+        """Recording takes more steps than a run; where it exceeds the limit, the program runs unrecorded."""
         f = gradcli.compile("y = x; for i in range(50) { y = y*x }; y", max_steps=1000)
         assert [f.value_and_grad({"x": 1.0}) for _ in range(4)] == [(1.0, {"x": 51.0})] * 4
 
@@ -348,7 +348,7 @@ def test_a_pass_and_a_choice_take_the_steps_of_their_time(text, values, steps):
 
 
 def test_what_is_read_from_files_is_charged(run, tmp_path):
-    """Each of them has no more elements than the limit, and together they have."""
+    """The elements of each file, and of all together, must be within the limit."""
     np.save(tmp_path / "x.npy", np.ones(600))
     np.save(tmp_path / "y.npy", np.ones(600))
     words = [f"x=@{tmp_path}/x.npy", f"y=@{tmp_path}/y.npy"]
@@ -367,7 +367,7 @@ def test_formulas_whose_rules_fit_again_and_again_are_charged(run):
 
 
 def test_a_limit_that_ends_between_a_gradient_and_its_formula_is_told(run):
-    """So little may be left that there is none for what every formula is made of."""
+    """The remaining steps may not suffice for the constants of a formula."""
     for steps in range(880, 1100, 10):
         outcome = run("diff", "entr(min([q, x, q]))", "q=1.812", "x=0.684", "--max-steps", str(steps))
         assert (outcome.status, outcome.out) == (1, "")
@@ -387,7 +387,7 @@ def test_to_parse_a_program_takes_steps_in_python_too():
 
 
 class Unsearchable(tuple):
-    """Names that nobody looks for one by one."""
+    """A collection of names that must not be searched."""
 
     __slots__ = ()
 
@@ -412,10 +412,10 @@ def test_a_function_of_a_number_takes_the_steps_of_its_time(run):
 
 def test_polygamma_far_below_zero_takes_no_longer():
     near, far = gradcli.polygamma(1, -30.25), gradcli.polygamma(1, -1e12 - 0.25)
-    # The poles repeat, and those that are beyond hardly matter.
+    # The poles repeat, and distant ones hardly matter.
     assert near == pytest.approx(19.706691341963047, rel=1e-15)
     assert far == pytest.approx(19.73920880217872, rel=1e-13)
-    # Beside numbers far above, whose mirror images are far below.
+    # Beside large numbers, whose mirror images are far below.
     assert gradcli.polygamma(1, np.array([-30.25, 1e300])).tolist() == [near, 1e-300]
     assert gradcli.polygamma(2, np.array([-25.5, 1.5, -3.0, np.nan])).tolist() == pytest.approx(
         [-0.0014787433374562856, -0.8287966442343199, -np.inf, np.nan], rel=1e-11, nan_ok=True
@@ -502,14 +502,14 @@ def test_what_models_ask_about_matrices_counts():
 
 
 def test_what_is_looked_at_after_a_run_has_a_place(run):
-    # All of it is computed, and then whether all numbers are finite.
+    # All of it is computed, and then checked to be finite.
     for most in range(300_000, 700_001, 100_000):
         outcome = run("eval", "sum(2*y)", "y=ones(100000)", "--max-elements", str(most))
         assert outcome.status == 0 or "^" in outcome.err
 
 
 def test_arrays_of_many_axes(run):
-    # Iterators over arrays of NumPy have at most 32.
+    # NumPy's iterators over arrays allow at most 32 axes.
     deep = "[" * 40 + "x" + "]" * 40
     assert run("eval", f"np.sum({deep})", "x=0..1", "--enclose").out.startswith("value  [0, 1]\n")
     assert run("eval", f"np.sum({deep})", "x=2", "--digits", "5").out.startswith("value  2")

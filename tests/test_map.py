@@ -1,4 +1,4 @@
-"""`gradcli map`: value and derivatives of each row of a table."""
+"""Tests `gradcli map`: value and derivatives of each row of a table."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_json_lines_are_kept_as_they_are(run):
 
 @pytest.mark.parametrize("between", [7091432587723106, "7091432587723106.0", "7.091432587723106e15", "true"])
 def test_lines_are_read_one_by_one(run, between):
-    # The first line is two objects, and the next two are one, where lines are read as members of a list.
+    # As members of a list, the first line would be two objects, and the next two lines one.
     lines = f'{{"x":1}},{between},{{"x":2}}\n{{"x":[{{}}\n{{}}]}}\n{{"x":3}}\n'
     done = run("map", "x", "--no-grad", "--from", "jsonl", stdin=lines)
     assert [json.loads(line)["value"] for line in done.out.splitlines()] == [None, None, None, 3]
@@ -303,7 +303,7 @@ def test_results_that_are_not_finite_are_counted(run):
 
 
 def test_a_first_line_that_is_no_object(run):
-    """Whoever sent it has an answer, and the names of columns come from later lines."""
+    """The invalid line is answered too, and the column names come from later lines."""
     done = run("map", "t**2*e", "--only", "--from", "jsonl", stdin='1\n{"t":2}\n{"s":2}\n')
     error, found, missing = map(json.loads, done.out.splitlines())
     assert error == {"error": "the line is no JSON object", "line": "1", "value": None, "d_t": None}
@@ -320,7 +320,7 @@ def test_rows_that_take_all_they_may_end_the_run(run):
 
 @pytest.fixture
 def alone(monkeypatch):
-    """The rows that were evaluated by themselves, as they come."""
+    """The rows that are evaluated individually, in order."""
     found = []
 
     def evaluated(program, inputs, *options):
@@ -460,7 +460,7 @@ def test_a_text_in_the_place_of_a_number_is_a_failing_row_where_these_count(run,
 
 
 def test_results_of_rows_with_too_many_fields_stand_under_their_names(run):
-    """The last column has, in quotes, the rest of the row."""
+    """The last column contains the rest of the row, in quotes."""
     table = 'x,y\n1,2,3\n4,5\n6\n1,"2","3"\n'
     done = run("map", "x*y", "--no-grad", stdin=table)
     rows = [["1", "2,3", ""], ["4", "5", "20.0"], ["6", "", ""], ["1", '"2","3"', ""]]

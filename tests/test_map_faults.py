@@ -1,4 +1,4 @@
-"""Rows of a table, whatever happens on the way: none is lost or doubled, and no output is half written."""
+"""Tests that no row of a table is lost or doubled by a fault, and that no output is half written."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _table(tmp_path, monkeypatch):
 
 
 def left():
-    """What lies beside the table and its output, and the output."""
+    """The other files in the directory, and the output."""
     return sorted(set(os.listdir()) - {"in.csv", "out.csv"}), Path("out.csv").read_bytes()
 
 
@@ -55,7 +55,7 @@ def test_whatever_the_file_system_does(run, monkeypatch, fault):
         Path("out.csv").write_bytes(EARLIER)
         done = run(*WORDS)
         if fault in HARMLESS or not injected.reached or done.status == 0:
-            # What is no file, as far as can be told, may still be opened.
+            # A path that seems not to be a file may still be opened.
             assert (done.status, done.err, left()) == (0, "", ([], right))
         else:
             assert done.status in (1, 2)
@@ -117,7 +117,7 @@ def test_an_interrupt_of_who_waits_for_a_question():
         for x in (1, 2):
             process.stdin.write(b'{"x":%d}\n' % x)
             process.stdin.flush()
-            # It is answered before the next one is asked.
+            # It is answered before the next one is sent.
             assert process.stdout.readline() == b'{"x":%d,"value":%d.0,"d_x":%d.0}\n' % (x, x * x, 2 * x)
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
@@ -162,7 +162,7 @@ def test_a_closed_pipe_ends_quietly():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-# A value that needs a branch, an index that fails, and numbers that are missing.
+# A value with a branch, an index that fails, and numbers that are missing.
 PROGRAM = "y = [x, 2*x]; sin(y[int(n)]) if x > 1 else x**n"
 FIELD = st.sampled_from(
     ["0", "1", "2", "-1", "3.5", "", "NA", "x", '"a,b"', '"a\nb"', "2024-01-02", "é", "1e999", " 2 "]
@@ -171,7 +171,7 @@ ROW = st.lists(FIELD, min_size=1, max_size=4).map(",".join)
 
 
 def mapped(table, block, threads, policy=Policy()):  # noqa: B008
-    """What is written, the report, and the error that ended the run."""
+    """The output, the report, and the error that ended the run."""
     reader = open_table("table", Reading("csv", ",", block=block), stream=io.BytesIO(table))
     plan = planned(Asked(PROGRAM, wrt=("x",)), reader.columns)
     out = io.BytesIO()

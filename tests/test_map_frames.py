@@ -1,4 +1,4 @@
-"""`compile(program).map`: tables of other libraries with columns of results."""
+"""Tests `compile(program).map`, which adds columns of results to tables of other libraries."""
 
 from __future__ import annotations
 

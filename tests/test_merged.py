@@ -1,4 +1,4 @@
-"""Loops that are compiled for equations that are computed together: they give the bits that NumPy gives."""
+"""Tests loops compiled for fused equations: they give the bits that NumPy gives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gradcli.run.recordings import recording
 
 RNG = np.random.default_rng(0)
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, 0.1, -2.5, 3.0, np.inf, -np.inf, np.nan, 5e-324, -2e-308, 1e308, 1e-200])
-# Primitives with what they are computed for: n numbers, or truth values and numbers.
+# Primitives with the types of their operands: n for numbers, otherwise booleans.
 TAKEN = [
     *((p, "n" * len(p.parameters)) for p in loop_text._writers()),
     (powers.whole_power, "n"),
@@ -38,18 +38,18 @@ TAKEN = [
 
 @pytest.fixture(autouse=True)
 def numpy_computes_sines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function that is compiled for them meanwhile would change a rounding."""
+    """Prevents a compiled sine in the meantime, which would round differently."""
     monkeypatch.setattr(waves, "MANY", 2**60)
 
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have loops compiled for whatever runs."""
+    """Compile loops for whatever runs."""
     monkeypatch.setattr(demand, "MUCH", 0)
 
 
 def operands(kinds: str) -> list[Any]:
-    """All combinations of edges."""
+    """All combinations of edge values."""
     columns = np.array([*itertools.product(EDGES, repeat=len(kinds))]).T
     return [np.ascontiguousarray(c if kind == "n" else c > 0) for kind, c in zip(kinds, columns)]
 
@@ -83,7 +83,7 @@ def test_a_loop_gives_the_bits_of_numpy(primitive, kinds):
     expected = as_numpy(equation, given)
     for start, step in ((0, 1), (3, 1), (0, 2), (len(expected) - 1, -1)):
         part, other = [a[start::step] for a in given], expected[start::step]
-        # Those that lie side by side are computed eight at a time, and the last ones one by one.
+        # Contiguous elements are computed eight at a time, and the last ones one by one.
         out = np.empty(len(other), other.dtype)
         looped([equation], part, [out])
         np.testing.assert_array_equal(out, other)
@@ -109,12 +109,12 @@ def test_every_size_and_every_number_of_elements_beyond_a_multiple_of_eight(size
     given, outs = RNG.normal(size=(2, size)), np.full((2, size + 1), 7.0)
     looped([product, total], given, outs[:, :size])
     np.testing.assert_array_equal(outs[:, :size], [given[0] * given[1], given[0] * given[1] + 0.1])
-    # Nothing is written behind the end.
+    # Nothing is written beyond the end.
     assert (outs[:, size] == 7.0).all()
 
 
 def test_a_product_and_a_sum_round_twice():
-    """x*y - x*y is 0 however the processor could compute it."""
+    """x*y - x*y is 0, even on processors with fused multiply-add."""
     x, y = (Variable((64,), "float64") for _ in range(2))
     product = Equation(arithmetic.multiply, (x, y), {}, Variable((64,), "float64"))
     other = Equation(arithmetic.multiply, (x, y), {}, Variable((64,), "float64"))
@@ -125,7 +125,7 @@ def test_a_product_and_a_sum_round_twice():
 
 
 def runs(text: str, values: dict[str, Any], wrt: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    """What a program gives, the first time and when all that can be is compiled."""
+    """The results of a program: of the first run, and of runs with everything compiled."""
     run = on_host.executable(recording(parse(text), values, wrt).trace.program)
     while True:
         yield tuple(run([*values.values()]) or ())
@@ -174,7 +174,7 @@ def test_broadcasting_in_blocks(monkeypatch, text, x, y):
 
 
 def formula(depth: int) -> str:
-    """A formula of x, y and z at random."""
+    """A random formula of x, y and z."""
     if depth == 0:
         return str(RNG.choice(["x", "y", "z", "1.5", "-0.25", "3"]))
     first, second = formula(depth - 1), formula(depth - 1)

@@ -1,4 +1,5 @@
-"""`gradcli minimize` and its twin: published minima, constraints, multipliers, sensitivities, and what fails."""
+"""Tests `gradcli minimize` and `gradcli.minimize`: published minima, constraints, multipliers, sensitivities,
+failures."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def test_a_maximum(run: Any) -> None:
 
 
 def test_multipliers_and_sensitivities(run: Any) -> None:
-    """The value is c**2/2 where x + y >= c holds it, and the point c/2."""
+    """The minimum is c**2/2 at the point c/2, where x + y >= c is active."""
     words = ("x**2 + y**2", "x=1", "y=1", "c=3", "z=0", "--const", "z", "--subject-to", "x + y >= c + z")
     found = asked(run, *words, "--sensitivity", "c,z")
     assert found["multipliers"] == {"x + y >= c + z": pytest.approx(3.0)}
@@ -131,7 +132,7 @@ _ACKLEY = "20 + e - 20*exp(-0.2*sqrt(mean(x**2))) - exp(mean(cos(2*pi*x)))"
     ("program", "words", "least"),
     [
         (_EGGHOLDER, ["x=0", "y=0", "--bounds", "x=-512:512,y=-512:512"], -959.6406627208506),
-        # The given start, and the minimum, have no gradient.
+        # The gradient vanishes at the given start and at the minimum.
         (_SCHWEFEL, ["x=zeros(5)", "--bounds", "x=-500:500", "--starts", "20"], 0.0),
         (_RASTRIGIN, ["x=zeros(5)+4", "--bounds", "x=-5.12:5.12", "--seed", "3", "--starts", "20"], 0.0),
         (_ACKLEY, ["x=zeros(5)+9", "--bounds", "x=-32:32", "--starts", "20"], 0.0),
@@ -151,7 +152,7 @@ def test_how_sure_a_global_minimum_is(run: Any) -> None:
 
 
 def test_a_global_minimum_under_constraints(run: Any) -> None:
-    """On the circle x = √2·cos t it is that of one variable, which a grid of it shows."""
+    """On the circle x = √2·cos t it is a minimum of one variable, which a grid finds."""
     t = np.linspace(-np.pi, np.pi, 200_001)
     x, y = math.sqrt(2) * np.cos(t), math.sqrt(2) * np.sin(t)
     words = ["sin(3*x) + cos(5*y)*x", "x=1", "y=1", "--bounds", "x=-5:5,y=-5:5", "--subject-to", "x**2 + y**2 <= 2"]
@@ -191,7 +192,7 @@ def test_a_global_search_without_any_number(run: Any) -> None:
 
 
 def test_a_minimum_that_rounds_to_0_has_all_its_digits(run: Any) -> None:
-    """Values around it round to 0, and do not tell where the gradient vanishes."""
+    """Values around it round to 0, and do not show where the gradient vanishes."""
     found = asked(run, "20 + sum(x**2 - 10*cos(2*pi*x))", "x=[1e-9,-3e-9]", "--method", "newton")
     assert abs(np.array(found["point"]["x"])).max() < 1e-15
 
@@ -264,7 +265,7 @@ def test_a_start_without_a_number_is_pointed_at(run: Any) -> None:
 
 
 def test_rows_of_data(run: Any, tmp_path: Path) -> None:
-    """Newton's method on all rows, and steps on batches of them, which come near to it; a row without y is left out."""
+    """Newton's method on all rows, and gradient steps on batches, which come close; a row without y is left out."""
     table = tmp_path / "cooling.csv"
     table.write_text(DATA)
     words = ("sum((a*exp(-k*t) - y)**2)", str(table), "a=1", "k=1")
@@ -443,7 +444,7 @@ def test_steps_that_lead_to_no_minimum_are_said_to(run, words, message):
 def test_a_step_that_bounds_cut_off_does_not_end_the_search(
     run: Any, program: str, start: Any, bounds: str, least: float
 ) -> None:
-    """Newton's step leads down, and up where bounds cut it off; the minima are those of L-BFGS-B."""
+    """Newton's step descends, but ascends where bounds cut it off; the minima are those of L-BFGS-B."""
     words = [f"x={start}"] if isinstance(start, str) else [f"x={start[0]}", f"y={start[1]}"]
     found = asked(run, program, *words, "--bounds", bounds, "--method", "newton")
     assert (found["kind"], found["value"]) == ("bound", pytest.approx(least, rel=1e-9))
@@ -454,7 +455,7 @@ def test_a_step_that_bounds_cut_off_does_not_end_the_search(
     [
         ("x**2 + 0*y", ["y <= 0", "y >= 0"], "minimum"),
         ("x**2 + 0*y", ["y >= x", "y <= -x", "y >= -x", "y <= x"], "minimum"),
-        # The direction along which there is no curvature leads out of the one or of the other.
+        # The direction without curvature leads out of one constraint or the other.
         ("(x - 1)**2 + 0*y", ["x + y <= 2", "y - x >= 0"], "minimum"),
         ("x**2 + 0*y", ["y >= 0"], "flat"),
         ("x**2 + 0*y", ["y >= x", "y >= -x"], "flat"),
@@ -476,7 +477,7 @@ def test_directions_that_constraints_forbid_make_nothing_flat(
     ],
 )
 def test_a_minimum_without_multipliers_is_not_said_to_be_one(run: Any, program: str, constraints: list[str]) -> None:
-    """At the cusp, where the minimum is, no multipliers exist; those on the way there grow without a bound."""
+    """The minimum at the cusp has no multipliers; those on the way there grow without bound."""
     words = [word for text in constraints for word in ("--subject-to", text)]
     done = run("minimize", program, "x=0.9", "y=1", *words, "--json")
     assert (done.status, done.json["converged"], done.json["kind"]) == (1, False, None)
@@ -484,7 +485,7 @@ def test_a_minimum_without_multipliers_is_not_said_to_be_one(run: Any, program: 
 
 
 def test_equations_on_many_variables_take_few_steps(run: Any) -> None:
-    """A discretised control with dx/dt = u - x**3, whose minimum is that which it has with one variable eliminated."""
+    """A discretised control problem with dx/dt = u - x**3; the minimum is the one with one variable eliminated."""
     words = ["x=ones(61)", "u=zeros(60)", "h=1/60", "--const", "h", "--subject-to", "x[0] = 1"]
     found = asked(
         run, "h*sum(u**2) + h*sum(x**2)", *words, "--subject-to", "x[1:] = x[:-1] + h*(u - x[:-1]**3)"
@@ -535,7 +536,8 @@ def test_what_falls_on_and_on_has_no_minimum(run, program):
     ("program", "start", "least"),
     [
         ("maximum(x**2 + y, y**2 - y)", (1, 1), 0.0),
-        # L. Lukšan and J. Vlček, "Test problems for nonsmooth optimization" (2000): CB2, DEM, QL, LQ and two of Mifflin's.
+        # L. Lukšan and J. Vlček, "Test problems for nonsmooth optimization" (2000): CB2, DEM, QL, LQ and two of
+        # Mifflin's.
         ("maximum(maximum(x**2 + y**4, (2-x)**2 + (2-y)**2), 2*exp(y-x))", (2, 2), 1.9522245),
         ("maximum(maximum(5*x + y, y - 5*x), x**2 + y**2 + 4*y)", (1, 1), -3.0),
         ("q = x**2 + y**2; maximum(maximum(q, q + 10*(-4*x - y + 4)), q + 10*(-x - 2*y + 6))", (-1, 5), 7.2),

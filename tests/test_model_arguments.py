@@ -1,4 +1,4 @@
-"""What is given to the models from Python and on the command line: what it may be, and what is said of anything else."""
+"""Tests the arguments of the models, from Python and the command line, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SOME = (
     "a ragged list",
     "an array of dates",
 )
-# By name: of any other shape these are seen only inside of a mapping.
+# Arguments by name: values of any other type are only found inside a mapping.
 MAPPINGS = ("bounds", "prior", "x_sigma", "start", "bracket", "correlation", "dof", "values")
 
 
@@ -86,7 +86,7 @@ def test_arrays_and_single_names_are_taken_as_they_are_meant(tmp_path):
     fixed = gradcli.fit(LINE, DATA, b=1, fix="b", bounds="a=0:", residuals=tmp_path / "r.csv")
     assert fixed.estimates["b"].fixed
     assert (tmp_path / "r.csv").exists()
-    # A row whose deviation is not known is left out as any other.
+    # A row with an unknown standard deviation is left out like any other.
     assert gradcli.fit(LINE, DATA, sigma=[1, None, 1, 1]).left_out == 1
 
 
@@ -119,7 +119,7 @@ def test_rows_that_are_left_out_are_counted(run, tmp_path):
     whole = run("fit", "y ~ a*x", str(data), "--json")
     assert (whole.json["n"], whole.json["left_out"]) == (6, 3)
     groups = run("fit", "y ~ a*x", str(data), "--by", "g")
-    # A group is not lost where none of its rows is whole.
+    # A group is reported even if none of its rows is complete.
     assert [line.split(",")[:2] for line in groups.out.splitlines()[1:]] == [["u", "3"], ["v", "3"], ["w", "0"]]
     assert groups.status == 1
     assert "the first is 'w'" in groups.err

@@ -1,4 +1,4 @@
-"""The names of a program in every language that formulas are written in: valid there, and no two alike."""
+"""Tests the names of a program in every output language: valid and distinct."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gradcli.program.ir import Variable
 from gradcli.run.symbolic import derivatives_as_formulas
 from tests.printed_code import STRICT, in_c
 
-# Words and macros of C and C++, of GNU's C, and of the headers that may stand around the text.
+# Words and macros of C and C++, of GNU C, and of headers that may be included.
 OF_C = """M_PI M_E M_PIf M_PIl M_SQRT1_2 M_2_SQRTPIf64x linux unix asm typeof FP_NAN FP_FAST_FMA MATH_ERRNO
     math_errhandling _Bool _Complex _Imaginary _Atomic _Float64 _Thread_local _x __x __func__ __LINE__ __linux__ _X
     _Generic _Noreturn _Alignas I complex imaginary NULL INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VAL_F128 MAXFLOAT SNAN
@@ -60,7 +60,7 @@ def _names() -> list[str]:
 
 
 NAMES = _names()
-# The derivative by z tells every name from every other.
+# The derivative by z distinguishes every name from every other.
 PROGRAM = "t = z; 0.5*t*(" + " + ".join(f"{i}*{name}" for i, name in enumerate(NAMES, 1)) + ")"
 VALUES = {name: math.sin(i) for i, name in enumerate(NAMES)}
 EXPECTED = sum(0.5 * i * VALUES[name] for i, name in enumerate(NAMES, 1))
@@ -72,7 +72,7 @@ def formulas():
 
 
 def spelled(formulas, to: str) -> dict[str, str]:
-    """What the names are called in a language."""
+    """The spellings of the names in a language."""
     return names_of(formulas.value, languages.find(to).naming).inputs
 
 
@@ -181,7 +181,7 @@ def test_latex(formulas):
 @pytest.mark.parametrize("name", ["e", "pi", "inf", "nan", "lambda", "pass", "sin", "diff", "np", "v1", "ｘ"])
 @pytest.mark.parametrize("program", ["{0}*x", "x*{0}*exp(x*{0})*3.141592653589793", "x*{0}*inf - 0*inf", "-x*{0}*nan"])
 def test_text_of_a_name_that_is_something_else_too(run, name, program):
-    """What is printed is read back with the name bound, and is the same function of it."""
+    """The printed text is read back with the name bound, and is the same function of it."""
     program = program.format(name)
     inputs = {unicodedata.normalize("NFKC", name): 0.3, "x": 0.7}
     found = run("diff", program, "--wrt", ",".join(inputs), "--json").json["derivatives"]

@@ -1,4 +1,4 @@
-"""`gradcli.nn`: modules, their parameters, and a network that is trained."""
+"""Tests `gradcli.nn`: modules, their parameters, and training a network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli import nn
 
 
 class Branches(nn.Module):
-    """Two layers, one of them under two names, and a parameter of its own."""
+    """Two layers, one of them under two names, and a parameter."""
 
     def __init__(self):
         self.scale = nn.Parameter(2.0)

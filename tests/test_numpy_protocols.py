@@ -1,4 +1,4 @@
-"""Functions of NumPy that are given tensors: they are recorded, as the functions of gradcli that NumPy calls so."""
+"""Tests NumPy functions called with tensors, which dispatch to gradcli and are recorded."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def as_tensors(value):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("function", "operation"), list(functions_of_numpy()))
 def test_its_numbers_are_numpys(function, operation):
-    """At every sample of the function of gradcli that NumPy takes too."""
+    """Compared at every sample of gradcli's function that NumPy accepts too."""
     for sample in operation.samples:
         arguments = [as_arrays(item) for item in (sample if isinstance(sample, tuple) else (sample,))]
         try:
@@ -195,7 +195,7 @@ def test_an_option_that_gradcli_lacks_is_refused():
 
 
 class Labelled:
-    """An array of another library, which has its own way with functions of NumPy."""
+    """An array of another library that overrides NumPy functions itself."""
 
     def __init__(self, array):
         self.array = array

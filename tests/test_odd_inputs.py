@@ -1,4 +1,4 @@
-"""Files without an end, and words, names and lines of any length: an error that can be read, at once."""
+"""Tests endless files, and words, names and lines of any length: readable errors without delay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.language.syntax import lexer
 
 @pytest.fixture
 def short(monkeypatch):
-    """The limits on what is read, made small, so that little has to be written to pass them."""
+    """Small limits of input sizes, so that the tests need little input to exceed them."""
     monkeypatch.setattr(json_numbers, "MAX_TEXT", 10_000)
     monkeypatch.setattr(text_lines, "MAX_LINE", 10_000)
 

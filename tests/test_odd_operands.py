@@ -1,4 +1,5 @@
-"""Every function of the table, of operands that are at the edges or no numbers: a value or an error of ours, and no warning."""
+"""Tests every function of the table with edge values and invalid operands: a value or a GradcliError, without
+warnings."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ EDGES = (np.inf, -np.inf, np.nan, 1e308, 5e-324, 0.0, -1.0)
 
 
 def replaced(operation: Any, make: Any) -> list[list[Any]]:
-    """The arguments of its samples with one of them made anew, each in turn."""
+    """The arguments of its samples, with one of them at a time replaced by `make`."""
     found = []
     for sample in operation.samples[:3]:
         arguments = sample if isinstance(sample, tuple) else (sample,)
         for i, argument in enumerate(arguments):
-            # Of a list of tensors of several shapes there is no array.
+            # A list of tensors of different shapes is not an array.
             with suppress(ValueError):
                 found.append([*arguments[:i], make(np.array(argument, float)), *arguments[i + 1 :]])
     return found
@@ -47,7 +48,7 @@ def test_truth_values_are_numbers_or_an_error(operation):
 
 
 def is_of_floats(argument: Any) -> bool:
-    # Of a list of tensors of several shapes there is no array.
+    # A list of tensors of different shapes is not an array.
     with suppress(ValueError):
         return not isinstance(argument, Tensor) and np.asarray(argument).dtype == float
     return False

@@ -1,4 +1,4 @@
-"""Samples of PyTorch's database of operators as programs, with PyTorch's numbers: `python -m tests.operators --store`."""
+"""Tests samples of PyTorch's database of operators as programs; `python -m tests.operators --store` writes them."""
 
 from __future__ import annotations
 

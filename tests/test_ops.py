@@ -1,5 +1,5 @@
-"""`gradcli ops`: it lists, describes and shows every function; the conventions that it states hold; the
-page of functions, docs/functions.md, is current. `python -m tests.test_ops` writes the page anew.
+"""Tests `gradcli ops`: every function is listed and described, the stated conventions hold, and the page
+docs/functions.md is current. `python -m tests.test_ops` rewrites the page.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def test_wrong_usage(run):
         assert "gradcli ops --help" in done.err
 
 
-# --- the conventions at the edges
+# --- conventions at edge cases
 
 INF, NAN = math.inf, math.nan
 FAILS = "an error"
@@ -163,7 +163,7 @@ COFACTORS = [[4.0, -2.0], [-2.0, 1.0]]
 
 
 class Case:
-    """A program at an edge: its value, or that it fails, and the derivatives by the inputs named."""
+    """A program at an edge case: its value, or that it fails, and the derivatives by the inputs named."""
 
     def __init__(self, program: str, value: Any, derivatives: dict[str, Any] | None = None, **inputs: Any) -> None:
         self.program = program
@@ -172,7 +172,7 @@ class Case:
         self.inputs = inputs
 
 
-# For every function that states conventions, programs that show them.
+# Programs that show the conventions, for every function that states some.
 CASES = {
     "abs": [Case("abs(x)", 0.0, {"x": 0.0}, x=0.0)],
     "sign": [Case("sign(x)", 0.0, {"x": 0.0}, x=0.0)],

@@ -1,4 +1,4 @@
-"""`gradcli.optim`: every step beside PyTorch's, whose numbers are stored."""
+"""Tests every step of `gradcli.optim` against stored numbers of PyTorch."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_network_learns() -> None:
 
 
 def test_a_mean_of_the_newest_gradient_alone_is_that_gradient() -> None:
-    """As `lerp` of PyTorch is its end at the weight 1, however large what came before was."""
+    """Like PyTorch's `lerp`, which is exactly its end at weight 1, however large the previous value was."""
     w = gradcli.tensor([1.0], requires_grad=True)
     adam, rms = optim.Adam([w], betas=(0.0, 0.9)), optim.RMSprop([w], alpha=0.0, centered=True)
     for gradient in (1e17, 3.0):

@@ -1,4 +1,4 @@
-"""The package as it is shipped: the wheel is built, installed and used."""
+"""Tests the package as shipped: the wheel is built, installed and used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(*words: str, **options) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, built from a copy of the source as a fresh checkout has it."""
+    """The wheel, built from a copy of the source like a fresh checkout."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     copied = ["pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "gradcli", "grammar"]
     subprocess.run(["cp", "-r", *(str(ROOT / name) for name in copied), str(source)], check=True)
@@ -56,7 +56,7 @@ def test_the_installed_command(wheel, tmp_path):
 
 
 def test_the_prepared_tables_are_those_of_the_grammar(wheel, tmp_path):
-    """A start from the wheel does not import lark."""
+    """Starting from the wheel does not import lark."""
     zipfile.ZipFile(wheel).extractall(tmp_path)
     code = "import sys, gradcli; gradcli.compile('x'); print('lark' in sys.modules)"
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}

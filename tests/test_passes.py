@@ -1,4 +1,4 @@
-"""The passes: what they make of a program, and that they keep its results."""
+"""Tests the passes: their effect on programs, and that they preserve results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-310, 1e300, float("inf"), fl
 
 
 def results(program: Program, inputs: Sequence[Any]) -> list[Any]:
-    """The outputs, one equation after the other; None where a guard does not hold."""
+    """The outputs, computed equation by equation; None where a guard does not hold."""
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
 
     def value(atom: Any) -> Any:
@@ -263,7 +263,7 @@ def test_every_rule_says_why_and_how_far():
     assert all(rule.tag in (EXACT, FAST) and rule.why for rule in TABLE)
 
 
-# --- the rules themselves, on every special number
+# --- rewrite rules at all special numbers
 
 
 def parts(rule: Any) -> tuple[str, ...]:
@@ -288,12 +288,12 @@ def test_both_sides_of_an_exact_rule_are_the_same(rule):
     assert_same(np.broadcast_to(np.asarray(found, expected.dtype), expected.shape), expected)
 
 
-# What the parts of a rule stand for where it is to be applied; c and d are constants, p is a truth value.
+# Values for the parts of a rule to apply it; c and d are constants, p is a boolean.
 GENERIC = {"x": 0.7, "y": 1.3, "z": 2.9, "c": 1.7, "d": 0.4, "p": True}
 
 
 def sides(rule: Any, *, guarded: bool) -> list[Program]:
-    """Both sides of a rule as programs of its parts, which meet its condition under a guard."""
+    """Both sides of a rule as programs of its parts, which satisfy its condition, possibly by a guard."""
     given = {n: np.full(3, GENERIC[n]) for n in parts(rule) if n not in "cd"}
     fixed = {n: GENERIC[n] for n in parts(rule) if n in "cd"}
 
@@ -336,7 +336,7 @@ def test_both_sides_of_a_fast_rule_are_the_same_number(rule):
 
 
 class Watched(Builder):
-    """A builder that knows how deep it was in rewrites of rewrites."""
+    """A builder that records how deeply rewrites were nested."""
 
     deepest = 0
 
@@ -349,7 +349,7 @@ class Watched(Builder):
         return super()._shared(*operands)
 
 
-# Of six elements where five are as many as a constant can have that is computed here.
+# Six elements, where constants of at most five are computed here.
 LARGE = np.arange(6.0)
 ATOMS = [Variable((6,), "float64"), -1.0, 2.0, LARGE, LARGE[:3, None]]
 
@@ -393,7 +393,7 @@ def test_only_the_last_shape_counts():
 
 
 def assert_same(found: Any, expected: Any) -> None:
-    """Equal in shape, dtype and every bit, except that one nan is as good as another."""
+    """Assert equal shape, dtype and bits, except that all nans are equal."""
     found, expected = np.asarray(found), np.asarray(expected)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_array_equal(found, expected)

@@ -1,4 +1,4 @@
-"""Programs as people paste them: values, gradients, and errors for what could mean something else."""
+"""Tests programs as people paste them: values, gradients, and errors for ambiguous ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.language import python_functions, scope, transforms
 
 
 def value_and_grad(program, **values):
-    """Of a first run, and of those that follow it, which may be recorded ones."""
+    """The results of a first run, equal to those of later runs, which may be recorded ones."""
     compiled = gradcli.compile(program)
     first = compiled.value_and_grad(values)
     for _ in range(2):
@@ -176,7 +176,7 @@ def test_a_matrix_of_a_stable_form_has_its_elements_raised():
 
 GELU_BY_TANH = 0.5 * V * (1 + np.tanh(np.sqrt(2 / np.pi) * (V + 0.044715 * V**3)))
 ROOT = np.linalg.cholesky(A @ A.T)
-# Names that a module has a meaning of its own for, and keywords that libraries have for one thing.
+# Names to which a module gives its own meaning, and keywords of different libraries for the same option.
 OF_MODULES = [
     ("jax.nn.gelu(v)", GELU_BY_TANH),
     ("jax.nn.gelu(v, approximate=False)", V * special.ndtr(V)),
@@ -217,7 +217,7 @@ def test_a_name_has_the_meaning_of_its_module(program, value):
     np.testing.assert_allclose(compiled(**{n: values[n] for n in compiled.inputs}), value, 1e-12, 1e-12)
 
 
-# Each with what its error shows.
+# Refused programs, each with parts of the error.
 REFUSED = [
     ("max(v, 0)", ["max(x, axis=0)", "maximum(x, 0)"]),
     ("sum(v, x)", ["axis=x", "v + x"]),
@@ -396,7 +396,7 @@ def test_a_list_is_what_its_items_are_now(program, value, gradient):
 
 
 def test_the_names_of_functions_are_those_of_the_tables():
-    """What is loaded when it is called is known by its name before."""
+    """The names of functions are known before the module that implements them is loaded."""
     functions = python_functions._FUNCTIONS.keys() | python_functions._METHODS_OF_TENSORS.keys()
     assert functions == scope.PYTHON_FUNCTIONS
     assert python_functions._METHODS.keys() == scope.LIST_METHODS
@@ -451,7 +451,7 @@ def test_two_statistics_at_once_are_pytorchs(run):
 
 def test_the_similarity_of_tensors_that_are_broadcast(run):
     words = ("a=[[1,2],[3,4]]", "b=[[1,5]]", "--json")
-    # Of the columns [1, 3] and [2, 4] with [1, 1] and [5, 5].
+    # For the columns [1, 3] and [2, 4] with [1, 1] and [5, 5].
     right = 4 / np.sqrt(20) + 6 / np.sqrt(40)
     found = run("eval", "sum(torch.cosine_similarity(a, b, dim=-2))", *words).json
     np.testing.assert_allclose(found["value"], right, 1e-12)
@@ -569,7 +569,7 @@ MASK = np.array([True, False, True])
 
 
 class TestTruthValuesAsInputs:
-    """An input that was written as truth values takes the elements where it is true, as it does in NumPy and PyTorch."""
+    """An input written as booleans selects elements as a mask, as in NumPy and PyTorch."""
 
     def test_on_the_command_line(self, run):
         words = ("x=[1,2,3]", "m=[True,False,True]", "--json")

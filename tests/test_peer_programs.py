@@ -1,4 +1,4 @@
-"""Programs written for HIPS autograd and for JAX, with the name of the library in their imports changed alone."""
+"""Tests programs written for HIPS autograd and for JAX, with only the name of the library in the imports changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.peer_programs import EXPECTED, assert_same, found_by, programs
 
 FOUND = json.loads(EXPECTED.read_text(encoding="utf-8"))
-# Minimisers and iterations that stop by a tolerance end a little elsewhere.
+# Minimisers and iterations that stop by a tolerance may end at slightly different points.
 TOLERANCE = 1e-7
 
 

@@ -1,4 +1,4 @@
-"""`gradcli plot` and `gradcli.plot`: the points of curves and fields, and what is drawn of them."""
+"""Tests `gradcli plot` and `gradcli.plot`: the points of curves and fields, and their drawings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def curve_of(program, over, **options):
 
 
 def gaps_of(x, y):
-    """The middles of the gaps in a curve."""
+    """The midpoints of the gaps in a curve."""
     at = np.flatnonzero(np.isnan(y))
     return (x[at - 1] + x[at + 1]) / 2
 
@@ -48,7 +48,7 @@ def test_lines_between_the_points_follow_a_curve(program, low, high, function):
     assert np.isfinite(y).all()
     assert len(x) < 10_000
     everywhere = np.linspace(low, high, 100_003)
-    # A steep part is right to less than a dot beside it.
+    # A steep part must be right to less than one dot sideways.
     dot = (high - low) / 2000
     near = np.stack([function(everywhere + step) for step in np.linspace(-dot, dot, 9)])
     drawn = np.interp(everywhere, x, y)
@@ -77,7 +77,7 @@ def test_a_pole_is_a_gap(program, low, high, poles):
     made = gradcli.plot(program, {"x": (low, high)})
     (curve,) = made.curves
     np.testing.assert_allclose(gaps_of(curve.x, curve.y), poles, atol=1e-9)
-    # What there is beside it is to be seen.
+    # The neighbourhood of a gap is visible.
     below, above = made.view
     seen = np.isfinite(curve.y) & (curve.y >= below) & (curve.y <= above)
     assert seen.mean() > 0.5
@@ -202,7 +202,7 @@ def test_points_that_have_no_place_on_a_logarithmic_axis_are_told_and_change_not
         assert "points" not in drawn.out
         by_matplotlib.drawn(gradcli.plot("1/t", {"t": (0.5, 5)}, log="y", data=str(path)).chart())
     assert run(*words, "--quiet").err == ""
-    # Nor do they stretch the view that a pole has.
+    # Nor do they extend the view of a pole.
     data = {"x": [1.0, 2.0, 3.0], "y": [-2.5, 4.0, 0.0]}
     made = gradcli.plot("1/x**2", {"x": (-1, 4)}, log="y", data=data)
     low, high = by_matplotlib.drawn(made.chart()).axes[0].get_ylim()
@@ -272,7 +272,7 @@ def test_the_axis_of_a_range_is_the_range(log):
     np.testing.assert_allclose(by_matplotlib.drawn(chart).axes[0].get_xlim(), (1, 5))
     below = by_plotext.text(chart, by_plotext.Style()).splitlines()[-2].split()
     assert (below[0], below[-1]) == ("1", "5")
-    # Points beside it are seen, and whole.
+    # Points outside the range of the curve are visible and complete.
     low, high = (
         by_matplotlib.drawn(gradcli.plot("x", {"x": (1, 5)}, data={"x": [0.5, 8.0], "y": [1.0, 1.0]}).chart())
         .axes[0]
@@ -365,7 +365,7 @@ def test_curves_without_colours_are_told_by_characters(run):
 
 
 class Terminal:
-    """A terminal of which columns are known, or not."""
+    """A terminal with a known or unknown number of columns."""
 
     def __init__(self, run, columns):
         self.columns = columns
@@ -409,7 +409,7 @@ def test_a_field_is_drawn_with_shades_and_arrows(run):
     assert lines[1].endswith("@@@│")
     assert lines[20].startswith("0.0┤...")
     assert lines[-1] == "  .:-=+*#%@ x + 2*y: 0 to 3"
-    # Uphill as it is seen, where the picture is wider than it is high.
+    # Arrows point uphill in the picture, which is wider than high.
     assert sum(line.count("↑") for line in lines) == 35
     assert not any(arrow in line for line in lines for arrow in "→↗↖←↙↓↘")
 
@@ -532,7 +532,7 @@ def test_a_program_that_goes_on_is_stopped_at_its_first_point(run):
     result = run("plot", "while x > 0 { x = x - 1e-9 }; x", "x=0..5", "--max-steps", "10000")
     assert result.status == 1
     assert "takes more than 10,000 steps" in result.err
-    # It is no gap either.
+    # A limit error is not shown as a gap either.
     late = run("plot", "while x > 4 { x = x*1 }; x", "x=0..5", "--max-steps", "1000")
     assert "takes more than 1,000 steps" in late.err
 

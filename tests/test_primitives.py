@@ -1,7 +1,7 @@
-"""General checks of every entry of the table, at its own samples: a new entry is tested without a new test.
+"""Tests every entry of the table at its own samples: a new entry is tested without a new test.
 
-A sample is a tuple of arguments, or a single argument. In it floats and lists of floats stand for
-operands, which are differentiated by; everything else is a parameter or a constant.
+A sample is a tuple of arguments, or a single argument. Floats and lists of floats in it are operands, which are
+differentiated; everything else is a parameter or a constant.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from gradcli.primitives.primitive import Primitive
 
 ENTRIES = table.entries()
 PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
-# They need a keyword, or parameters that only other entries can make, or give several tensors.
+# Entries that need a keyword or parameters that only other entries make, or return several tensors.
 WITHOUT_SAMPLES = {
     "contract", "rand", "randn", "qr", "eigh", "size", "item", "topk", "kthvalue", "aminmax", "split_with_sizes", "broadcast_tensors", "index_put", "var_mean", "std_mean", "cummax", "cummin", "split", "chunk", "unbind", "meshgrid",
     "nonzero", "slogdet", "lstsq", "svd", "array_split", "vsplit", "hsplit", "dsplit", "airy", "fresnel", "sici", "shichi",
 }  # fmt: skip
 # Parameters that may be floats.
 PARAMETERS = {"n", "ord", "p"}
-# Of these functions the second argument is no operand either.
+# Functions whose second argument is not an operand either.
 WITH_A_SHARE = {"quantile", "percentile"}
-# Here all arguments are parameters.
+# Functions whose arguments are all parameters.
 CREATION = {e for e in table.subjects()["creation"] if e.derivative == "none"}
 CREATION_BY_SHAPE = [e for e in table.subjects()["creation"] if not isinstance(e, Primitive) and e.samples]
-# They are linear, and the result is a number whatever the operands are.
+# Linear functions whose result is a number for any operands, including booleans.
 COUNTED = {"add", "subtract", "negative", "zeros_like", "ones_like", "sum", "mean", "cumsum", "cast"}
-# Their work is more than that of their elements.
+# Functions whose work exceeds that of their elements.
 DECOMPOSITIONS = {
     "inv", "det", "logdet", "solve", "cholesky", "eigenvectors", "eigvalsh", "svdvals", "orthonormal", "pinv",
     "matrix_exp", "log_magnitude", "determinant_sign", "left_vectors", "right_vectors", "paired_values",
@@ -58,21 +58,21 @@ WORKING = {
     "unsort_by",
     "order_statistic",
 }
-# One of their operands is a whole number.
+# Functions with an integer operand.
 OF_WHOLE_ORDER = {
     "polygamma", "expn", "lambertw", "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn",
 }  # fmt: skip
-# Functions of all these numbers, plain or in an array.
+# Numbers at which elementwise functions are tested, plain and in an array.
 NUMBERS = [0.0, 5e-324, 2.2e-308, 1e-300, 0.5, 1.0, 2.5, 800.0, 1e308, np.inf]
 NUMBERS = [*NUMBERS, *(-n for n in NUMBERS), np.nan]
 
 
-# Functions of numbers alone.
+# Functions of numbers only.
 ALIKE = [e for e in PRIMITIVES if e.elementwise and e.signature in ("x", "x, y", "x, q", "a, b")]
 
 
 class Case(NamedTuple):
-    """An entry at a sample; `call(*operands)` is its value, for others of the same shapes too."""
+    """An entry at a sample; `call(*operands)` is its value, also for other operands of the same shapes."""
 
     entry: Operation
     call: Callable[..., Any]
@@ -81,7 +81,7 @@ class Case(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """The place of an operand among the arguments."""
+    """The position of an operand among the arguments."""
 
     number: int
 
@@ -140,12 +140,12 @@ def leaves(operands: Sequence[Any], dtype: str | None = None) -> list[Tensor]:
 
 
 def data(value: Any) -> np.ndarray:
-    """The numbers of a value, be it a Tensor, an array or a number."""
+    """The numbers of a value, whether it is a Tensor, an array or a number."""
     return np.asarray(value.detach() if isinstance(value, Tensor) else value)
 
 
 def weights(value: Any, seed: int = 0) -> Any:
-    """Numbers without a pattern, in the shape of a value."""
+    """Random numbers in the shape of a value."""
     drawn = np.random.default_rng(seed).uniform(0.5, 1.5, arrays.shape(value))
     return drawn if drawn.ndim else float(drawn)
 
@@ -213,7 +213,7 @@ def assert_second_derivative(case: Case) -> None:
         np.testing.assert_allclose(found, wanted, rtol=2e-8, atol=2e-9)
 
 
-# --- what is known about an entry
+# --- metadata of entries
 
 
 @every_entry
@@ -243,7 +243,7 @@ def test_a_primitive_has_every_rule(entry):
     assert (entry.derivative == "none") == (entry.vjp is None)
 
 
-# Languages that cannot be asked which functions they have.
+# Output languages whose functions cannot be looked up.
 LANGUAGES = ("c", "cuda", "latex", "polars", "sql")
 
 
@@ -270,7 +270,7 @@ def test_an_odd_or_even_function_is_one(entry):
 
 
 def _is_flat(entry: Primitive, place: int) -> bool:
-    """Whether an elementwise function is the same number, or infinite, along a stretch of one operand."""
+    """Whether an elementwise function is constant, or infinite, along an interval of one operand."""
     along, elsewhere = np.linspace(-3.9876, 4.0123, 81), (0.4, 1.7, -1.3)
     for others in itertools.product(elsewhere, repeat=len(entry.parameters) - 1):
         found = data(entry(*others[:place], along, *others[place:]))
@@ -285,7 +285,7 @@ def _is_flat(entry: Primitive, place: int) -> bool:
     ids=lambda e: e.name,
 )
 def test_a_function_that_is_a_number_over_a_range_says_so(entry):
-    """Formulas rest on it: what has no such function below is nowhere equal to a number but at single points."""
+    """Formulas rely on it: only formulas with such functions can equal a number at more than single points."""
     flat = any(_is_flat(entry, place) for place in range(len(entry.parameters)))
     assert not flat or entry.selects or entry.piecewise
 
@@ -352,7 +352,7 @@ def test_arrays_and_tensors_give_the_same_value(case):
 
 
 class Made(NamedTuple):
-    """What one application of a primitive was charged for, and what it made of operands of which sizes."""
+    """One application of a primitive: its charge, the size of its result, and the shapes of its operands."""
 
     primitive: Primitive
     charged: int
@@ -362,7 +362,7 @@ class Made(NamedTuple):
 
 @pytest.fixture
 def made(monkeypatch):
-    """Every application of a primitive to arrays in the run; there is a limit, so that each is charged."""
+    """Records every application of a primitive to arrays; a limit is set, so that each is charged."""
     seen: list[Made] = []
     compute = bind.compute
 
@@ -377,7 +377,7 @@ def made(monkeypatch):
         seen.append(Made(primitive, charged, sum(math.prod(arrays.shape(p)) for p in parts), shapes))
         return result
 
-    # Tensors of arrays alone compute at once.
+    # Tensors of plain arrays compute directly.
     for module in (bind, autograd_tensor):
         monkeypatch.setattr(module, "compute", counted)
     with limits.within(max_elements=10**9):
@@ -385,7 +385,7 @@ def made(monkeypatch):
 
 
 def assert_all_is_charged(made: Sequence[Made]) -> None:
-    """The elements of the result in the time that they take, and a part of what is gone through for it."""
+    """Assert that the elements of the result, by their time, and a share of the operands are charged."""
     for primitive, charged, size, shapes in made:
         largest = max((math.prod(s) for s in shapes), default=1)
         if primitive.view is not None:
@@ -427,7 +427,7 @@ def test_the_work_of_a_contraction_is_known_beforehand(made):
         linear.einsum("ij,jk,k->i", np.ones((3 * n, n)), np.ones((n, 5 * n)), np.ones(5 * n))
         return made[-1].charged
 
-    # The matrices are never multiplied: what is behind them is summed first.
+    # The matrices are never multiplied: the other operand is summed first.
     assert charged(400) - charged(200) == 600 + (5 + 3) * (400**2 - 200**2) // 16
 
 
@@ -450,7 +450,7 @@ def test_what_is_made_of_parameters_alone_is_charged(entry, arguments):
     size = math.prod(arrays.shape(entry(*arguments)))
     with limits.within(max_elements=size - 1), pytest.raises(LimitError):
         entry(*arguments)
-    # What is made step by step is counted several times.
+    # Functions with several steps are charged several times.
     with limits.within(max_elements=5 * size):
         entry(*arguments)
 
@@ -458,7 +458,7 @@ def test_what_is_made_of_parameters_alone_is_charged(entry, arguments):
 @pytest.mark.parametrize("entry", ALIKE, ids=lambda e: e.name)
 def test_plain_floats_and_arrays_agree_everywhere(entry):
     arity = len(entry.parameters)
-    # Logarithms of gamma cancel.
+    # Differences of log-gamma functions cancel.
     rtol = 1e-12 if entry.name == "betaln" else 2e-14
     for numbers in itertools.product(NUMBERS if arity == 1 else NUMBERS[::3], repeat=arity):
         plain, array = leaves(numbers), leaves([[n] for n in numbers])
@@ -574,7 +574,7 @@ def test_the_samples_are_smooth_points(case):
     assert case.entry.smooth(*map(data, node.saved), **node.params)
 
 
-# Points where a function is differentiable but for what its domain leaves out; the others everywhere.
+# Points at which functions with a restricted domain are differentiable; others are differentiable everywhere.
 PROPER: dict[str, Callable[..., bool]] = {
     "clip": lambda _x, low, high: low < high,
     "atan2": lambda y, x: y != 0 or x >= 0,
@@ -602,7 +602,7 @@ PROPER: dict[str, Callable[..., bool]] = {
     "hyp2f1": lambda a, b, c, z: min(a, b, c) > 0 and z < 1,
     "elliprj": lambda *numbers: min(numbers) > 0,
 }
-# They are not defined, or jump, at a matrix of zeros.
+# Functions that are undefined, or jump, at a zero matrix.
 REGULAR = {
     "left_vectors",
     "right_vectors",
@@ -617,10 +617,10 @@ REGULAR = {
 
 
 def points(case: Case) -> list[list[Any]]:
-    """Operands like those of a case, the elements of each the same, at which there are zeros, ties and whole numbers."""
+    """Operands shaped like those of a case, with equal elements, at zeros, ties and integers."""
     proper = PROPER.get(case.entry.name, lambda *_numbers: True)
     count = len(case.operands)
-    # Partial derivatives that only balls have take a long time, and have no kinks.
+    # Partial derivatives that only balls provide take long, and have no kinks.
     choices = [0.5, 2.5] if case.entry.name.startswith("partial_of_") else [0.0, 1.0, -1.0, 0.5, 2.5]
     numbers = itertools.product(choices, repeat=count) if case.entry.elementwise else [[0.0] * count]
     return [
@@ -631,7 +631,7 @@ def points(case: Case) -> list[list[Any]]:
 
 
 def has_kink(case: Case, operands: Sequence[Any]) -> bool:
-    """Whether a function has other slopes in front of a point than behind it, or jumps there."""
+    """Whether the slopes of a function on both sides of a point differ, or it jumps there."""
     random = np.random.default_rng(7)
     ways = [random.uniform(0.5, 1.5, np.shape(o)) * random.choice([-1, 1], np.shape(o)) for o in operands]
     with arrays.quiet():
@@ -660,7 +660,7 @@ def test_a_kink_is_no_smooth_point(entry):
 
 @at_each(c for c in ELEMENTWISE if c in DIFFERENTIABLE and all(isinstance(o, float) for o in c.operands))
 def test_the_gradient_is_the_slope_wherever_there_is_one(case):
-    """Also at zeros, ties and whole numbers, by each operand alone: another may have a kink there."""
+    """Also at zeros, ties and integers, by each operand separately, because another may have a kink there."""
     for numbers in points(case):
         operands = leaves(numbers)
         found = gradients(total(case, operands), operands)
@@ -680,13 +680,13 @@ def test_the_gradient_is_the_slope_wherever_there_is_one(case):
 
 @at_each(c for c in WITH_OPERANDS if isinstance(c.entry, Primitive) and c.entry.name not in REGULAR)
 def test_truth_values_count_as_0_and_1(case):
-    """What moves elements or tells truths leaves them what they are; all else gives numbers."""
+    """Functions that move elements or return booleans keep booleans; all others return numbers."""
     truths = [np.arange(np.size(o)).reshape(np.shape(o)) % 2 == i % 2 for i, o in enumerate(case.operands)]
     with arrays.quiet():
         found, expected = data(case.call(*truths)), data(case.call(*(t.astype(float) for t in truths)))
     moves = case.entry.jet is series.linear and case.entry.name not in COUNTED
     assert found.dtype == (bool if moves else expected.dtype)
-    # What is put to where there is a truth value already stays one.
+    # Elements put into a boolean array stay boolean.
     np.testing.assert_array_equal(found, expected.astype(found.dtype))
 
 

@@ -1,4 +1,5 @@
-"""The code that `gradcli diff` prints at the edges of every operator: in NumPy, C, SQL and Polars beside `gradcli eval`."""
+"""Tests the code that `gradcli diff` prints at edge cases of every operator: NumPy, C, SQL and Polars against
+`eval`."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ LANGUAGES = [in_python, pytest.param(in_gcc, marks=NEEDS_GCC), in_polars, in_sql
 
 
 def computed(program: str, points: Points) -> Iterator[list[float]]:
-    """What `gradcli eval` gives."""
+    """The results of `gradcli eval`."""
     compiled = gradcli.compile(program)
     for point in points:
         value, derivatives = compiled.value_and_grad(point)
@@ -100,7 +101,7 @@ OPERATORS = [
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_operators_at_their_edges(run, tmp_path, language):
-    """What a language lacks is refused, and is no other number."""
+    """An operator that a language lacks is refused, and gives no other number."""
     words = {in_gcc: "c", in_sqlite: "sql --dialect sqlite", in_duckdb: "sql --dialect duckdb", in_polars: "polars"}
     for number, program in enumerate(OPERATORS):
         if run("diff", program, "--to", *words.get(language, "python").split()).status:
@@ -116,7 +117,7 @@ def test_operators_at_their_edges(run, tmp_path, language):
             assert is_close(row[0], float(compiled(**point))), (program, point)
 
 
-# Programs whose derivatives overflow, vanish or cancel where they are not written with care.
+# Programs whose derivatives overflow, vanish or cancel unless they are written with care.
 SENSITIVE = [
     "norm([x, y])", "norm([x, y, z])", "1/norm([x, y])", "x/norm([x, y])", "hypot(x, y)", "asinh(x)", "atan2(x, y)", "x/y",
     "std([x, y])", "std([x, y, z])", "var([x, y, z])", "std([x, y, z], correction=1)", "logsumexp([x, y])",

@@ -1,4 +1,4 @@
-"""A program as text of the expression language: it reads back as the same program, with the same numbers."""
+"""Tests programs as text of the expression language: they read back as the same program, with the same numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MATRIX = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])
 
 
 def outputs_of(source: str, inputs: dict[str, Any]) -> list[tuple[Program, Any]]:
-    """The value and the gradients of a program, each as a program of its own, with its value."""
+    """The value and the gradients of a program, each as a program, with its value."""
     trace = value_and_gradients(parse(source), inputs, tuple(inputs), rewrite=False)
     return [
         (optimise(trace.program._replace(outputs=(output,), guards=())), value)
@@ -45,7 +45,7 @@ def read_again(source: str, inputs: dict[str, Any]) -> tuple[Program, Any]:
 
 
 def same(first: Program, second: Program) -> bool:
-    """Whether two programs have the same equations, in any order in which they can be computed."""
+    """Whether two programs have the same equations, in any valid order."""
     numbers: dict[Any, int] = {}
 
     def number(key: Any) -> int:
@@ -154,7 +154,7 @@ def test_every_primitive_has_a_text_or_is_known_to_have_none():
     without = {e.name for e in table.entries() if isinstance(e, Primitive) and not LANGUAGE.writes(e)}
     assert without == {"sort_by", "unsort_by", "eigenvectors", "orthonormal", "sinhc"} | {
         *(f"partial_of_{count}" for count in ("one", "two", "three", "four")),
-        # What they choose is fixed as a program is recorded.
+        # The selected elements are fixed when a program is recorded.
         *("cummax_positions", "cummin_positions"),
     }
 
@@ -206,8 +206,8 @@ def test_what_is_printed_reads_back_as_the_same_program():
 
 
 def _differs(program: Program) -> bool:
-    """Whether a program has primitives that are written as functions of the same value: those of
-    `norm` and `std` that are flat at 0, ranks, and powers with a constant exponent."""
+    """Whether a program has primitives that are written as other functions with the same value: the variants of `norm`
+    and `std` that are flat at 0, ranks, and powers with a constant exponent."""
     written_otherwise = {
         "one_minus_square",
         "over_one_plus_square",

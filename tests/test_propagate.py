@@ -1,4 +1,4 @@
-"""`gradcli propagate`, and `gradcli.propagate`."""
+"""Tests `gradcli propagate` and `gradcli.propagate`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TestValues:
         found = gradcli.propagate("x", {"x": f"~{family}"}, samples=1e5)
         assert found.monte_carlo.mean == pytest.approx(found.value, abs=0.02 * found.u)
         assert found.monte_carlo.u == pytest.approx(found.u, rel=0.02)
-        # To second order the variance of a square has all moments to the fourth, and is exact.
+        # To second order the variance of a square includes all moments up to the fourth, and is exact.
         found = gradcli.propagate("x**2", {"x": f"~{family}"}, samples=1e5)
         assert found.monte_carlo.u == pytest.approx(found.second_order.u, rel=0.03)
 
@@ -71,7 +71,7 @@ class TestValues:
         assert found["u"] == pytest.approx(1 / math.sqrt(3))
         found = run("propagate", "a, b = x; a*b", f"x=@{tmp_path}/d.csv:all", "--json").json
         assert [each["value"] for each in found["budget"]] == [2.0, 3.0]
-        # The covariance of the means is 1/2/3, of rows in which no number is missing.
+        # The covariance of the means is 1/2/3, from rows without missing numbers.
         assert found["u"] ** 2 == pytest.approx((9 + 4 + 2 * 2 * 3 * 0.5) / 3)
 
     @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ class TestResults:
         values = {"x": "1±0.3", "y": "2±0.4", "z": "3±1"}
         found = gradcli.propagate("x + y + 0*z", values, dof={"x": 4, "y": 9, "z": 1}, level=0.9)
         assert found.dof == pytest.approx(0.5**4 / (0.3**4 / 4 + 0.4**4 / 9))
-        # Of Student's distribution with 12 degrees of freedom.
+        # Of Student's t distribution with 12 degrees of freedom.
         assert found.k == pytest.approx(1.7822875556)
-        # What is correlated is one term.
+        # Correlated inputs are one term.
         two = {name: values[name] for name in ("x", "y")}
         found = gradcli.propagate("x + y", two, dof={"x": 4, "y": 4}, correlation={"x,y": 0.5})
         assert found.dof == pytest.approx(4)
@@ -184,7 +184,7 @@ class TestResults:
         assert found.second_order.mean == pytest.approx(6 + cov)
         # Exact for a product of normal quantities.
         assert found.second_order.u**2 == pytest.approx(9 * 0.09 + 4 * 0.16 + 2 * 6 * cov + 0.09 * 0.16 + cov**2)
-        # To order 4 in u, of an exponential (GUM, 5.1.2, note).
+        # To order 4 in u, for an exponential (GUM, 5.1.2, note).
         found = gradcli.propagate("exp(x)", {"x": (0.0, 0.1)})
         assert found.second_order.u**2 == pytest.approx(0.01 + 1.5e-4)
 
@@ -238,7 +238,7 @@ class TestResults:
 
     def test_levels_and_intervals_as_they_are(self, run):
         assert "interval of 0.999999  " in run("propagate", "x", "x=1±1", "--level", "0.999999").out
-        # To the place of what was drawn, where the linear uncertainty is infinite; and what is rounded to 0 has no sign.
+        # Rounded like the samples where the linear uncertainty is infinite; a rounded 0 has no sign.
         outcome = run("propagate", "sqrt(x)", "x=0±0.1", "--samples", "1e3")
         assert re.search(r"interval of 0.95 +\[0\.\d\d, 0\.\d\d\]", outcome.out)
         assert "value                 0 ± 10" in run("propagate", "x", "x=-0.01±10").out
@@ -579,7 +579,7 @@ def test_the_degrees_of_freedom_that_are_used_are_printed(run):
     assert "degrees of freedom    7  (7.246 cut to a whole number)" in run("propagate", *words).out
     assert run("propagate", *words, "--json").json["dof"] == pytest.approx(7.246, abs=1e-3)
     assert "degrees of freedom    7  (7.2463768 cut to a whole number)" in run("propagate", *words, "--digits", "8").out
-    # To four digits it would be the next one.
+    # Rounding to four digits would give the next one.
     assert "degrees of freedom    16  (16.99 cut" in run("propagate", "x", "x=1±0.1", "--dof", "x=16.9999").out
     assert "degrees of freedom    9\n" in run("propagate", "x", "x=1±0.1", "--dof", "x=9").out
 

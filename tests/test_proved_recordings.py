@@ -1,4 +1,4 @@
-"""Digits that are asked for again and again: of a program that was recorded they are those of one that was not."""
+"""Tests repeated evaluation with proved digits: a recorded program has the digits of an unrecorded one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fresh(program, values, **options):
 def test_a_recorded_program_has_the_digits_of_one_that_is_not(program, options):
     values = PROGRAMS[program]
     compiled = gradcli.compile(program)
-    # At no jump, where derivatives do not exist.
+    # Not at a jump, where derivatives do not exist.
     other = {name: str(-Decimal(value)) for name, value in values.items()} | {"x": "4.5" if "floor" in program else "4"}
     for given in (values, values, values, other, values):
         assert compiled.evaluate(given, **options) == fresh(program, given, **options)

@@ -1,4 +1,4 @@
-"""`gradcli.autograd.gradcheck` and `gradgradcheck`, with PyTorch's arguments and messages."""
+"""Tests `gradcli.autograd.gradcheck` and `gradgradcheck`, with PyTorch's arguments and messages."""
 
 from __future__ import annotations
 

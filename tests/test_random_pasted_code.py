@@ -1,4 +1,4 @@
-"""Random programs of the whole grammar: values or errors of ours, exact places, and formulas that read back."""
+"""Tests random programs of the whole grammar: values or GradcliErrors, exact spans, and formulas that read back."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_text_of_a_node_reads_as_the_node(source):
         for child in tree.children(node):
             assert node.span.start <= child.span.start <= child.span.end <= node.span.end
         written = source[slice(*node.span)]
-        # An exponent that is raised is no expression of its own; the items of a tuple are one in brackets.
+        # A raised exponent is not an expression of its own; the items of a tuple are one in brackets.
         if isinstance(node, tree.Expression) and written[0] not in "⁻²":
             assert show(parse_expression(f"({written})")) == show(node)
 

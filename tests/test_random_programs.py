@@ -1,4 +1,4 @@
-"""Random programs: whatever is written, the outcome is a value or a GradcliError."""
+"""Tests random programs: the outcome is always a value or a GradcliError."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUES = st.one_of(
 
 
 def outcome(text: str, values: dict[str, object], order: int | None) -> session.Result | None:
-    """What a run gives, None for a GradcliError."""
+    """The result of a run, None for a GradcliError."""
     try:
         program = parse(text)
         with limits.within(max_steps=5000, max_elements=10**6):
@@ -77,6 +77,6 @@ def test_the_strategy_reaches_values():
         found.append(outcome(text, dict(zip(NAMES, (0.5, 1.5, 2.0))), None) is not None)
 
     collect()
-    # About a third are: Hypothesis also draws constants of the modules that are loaded, so it is not always the same.
+    # About a third have a value; Hypothesis also draws constants of loaded modules, so the share varies.
     assert sum(found) > len(found) / 6
     assert gradcli.compile("x")(x=1.0) == 1.0

@@ -1,4 +1,4 @@
-"""Recording a computation as a program."""
+"""Tests recording a computation as a program."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_what_does_not_depend_on_an_input_is_a_constant():
 def test_a_shortcut_is_taken_under_a_guard():
     assert names(recorded("prod(x)", x=VECTOR).program).count("divide") == 1
     assert recorded("prod(x)", x=VECTOR).program.guards
-    # Of other products it is noted that they do not overflow on their way.
+    # For other products a guard states that they do not overflow on the way.
     assert names(recorded("prod(x)", x=np.array([0.0, 1.0])).program).count("divide") == 0
 
 

@@ -1,4 +1,5 @@
-"""The tables of docs/ say what the code has: commands, keys of JSON, kinds of errors, names in Python, limits, folders."""
+"""Tests that the tables of docs/ agree with the code: commands, JSON keys, kinds of errors, Python names, limits,
+folders."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def sections(page: str) -> dict[str, str]:
 
 
 def rows(text: str) -> Iterator[list[str]]:
-    """The cells of the tables in a text, heads aside."""
+    """The cells of the tables in a text, without headers."""
     for found in re.findall(r"^\| .*\n\|-.*\n((?:\|.*\n?)*)", text, re.MULTILINE):
         yield from ([cell.strip() for cell in row.split("|")[1:-1]] for row in found.splitlines())
 
@@ -49,7 +50,7 @@ def test_every_command_has_its_help_on_the_page() -> None:
 
 # --- JSON
 
-# Their keys are names of the program.
+# Members whose keys are names of the program.
 RESULTS = ("grad", "derivatives", "jacobian", "retained")
 MOVED = ("point", "multipliers", "sensitivity", "sensitivity.*.point")
 NAMED = (
@@ -68,9 +69,9 @@ NAMED = (
     "timing",
     "warnings[].digits",
 )
-# What is in them is described elsewhere.
+# Members whose contents are described elsewhere.
 CLOSED = ("functions", "example.output")
-# What no block of the page shows in full.
+# Calls whose output no block of the page shows completely.
 FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "gradcli eval": (
         ("eval", "x", "x=1", "--timing", "--json"),
@@ -103,7 +104,7 @@ JSON = sections("json.md")
 
 
 def keys_of(value: Any, path: str = "") -> Iterator[str]:
-    """The places in an object of numbers, texts, and lists of them."""
+    """The paths in a JSON value that lead to numbers, strings and lists of them."""
     if path in CLOSED or not isinstance(value, (dict, list)):
         yield path
     elif isinstance(value, dict):
@@ -122,7 +123,7 @@ def test_the_keys_of_json_are_those_on_the_page(title: str, run: Any) -> None:
     printed = re.findall(r"^\{.*\}$", JSON[title], re.MULTILINE)
     printed += [line for words in FURTHER.get(title, ()) for line in run(*words).out.splitlines()]
     found = {key for line in printed for key in keys_of(json.loads(line))}
-    # An empty list, or null, may stand where there are objects, whose keys are on the page.
+    # An empty list or null may stand in place of objects whose keys are on the page.
     of_objects = {key[: mark.start()] for key in documented for mark in re.finditer(r"\[\]|\.", key)}
     assert documented - of_objects == found - of_objects
 
@@ -135,7 +136,7 @@ def kinds() -> list[type[errors.GradcliError]]:
 
 
 def also_a(kind: type[errors.GradcliError]) -> Iterator[str]:
-    """The built-in exceptions, but for the general ones, that catch a kind of error."""
+    """The built-in exceptions, except for general ones, that catch a kind of error."""
     for name in ("ValueError", "NameError", "TypeError", "RuntimeError", "AssertionError"):
         if issubclass(kind, getattr(builtins, name)):
             yield name

@@ -1,4 +1,4 @@
-"""The value of every function of the table against an independent reference."""
+"""Tests the value of every function of the table against an independent reference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.test_primitives import CREATION, ENTRIES, WITHOUT_SAMPLES, Case, case
 
 POINTS = 40
 ROUNDING = 1e-13
-# Rounding of the operand alone changes the value by more.
+# Functions for which rounding of the operand alone changes the value by more.
 CONDITION = {"matrix_exp": 10.0}
 
 every_elementwise = pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_every_function_has_a_reference():
 
 
 def draw(name: str) -> list[np.ndarray]:
-    """Points over the whole of each operand's interval, and near its ends."""
+    """Points in the interior of each operand's interval, and near its ends."""
     random = np.random.default_rng(sum(map(ord, name)))
     drawn = []
     for low, high in ELEMENTWISE[name].domains:
@@ -55,7 +55,7 @@ def test_an_elementwise_function(entry: Operation):
 
 
 def reference_of(case: Case, sample: Any) -> Case:
-    """The same sample, with the reference in the place of the entry."""
+    """The same sample, with the reference in place of the entry."""
     entry = case.entry
     return case_of(Composite(entry.name, entry.signature, entry.doc, TENSORS[entry.name], derivative="-"), sample)
 

@@ -1,4 +1,4 @@
-"""Removable singularities: at the point and beside it what SymPy and mpmath have, and nothing where there is a pole."""
+"""Tests removable singularities against SymPy and mpmath, at the point and near it, and that poles are not removed."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def assert_evaluated(record, value, grad):
 
 
 def test_the_expression_may_stand_behind_a_choice_where_it_is_not_compiled(run):
-    """What depends on a number by an `if` is not recorded, and has no compiled program."""
+    """A branch on a number is not recorded, so there is no compiled program."""
     words = ("eval", "sin(x)/x if x >= -1 else 0", "x=0", "--json")
     assert_evaluated(run(*words).json, 1.0, {"x": 0.0})
     refused = run(*words, "--executor", "compiled")
@@ -269,7 +269,7 @@ def test_a_program_is_looked_through_once(monkeypatch):
     assert not looked
 
 
-# Programs, their numbers, and the value and the derivatives by names in the order of `--order 2`.
+# Programs, their inputs, and the value and derivatives by names in the order of `--order 2`.
 LIMITS = [
     ("x**2/x", ["x=0"], {"": 0.0, "x": 1.0, "x,x": 0.0}),
     ("x**40/x**20", ["x=0"], {"": 0.0, "x": 0.0, "x,x": 0.0}),
@@ -397,7 +397,7 @@ def _drawn(count):
 
 
 def _beside(program, side, order):
-    """The derivative of this order on one side of 0, where it has a limit there."""
+    """The derivative of this order on one side of 0, if it has a limit there."""
     function = eval(f"lambda x, a, b: {program}", {n: getattr(mpmath, n) for n in MPMATH})
     found = []
     for exponent in (-60, -120):
@@ -418,7 +418,7 @@ MPMATH = ("sin", "cos", "exp", "log", "sqrt", "atan")
 
 @pytest.mark.parametrize("program", [*dict.fromkeys(_drawn(24))])
 def test_generated_programs_at_0(program):
-    """A number is the limit from each side where the program has values, and there is none where these differ."""
+    """A result is the limit from each side where the program has values; it is missing where these differ."""
     compiled = gradcli.compile(program)
     at = {name: {"x": 0.0, "a": 1.7, "b": 0.6}[name] for name in compiled.inputs}
     value, grad = compiled.value_and_grad(at)

@@ -1,4 +1,4 @@
-"""Stable forms: right where the expression as it stands overflows or cancels, and nowhere else different."""
+"""Tests stable forms: accurate where the expression as written overflows or cancels, and equal elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.language import stable, stable_forms
 from gradcli.language.stable_forms import RULES
 from gradcli.language.syntax import parse
 
-# Smaller numbers have fewer digits. Without it pytest takes whatever is below 1e-12 for 0.
+# Smaller numbers have fewer digits; by default pytest treats numbers below 1e-12 as 0.
 TINY = sys.float_info.min
 
 
@@ -259,7 +259,7 @@ def test_the_note_on_what_was_used(run):
 
 @pytest.mark.parametrize("rule", RULES, ids=[r.pattern for r in RULES])
 def test_every_rule_is_an_equality(rule):
-    # Some are one at 0 alone, where the expression as it stands may have no value.
+    # Some rules hold at 0 only, where the expression as written may have no value.
     x = [1e-300, 1e-290] if rule.when is stable_forms._is_0 else [0.3, 0.4]
     values = {"x": np.array(x), "y": np.array(0.7), "q": 1.5, "a": 0.0, "k": 1.0}
     pattern, equal = (gradcli.compile(text) for text in (rule.pattern, rule.stable))

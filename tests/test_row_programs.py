@@ -1,4 +1,4 @@
-"""Programs over rows: each row gives what it gives alone, wherever it stands and whatever stands beside it."""
+"""Tests programs over rows: the result of a row does not depend on its position or on other rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _M = _DRAW.normal(size=(_N, 3, 3)) + 3.0 * np.eye(3)
 _A = _DRAW.normal(size=(3, 3))
 _EDGES = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 1e300, -2.5, 5e-324])
 
-# The columns are the names in lower case and M, and what all rows share stands beside the program.
+# The columns are the lower-case names and M; values shared by all rows are given with the program.
 _SCALARS = {
     "sin(q*log(x))*exp(-x)": {},
     "a*exp(-k*x)": {"a": 2.0, "k": 0.25},
@@ -69,12 +69,12 @@ def _same(found, expected):
 
 
 def _bits(numbers):
-    """What tells zeros by their sign, and not one nan from another."""
+    """The bytes of numbers, which distinguish signed zeros but not nans."""
     return np.where(np.isnan(numbers), np.nan, numbers).tobytes()
 
 
 def _identical(found, expected, rows):
-    """Bit for bit."""
+    """Assert equality bit for bit."""
     assert _bits(found.value) == _bits(expected.value[rows])
     for key, whole in expected.derivatives.items():
         part = found.derivatives[key]
@@ -152,7 +152,7 @@ def test_what_a_row_gives_does_not_depend_on_the_rows_beside_it(text):
 
 @pytest.mark.parametrize("text", [*_SCALARS, *_TENSORS])
 def test_rows_that_come_one_by_one_give_the_same_bits(text):
-    """By what the one before was computed with, where it is of the same kind."""
+    """A row is computed like the previous one if it has the same types."""
     program, shared = gradcli.compile(text), (_SCALARS | _TENSORS)[text]
     columns = _columns(program, shared, 20)
     whole = RowProgram(program.program, program.inputs).run(columns, shared)
@@ -330,14 +330,14 @@ def test_masked_numbers_are_missing():
 
 
 def test_an_input_without_a_gradient_in_any_row(run):
-    """Its column is empty, and NumPy has no warning for the sum of no numbers."""
+    """Its column is empty, and NumPy does not warn about an empty sum."""
     rows = run("map", "x[t]", "x=[1,2]", "--on-error", "skip", stdin="t\n0\n5\n")
     assert rows.out == "t,value,d_t,d_x_0,d_x_1\n0,1.0,,1.0,0.0\n"
     assert rows.err.startswith("warning: 1 of 2 rows failed")
 
 
 def test_a_column_that_is_called_as_a_function_is_and_is_not_there(run):
-    """The rows are not taken for failing ones."""
+    """The rows are not reported as failing."""
     outcome = run("map", "k*exp(-beta*t)", "k=2", stdin="u,beta\n1,2\n")
     assert (outcome.status, outcome.out) == (2, "")
     assert "the table has no column 't'" in outcome.err

@@ -1,4 +1,4 @@
-"""What is saved for backward: hooks on it, how it is seen from a node, and changing it in place, as in PyTorch."""
+"""Tests tensors saved for backward: hooks, access from a node, and in-place changes, as in PyTorch."""
 
 from __future__ import annotations
 

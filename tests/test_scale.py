@@ -1,4 +1,4 @@
-"""Long programs and long chains: nothing recurses, and twice as much takes twice the work."""
+"""Tests long programs and long chains: there is no recursion, and twice the length takes twice the work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradcli.language.reading import read
 
 
 def instructions(function: Callable[[], Any]) -> int:
-    """How many instructions of Python a call takes: a measure of its work that is the same every time."""
+    """The number of Python instructions of a call: a reproducible measure of its work."""
     count = 0
 
     def see(frame: Any, event: str, _argument: Any) -> Any:
@@ -157,5 +157,5 @@ def test_many_definitions_take_time_in_proportion_to_their_number():
     program = read(text)
     began = time.process_time()
     assert [*scope.outer_reads(program)] == ["q"]
-    # Half a second; with the square of their number it was five.
+    # Half a second; with quadratic time it was five.
     assert time.process_time() - began < 2.5

@@ -1,4 +1,4 @@
-"""SciPy's functions and distributions under the names of `autograd.scipy`, for arrays and tensors."""
+"""Tests SciPy's functions and distributions under the names of `autograd.scipy`, for arrays and tensors."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_convolutions_sum_along_their_dot_axes(mode):
     assert numpy.allclose(convolved(images, filters), expected)
     weights = DRAWN.normal(size=numpy.shape(expected))
     gradient = grad(lambda b: np.sum(convolved(images, b) * weights))(filters)
-    # It is linear in the filters.
+    # The convolution is linear in the filters.
     assert numpy.sum(gradient * filters) == pytest.approx(numpy.sum(weights * expected), rel=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""What the first lines of a table tell of how it is written."""
+"""Tests recognition of a table's format from its first lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOLD = [
     ("t;T\n0;1,500\n1;0,125\n", ";,"),
     ("a\tb\n1.5\t5\n", "\t."),
     ("a\tb\n1,25\t5\n", "\t,"),
-    # A thousand, or little more than one: refused, and not guessed.
+    # One thousand, or a bit more than one: refused, and not guessed.
     ("a\tb\n1,234\t5\n", "\t."),
     ("a\tb\n1,234,567.5\t5\n", "\t."),
     ("a;b\n1.234,5;1\n1.234;3\n", ";,"),
@@ -82,7 +82,7 @@ def test_numbers(cell, point, comma):
         (b"sep=;\r\nx;q\n", 7, ";"),
         (b'\xef\xbb\xbf"SEP=,"\n# c\nx,q\n', 15, ","),
         (b"sep=x\n1\n", 0, None),
-        # The header is among the comments, where names stand above numbers or nothing.
+        # The header is among the comments, where names are above numbers or nothing.
         (b"# c\n#n,x\nA,2\n", 4, None),
         (b"# c\n#n,x\n", 4, None),
         (b"#,x\n1,2\n", 0, None),

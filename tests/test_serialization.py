@@ -1,4 +1,4 @@
-"""`gradcli.save` and `gradcli.load`."""
+"""Tests `gradcli.save` and `gradcli.load`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli import nn
 
 
 class Marked:
-    """An object that runs code where it is loaded."""
+    """An object that runs code when it is loaded."""
 
     def __reduce__(self):
         return os.mkdir, ("made-by-a-file",)

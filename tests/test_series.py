@@ -1,4 +1,4 @@
-"""`gradcli series`: Taylor polynomials, their fractions, remainders and radii."""
+"""Tests `gradcli series`: Taylor polynomials, their fractions, remainders and radii."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_texts(program: str, text: str) -> None:
 
 
 def test_what_is_no_fraction_is_not_taken_for_one() -> None:
-    # The float next to it is one half.
+    # The nearest float is one half.
     assert exact("0.5 + exp(-50)/1e10 + 0*x", 0, x=0) == [None]
     assert exact("exp(x)", 1, x="0.5") == [None, None]
     assert exact("x**2", 2, x="0.1") == ["1/100", "1/5", "1"]
@@ -91,7 +91,7 @@ def test_a_polynomial_reads_back_as_the_program_nearby() -> None:
         ("gamma(x)", "a pole"),
         ("1/(1 - cos(x))", "a pole"),
         ("log(x - 1)", "outside the domain"),
-        # Beside the centre it goes another way.
+        # Away from the centre it takes the other branch.
         ("1 if x == 0 else sin(x)/x", "compares numbers that are equal"),
         ("where(x >= 0, x, x**2)", "compares numbers that are equal"),
     ],
@@ -123,7 +123,7 @@ def test_wrong_questions() -> None:
         ("log(x)", 1, 0.8, 1.3),
         ("sin(3*x)", 0.5, 0.5, 1),
         ("1/(1 + x**2)", 0, -0.4, 0.2),
-        # Singularities that are removable.
+        # Removable singularities.
         ("sin(x)/x", 0, -0.5, 0.5),
         ("(exp(x) - 1 - x)/x**2", 0, 0, 1),
         ("log(x)/(x - 1)", 1, 0.9, 1),

@@ -1,4 +1,4 @@
-"""Shapes without arrays: what NumPy says of them."""
+"""Tests shape computations without arrays against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas of textbook derivatives: short, and with the values of reverse mode."""
+"""Tests formulas of textbook derivatives: short, and with the values of reverse mode."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.test_diff import diff, words_of
 
 LIST = Path(__file__).parents[1] / "benchmarks" / "derivatives.jsonl"
 DERIVATIVES = [json.loads(line) for line in LIST.read_text(encoding="utf-8").splitlines()]
-# Every fourth of the list; the whole of it is checked by the benchmark.
+# Every fourth of the list; the benchmark checks all.
 SOME = DERIVATIVES[::4]
 POINTS = (0.43, 1.9, -0.61)
 
-# A program, the name it is differentiated by, the formula; each is as short as those of Maxima and SymPy, or shorter.
+# A program, the name it is differentiated by, the formula, which is not longer than those of Maxima and SymPy.
 SHORT = [
     ("atan(1/x)", "x", "-1/(x**2 + 1)"),
     ("atan(y/x)", "x", "-y/(y**2 + x**2)"),
@@ -118,8 +118,8 @@ def test_an_outer_product_in_other_languages(run):
 @pytest.mark.parametrize(
     ("program", "x"),
     [
-        ("x - sin(x)*cos(x)", 1e-9),  # 1 - cos(2*x) is as short, and 0 there
-        ("tanh(x)**2", 30.0),  # as is 1 - tanh(x)**2
+        ("x - sin(x)*cos(x)", 1e-9),  # 1 - cos(2*x) has the same length, but is 0 there
+        ("tanh(x)**2", 30.0),  # and so has 1 - tanh(x)**2
         ("tanh(x)**2", 300.0),
         ("log(cosh(x))", 1e3),
         ("1/(1 + exp(-x))", 800.0),
@@ -138,7 +138,7 @@ def test_infinities_are_not_put_over_one_bar(run):
 
 
 def test_formulas_that_would_be_long_over_one_bar_are_written(run):
-    """Nested fractions, whose common denominators have very many terms, take what a formula may take and no more."""
+    """Nested fractions, whose common denominators have very many terms, stay within the share of a formula."""
     program = "; ".join(["z = x", *(["z = 1/(z + 1/(y + z*a) + 1/(z - b))"] * 12), "z"])
     outcome = run("diff", program, "--wrt", "x", "--max-steps", "100000")
     assert outcome.status == 0, outcome.err

@@ -1,4 +1,4 @@
-"""Sine and cosine compiled by LLVM, and how segments use them."""
+"""Tests sine and cosine compiled by LLVM, and their use in segments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def computed(x: Any) -> tuple[Any, Any]:
 
 
 def ulps(actual: Any, expected: Any) -> float:
-    """The largest error, in units in the last place of what is expected in extended precision."""
+    """The largest error, in units in the last place of the expected number in extended precision."""
     return float(np.max(np.abs(actual - expected) / np.spacing(np.abs(expected.astype(float)))))
 
 
@@ -104,7 +104,7 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
 
 
 def test_a_thread_that_compiles_leaves_numpy_alone():
-    """Polars imports parts of NumPy meanwhile, and panics where it is given one that is not whole."""
+    """Polars imports parts of NumPy in the meantime, and panics if it gets a partially initialised module."""
     code = """
 import sys, threading
 from gradcli.executors import sincos

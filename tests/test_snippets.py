@@ -1,4 +1,4 @@
-"""Code as it is pasted: its value and gradients are those of the library that it is written for."""
+"""Tests pasted code: its value and gradients are those of the library that it was written for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests import snippets
 from tests.snippets import Snippet
 
-# Of the library's own derivatives, and of differences.
+# Tolerances for the library's own derivatives, and for differences.
 EXACT, OF_DIFFERENCES = 1e-9, 1e-5
 REFERENCES = json.loads(snippets.REFERENCES.read_text())
 REFUSED = json.loads((snippets.DATA / "refused.json").read_text())
@@ -23,7 +23,7 @@ def cases(*libraries: str) -> Any:
 
 
 def assert_same(found: Any, expected: dict[str, Any], tolerance: float) -> None:
-    """The same value, and the same gradient by each input: none where there is none, or 0 by differences and in JAX."""
+    """Assert the same value and gradients: none where there is none, or 0 by differences and in JAX."""
     value = np.asarray(expected["value"], float)
     np.testing.assert_allclose(np.asarray(found["value"], float), value, EXACT, EXACT * np.max(np.abs(value)))
     for name, gradient in expected["grad"].items():

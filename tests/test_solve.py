@@ -1,4 +1,4 @@
-"""`gradcli solve`: equations, their roots, and the derivatives of these."""
+"""Tests `gradcli solve`: equations, their roots, and the derivatives of roots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ACID_START = {"lh": -10.0, "loh": -20.0, "la": -3.0, "lha": -3.0}
 
 
 def moved(equations: str, start: Any, constants: dict[str, float], by: str) -> dict[str, float]:
-    """Derivatives by differences of fourth order of the roots for other constants."""
+    """Derivatives of the roots by the constants, by fourth-order differences."""
     h = 1e-3 * constants[by]
     at = {}
     for k in (-2, -1, 1, 2):
@@ -189,7 +189,7 @@ def test_all_roots_of_a_fast_oscillation(run: Any, equation: str, range_: str, c
 
 
 def test_more_roots_than_are_listed_are_told_of(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are 318,310 up to 1e6, and a grid of 2,001 points sees any of them."""
+    """There are 318,310 up to 1e6, and a grid of 2,001 points finds some of them."""
     monkeypatch.setattr(sign_changes, "_MOST_CROSSINGS", 10)
     found = run("solve", "sin(x)", "x=0.1..1e6", "--all", "--order", "0", "--json").json
     assert [root["point"]["x"] for root in found["roots"]] == pytest.approx([math.pi * n for n in range(1, 11)])
@@ -218,14 +218,14 @@ def test_roots_that_pile_up_are_not_said_to_be_all(
 
 
 def test_roots_among_rounding_errors_are_not_said_to_be_all(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond 1e12 a second run with other roundings has another sine."""
+    """Beyond 1e12 the sine changes when its argument is rounded differently."""
     monkeypatch.setattr(sign_changes, "_MOST_CROSSINGS", 1)
     found = run("solve", "sin(x)", "x=1e13..1e14", "--all", "--order", "0", "--json").json
     assert found["message"].endswith("and there may be more between x=1e+13 and x=1e+14")
 
 
 def test_floats_that_are_far_apart_show_no_roots(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between neighbouring floats the tangent goes through several of its periods."""
+    """Between neighbouring floats the tangent has several periods."""
     monkeypatch.setattr(sign_changes, "_MOST_CROSSINGS", 10)
     found = run("solve", "tan(x) = 0", "x=1e290..1e300", "--all", "--order", "0", "--json")
     assert (found.status, found.json["roots"]) == (1, [])
@@ -488,7 +488,7 @@ def test_roots_that_are_far_from_their_start(run, equation, root):
 def test_what_rounding_leaves_of_values_is_no_root(run):
     found = run("solve", "sin(x*y) = 0.5; x + y = 3", "x~1", "y~1", "--json")
     assert (found.status, found.json["roots"][0]["residual"] < 1e-9) == (0, True)
-    # So far away is 1 - tanh(x) exactly 0 that the start is at 0 beside it.
+    # So far away 1 - tanh(x) is exactly 0, and the start looks like a root.
     assert run("solve", "tanh(x) = 1", "x~1", "--json").status == 1
 
 
@@ -552,5 +552,5 @@ def test_unknowns_of_a_system_may_be_in_different_units(run):
     root = run("solve", "x**2 = a; y = 1e12", "x~1", "y~1", "a=1e-40", "--json").json["roots"][0]
     assert root["point"] == pytest.approx({"x": 1e-20, "y": 1e12})
     assert root["derivatives"]["x"]["a"] == pytest.approx(5e19)
-    # From here x gets near 0 before y gets far, where the second equation is off by a third.
+    # From here x gets close to 0 before y gets large, where the second equation is off by a third.
     assert run("solve", "x**2 = 1e-200; y*x = 1", "x~1", "y~1", "--json").status == 1

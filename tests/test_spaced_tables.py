@@ -1,4 +1,4 @@
-"""Tables whose columns any number of spaces separate: those of instruments, of NIST and of Fortran."""
+"""Tests tables with columns separated by any number of spaces, such as those of instruments, NIST and Fortran."""
 
 from __future__ import annotations
 

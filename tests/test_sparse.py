@@ -1,4 +1,4 @@
-"""Sparse Hessians: which derivatives there are, along how few directions, and their numbers."""
+"""Tests sparse Hessians: their structure, the number of directions needed, and their values."""
 
 from __future__ import annotations
 

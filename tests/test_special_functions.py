@@ -1,4 +1,4 @@
-"""Special functions by the names of their libraries: values, gradients, formulas, and derivatives that are not known."""
+"""Tests special functions by the names of their libraries: values, gradients, formulas, and unknown derivatives."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_derivative_by_a_parameter_is_no_formula(run):
     assert r"\partial_{1}" in run("diff", "gammainc(a, x)", "--wrt", "a", "--to", "latex").out
 
 
-# The same function by the names of SciPy, SymPy, Julia and PyTorch.
+# The same functions by the names of SciPy, SymPy, Julia and PyTorch.
 ALIKE = [
     ("scipy.special.kn(2, x)", "kv(2, x)"),
     ("besselk(2, x) + besselj(2, x) + bessely(2, x) + besseli(2, x)", "kv(2, x) + jv(2, x) + yv(2, x) + iv(2, x)"),
@@ -206,7 +206,7 @@ def test_the_sign_of_gamma_is_smooth_between_whole_numbers(run):
     assert "warnings" not in outcome.json
 
 
-# Values and slopes by mpmath, where libraries round the angle of an oscillation, or take one large part from another.
+# Values and slopes by mpmath, where libraries round the angle of an oscillation, or subtract large terms.
 BESSEL = [
     ("j0(x)", 1e10, 2.175591750246892e-06, 7.676508175684158e-06),
     ("j0(x)", 1e300, -7.860673062724093e-151, 1.3681360450342481e-151),
@@ -241,7 +241,7 @@ def test_bessel_functions_have_their_digits_far_out_and_near_zero(run, program, 
     outcome = run("eval", program, f"x={x}", "--json").json
     found = [outcome["value"], outcome["grad"]["x"]]
     assert [float(number) for number in found] == pytest.approx([value, slope], rel=2e-13)
-    # In an array, beside a number that is not far.
+    # In an array, beside a small number.
     beside, by = gradcli.compile(program).value_and_grad({"x": np.array([0.5, x])}, grad_output=np.ones(2))
     assert [beside[1], by["x"][1]] == pytest.approx([value, slope], rel=2e-13)
 

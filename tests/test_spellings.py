@@ -1,4 +1,4 @@
-"""Every primitive in every language that has it: what is printed is evaluated, and gives the primitive's own number."""
+"""Tests every primitive in every language that has it: the printed code evaluates to the primitive's own number."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from tests.printed_code import NEEDS_GCC, database, in_c
 from tests.test_primitives import CASES, PRIMITIVES
 
 NAMES = ("x", "y", "z", "w", "v")
-# Of the operands of a function of one number or two; those of three are chosen from the first ones.
+# Operands for functions of one or two numbers; those of three use the first ones.
 NUMBERS = (0.3, 0.8, -0.6, 1.7, 2.5, 0.0, 0.8)
 LIMIT = 1e6
-# The operands that are truth values.
+# The number of boolean operands.
 TRUTHS = {"where": 1, "logical_not": 1, "logical_and": 2, "logical_or": 2}
 
 
 class Sample(NamedTuple):
-    """A primitive as a program of itself alone, and what it gives."""
+    """A program of a single primitive, and its value."""
 
     name: str
     program: Program
@@ -49,7 +49,7 @@ class Sample(NamedTuple):
 
 
 def sample(primitive: Primitive, operands: Sequence[Any], params: Any = None) -> Sample:
-    """Truth values are made by a comparison with 0."""
+    """A sample of a primitive; boolean operands are computed by a comparison with 0."""
     inputs = dict(zip(NAMES, operands))
 
     def applied(**given: Any) -> list[Any]:
@@ -63,7 +63,7 @@ def sample(primitive: Primitive, operands: Sequence[Any], params: Any = None) ->
 
 
 def recorded(case: Any) -> Sample | None:
-    """A case of the table, where it is one equation."""
+    """A case of the table as a sample, if it is one equation."""
     inputs = dict(zip(NAMES, case.operands))
     traced = record(lambda **given: [case.call(*given.values())], inputs)
     alone = len(traced.program.equations) == 1
@@ -74,12 +74,12 @@ def recorded(case: Any) -> Sample | None:
 
 @functools.cache
 def samples_of_cases() -> dict[str, list[Sample]]:
-    """The cases of the table that are one equation, by its primitive."""
+    """The cases of the table that are one equation, by their primitive."""
     found: dict[str, list[Sample]] = defaultdict(list)
     for case in CASES:
         if case.operands and (made := recorded(case)) is not None:
             found[made.name].append(made)
-    # No sample of the table tells them apart.
+    # The samples of the table do not distinguish these.
     for p in (reductions.any_, reductions.all_):
         found[p.name].append(sample(p, [np.array([0.0, 1.0])], {"axis": (0,), "keepdims": False}))
     return found
@@ -87,7 +87,7 @@ def samples_of_cases() -> dict[str, list[Sample]]:
 
 @functools.cache
 def samples_of_numbers(primitive: Primitive) -> list[Sample]:
-    """An elementwise primitive of numbers, wherever it is defined."""
+    """Samples of an elementwise primitive at all numbers where it is defined."""
     if not primitive.elementwise:
         return []
     params: list[Any] = []
@@ -105,14 +105,14 @@ def samples_of_numbers(primitive: Primitive) -> list[Sample]:
 
 
 def _is_strange(primitive: Primitive, operands: Sequence[float]) -> bool:
-    """Whether a library has another meaning: SciPy has no continuation of zeta."""
+    """Whether libraries define it differently: SciPy does not continue zeta analytically."""
     if primitive.name == "hurwitz_zeta":
         return operands[0] < 1
     return primitive.name == "clip" and operands[1] > operands[2]
 
 
 def samples_in(language: str, primitive: Primitive) -> list[Sample]:
-    """Those of a primitive that a language of whole tensors writes."""
+    """The samples of a primitive for a language with tensors."""
     made = [*samples_of_numbers(primitive), *samples_of_cases()[primitive.name]]
     if language == "text" and primitive.name == "bessel_i":
         return [m for m in made if m.program.equations[-1].params.get("n", 0) < 2]
@@ -120,7 +120,7 @@ def samples_in(language: str, primitive: Primitive) -> list[Sample]:
 
 
 def all_in(language: str) -> Any:
-    """A test of every primitive that the language has."""
+    """Parametrises a test over every primitive that the language has."""
     known = [p for p in PRIMITIVES if languages.find(language).writes(p)]
     return pytest.mark.parametrize("primitive", known, ids=lambda p: p.name)
 
@@ -186,7 +186,7 @@ def test_sql(primitive, dialect):
         assert_number(found, made, 1e-12)
 
 
-# Of what is neither positive nor a power of two, Polars does not have the quotients of the language.
+# Polars has these only for divisors that are powers of two.
 _NOT_IN_POLARS = {"remainder", "floor_divide"}
 
 
@@ -209,7 +209,7 @@ def test_polars(primitive):
         assert_number(number, made, 1e-12)
 
 
-# LaTeX cannot be evaluated. What is set otherwise than by its name:
+# LaTeX cannot be evaluated. The primitives that are not written by their names:
 IN_LATEX = {
     "cast": "x", "identity": "x", "add": "x + y", "subtract": "x - y", "multiply": "x y", "divide": r"\frac{x}{y}",
     "negative": "-x", "reciprocal": r"\frac{1}{x}", "abs": r"\left|x\right|", "floor": r"\left\lfloor x\right\rfloor",
@@ -224,7 +224,7 @@ IN_LATEX = {
     "partial_of_four": r"\partial_{1} \operatorname{hyp2f1}\left(x, y, z, w\right)",
     "permute": r"x^{\top}", "index": "x_{1}", "matmul": "x y", "inv": "x^{-1}",
 }  # fmt: skip
-# Functions of other names there.
+# Functions with other names in LaTeX.
 COMMANDS = {
     "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan", "log2": r"\log_2", "log10": r"\log_{10}", "gamma": r"\Gamma",
     "digamma": r"\psi", "lgamma": r"\log\Gamma", "sigmoid": r"\sigma", "riemann_zeta": r"\zeta", "hurwitz_zeta": r"\zeta",
@@ -248,10 +248,10 @@ def test_what_the_algebra_knows_of_a_function(primitive):
     """As a formula, a program of the function alone has the same number."""
     compiled = functools.cache(gradcli.compile)
     for made in samples_of_numbers(primitive):
-        # Two formulas are nowhere equal, but for single points.
+        # Two formulas are equal at single points only, which formulas ignore.
         if made.name in ("equal", "not_equal") and made.inputs["x"] == made.inputs["y"]:
             continue
-        # The orders from 2 on are made of those below, and of 1/x.
+        # Orders from 2 on are expressed by lower ones and 1/x.
         if made.name == "bessel_j" and made.inputs["x"] == 0:
             continue
         program = compiled(text(formula(made.program._replace(guards=()))))

@@ -1,4 +1,4 @@
-"""Tables of every kind that people have: rows are never lost, doubled or reordered, and their text stays what it was."""
+"""Tests unusual tables: rows are never lost, doubled or reordered, and their text is unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NUMBERS = st.one_of(
         ["007", "1.50", " 2 ", "+3", ".5", "1e3", "", "NA", "null", "abc", "1_000", "0x10", "1e", "-", "é"]
     ),
 )
-# csv does not quote a carriage return alone, which at the end of a line is a part of that end.
+# The csv module does not quote a lone carriage return, which at the end of a line would belong to its end.
 _TEXTS = st.lists(st.sampled_from([*'ab ,;\t"\né€😀\x01', "\r\n"]), max_size=6).map("".join)
 
 
@@ -57,7 +57,7 @@ def test_well_formed_tables(table: tuple[list[list[str]], dict], block: int, mar
     found = mapped(("\ufeff" * mark + data).encode(), ["x"], block, separator=separator).decode()
     assert found.count("\ufeff") == 0
     back = list(csv.reader(io.StringIO(found, newline=""), delimiter=separator))
-    # csv has no way to write a record of one empty field but in quotes.
+    # The csv module can write a record of one empty field only in quotes.
     assert [row[:-1] for row in back] == rows
     for row, result in zip(rows[1:], back[1:]):
         number = _number(row[0])
@@ -75,8 +75,8 @@ def _same(one: float, other: float) -> bool:
     ).map(b"".join)
 )
 def test_tables_of_any_text(body: bytes) -> None:
-    """Stray quotes and ragged rows too: the lines are there as they were, but for quotes around fields that are too
-    many, and the blocks make no difference."""
+    """Also with stray quotes and ragged rows: the lines are unchanged except for quotes around surplus fields, and the
+    block size makes no difference."""
     table = b"x,q\n" + body
     found, swapped = mapped(table, ["x", "q"]), mapped(table, ["x", "q"], kept=["q", "x"])
     for block in (1, 2, 3, 7):

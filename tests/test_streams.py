@@ -1,4 +1,4 @@
-"""The command among the tools of Unix: interrupts, pipes, closed and full streams, encodings."""
+"""Tests the command among Unix tools: interrupts, pipes, closed and full streams, encodings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.io import system
 
 SHELL = [sys.executable, "-m", "gradcli"]
 
-# Runs the command and interrupts it at the import with the number that is its first argument.
+# Runs the command and interrupts it at the import whose number is the first argument.
 INTERRUPTED_AT = """
 import signal, sys
 from gradcli.__main__ import run
@@ -52,7 +52,7 @@ def test_an_interrupt_while_something_is_imported(at):
 @pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("seconds", [0.005, 0.02, 0.05, 0.1, 0.2, 0.3])
 def test_an_interrupt_soon_after_the_start(seconds):
-    """Until the first line of the command runs, an interrupt is the interpreter's."""
+    """Until the first line of the command runs, the interpreter handles interrupts."""
     process = subprocess.Popen(
         [*SHELL, "eval", "while 1 { x = x + q }; x", "x=1", "q=1", "--max-steps", str(10**9)],
         stdout=subprocess.PIPE,
@@ -74,7 +74,7 @@ def test_an_interrupt_soon_after_the_start(seconds):
 @pytest.mark.parametrize(
     ("code", "out"),
     [
-        # A library that makes another error of it, one that drops it, and one in which nothing can be raised.
+        # A library that turns it into another error, one that drops it, and one in which nothing can be raised.
         ("try: signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt as e: raise ImportError from None", ""),
         ("try: signal.raise_signal(signal.SIGINT)\nexcept BaseException: pass", "done\n"),
         (
@@ -182,7 +182,7 @@ def test_a_pipe_that_nobody_has_the_other_end_of(run, tmp_path, monkeypatch):
 
 
 def test_a_file_never_gets_the_number_of_a_closed_stream(tmp_path):
-    """Else what libraries write to standard error would be in it."""
+    """Otherwise output of libraries to standard error would be written into the file."""
     code = "import os, sys; from gradcli.cli.environment import Environment; Environment.of_process()\n"
     code += f"sys.exit(open({str(tmp_path / 'a')!r}, 'w').fileno())"
     command = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", sys.executable, "-c", code]

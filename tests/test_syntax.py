@@ -1,4 +1,4 @@
-"""Text to tree: every form of the language, places, mistakes, limits."""
+"""Tests parsing: every form of the language, spans, syntax errors, limits."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ FORMS = [
     ("a or b if not c else d", "(? (not c) (or a b) d)"),
     ("(a if b else c) + 1", "(+ (? b a c) 1)"),
     ("-x.T[0]**2", "(- (** x.T[0] 2))"),
-    # as in print
+    # notation of printed mathematics
     ("2x + 3.5(y + 1)", "(+ (* 2 x) (* 3.5 (+ y 1)))"),
     ("a·b × c ÷ d − e", "(- (/ (* (* a b) c) d) e)"),
     ("a ≤ b ≠ c", "(compare a <= b != c)"),
@@ -173,7 +173,7 @@ FORMS = [
     ("2π", "(* 2 π)"),
     ("x != 3", "(compare x != 3)"),
     ("∞", "inf"),
-    # truth values, element by element
+    # elementwise booleans
     ("(x > 0) & ~(y > 0) | z", "(| (& (compare x > 0) (~ (compare y > 0))) z)"),
     ("x is not None and y is None", "(and (is not None x) (is None y))"),
     # functions as values, and comprehensions
@@ -184,7 +184,7 @@ FORMS = [
     ("grad(f)(x, y=1)", "((grad f) x y=1)"),
     ("[a*b for a, (b, _) in z if a if b]", "[(* a b) for (a (b _)) z if a if b]"),
     ("sum(a for r in m for a in r)", "(sum [a for r m for a r])"),
-    # names that are words of Python elsewhere
+    # names that are keywords in Python
     ("def + class*from", "(+ def (* class from))"),
     ("return = 3; pass*is", "return = 3; (* pass is)"),
     # libraries
@@ -275,7 +275,7 @@ def test_nodes_are_frozen() -> None:
     assert tree.Name(Span(0, 1), "x", "").id == "x"
 
 
-# Places
+# Spans
 
 
 def test_places() -> None:
@@ -315,7 +315,7 @@ def test_text_of_a_node_reads_as_the_node(source: str) -> None:
         for child in tree.children(node):
             assert node.span.start <= child.span.start <= child.span.end <= node.span.end
         if isinstance(node, tree.Expression):
-            # The place of a name leaves out its prefix.
+            # The span of a name excludes its prefix.
             written = re.sub(r"[\w.]+:(?=\w)", "", show(node))
             read = re.sub(r"[\w.]+:(?=\w)", "", show(parse_expression(source[slice(*node.span)])))
             assert read == written
@@ -326,12 +326,12 @@ def test_text_of_a_node_reads_as_the_node(source: str) -> None:
             assert source[slice(*node.name_span)] == node.name
 
 
-# Mistakes: text, the part under the carets, message, a part of the hint
+# Syntax errors: text, the part under the carets, message, a part of the hint
 
 MISTAKES = [
     ("", "", "the program is empty", "write an expression"),
     (" # nothing\n;", "", "the program is empty", "write an expression"),
-    # where the text ends
+    # the end of the text
     ("x +", "", "the program ends where an expression should follow", ""),
     ("x +  # note\n", "", "the program ends where an expression should follow", ""),
     ("x + ;", ";", "unexpected ';'", "should follow '+'"),
@@ -378,7 +378,7 @@ MISTAKES = [
     ("1e+", "1e", "'1e' is not a number", "exponent"),
     ("1.2.3", "1.2.3", "'1.2.3' is not a number", "one '.'"),
     ("2j", "2j", "'2j' is not a number", "complex"),
-    # two readings
+    # ambiguous texts
     ("1/2x", "1/2x", "this can be read as 1/(2*x) and as 1/2*x", "write 1/(2*x) or 1/2*x"),
     ("x^2(y + 1)", "^2(", "this can be read as x^2*(y + 1) and as x^(2*(y + 1))", "write"),
     ("a % -2x", "a % -2x", "this can be read as a%(-2*x) and as a%-2*x", "write"),
@@ -389,7 +389,7 @@ MISTAKES = [
     ("x!!", "x!!", "this can be read as (x!)! and as the double factorial", "write (x!)!"),
     ("3!=6", "3!=", "this can be read as 3 != … and as 3! == …", "write"),
     ("2(3)", "2(3)", "this can be read as 2*(3) and as one number", "write 2*(3)"),
-    # two things side by side
+    # missing operators
     ("sin x", "sin x", "'sin' is a function, and its argument stands in brackets", "write sin(x)"),
     ("2 exp(x)", "exp", "missing operator or separator between '2' and 'exp'", "write 2*exp"),
     ("x y", "y", "missing operator or separator between 'x' and 'y'", "write x*y"),
@@ -440,7 +440,7 @@ MISTAKES = [
     ("x = {'a': 1}", "{", "dicts are not part of the language", "a = 1"),
     ("a == not b", "not", "unexpected 'not'", "(not x)"),
     ("x[1:2:3:4]", ":", "unexpected ':'", "start:stop:step"),
-    # Python and its neighbours
+    # notation of Python and other languages
     ("x is y", "is", "'is' is not part of the language", "=="),
     ("x := 3", ":=", "':=' is not part of the language", "write x = 3"),
     ("x => y", "=>", "'=>' is not part of the language", ">="),
@@ -549,7 +549,7 @@ def test_nothing_recurses(source: str, count: int) -> None:
 
 
 def check_fate(source: str) -> None:
-    """Either a program, or an error with a place in the text and words that people know."""
+    """Assert that a text is a program, or an error with a span in the text and a readable message."""
     error = None
     try:
         parse(source)
@@ -625,7 +625,7 @@ def test_an_expression_is_a_program(source: str) -> None:
     assert show(parse(source)) == show(parse_expression(source))
 
 
-# Prepared tables
+# Prepared parse tables
 
 
 def grammar_tables() -> dict[str, Any]:

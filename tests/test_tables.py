@@ -1,4 +1,4 @@
-"""Tables in and out: every row is written again as it was, with its results, whatever the blocks."""
+"""Tests reading and writing tables: every row is written as it was read, with its results, for any block size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradcli.rows.reading import Chosen
 def mapped(
     data: bytes, needed: Sequence[str], block: int = 2**22, kept: Sequence[str] | None = None, **options: object
 ) -> bytes:
-    """The table, or the columns of it that are kept, with the sum of the needed columns."""
+    """The table, or its kept columns, with the sum of the needed columns."""
     reader = opening.open_table("t.csv", reading.Reading(block=block, **options), stream=io.BytesIO(data))
     out = io.BytesIO()
     writer = writing.writer(reader.format, out, ["value"], reader, kept)
@@ -47,7 +47,7 @@ TABLES = [
     (b"x,q\n", b"x,q,value\n"),
     (b"# by me, today\n\n# at 5\nx,q\n1,2\n# 3\n", b"x,q,value\n1,2,3.0\n# 3,,\n"),
     (b"sep=;\r\nx;q\r\n1,5;2\r\n", b"x;q;value\r\n1,5;2;3,5\r\n"),
-    # As many fields as there should be, but not in each row.
+    # The right number of fields in total, but not in each row.
     (b"x,q\n1,2,3\n4\n5,6\n", b'x,q,value\n1,"2,3",\n4,,\n5,6,11.0\n'),
     (b"x,q\n5,6\n\n1,2,3\n", b'x,q,value\n5,6,11.0\n1,"2,3",\n'),
 ]

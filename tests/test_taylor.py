@@ -1,4 +1,4 @@
-"""Truncated Taylor series: every entry of the table against repeated reverse mode, and what else holds of them."""
+"""Tests truncated Taylor series: every entry of the table against repeated reverse mode, and other properties."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_series_without_further_terms_gives_one_without(case):
     assert value.coefficients == (total(case, case.operands),)
 
 
-# --- values from elsewhere
+# --- external reference values
 
 
 @pytest.mark.parametrize("case", json.loads(high_orders.DATA.read_text()), ids=lambda case: case["program"])
@@ -163,7 +163,7 @@ def test_zeros_that_are_computed_are_no_constants_of_a_series(program):
     ],
 )
 def test_elements_that_do_not_vary_stay_out_of_a_series(program, function):
-    """The derivatives of what stands beside them are infinite."""
+    """The derivatives of the constant elements' functions are infinite."""
     expected = gradcli.compile(f"{function}(x)").derivatives({"x": 0.25}, 4)[1:]
     compiled = gradcli.compile(program)
     for _ in range(3):
@@ -204,7 +204,7 @@ def test_derivatives_by_tensors_of_order_3_are_those_of_repeated_reverse_mode(mo
 
 @pytest.mark.parametrize("order", [2, 3])
 def test_the_determinant_of_a_matrix_that_is_singular_but_for_rounding(order):
-    """Of rank 2 whatever the vectors are, so that all derivatives are 0; the inverse is of the size of 1e17."""
+    """The matrix has rank 2 for any vectors, so that all derivatives are 0; the inverse is of the order of 1e17."""
     leaves = {"x": 0.5, "v": np.array([0.5, 1.0, 0.5]), "w": np.array([0.43, 1.305, 1.791])}
     with pytest.warns(gradcli.AccuracyWarning):
         found = gradcli.compile("det(expand_dims(w, 1)*v - x)").derivatives(leaves, order)

@@ -1,4 +1,4 @@
-"""Tensors that are pickled, copied deeply and handed to NumPy, and what NumPy's users ask of them."""
+"""Tests pickling, deep copies and conversion of tensors to NumPy, and NumPy attributes of tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PyTorch's users find on a tensor beside the functions of the table."""
+"""Tests attributes and methods of PyTorch's tensors besides the functions of the table."""
 
 from __future__ import annotations
 

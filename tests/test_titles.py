@@ -1,4 +1,4 @@
-"""Columns whose titles are no names of a program: what to write for them is said, and works."""
+"""Tests columns whose titles are not valid names: the hints say what to write, and it works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of names from files and standard input: one pass for several columns, forms that are told, and large tables."""
+"""Tests values from files and standard input: one pass for several columns, format detection, large tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _in_empty_directory(tmp_path, monkeypatch):
 
 
 def values(run, *words, stdin=""):
-    """Those of the names a, b and so on, in a list."""
+    """The values of the names a, b and so on, in a list."""
     names = [word.partition("=")[0] for word in words if "=" in word]
     outcome = run("eval", f"[{', '.join(names)}]", *words, "--no-grad", "--json", stdin=stdin)
     assert outcome.err == ""
@@ -105,7 +105,7 @@ class TestOnePass:
         outcome = run("eval", "sum(x)", "x=@t.csv")
         assert outcome.status == 2
         assert "line 1, column 1: " in outcome.err
-        # Who asks for it has it.
+        # An explicit request for the column works.
         assert run("eval", "sum(x)", f"x=@t.csv:{cell}", "--no-grad", "--json").json["value"] == 2.0
 
     @pytest.mark.parametrize("cell", ["2theta", "2020-01-01", "2020.01.31", "1st", "d3", "10 mV"])
@@ -253,7 +253,7 @@ class TestForms:
 
 
 class TestLargeTables:
-    """With Polars and without it the same numbers, charges and errors, whatever the file."""
+    """The same numbers, charges and errors with and without Polars, for any file."""
 
     @pytest.fixture(autouse=True)
     def _small_blocks(self, monkeypatch):
@@ -352,6 +352,6 @@ class TestLargeTables:
 
 
 def test_json_of_results_can_be_read_again(run):
-    """What is printed of a column is what the next command reads."""
+    """The printed JSON of a column is valid input of the next command."""
     printed = run("eval", "a*2", "a=@-:x", "--no-grad", "--json", stdin="x\n1\n\n0.1\n").json["value"]
     assert values(run, "a=@-", stdin=json.dumps(printed)) == [[2, 0.2]]

@@ -1,4 +1,4 @@
-"""Tensors that share their numbers: views, `detach`, `.data`, and what is done to one in place."""
+"""Tests tensors that share memory: views, `detach`, `.data`, and in-place operations on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def matrix():
     return tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
 
-# A view, and where its elements are in the matrix.
+# A view, and the positions of its elements in the matrix.
 VIEWS = {
     "number": (lambda x: x[1, 2], (1, 2)),
     "row": (lambda x: x[0], 0),
@@ -73,7 +73,7 @@ VIEWS = {
     "detached view": (lambda x: x[1].detach(), 1),
     "view of a detached view": (lambda x: x[:, 1:].detach().T[0], (slice(None), 1)),
 }
-# Those that are not in the graph of what they are of, or may not be changed in it.
+# Views that are not in the graph of their base, or may not be changed in it.
 OUTSIDE = ("unbind", "split", "chunk", "iteration", "detach", "data", "detached view", "view of a detached view")
 COPIES = {
     "clone": lambda x: x.clone(),
@@ -136,7 +136,7 @@ class TestAView:
         after = np.where(mask, x * x * w0, x)
         by_after = 2 * after + mask
         by_after[1] += w0
-        # What it is multiplied by is a constant of the graph.
+        # The factor is a constant in the graph.
         np.testing.assert_allclose(start.grad.numpy(), 2 * np.where(mask, by_after * x * w0, by_after), rtol=1e-14)
         expected = (by_after * np.where(mask, x * x, 0.0)).sum() + after[1].sum()
         np.testing.assert_allclose(w.grad.item(), expected, rtol=1e-14)

@@ -1,4 +1,4 @@
-"""In-place operations that see the memory otherwise, views by strides, and the views that must not be edited."""
+"""Tests in-place operations that reinterpret memory, strided views, and views that must not be modified."""
 
 from __future__ import annotations
 

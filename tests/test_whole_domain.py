@@ -1,4 +1,4 @@
-"""Values and first derivatives of every elementwise function, from the smallest number to the largest."""
+"""Tests values and first derivatives of every elementwise function, from the smallest number to the largest."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 import gradcli
 from tests.whole_domain import DATA, Case, cases
 
-# Of elementary functions, in units of the last place.
+# Tolerance of elementary functions, in units in the last place.
 ULPS = 4
-# Of special ones relative to the result, times 1 more than by how much that changes with the operands.
+# Relative tolerance of special functions, multiplied by 1 plus their condition number.
 RELATIVE = 1e-13
-# A product of which a factor is this small has fewer digits.
+# A product with a factor this small has fewer digits.
 SMALLEST = 1e-320
 
 Numbers = Sequence[float]
@@ -61,7 +61,7 @@ PATHS = {
 
 
 def is_right(found: Any, exact: float | None, condition: float | None) -> bool:
-    """Whether a number is as close as is promised; one near the largest may be infinite."""
+    """Whether a number is within the tolerance; one near the largest float may be infinite."""
     if exact is None or found == exact:
         return True
     if math.isinf(exact):

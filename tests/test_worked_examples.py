@@ -1,4 +1,4 @@
-"""The worked examples of docs/architecture.md are true, and what they say it takes to add something is all that it takes.
+"""Tests the worked examples of docs/architecture.md: what they show is true, and their changes suffice.
 
 Those of backends are in tests/backends.
 """
@@ -17,7 +17,7 @@ EXAMPLES = {title: example for title, example in ALL.items() if title not in OF_
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Copy]:
-    """A changed copy for each example."""
+    """A modified copy for each example."""
     return {title: changed_copy(tmp_path_factory.mktemp("example"), example) for title, example in EXAMPLES.items()}
 
 
@@ -38,7 +38,7 @@ def test_another_function_is_in_the_tests_that_walk_the_table(copies: dict[str, 
     files = [f"tests/test_{subject}.py" for subject in walking]
     report = copy.python("-m", "pytest", "-v", *files, "-k", "spence or dilog")
     (passed,) = re.findall(r"(\d+) passed", report)
-    # One for all samples of an entry.
+    # One test for all samples of an entry.
     assert int(passed) > 60
     for name in ("spence", "dilog"):
         assert set(re.findall(rf"tests/test_(\w+)\.py::\w+\[[^]]*{name}[^]]*\] PASSED", report)) == walking

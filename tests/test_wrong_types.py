@@ -1,4 +1,4 @@
-"""Whatever Python gives to a public function: what comes out is a result or a GradcliError."""
+"""Tests public functions with arguments of any type: the outcome is a result or a GradcliError."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradcli.primitives import table
 
 
 class Pretender:
-    """Not of an array library, though it has what arrays have."""
+    """An object with the attributes of arrays that belongs to no array library."""
 
     dtype = "float64"
     shape = (2,)
@@ -55,7 +55,7 @@ WRONG = {
     "an array without axes": np.array(3),
     "a pretender": Pretender(),
 }
-# Python's own words about a call that does not fit a signature.
+# Python's own messages for calls that do not fit a signature.
 CALLS = re.compile(
     r"missing \d+ required|unexpected keyword|positional arguments?( but|:)|got multiple values|takes no (keyword )?arguments"
 )
@@ -66,10 +66,10 @@ def tensor():
 
 
 def attempt(function, *arguments, **named):
-    """Nothing but a GradcliError may leave `function`. Gives what it gives, None where it raises."""
+    """Call `function`, which may raise only GradcliError; returns the result, or None if it raises."""
     try:
         with warnings.catch_warnings():
-            # NumPy's, about what it is asked to compare.
+            # NumPy warns about comparisons that it is asked for.
             warnings.simplefilter("ignore")
             return function(*arguments, **named)
     except GradcliError:
@@ -148,7 +148,7 @@ def test_derivatives_of_functions(value):
 
 
 def questions():
-    """What every parameter of is tried: functions with arguments that are right."""
+    """The functions whose parameters are all tested, with valid arguments."""
     at = {"x": 1.0, "q": 2.0}
     program = gradcli.compile("x**2*q")
     return [
@@ -170,8 +170,8 @@ def questions():
 
 
 OPTIMIZERS = (gradcli.optim.SGD, gradcli.optim.Adam, gradcli.optim.RMSprop, gradcli.optim.LBFGS)
-# A picture or a table would be written there; the errors of a function that watches are its own; and a derivative of an
-# order that is a huge number is the last of so many.
+# Cases that are left out: errors of a `watch` function are its own, and a huge order takes that many derivatives. PATHS
+# would write a picture or a table.
 TAKEN = {("minimize", "watch", "a type"), ("fit", "watch", "a type"), ("gradcheck", "order", "a huge number")}
 PATHS = {"trace", "plot", "residuals", "predict", "output"}
 

@@ -1,8 +1,8 @@
-"""Values and first derivatives of every elementwise function over its whole domain, from mpmath.
+"""Reference values and first derivatives of every elementwise function over its whole domain, from mpmath.
 
-`python -m tests.whole_domain` computes them anew and writes them to tests/data/whole-domain.json, each rounded once.
-The functions are those of tests/references.py, and formulas that users write. A derivative is a difference;
-everything is computed with more and more digits until twice as many change nothing.
+`python -m tests.whole_domain` recomputes them and writes them to tests/data/whole-domain.json, each rounded once. The
+functions are those of tests/references.py, and formulas that users write. A derivative is a finite difference; the
+number of digits is doubled until the result does not change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DATA = Path(__file__).parent / "data/whole-domain.json"
 Point = tuple[float, ...]
 NAMES = ("x", "y", "z", "w")
 
-# Magnitudes: the whole range of doubles, with what functions have thresholds at.
+# Magnitudes over the whole range of doubles, with the thresholds of functions.
 _TINY = (5e-324, 1e-310, 2.3e-308, 1e-300, 1e-200, 3e-162, 1e-154, 1e-100, 1e-30, 1e-17, 1.2e-16, 1e-12, 1e-9)
 _SMALL = (1e-8, 2e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.4769362762044699, 0.5, 0.6, 0.75)
 _NEAR_ONE = (0.9, 0.99, 1 - 1e-6, 1 - 1e-12, 1 - 2.0**-53)
@@ -57,7 +57,7 @@ ABOVE_ONE = _of_one(*_ABOVE_ONE)
 ABOVE_MINUS_ONE = _of_one(0.0, *_MAGNITUDES, *(-x for x in _BELOW_ONE))
 _NEGATIVE = (-1.5, -2.457024738220801, -2.747682646727413, -3.3, -10.1, -33.7, -150.5, -190.5)
 GAMMA = _of_one(*_MAGNITUDES, *(-x for x in _BELOW_ONE), *_NEGATIVE)
-# Neither whole nor half.
+# Neither integers nor half-integers.
 STEPS = tuple((x,) for (x,) in NONZERO if x % 0.5)
 
 _FEW = (1e-310, 1e-155, 1e-9, 1e-3, 0.5, 0.999999, 1.0, math.pi, 8.0, 40.0, 700.0, 1e9, 1e155)
@@ -66,23 +66,23 @@ PAIRS = tuple(itertools.product(_both(_FEW), _both(_FEWER)))
 SECOND_POSITIVE = tuple(itertools.product(_both(_FEW), _FEWER))
 POSITIVE_PAIRS = tuple(itertools.product((*_FEW[2:-1], 1.5, 1e3, 1e5), (*_FEWER[:-1], 1e-3, 1e4, 3e5)))
 _EXPONENTS = (0.5, -0.5, 1.5, 2.0, -3.0, 1e-20, 0.1, 40.0, -700.0, 1e9)
-# A power that is subnormal leaves its derivative by the exponent fewer digits.
+# Not subnormal powers, whose derivatives by the exponent have fewer digits.
 POWERS = tuple(
     (x, q)
     for x, q in itertools.product((*_FEW, 1e-300, 1e300, 1.000001), _EXPONENTS)
     if not -330.0 < q * math.log10(x) < -300.0
 )
-# Close to each other, and each the negative of the other; in normal numbers.
+# Pairs close to each other, or close to each other's negative; normal numbers.
 CLOSE = tuple((x, sign * x * (1 + d)) for x in _FEW[1:] for d in (0.0, 1e-9, 0.25) for sign in (1, -1))
 
 
 class Case(NamedTuple):
-    """A program of x and y, what it is in mpmath, and the points at which both are compared."""
+    """A program of x and y, the same function in mpmath, and the points of the comparison."""
 
     program: str
     function: Callable[..., Any]
     points: Sequence[Point]
-    # Whether the tolerance is that of special functions, not that of elementary ones.
+    # Whether the tolerance of special functions applies, instead of that of elementary ones.
     special: bool = False
 
     @property
@@ -90,7 +90,7 @@ class Case(NamedTuple):
         return NAMES[: len(self.points[0])]
 
 
-# Where the functions of the table are compared that are not defined, smooth or interesting everywhere.
+# The points for functions that are not defined, smooth or interesting everywhere.
 _POINTS: Mapping[str, Sequence[Point]] = {
     **dict.fromkeys(
         ("reciprocal", "abs", "sign", "relu", "cbrt", "csc", "cot", "csch", "coth", "selu", "celu", "relu6"), NONZERO
@@ -100,7 +100,7 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     **dict.fromkeys(("gamma", "lgamma", "digamma"), GAMMA),
     **dict.fromkeys(("asin", "acos", "atanh", "erfinv"), INSIDE),
     "logit": FRACTION,
-    # Its oracle solves an equation at each point.
+    # Its reference solves an equation at each point.
     "ndtri": _of_one(1e-300, 1e-100, 1e-30, 1e-12, 1e-3, 0.05, 0.3, 0.4, 0.6, 0.9, 0.99, 1 - 1e-6, 1 - 1e-12),
     **dict.fromkeys(("beta", "betaln"), POSITIVE_PAIRS),
     **dict.fromkeys(("logaddexp", "hypot", "atan2"), (*PAIRS, *CLOSE)),
@@ -114,7 +114,7 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     "multigammaln": _of_one(*(1 + x for x in _MAGNITUDES if 1e-9 < x < 1e15)),
     "erfcinv": _of_one(1e-300, 1e-100, 1e-12, 1e-3, 0.05, 0.3, 0.8, 1.1, 1.5, 1.9, 1.999, 2 - 1e-6),
     "entr": POSITIVE,
-    # Beyond, the oracle is infinite.
+    # For larger arguments the reference is infinite.
     "erfcx": tuple((x,) for (x,) in ANYWHERE if abs(x) < 1e50),
     "rel_entr": POSITIVE_PAIRS,
     **dict.fromkeys(("i0e", "i1e"), tuple((x,) for (x,) in NONZERO if abs(x) < 1e6)),
@@ -124,7 +124,7 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     "gammasgn": tuple((x,) for (x,) in STEPS if x > 0 or x != math.floor(x)),
     **dict.fromkeys(("k0", "k1"), _of_one(*(x for x in _MAGNITUDES if 1e-100 < x < 800))),
     "k0e": _of_one(*(x for x in _MAGNITUDES if 1e-100 < x < 1e6)),
-    # Its oracle takes a minute for one point beyond.
+    # Its reference takes a minute for one point beyond.
     "k1e": _of_one(*(x for x in _MAGNITUDES if 1e-10 < x < 20)),
     **dict.fromkeys(("exp1", "expn"), _of_one(*(x for x in _MAGNITUDES if 1e-20 < x < 705))),
     "expi": tuple((x,) for (x,) in NONZERO if 1e-100 < abs(x) < 800),
@@ -237,10 +237,11 @@ _PROGRAMS = {
     "sph_legendre_p": "sph_legendre_p(2, 1, x)",
     "Znm": "Znm(2, 1, x, y)",
 }
-# They have no derivative, or are written in other entries alone.
+# Functions without a derivative, or written only inside other entries.
 _LEFT_OUT = {"cast", "zeros_like", "ones_like", "identity", "nextafter", "airy", "fresnel", "sici", "shichi"}
 
-# Special functions that are as exact as elementary ones; and one that is not, near its zeros and where x - y is rounded.
+# Special functions as accurate as elementary ones; and an elementary one that is not, near its zeros and where x - y
+# rounds.
 _ELEMENTARY = {
     "sigmoid", "logsigmoid", "softplus", "relu", "leaky_relu", "elu", "logit", "xlogy", "xlog1py", "softsign", "relu6",
     "hardtanh", "hardsigmoid", "celu", "selu", "softshrink", "hardshrink",
@@ -271,7 +272,7 @@ FORMULAS = (
 
 
 def cases() -> Iterator[Case]:
-    """The functions of the language, each with its oracle, and formulas."""
+    """The functions of the language, each with its reference, and formulas."""
     from gradcli.primitives import table
 
     for subject in ("elementwise", "special"):
@@ -288,12 +289,12 @@ def cases() -> Iterator[Case]:
 
 
 _FIRST_DIGITS, _MOST_DIGITS = 40, 2600
-# Below and above, numbers are 0 and infinite, whatever their digits; a difference is 0 for want of digits first.
+# Numbers beyond these are 0 and infinite; differences that are 0 to _DIGITS_OF_ZERO digits are 0.
 _SMALLEST, _LARGEST, _DIGITS_OF_ZERO = mpf("1e-400"), mpf("1e400"), 1000
 
 
 def converged(compute: Callable[[int], Any]) -> Any:
-    """`compute(digits)` with so many that twice as many change nothing; nan where there is no such number."""
+    """`compute(digits)` with enough digits that doubling them changes nothing; nan where that is never reached."""
     before, digits = mpf("nan"), _FIRST_DIGITS
     while digits <= _MOST_DIGITS:
         with mpmath.workdps(digits + 10):
@@ -330,19 +331,19 @@ def slope(function: Callable[..., Any], point: Sequence[Any], i: int) -> Any:
 
 
 def condition(quantity: Callable[[Sequence[Any]], Any], point: Point) -> float:
-    """By how much more than the operands, relatively, a quantity changes."""
+    """The condition number: the relative change of a quantity per relative change of the operands."""
     with mpmath.workdps(60):
         there, total = quantity(point), mpf(0)
         for i in range(len(point)):
             moved = [mpf(x) * (1 + mpf(10) ** -14 * (i == j)) for j, x in enumerate(point)]
             total += abs(quantity(moved) - there)
         found = float(total / abs(there) * mpf(10) ** 14) if there else 0.0
-    # Where it is larger the step of 1e-14 does not show how large.
+    # For larger values the step of 1e-14 does not resolve the condition.
     return float(f"{found:.1e}") if found < 1e11 else math.inf
 
 
 def _rounded(number: Any) -> float:
-    """Once, also where the float has fewer bits: mpmath rounds to 53 of them first."""
+    """The number rounded once, also to subnormal floats: mpmath would round to 53 bits first."""
     if not mpmath.isfinite(number) or number == 0:
         return float(number)
     mantissa, exponent = number.man_exp
@@ -353,7 +354,7 @@ def _rounded(number: Any) -> float:
 
 
 def rows(case: Case) -> Iterator[Sequence[float]]:
-    """For each point the value and the derivatives, and of a special function the condition of each."""
+    """For each point the value and the derivatives, and for a special function the condition of each."""
     for point in case.points:
         quantities: list[Callable[[Sequence[Any]], Any]] = [lambda at: value(case.function, at)]
         quantities += [lambda at, i=i: slope(case.function, at, i) for i in range(len(point))]

@@ -1,8 +1,7 @@
-"""The worked examples of docs/architecture.md: each is applied to a copy of the package, in which what it shows must be true.
+"""Applies each worked example of docs/architecture.md to a copy of the package, in which what it shows must be true.
 
-In a section `How to add …` a `diff` block changes a file or makes a new one. The place of a change is that of its
-lines in the file, of which there must be one; line numbers are left out. `python -m tests.worked_examples` writes the
-outputs anew.
+In a section `How to add …` a `diff` block changes a file or creates one. A change is located by its lines, which must
+occur once in the file; line numbers are omitted. `python -m tests.worked_examples` rewrites the outputs.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from tests.test_docs import ROOT, Block, Workspace, blocks, check, rewrite, steps, with_output
 
-# Their tests are in tests/backends, where the libraries are installed.
+# Examples tested in tests/backends, where the libraries are installed.
 OF_BACKENDS = ("How to add a backend",)
 PAGE = ROOT / "docs" / "architecture.md"
 _COPIED = ("gradcli", "grammar", "tests", "docs", "examples", "benchmarks", "README.md", "pyproject.toml")
@@ -49,7 +48,7 @@ class Copy(Workspace):
         return self.run_in_shell(command)
 
     def python(self, *words: str, timeout: float = 300) -> str:
-        """What a run of Python prints in the copied repository, which must succeed."""
+        """The output of a run of Python in the copied repository, which must succeed."""
         done = subprocess.run(
             [sys.executable, *words],
             cwd=self.root,
@@ -92,7 +91,7 @@ def changed_copy(directory: Path, example: list[Block]) -> Copy:
 
 
 def check_console(example: list[Block], copy: Copy) -> None:
-    """Run what an example shows."""
+    """Check the commands that an example shows."""
     for block in example:
         if block.language == "console":
             for step in steps(block):
