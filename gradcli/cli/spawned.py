@@ -33,7 +33,7 @@ class LimitedOptions(Protocol):
     def max_memory(self) -> str | None: ...
 
 
-# Runs a command line.
+# Runs a command line and returns its exit status.
 Main = Callable[[Sequence[str], Environment], ExitStatus]
 
 

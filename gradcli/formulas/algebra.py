@@ -116,7 +116,7 @@ class Algebra:
             limits.charge_steps(_PART * (parts + 1))
 
     def has_time(self) -> bool:
-        """Whether at most half of the share is spent, so that more expensive forms may be tried."""
+        """Whether less than half of the share is spent, so that more expensive forms may be tried."""
         return self._left is None or self._left > self._share // 2
 
     def _intern(self, key: Hashable, make: Any) -> Any:

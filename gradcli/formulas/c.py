@@ -184,7 +184,7 @@ def _clip(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], 
 
 
 def _remainder(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
-    """The remainder with the sign of the divisor, exactly rounded by fmod."""
+    """The remainder with the sign of the divisor; fmod computes it without rounding."""
     rest, y = part(f"fmod({operands[0].text}, {operands[1].text})"), operands[1].at(SUM)
     return Piece(f"{_has_other_sign(rest, y)} ? {rest} + {y} : {rest}", CONDITIONAL)
 

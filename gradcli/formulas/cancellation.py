@@ -24,9 +24,9 @@ _TERM = 16
 def without_cancellation(program: Program) -> Program:
     """`program` with sums rewritten so that cancelling terms do not lose digits.
 
-    2*x - y - z becomes (x - y) + (x - z), for any coefficients that add up to 0 of which exactly one has its sign:
-    where x, y and z are nearly equal, these differences are exact. x - mean(x) has the mean of the result subtracted
-    again, and 1 - tanh(x)**2 becomes 1/cosh(x)**2.
+    2*x - y - z becomes (x - y) + (x - z), for coefficients with the sum 0 where a single one has its sign: where x, y
+    and z are nearly equal, these differences are exact. x - mean(x) has the mean of the result subtracted again, and
+    1 - tanh(x)**2 becomes 1/cosh(x)**2.
     """
     uses = {a for e in program.equations if e.primitive in (add, subtract) for a in e.inputs if isinstance(a, Variable)}
     return _Differences(uses).rewritten(program)

@@ -29,7 +29,7 @@ class NoFloatError(Exception):
 
 
 def _as_float(number: Fraction | int) -> float:
-    """Raises NoFloatError."""
+    """The nearest float. Raises NoFloatError if it overflows or is subnormal."""
     try:
         value = float(number)
     except OverflowError:

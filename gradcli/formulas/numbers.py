@@ -85,7 +85,7 @@ def decimal(value: float, typed: Collection[float]) -> Decimal | None:
         short = float(f"{value:.{_ROUNDED}g}")
         close = abs(short - value) <= _CLOSE * abs(value)
         found = Fraction(repr(short)) if close else simple_fraction(value)
-    # Halves and thirds come from rules; only fractions in tenths come from typed decimals.
+    # Only a denominator with the factor 5 shows a typed decimal; halves and thirds are in many rules.
     return None if found is None or found.denominator % 5 else Decimal(found)
 
 

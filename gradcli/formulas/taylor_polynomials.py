@@ -28,7 +28,7 @@ class TaylorTerm(NamedTuple):
 
     @property
     def is_told(self) -> bool:
-        """Whether the coefficient is a number, and not a bound ("|x| < …") on one that may be 0."""
+        """Whether the coefficient is a number, and not a bound ("|…| < 1e-10000") of one that may be 0."""
         return not str(self.value).startswith("|")
 
 

@@ -132,7 +132,7 @@ class SoftMarginLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """The mean of max(0, margin - input[target] + input[k])**p over the other classes k."""
+    """The sum of max(0, margin - input[target] + input[k])**p over the other classes k, over the number of classes."""
 
     function = "multi_margin_loss"
     settings = defaults(p=1, margin=1.0, weight=None, reduction="mean")

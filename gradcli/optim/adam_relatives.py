@@ -20,7 +20,7 @@ from gradcli.primitives.powers import sqrt
 
 # The base of the momentum schedule of NAdam, from Dozat's paper.
 _WARM_UP = 0.96
-# At or below this number of degrees of freedom RAdam does not use the variance (the threshold of the paper).
+# At or below this number of degrees of freedom RAdam does not use the variance, as in PyTorch.
 _LEAST_FREEDOM = 5.0
 
 
