@@ -1,8 +1,8 @@
-"""The only door to array libraries: choosing a namespace, dtypes, conversion.
+"""The entry point of the package to array libraries: namespaces, dtypes and conversions between libraries.
 
-An *array* here is a Python float (or bool, or int), standing for a 0-d array in float64 (bool,
-int64), or an array of a library. Results of zero dimensions in those dtypes come back as Python
-numbers, so a scalar computation never pays for an array library.
+An *array* here is a Python number or an array of a library. A Python float, bool or int stands for a 0-d array of dtype
+float64, bool or int64. 0-d results of these dtypes are returned as Python numbers, so that scalar computations do not
+pay the overhead of an array library.
 """
 
 from __future__ import annotations
@@ -78,15 +78,15 @@ __all__ = [
 
 
 def is_array(value: object) -> bool:
-    """Whether `value` is a number or an array of a library, found without importing one."""
+    """Whether `value` is a number or an array of a supported library. Imports no library."""
     return type(value) in PLAIN or backend_of(type(value)) is not None
 
 
 def asarray(value: object, dtype: str | None = None) -> Array:
-    """Numbers, nested sequences of numbers and arrays, as an array; a copy where `value` is mutable.
+    """Convert a number, a nested sequence of numbers or an array to an array; a mutable `value` is copied.
 
-    An array stays one of its library. Raises ShapeError for nested lists of unequal lengths and
-    EvaluationError for anything that is not numbers.
+    An array of another library stays in that library. Raises ShapeError for nested lists of unequal lengths and
+    EvaluationError for values that are not real numbers.
     """
     if type(value) in PLAIN and dtype in (None, "float64"):
         return value if dtype is None else _float(value)
@@ -96,7 +96,7 @@ def asarray(value: object, dtype: str | None = None) -> Array:
         return foreign.asarray(foreign.copy(value), dtype)
     numpy = numpy_namespace()
     try:
-        # A number too large for `dtype` is infinite in it.
+        # A number too large for `dtype` becomes infinite; NumPy must not warn about it.
         with numpy.quiet():
             array = numpy.array(value)
             if array.dtype.kind == "O" and all(hasattr(item, "__float__") for item in array.flat):
@@ -112,7 +112,7 @@ def asarray(value: object, dtype: str | None = None) -> Array:
     except (GradcliError, MemoryError, RecursionError):
         raise
     except Exception as error:
-        # Of what a caller gives: its attributes and methods may raise anything.
+        # The attributes and methods of an object from outside may raise any exception.
         what = f"{type(error).__name__}: {error}"
         raise EvaluationError(
             f"cannot make an array of numbers from {type(value).__name__}, which raises {what}"
@@ -123,7 +123,7 @@ def asarray(value: object, dtype: str | None = None) -> Array:
 
 
 def _check_real(dtype: str) -> None:
-    """Raise EvaluationError for arrays of complex numbers, of which libraries would take the real parts."""
+    """Raise EvaluationError for a complex dtype, because libraries would silently drop the imaginary parts."""
     if dtype.startswith("complex"):
         raise _not_real(dtype)
 
@@ -140,7 +140,7 @@ def _float(number: Any) -> float:
 
 
 def astype(array: Array, dtype: str) -> Array:
-    """`array` converted to `dtype`; the same object where nothing changes."""
+    """`array` converted to `dtype`; the same object if it has this dtype already."""
     if dtype_name(array) == dtype:
         return array
     foreign = foreign_namespace((array,))
@@ -151,21 +151,22 @@ def astype(array: Array, dtype: str) -> Array:
 
 
 def owned(array: Array) -> Array:
-    """`array`, or a copy of it where whoever made it can still write into it."""
+    """`array`, or a copy of it if other code could still write into its memory."""
     if type(array) in PLAIN or backend_of(type(array)) is None:
         return array
     return _counted(namespace_of((array,)).owned(array), array)
 
 
 def _counted(kept: Array, array: Array) -> Array:
-    """`kept`, which is charged where it is a copy of `array`; of NumPy's that is done before it is made."""
+    """Charge the elements of `kept` to the budget if it is a copy of `array`. NumPy copies are charged before they are
+    made."""
     if kept is not array and foreign_namespace((array,)) is not None:
         limits.charge(size(array))
     return kept
 
 
 def unshared(array: Array, others: Iterable[Array]) -> Array:
-    """`array`, or a copy of it where it cannot be written into or may share memory with `others`."""
+    """`array`, or a copy of it if it is read-only or may share memory with `others`."""
     if type(array) in PLAIN or backend_of(type(array)) is None:
         return array
     return _counted(namespace_of((array,)).unshared(array, others), array)
@@ -180,17 +181,17 @@ def to_numpy(array: Array) -> Any:
 
 
 def on_host(array: Array) -> Array:
-    """A number, or an array of any library as one of NumPy."""
+    """A number unchanged, or an array of any library converted to NumPy."""
     return array if type(array) in PLAIN else tidy(to_numpy(array))
 
 
 def tolist(array: Array) -> Any:
-    """Nested lists of Python numbers, or one number."""
+    """The elements as nested lists of Python numbers, or as one number."""
     return array if type(array) in PLAIN else to_numpy(array).tolist()
 
 
 def zeros(shape: Shape, dtype: str, namespace: Namespace | None = None) -> Array:
-    """Zeros in a namespace, in that of NumPy and plain numbers where it is None."""
+    """Zeros in the given namespace; if it is None, a NumPy array or a plain number."""
     if namespace is None and not shape and dtype == "float64":
         return 0.0
     limits.charge(math.prod(shape))
@@ -213,7 +214,7 @@ def ones_like(array: Array) -> Array:
 
 
 def every(condition: Array) -> bool:
-    """Whether a truth value, or every element of an array of them, is true."""
+    """Whether a truth value, or every element of an array of truth values, is true."""
     if type(condition) in PLAIN:
         return bool(condition)
     foreign = foreign_namespace((condition,))
@@ -224,13 +225,14 @@ def every(condition: Array) -> bool:
 
 
 def beside(array: Array, other: Array) -> Array:
-    """A number or an array of NumPy as one of the library and device of `other`."""
+    """Convert a number or NumPy array to the library and device of `other`."""
     foreign = foreign_namespace((other,))
     return array if foreign is None else foreign.asarray(array)
 
 
 def quiet() -> AbstractContextManager[Any]:
-    """Within it array libraries give nan and inf without a word, as plain floats do here, and record no graphs."""
+    """A context in which array libraries return nan and inf without warnings, as floats do here, and record no
+    graphs."""
     numpy, torch = backends.loaded("numpy"), backends.loaded("torch")
     if numpy is None:
         return nullcontext()
@@ -244,9 +246,9 @@ def _both(one: AbstractContextManager[Any], other: AbstractContextManager[Any]) 
 
 
 def chosen(backend: str | None, device: str | None) -> Namespace | None:
-    """The namespace of a backend on a device; None for NumPy, which needs no choice.
+    """The namespace of a backend on a device; None for NumPy, which is the default.
 
-    Raises UsageError for what no backend has, BackendError for what is not there.
+    Raises UsageError for an unknown backend or device name, BackendError if the library or device is not available.
     """
     if backend == backends.DIGITS.name:
         raise UsageError(f"the backend {backend} computes digits that are proved", hint="--digits 50 asks for them")
@@ -258,7 +260,7 @@ def chosen(backend: str | None, device: str | None) -> Namespace | None:
 
 
 def moved(array: Array, backend: str | None, device: str | None) -> Array:
-    """`array` in a backend (that which it is in, where that is None) on a device. Raises as `chosen` does."""
+    """`array` moved to a backend (its own if None) and a device. Raises as `chosen` does."""
     here = foreign_namespace((array,))
     there = chosen(backend or (here.name if here else "numpy"), device)
     if there is here:
@@ -268,12 +270,12 @@ def moved(array: Array, backend: str | None, device: str | None) -> Array:
 
 
 def made(make: Callable[[Any], Array]) -> Array:
-    """What `make` makes from the namespace of NumPy, as an array of the default namespace."""
+    """Call `make` with the NumPy namespace and convert the result to the default namespace."""
     return placed(guard_memory(make))
 
 
 def guard_memory(make: Callable[[Any], Array]) -> Array:
-    """What `make` makes from the namespace of NumPy; running out of memory is a LimitError."""
+    """Call `make` with the NumPy namespace; running out of memory raises LimitError."""
     try:
         return tidy(make(numpy_namespace()))
     except (MemoryError, ValueError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""The array libraries that can compute: what they are called, how they are installed, which arrays are theirs."""
+"""The supported array libraries: their names, how to install them, and which array types belong to them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Worth(NamedTuple):
-    """From which size on a program is worth recording and compiling: from how many elements of its largest
-    input, if it is run once, if it is run for the first time and may be run again, and if it is run again."""
+    """The sizes from which recording and compiling a program pays, in elements of its largest input: for a program that
+    is run once, for the first run of one that may run again, and for a repeated run."""
 
     once: int
     first: int
@@ -27,10 +27,12 @@ class Worth(NamedTuple):
 
 
 class Backend(NamedTuple):
-    """A library by its name in Python; `home` is the module here that speaks to it, and `extra` that of gradcli which
-    brings it. `classes` are those of its arrays, by their package and name. `executor`
-    is the module among the executors that compiles for it, and `worth` what that takes against what it saves, which may
-    be other sizes on a GPU."""
+    """A library, by its import name.
+
+    `home` is the module of gradcli that wraps the library, `extra` the optional dependency of gradcli that installs it,
+    `classes` its array classes as pairs of package and class name. `executor` is the module in `gradcli.executors` that
+    compiles for it, `worth` the sizes from which compiling pays, which may differ on a GPU (`worth_on_gpu`).
+    """
 
     name: str
     home: str
@@ -42,14 +44,14 @@ class Backend(NamedTuple):
     worth_on_gpu: Worth | None = None
 
     def worth_on(self, namespace: Namespace | None) -> Worth:
-        """From which sizes on compiling pays on the device of a namespace of this backend."""
+        """The sizes from which compiling pays on the device of a namespace of this backend."""
         if namespace is None or self.worth_on_gpu is None or not namespace.device_name.startswith("cuda"):
             return self.worth
         return self.worth_on_gpu
 
     @property
     def install(self) -> str:
-        """The command that installs it."""
+        """The shell command that installs the library."""
         return installing.command(self.extra)
 
 
@@ -69,7 +71,7 @@ BACKENDS = (
         classes=[("torch", "Tensor")],
         executor="whole_program",
         worth=Worth(2**26, 2**26, 2**20),
-        # The compiler takes as long there, and what it saves is a hundredth.
+        # On a GPU, compiling takes as long as on the CPU, but saves about a hundredth of the time.
         worth_on_gpu=Worth(2**63, 2**63, 2**26),
     ),
     Backend(
@@ -90,17 +92,17 @@ BACKENDS = (
         worth=Worth(2**16, 2**18, 0),
     ),
 )
-# Balls are chosen by the digits that are wanted, and are no backend of the same numbers.
+# Ball arithmetic is selected by asking for digits, not as a backend for float arrays.
 DIGITS = Backend(
     "flint",
     home="gradcli.arrays.flint_arrays",
     extra="digits",
     classes=[("gradcli", "Balls")],
     executor="single_numbers",
-    # No array has so many elements.
+    # Larger than any array: ball arithmetic is never compiled by size.
     worth=Worth(2**63, 2**63, 2**63),
 )
-# A library that is known only to follow the Python array API.
+# The name for a library of which only conformance to the Python array API is known.
 STANDARD = "standard"
 
 _BY_NAME = {backend.name: backend for backend in (*BACKENDS, DIGITS)}
@@ -108,8 +110,10 @@ _CLASSES = {names: backend.name for backend in _BY_NAME.values() for names in ba
 
 
 def _backend_of(kind: type) -> str | None:
-    """The library whose arrays have this type, found without importing one; STANDARD for one that is known
-    only to follow the Python array API, None for what is no array."""
+    """The name of the library whose arrays have this type, found without importing one.
+
+    STANDARD for a type that is only known to follow the Python array API, None for a type that is not an array.
+    """
     for base in kind.__mro__:
         found = _CLASSES.get((base.__module__.partition(".")[0], base.__name__))
         if found is not None:
@@ -121,7 +125,7 @@ backend_of: Callable[[type], str | None] = cache(_backend_of)
 
 
 class Device(NamedTuple):
-    """A device as its library calls it, with its memory in bytes where the library tells."""
+    """A device by its name in the library, with total and free memory in bytes where the library reports them."""
 
     name: str
     kind: str
@@ -130,7 +134,7 @@ class Device(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is known of a library on this machine; `problem` says why it cannot be used, if it is installed."""
+    """The state of a library on this machine; `problem` says why an installed library cannot be used."""
 
     backend: Backend
     version: str | None
@@ -139,7 +143,7 @@ class Found(NamedTuple):
 
 
 def check_name(name: str) -> Backend:
-    """The backend of this name. Raises UsageError where there is none."""
+    """The backend with this name. Raises UsageError if there is none."""
     if name not in _BY_NAME:
         known = ", ".join(backend.name for backend in BACKENDS)
         raise UsageError(f"there is no backend {name!r}", hint=f"the backends are {known}; gradcli backends shows them")
@@ -147,14 +151,14 @@ def check_name(name: str) -> Backend:
 
 
 def of_namespace(namespace: Namespace | None) -> Backend | None:
-    """The backend that a namespace is of, numpy where it is None; None for one that only follows the standard."""
+    """The backend of a namespace: numpy for None, None for a library that only follows the Python array API."""
     return _BY_NAME.get("numpy" if namespace is None else namespace.name)
 
 
 @cache
 @phase("import")
 def home(name: str) -> ModuleType:
-    """The module that speaks to a library. Raises BackendError where that is missing or broken."""
+    """The module of gradcli that wraps a library. Raises BackendError if the library is missing or broken."""
     backend = check_name(name)
     other = _other_module(name)
     if other is not None:
@@ -164,22 +168,22 @@ def home(name: str) -> ModuleType:
     try:
         return import_module(backend.home)
     except Exception as error:
-        # A library that is broken fails in ways of its own.
+        # A broken library may raise any exception when it is imported.
         problem = f"the backend {name} is installed, but cannot be imported: {first_line(error)}"
         raise BackendError(problem, hint=f"install it anew: {backend.install}") from error
 
 
 def loaded(name: str) -> Any:
-    """The module here that speaks to a library, where that has been imported; None where it was not.
+    """The wrapper module of a library if it is imported already, else None.
 
-    `sys.modules` is asked for a module of gradcli: under the name of the library it may have another one.
+    It is looked up by its own name, because another module may be imported under the name of the library.
     """
     return sys.modules.get(_BY_NAME[name].home)
 
 
 def _other_module(name: str) -> str | None:
-    """What stands in the place of a library among the modules of this process, as gradcli itself may; None for nothing
-    or the library."""
+    """The name of an unrelated module that is imported under the name of a library, such as a script of that name; None
+    if there is none."""
     found = getattr(sys.modules.get(name), "__name__", name)
     return None if found == name else str(found)
 
@@ -194,9 +198,9 @@ def _installed(name: str) -> bool:
 
 
 def namespace(name: str, device: str | None = None) -> Namespace:
-    """The array namespace of a backend other than numpy on a device, its default one where that is None.
+    """The array namespace of a backend other than numpy on a device (the backend's default device if None).
 
-    Raises UsageError for names that no backend has, BackendError where the library or the device is not there.
+    Raises UsageError for an unknown name, BackendError if the library or the device is not available.
     """
     backend = check_name(name)
     found: Namespace = home(name).on_device(device or backend.default_device)
@@ -204,7 +208,7 @@ def namespace(name: str, device: str | None = None) -> Namespace:
 
 
 def found() -> Iterator[Found]:
-    """What this machine has of every backend."""
+    """The version and devices of every backend on this machine."""
     for backend in BACKENDS:
         if not _installed(backend.name):
             yield Found(backend, None, ())
@@ -215,7 +219,7 @@ def found() -> Iterator[Found]:
         except BackendError as error:
             yield Found(backend, _version(backend.name), (), error.message)
         except Exception as error:
-            # Finding out must not fail, whatever the library does.
+            # Listing the backends must not fail, whatever a library raises.
             yield Found(backend, _version(backend.name), (), first_line(error))
 
 
@@ -224,5 +228,5 @@ def _version(name: str) -> str | None:
 
 
 def first_line(error: Exception) -> str:
-    """The message of a library's error, or its kind where it has none."""
+    """The first line of an exception's message, or its class name if the message is empty."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__

@@ -1,4 +1,4 @@
-"""Numbers of flint as decimals, of which every digit is proved: the last is off by at most one unit."""
+"""Convert FLINT numbers to decimals in which every digit is proved: the last digit is off by at most one unit."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from flint import arb, fmpq, fmpz
 
 from gradcli.arrays.balls import INFINITY, Number, is_exact, precise, to_float
 
-# Bits of a power of 10 beside those of its exponent.
+# Extra working bits for powers of 10, added to the bits of their exponent.
 _GUARD = 64
-# Beyond it a number is written with an exponent, as Python writes floats; exact ones of few digits are not.
+# A number is written with an exponent, as in `repr` of a float, if the decimal exponent of its first digit is below
+# _SMALLEST_FIXED, or not below the number of its digits (and, for an exact number, not below _FIXED).
 _FIXED, _SMALLEST_FIXED = 16, -5
-# An exact ball with a larger exponent is written as any other.
+# Exact balls with a larger binary exponent are not converted to fractions, which would be huge.
 _LARGEST_EXPONENT = 100_000
 
 
 class Decimal(NamedTuple):
-    """`mantissa` * 10**`exponent`: a number, if it is `exact`, or else one at most 10**`exponent` from it."""
+    """The number `mantissa` * 10**`exponent`: the exact value if `exact`, else at most 10**`exponent` from the
+    value."""
 
     mantissa: int
     exponent: int
@@ -33,7 +35,7 @@ class Decimal(NamedTuple):
             digits = digits.rstrip("0") or "0"
         if first < _SMALLEST_FIXED or first >= (max(len(digits), _FIXED) if self.exact else len(digits)):
             point = "." * (len(digits) > 1)
-            # Python writes no whole number of more than 4,300 digits.
+            # fmpz converts it, because Python's `str` refuses integers of more than 4,300 digits.
             return f"{sign}{digits[0]}{point}{digits[1:]}e{'+-'[first < 0]}{str(fmpz(abs(first))).zfill(2)}"
         if first < 0:
             return f"{sign}0.{'0' * (-first - 1)}{digits}"
@@ -42,7 +44,7 @@ class Decimal(NamedTuple):
 
 
 def decimal(number: Number, digits: int) -> Decimal | None:
-    """A finite number in so many significant digits, fewer where those are all; None where they are not proved."""
+    """A finite number rounded to `digits` significant digits, fewer if that is exact; None if they are not proved."""
     number = _as_fraction(number)
     if type(number) is fmpq:
         return _of_fraction(number, digits)
@@ -51,12 +53,13 @@ def decimal(number: Number, digits: int) -> Decimal | None:
         return None
     mantissa, _, exponent = found.partition("e")
     whole, _, behind = mantissa.partition(".")
-    # Python reads no whole number of more than 4,300 digits.
+    # fmpz converts it, because Python's `int` refuses strings of more than 4,300 digits.
     return Decimal(int(fmpz(whole + behind)), int(fmpz(exponent.lstrip("+") or "0")) - len(behind), False)
 
 
 def _of_ball(number: arb, digits: int) -> str | None:
-    """FLINT's decimals of a ball, the last of which is off by at most one unit: it writes fewer where they are not known."""
+    """The decimals of a ball as FLINT writes them, with the last digit off by at most one unit; None if the radius
+    leaves fewer than `digits` digits."""
     found: str = number.str(digits, radius=False)
     written = found.partition("e")[0].lstrip("-0.").replace(".", "")
     return found if len(written) == digits else None
@@ -77,40 +80,41 @@ def _of_fraction(number: fmpq, digits: int) -> Decimal:
 
 
 def _as_fraction(number: Number) -> Number:
-    """An exact ball that is no giant as a fraction."""
+    """Convert an exact ball with a moderate exponent to a fraction; return other numbers unchanged."""
     if type(number) is fmpq or not number.is_exact() or not number.is_finite():
         return number
     return number.fmpq() if abs(int(number.man_exp()[1])) < _LARGEST_EXPONENT else number
 
 
 def _guard(number: Number) -> int:
-    """Bits that the power of 10 next to a number has, beyond those of its digits."""
+    """Working bits that comparing a number with a power of 10 needs."""
     _, exponent = arb(number).mid().man_exp()
     return _GUARD + int(exponent).bit_length()
 
 
 def first_exponent(number: fmpq) -> int:
-    """That of its first digit, or one less."""
+    """The decimal exponent of the first digit of a nonzero fraction, or one less."""
     top: int = abs(int(number.p))
     bottom: int = int(number.q)
-    # Python writes no whole number of so many digits as FLINT does.
+    # fmpz writes them, because Python's `str` refuses integers of more than 4,300 digits.
     found = len(str(fmpz(top))) - len(str(fmpz(bottom))) - 1
     above = top * 10 ** max(-found - 1, 0) >= bottom * 10 ** max(found + 1, 0)
     return found + 1 if above else found
 
 
 def _exponent(number: arb) -> int:
-    """About the exponent of its first digit."""
+    """The approximate decimal exponent of the first digit of a ball."""
     nearby = abs(to_float(number))
     if 0.0 < nearby < math.inf:
         return math.floor(math.log10(nearby))
     size = abs(number).mid()
-    # Of a giant its exponent has many digits.
+    # Outside the range of floats, the exponent is computed from the logarithm in ball arithmetic.
     return int((size.log() / arb(10).log()).mid().floor().unique_fmpz())
 
 
 def bound(number: Number, least: int) -> str | None:
-    """The power of 10, not below 10**-least, that the magnitude of a number is certainly below; None where none is."""
+    """A power of 10, at least 10**-least, that certainly exceeds the magnitude of a number; None for a number without a
+    finite bound."""
     size = number.abs_upper() if type(number) is arb else abs(arb(number))
     if not size.is_finite():
         return None
@@ -122,7 +126,7 @@ def bound(number: Number, least: int) -> str | None:
 
 
 def text(number: Number, digits: int) -> str | None:
-    """A number as text, None where so many digits are not proved; `nan` and the infinities as such."""
+    """A number as text with `digits` digits; None if they are not proved. nan and infinities are written as such."""
     if type(number) is not fmpq and not number.is_finite():
         return _not_finite(number)
     found = decimal(number, digits)
@@ -136,8 +140,10 @@ def _not_finite(number: arb) -> str | None:
 
 
 def in_python(number: Number, digits: int) -> decimals.Decimal | None:
-    """A number as one of Python's decimals, None where so many digits are not proved. Raises ArithmeticError for one with
-    an exponent that these do not have."""
+    """A number as a `decimal.Decimal`; None if so many digits are not proved.
+
+    Raises ArithmeticError if the exponent exceeds the range of `decimal`.
+    """
     number = _as_fraction(number)
     if type(number) is fmpq:
         return _context(digits).divide(decimals.Decimal(int(number.p)), decimals.Decimal(int(number.q)))

@@ -1,9 +1,9 @@
-"""Numbers whose digits are proved, and arrays of them: exact fractions, and balls of FLINT's Arb.
+"""Numbers with proved digits, and arrays of them: exact fractions, and balls of FLINT's Arb.
 
-A *number* here is an `fmpq`, which is exact, or an `arb`, a ball that the number lies in: a midpoint and a
-radius. A fraction stays one while it is small, so that comparisons and zeros are exact; one that has grown
-beyond a few times the working precision becomes a ball. What has no value is `UNDEFINED`, and a pole has an infinity
-as IEEE 754 says it. A ball that is too wide for an answer is never guessed at: that is an UndecidedError.
+A *number* here is an `fmpq`, an exact fraction, or an `arb`, a ball (midpoint and radius) that encloses the value.
+Small fractions stay fractions, so that comparisons and zeros are exact; a fraction that grows beyond a few times the
+working precision becomes a ball. An undefined result is `UNDEFINED`; the value at a pole is an infinity, as in IEEE
+754. If a ball is too wide to decide a question, UndecidedError is raised instead of guessing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError
 from gradcli.errors import UndecidedError as UndecidedError
 
-# A number of flint: an fmpq or an arb.
+# An fmpq or an arb of python-flint, which has no type stubs.
 Number = Any
 
 UNDEFINED: Number = arb("nan")
@@ -37,9 +37,10 @@ INFINITY: Number = arb.pos_inf()
 NEGATIVE_INFINITY: Number = arb.neg_inf()
 _SPECIAL = (UNDEFINED, INFINITY, NEGATIVE_INFINITY)
 
-# A fraction has at most so many times the bits of the working precision, and so many whatever that is.
+# The largest height of a fraction in bits: this multiple of the working precision, and this absolute maximum.
 _FRACTION, _LARGEST_FRACTION = 4, 2**14
-# Its sums and products take the time of a greatest common divisor, with the square of its bits, here for an eighth of a step.
+# Arithmetic of fractions computes greatest common divisors, in time proportional to the square of their bits. Fractions
+# above _SMALL_FRACTION bits are charged bits**2/_BITS eighths of a step.
 _SMALL_FRACTION, _BITS = 2**9, 2**17
 _TEXT = re.compile(r"([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?")
 
@@ -47,22 +48,28 @@ _lock = RLock()
 
 
 class Doubts:
-    """What is not certain in a run over balls that stand for all numbers in them: comparisons, which are decided as is
-    said for the first of them and are true then, and whether a function jumped inside a ball."""
+    """The undecided questions in an evaluation over balls that stand for all numbers in them (interval evaluation).
 
-    # Further ones are errors.
+    A comparison that the balls do not decide takes its truth value from `decisions`, in the order in which they occur;
+    further ones are true. `jumped` records whether a function had a discontinuity inside a ball.
+    """
+
+    # The number of undecided comparisons that are explored; a further one raises UndecidedError.
     most = 4
 
     def __init__(self, decisions: Sequence[bool] = ()) -> None:
         self.decisions = [*decisions]
         self.count = 0
         self.jumped = False
-        # Of two balls, which are kept, what is left of "<=>".
+        # For each pair of balls compared so far, the relations of "<=>" that are still possible. The balls are kept
+        # alive, because the keys are their ids.
         self._left: dict[Any, tuple[str, Any]] = {}
 
     def decide(self, x: Number, relations: str, y: Number) -> bool:
-        """Whether one of some relations, of `<=>`, is that of two numbers, the same whenever it is asked for. Raises
-        UndecidedError where many were open before."""
+        """Whether one of `relations`, a subset of "<=>", holds between x and y; repeated calls give consistent answers.
+
+        Raises UndecidedError if `most` comparisons are undecided already.
+        """
         self.jumped = True
         key = _identity(x), _identity(y)
         left, _ = self._left.get(key, ("<=>", None))
@@ -88,8 +95,8 @@ _doubts: ContextVar[Doubts | None] = ContextVar("gradcli_doubts", default=None)
 
 @contextmanager
 def doubting(doubts: Doubts | None) -> Iterator[None]:
-    """Within the block balls stand for all numbers in them, and what is not certain is kept in `doubts`; where that is None,
-    it is an UndecidedError."""
+    """Within the block, balls stand for all numbers in them, and undecided questions are recorded in `doubts`. If it is
+    None, they raise UndecidedError."""
     token = _doubts.set(doubts)
     try:
         yield
@@ -98,22 +105,22 @@ def doubting(doubts: Doubts | None) -> Iterator[None]:
 
 
 def jumps() -> None:
-    """A function has all its values in a ball that one is a step in."""
+    """Record that a function has a discontinuity inside a ball."""
     doubts = _doubts.get()
     if doubts is not None:
         doubts.jumped = True
 
 
 def stands_for_others(number: Number) -> bool:
-    """Whether a number is a ball that stands for all numbers in it."""
+    """Whether a number is an inexact ball that stands for all numbers in it."""
     return type(number) is not fmpq and _doubts.get() is not None and not number.is_exact()
 
 
 @contextmanager
 def precise(bits: int) -> Iterator[None]:
-    """Within the block FLINT computes with so many bits.
+    """Within the block FLINT computes with `bits` bits.
 
-    That is a setting of the whole process: of several threads each waits for the one that is in such a block.
+    The precision is global to the process, so a lock makes other threads wait until the block ends.
     """
     with _lock:
         before = ctx.prec
@@ -125,12 +132,12 @@ def precise(bits: int) -> Iterator[None]:
 
 
 def precision() -> int:
-    """The bits that FLINT computes with."""
+    """The current working precision of FLINT in bits."""
     return ctx.prec  # type: ignore[no-any-return]
 
 
 def settled(number: Number) -> Number:
-    """A number as it is, a fraction that has grown too large as a ball. What large ones take is charged."""
+    """Convert a fraction that has grown too large to a ball, and charge the work on large fractions to the budget."""
     if type(number) is fmpq:
         bits = number.height_bits()
         if bits > _SMALL_FRACTION:
@@ -145,8 +152,11 @@ def _most_bits() -> int:
 
 
 def exact(value: Any) -> Number:
-    """The number that a number of Python, NumPy or flint is: a float is the binary number that it is, a text, a decimal or
-    a float that keeps the text it was written as is that decimal. Raises TypeError or ValueError for what is none."""
+    """Convert a number of Python, NumPy or FLINT to a number without rounding.
+
+    A float is its exact binary value; a string, a Decimal, or a float that keeps its source text (`text`) is that
+    decimal. Raises TypeError or ValueError for other values.
+    """
     kind = type(value)
     if kind is fmpq or kind is arb:
         return value
@@ -164,12 +174,13 @@ def exact(value: Any) -> Number:
         return UNDEFINED if math.isnan(value) else INFINITY if value > 0 else NEGATIVE_INFINITY
     numerator, denominator = value.as_integer_ratio()
     number = fmpq(numerator, denominator)
-    # The ball of a float has no radius.
+    # A ball made from a float has radius 0.
     return number if number.height_bits() <= _most_bits() else arb(value)
 
 
 def from_text(text: str) -> Number:
-    """The number that a decimal is, as in `0.1`, `-1e-5`, `.5`: 0.1 is one tenth. Raises ValueError for other text."""
+    """The number that a decimal literal such as `0.1`, `-1e-5` or `.5` denotes: 0.1 is one tenth. Raises ValueError for
+    other text."""
     match = _TEXT.fullmatch(text.strip().replace("_", ""))
     if match is None:
         raise ValueError(f"{text!r} is not a decimal number")
@@ -177,7 +188,7 @@ def from_text(text: str) -> Number:
 
 
 def _decimal(match: re.Match[str]) -> Number:
-    """The number that the parts of a decimal say."""
+    """The number that the groups of a match of `_TEXT` denote."""
     if not (match[2] or match[3]):
         raise ValueError(f"{match[0]!r} is not a decimal number")
     sign, whole, behind, exponent = match.groups(default="")
@@ -186,28 +197,29 @@ def _decimal(match: re.Match[str]) -> Number:
         return fmpq(0)
     power = int(exponent or "0") - len(behind)
     if abs(power) + len(digits) > _most_bits():
-        # Its fraction would be too large, and may have no end.
+        # The fraction would be too large, or unboundedly large for a huge exponent.
         return arb(f"{sign}{digits}e{power}")
-    # Python reads no whole number of so many digits as FLINT does.
+    # fmpz parses them, because Python's `int` refuses strings of more than 4,300 digits.
     top = fmpq(-fmpz(digits) if sign == "-" else fmpz(digits))
     return settled(top * fmpq(10) ** power)
 
 
 def is_exact(number: Number) -> bool:
-    """Whether a number is known without any error; infinities and what is undefined are."""
+    """Whether a number has no error radius; true for infinities and `UNDEFINED`."""
     return type(number) is fmpq or number.is_exact() or number is UNDEFINED
 
 
 def is_nan(number: Number) -> bool:
-    """Whether a number is undefined."""
+    """Whether a number is `UNDEFINED` or another nan ball."""
     return type(number) is arb and number.is_nan()
 
 
 def decided(truth: bool, opposite: bool, x: Number, relations: str, y: Number) -> bool:
-    """`truth`, that one of the relations, of `<=>`, is that of x and y, unless neither it nor its opposite is certain.
-    Raises UndecidedError then, where balls do not stand for all numbers in them.
+    """Whether a relation of `relations`, a subset of "<=>", certainly holds between x and y.
 
-    `decided(x < y, x >= y, x, "<", y)`: of balls FLINT says that a comparison holds where it does for all numbers in them.
+    `truth` and `opposite` are FLINT's answers for the relation and its negation, as in `decided(x < y, x >= y, x, "<",
+    y)`: FLINT affirms a comparison of balls only if it holds for all numbers in them. If both are false, the question
+    goes to the current `Doubts`, or raises UndecidedError if there are none.
     """
     if truth is opposite:
         doubts = _doubts.get()
@@ -218,7 +230,7 @@ def decided(truth: bool, opposite: bool, x: Number, relations: str, y: Number) -
 
 
 def bounded(result: Number, operands: Sequence[Any]) -> Number:
-    """A result that says something, of finite bounds or certainly infinite or undefined. Raises UndecidedError else."""
+    """Return a result that is finite, certainly infinite or certainly undefined. Raises UndecidedError otherwise."""
     if type(result) is fmpq or result.is_finite() or any(result is special for special in _SPECIAL):
         return result
     balls = [o for o in operands if type(o) is arb]
@@ -232,7 +244,8 @@ def bounded(result: Number, operands: Sequence[Any]) -> Number:
 
 
 class _Dtype:
-    """The dtype of all arrays of balls: they stand where numbers in double precision would."""
+    """The dtype of all arrays of balls. It is named float64, because balls take the place of double-precision
+    numbers."""
 
     name = "float64"
 
@@ -243,7 +256,7 @@ class _Dtype:
 def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     def apply(self: Balls, *others: Any) -> Any:
         if any(type(o) not in PLAIN and backends.backend_of(type(o)) is None for o in others):
-            # It reads its operands in a way of its own.
+            # The other operand is of an unknown type and may define the reflected operator.
             return NotImplemented
         return getattr(_namespace(), name)(*((*others, self) if reflected else (self, *others)))
 
@@ -256,11 +269,11 @@ def _namespace() -> Any:
 
 
 class Balls:
-    """An array of numbers: of zero dimensions `numbers` is one, else an object array of NumPy."""
+    """An array of numbers: `numbers` is one number for zero dimensions, else an object array of NumPy."""
 
     __slots__ = ("numbers",)
     dtype = _Dtype()
-    # Arrays of NumPy leave operators to this class.
+    # Makes NumPy arrays defer binary operators to this class.
     __array_ufunc__ = None
 
     def __init__(self, numbers: Any) -> None:
@@ -282,11 +295,11 @@ class Balls:
         return _namespace().index(self, key if type(key) is tuple else (key,))
 
     def item(self) -> Number:
-        """The number of an array of one."""
+        """The number of an array of one element."""
         return self.numbers.item() if self.shape else self.numbers
 
     def as_integer_ratio(self) -> tuple[int, int]:
-        """The numerator and the denominator of a number that is kept as a fraction. Raises ValueError for others."""
+        """The numerator and denominator of an array of one fraction. Raises ValueError for a ball."""
         number = self.item()
         if type(number) is not fmpq:
             raise ValueError("a ball is no fraction")
@@ -318,8 +331,10 @@ class Balls:
 
 
 def to_float(number: Number) -> float:
-    """The float next to a number, or nearly so: that of the midpoint of a ball. Raises EvaluationError for one that
-    stands for all numbers in it."""
+    """The float at or next to a fraction, or to the midpoint of a ball.
+
+    Raises EvaluationError for a ball that stands for all numbers in it.
+    """
     if type(number) is not fmpq and _doubts.get() is not None and number.is_finite() and number.rad() > 0:
         raise EvaluationError("an interval stands where one number is needed", hint="give this name a number")
     if type(number) is fmpq:

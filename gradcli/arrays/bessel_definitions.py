@@ -1,7 +1,7 @@
-"""Scaled Bessel functions and their derivatives, of which no library has the latter; as in `gradcli.arrays.definitions`.
+"""Exponentially scaled Bessel functions and their derivatives, for libraries that lack them.
 
-The derivatives of a scaled function cancel where they are written in others. As integrals over something positive
-they do not.
+The derivatives of a scaled Bessel function cancel if they are expressed in Bessel functions. They are computed here as
+integrals of positive integrands, which do not cancel.
 """
 
 from __future__ import annotations
@@ -16,20 +16,23 @@ from gradcli.arrays.definitions import as_arrays
 
 Array = Any
 
-# Where the asymptotic series of the nth derivative of i0e begins, for each n further on, and its number of terms.
+# The asymptotic series of the nth derivative of i0e is used for x > 40 + 2*n, with 16 + n terms.
 _FAR, _FAR_BY_ORDER, _TERMS = 40.0, 2.0, 16
-# The nodes of the midpoint rule up to there.
+# Nodes of the midpoint rule below that, for n = 0; each order adds one.
 _NODES = 32
-# The step and the number of nodes of the trapezoidal rule for the derivatives of k0e.
+# Step and number of nodes of the trapezoidal rule for the derivatives of k0e.
 _STEP, _POINTS = 0.2, 34
-# Where the uniform expansion of modified Bessel functions has all digits, and its number of terms.
+# Beyond this argument the uniform expansion (DLMF 10.41) of modified Bessel functions is accurate to rounding; its
+# number of terms.
 _UNIFORM, _UNIFORM_TERMS = 40.0, 14
 
 
 def scaled_i(xp: Any, x: Array, n: int) -> Array:
-    """The mean of u**n*exp(-x*u), u = 1 - cos(t), over all angles t, for x >= 0: (-1)**n times the nth derivative of i0e.
+    """The mean of u**n*exp(-x*u), u = 1 - cos(t), over all angles t, for x >= 0: (-1)**n times the nth derivative of
+    i0e.
 
-    By the midpoint rule, which has all digits for a periodic function; far out by Watson's lemma for the integral over u.
+    Computed by the midpoint rule, which converges to rounding for a periodic integrand; for large x by Watson's lemma
+    for the integral over u.
     """
     if not n:
         return xp.i0e(x)
@@ -51,8 +54,8 @@ def scaled_i(xp: Any, x: Array, n: int) -> Array:
 def scaled_k(xp: Any, x: Array, n: int) -> Array:
     """The integral of u**n*exp(-x*u), u = cosh(t) - 1, over t > 0: (-1)**n times the nth derivative of k0e.
 
-    From 1 on by the trapezoidal rule in w, w**2 = x*u, which has all digits there; below by the recurrence that Bessel's
-    equation gives, which loses none there.
+    For x > 1 computed by the trapezoidal rule in w, w**2 = x*u, which is accurate to rounding there; for x <= 1 by the
+    recurrence that follows from Bessel's equation, which loses no digits there.
     """
     if not n:
         return xp.k0e(x)
@@ -71,7 +74,7 @@ def scaled_k(xp: Any, x: Array, n: int) -> Array:
 
 @cache
 def _uniform_polynomials() -> Sequence[Sequence[float]]:
-    """The polynomials U(k) of DLMF 10.41.10, U(k, p) = p**k*P(p**2), as the coefficients of P from the constant on."""
+    """The polynomials U(k) of DLMF 10.41.10, U(k, p) = p**k*P(p**2), as the coefficients of P in ascending order."""
     polynomial = {0: Fraction(1)}
     found = [polynomial]
     for _ in range(_UNIFORM_TERMS):
@@ -87,15 +90,15 @@ def _uniform_polynomials() -> Sequence[Sequence[float]]:
 
 
 class _Uniform(NamedTuple):
-    """The parts of the uniform expansion of the modified Bessel function of the first kind, times exp(-x), and of its
-    logarithmic derivative."""
+    """The uniform expansion of exp(-x)*I(v, x), and the logarithmic derivative of that."""
 
     value: Array
     slope: Array
 
 
 def _uniform_i(xp: Any, v: Any, x: Array) -> _Uniform:
-    """By DLMF 10.41.3, 10.41.5 and 10.41.11, in powers of 1/sqrt(v**2 + x**2), for x > 0; what cancels is left out."""
+    """DLMF 10.41.3, 10.41.5 and 10.41.11, in powers of 1/sqrt(v**2 + x**2), for x > 0; terms that cancel are
+    omitted."""
     root = xp.hypot(v + 0.0 * x, x)
     inverse, part = 1.0 / root, (v / root) * (v / root)
     total, change = 0.0 * root, 0.0 * root
@@ -113,19 +116,19 @@ def _uniform_i(xp: Any, v: Any, x: Array) -> _Uniform:
 
 
 def ive(xp: Any, v: Any, x: Array) -> Array:
-    """exp(-x)*I(v, x) far out, where SciPy has no digits."""
+    """exp(-x)*I(v, x) for large x, where SciPy's `ive` loses accuracy."""
     return _uniform_i(xp, v, x).value
 
 
 def ive_slope(xp: Any, v: Any, x: Array) -> Array:
-    """The derivative of exp(-abs(x))*I(v, x), whose parts cancel far out."""
+    """The derivative of exp(-abs(x))*I(v, x) with respect to x, without the cancellation of its terms for large x."""
     v, x = as_arrays(xp, v, x)
     size = xp.abs(x)
     far = xp.logical_and(xp.greater(size, _UNIFORM), xp.greater(size, -10.0 * v))
     far = xp.logical_and(far, xp.isfinite(x))
     value = xp.ive(v, x)
     parts = 0.5 * (xp.ive(v - 1.0, x) + xp.ive(v + 1.0, x))
-    # Of an order near 0 that below is near -1, where it cancels.
+    # For orders near 0 the term of order v - 1 is near order -1, where the sum cancels; use the recurrence upwards.
     low = xp.logical_and(xp.less(xp.abs(v), 1.0), xp.not_equal(x, 0.0))
     parts = xp.where(low, v / xp.where(low, x, 1.0) * value + xp.ive(v + 1.0, x), parts) - xp.sign(x) * value
     large = xp.where(far, size, _UNIFORM)

@@ -1,7 +1,6 @@
-"""Numbers that are no floats, as functions of the namespace: the float next to such a number as ever, and the number
-itself where the namespace that was chosen is exact.
+"""Irrational constants for derivative rules: floats, or balls at the current precision if the namespace is exact.
 
-A rule that is written with one calls for it each time, as the digits of a ball are those of the precision that holds then.
+A rule calls the constant each time that it is used, because the digits of a ball depend on the current precision.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ Array = Any
 
 
 def by_formula(formula: Callable[[Any], Any]) -> Callable[[], Array]:
-    """A number by its formula, `by_formula(lambda m: 2.0 / m.sqrt(m.pi))`, in which `m` has what is used of `math`."""
+    """A constant given by a formula such as `by_formula(lambda m: 2.0 / m.sqrt(m.pi))`, where `m` is `math` or its
+    counterpart for balls."""
     number: float = formula(math)
 
     def value() -> Array:
@@ -30,7 +30,7 @@ def by_formula(formula: Callable[[Any], Any]) -> Callable[[], Array]:
 
 
 def decimal(text: str) -> Callable[[], Array]:
-    """A number by its decimal digits."""
+    """A constant given by its decimal digits."""
     number = float(text)
 
     def value() -> Array:
@@ -43,7 +43,7 @@ def decimal(text: str) -> Callable[[], Array]:
 
 
 def ratio(numerator: int, denominator: int = 1) -> Array:
-    """A fraction, or a whole number that may be too large for a float to be it."""
+    """The fraction numerator/denominator; in an exact namespace without rounding."""
     namespace = chosen_namespace()
     if namespace is None or namespace.scalars is None:
         return numerator / denominator
@@ -51,7 +51,7 @@ def ratio(numerator: int, denominator: int = 1) -> Array:
 
 
 def is_exact() -> bool:
-    """Whether the namespace that was chosen is exact, so that no rule has to look after roundings."""
+    """Whether the chosen namespace is exact, so that rules need no care about rounding errors."""
     namespace = chosen_namespace()
     return namespace is not None and namespace.scalars is not None
 

@@ -26,7 +26,7 @@ Key = tuple[Any, ...]
 
 
 class CupyArrays(definitions.SpecialFunctions, StandardArrays):
-    """CuPy on one of its devices, which is the current one of CuPy while a primitive runs."""
+    """CuPy on one of its devices, which is made the current device while a primitive runs."""
 
     name = "cupy"
     weak_numbers = True
@@ -77,7 +77,7 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         self.device.synchronize()
 
     def quiet(self) -> AbstractContextManager[Any]:
-        # Of CuPy's settings only that of singular matrices matters: it gives nan otherwise.
+        # By default CuPy returns nan for singular matrices; the context makes it raise an error.
         return _Running(self.device)
 
     def explained(self, error: Exception) -> GradcliError | None:
@@ -97,28 +97,28 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
     def scatter_add(self, values: Array, key: Key, shape: Sequence[int]) -> Array:
         """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
         check_key(key, tuple(shape))
-        # Of whole numbers and truth values CUDA adds only some kinds.
+        # The atomic addition of CUDA supports only some integer types, and not bool.
         dtype = values.dtype if values.dtype.kind == "f" else cupy.float64
         out = cupy.zeros(tuple(shape), dtype)
         cupy.add.at(out, self._moved(key), values.astype(dtype, copy=False))
         return out.astype(values.dtype, copy=False)
 
     def where(self, condition: Any, x: Any, y: Any) -> Array:
-        # CuPy takes no number for a condition.
+        # CuPy accepts no Python number as the condition.
         return cupy.where(cupy.asarray(condition), x, y)
 
     def sort(self, x: Array, axis: int, stable: bool = True) -> Array:
         return cupy.sort(x, axis=axis)
 
     def argsort(self, x: Array, axis: int, stable: bool = True) -> Array:
-        # CuPy sorts stably, and takes no word for it.
+        # CuPy's sort is stable, and has no `stable` parameter.
         return cupy.argsort(x, axis=axis)
 
     def remainder(self, x: Array, y: Array) -> Array:
         return definitions.remainder(self, x, y, self._remainder)
 
     def _remainder(self, x: Array, y: Array) -> Array:
-        # CuPy's own is x - floor(x/y)*y, which has no digits left where x/y is large.
+        # CuPy's own remainder is x - floor(x/y)*y, which loses all digits for large x/y.
         value = cupy.fmod(x, y)
         opposite = cupy.logical_and(value != 0, cupy.signbit(value) != cupy.signbit(y))
         return cupy.where(opposite, value + y, value)
@@ -127,7 +127,7 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         return definitions.floor_divide(self, x, y)
 
     def lgamma(self, x: Array) -> Array:
-        # It has -inf at -inf, as SciPy has, against the C standard and `math`.
+        # CuPy, as SciPy, returns -inf at -inf; the C standard and `math` say inf.
         return cupy.where(x == -math.inf, math.inf, cupyx.scipy.special.gammaln(x))
 
     # Bessel functions are nan at the infinities in SciPy and in the other backends.
@@ -150,13 +150,13 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
     def expm(self, x: Array) -> Array:
         from cupyx.scipy.linalg import expm
 
-        # CuPy's is for one matrix.
+        # CuPy's function takes a single matrix, not a batch.
         matrices = [expm(matrix) for matrix in x.reshape(-1, *x.shape[-2:])] if x.size else [x]
         return cupy.stack(matrices).reshape(x.shape)
 
 
 class _Running:
-    """The device as the current one, and an error for a singular matrix."""
+    """Make the device current, and make CuPy raise an error for a singular matrix."""
 
     def __init__(self, device: Any) -> None:
         self.device = device
@@ -225,7 +225,7 @@ def on_device(name: str) -> CupyArrays:
     try:
         cupy.cuda.nvrtc.getVersion()
     except RuntimeError as error:
-        # CuPy comes without them, and compiles all that it computes.
+        # CuPy can be installed without the CUDA libraries, but needs NVRTC to compile its kernels.
         raise BackendError(
             f"CuPy does not find the libraries of CUDA: {str(error).partition(':')[0]}",
             hint=f"{installing.command('cupy')} brings them, pip install 'cupy-cuda13x[ctk]' those of CUDA 13",

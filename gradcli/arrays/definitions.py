@@ -1,6 +1,6 @@
-"""Functions that an array library lacks, or has with other values at the edges, written in others that it has.
+"""Functions that an array library lacks, or computes with other edge values, expressed in functions that it has.
 
-`xp` is the namespace of the library, `x` one of its arrays of floats.
+`xp` is the namespace of the library, `x` one of its floating-point arrays.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from gradcli.arrays.dtypes import PLAIN
 
 Array = Any
 
-# Its square is far below 1, and is a number in single precision too.
+# A scale whose square is negligible beside 1 and still representable in float32.
 SMALL = 2.0**-54
-# Beyond it Stirling's series is exact to rounding.
+# From this argument on, Stirling's series with the terms below is accurate to rounding.
 STIRLING = 10.0
 _EULER = 0.57721566490153286
-# The modulus and phase of Bessel functions are exact to rounding by so many terms from here on, for orders up to this
-# part of their argument; a phase with this many turns has no digits left.
+# The asymptotic expansion of Bessel functions by modulus and phase is accurate to rounding with _PHASE_TERMS terms for
+# x > BESSEL_FAR and x > BESSEL_FAR_BY_ORDER*abs(v). A phase shift beyond _LOST_PHASE has no correct digits left.
 BESSEL_FAR, BESSEL_FAR_BY_ORDER, _PHASE_TERMS, _LOST_PHASE = 25.0, 4.0, 16, 1e15
-# For orders up to 1.
+# The number of terms that suffices for orders up to 1.
 _LOW_PHASE_TERMS = 9
 _BESSEL_NODES = 16
-# What splits a float into halves.
+# Dekker's constant: multiplying by it splits a float64 into two halves of 26 bits.
 _SPLIT = 2.0**27 + 1.0
 # B(2k)/(2k(2k-1)), DLMF 5.11.1.
 _STIRLING_COEFFICIENTS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 
 
 def as_arrays(xp: Any, *operands: Any) -> Sequence[Array]:
-    """Operands, numbers beside arrays as arrays: of two numbers a library may know no choice and no logarithm."""
+    """The operands, with Python numbers converted to arrays like the others: a library may not accept two plain numbers
+    in `where` or `log`."""
     zero = next((xp.zeros_like(o) for o in operands if type(o) not in PLAIN), 0.0)
     return [o + zero if type(o) in PLAIN else o for o in operands]
 
 
 def product_and_rest(x: Array, y: Array) -> tuple[Array, Array]:
-    """x*y, and what its rounding left out, by T. Dekker, Numerische Mathematik 18 (1971)."""
+    """x*y rounded, and its rounding error, by T. Dekker, Numerische Mathematik 18 (1971)."""
     parts = []
     for factor in (x, y):
         scaled = factor * _SPLIT
@@ -51,18 +52,18 @@ def product_and_rest(x: Array, y: Array) -> tuple[Array, Array]:
 
 def heaviside(xp: Any, x: Array, y: Any) -> Array:
     """0 below 0, y at 0, 1 above; nan stays nan."""
-    # Two numbers alone would make a choice in double precision.
+    # The innermost choice has `x` as an operand, because two Python numbers alone would give float64.
     return xp.where(xp.equal(x, 0.0), y, xp.where(xp.greater(x, 0.0), 1.0, xp.where(xp.less(x, 0.0), 0.0, x)))
 
 
 def remainder(xp: Any, x: Array, y: Array, plain: Callable[[Array, Array], Array]) -> Array:
-    """The remainder as `plain` has it, a zero with the sign of the divisor."""
+    """The remainder as `plain` computes it, but a zero gets the sign of the divisor."""
     value = plain(x, y)
     return xp.where(xp.equal(value, 0.0), xp.copysign(xp.zeros_like(value), y), value)
 
 
 def floor_divide(xp: Any, x: Array, y: Array) -> Array:
-    """The floor of the quotient, from the exact remainder."""
+    """The floor of the quotient x/y, computed from the exact remainder."""
     quotient, rest = xp.divide(x, y), xp.fmod(x, y)
     opposite = xp.logical_and(xp.not_equal(rest, 0.0), xp.not_equal(xp.less(rest, 0.0), xp.less(y, 0.0)))
     value = xp.round(xp.divide(x - rest, y))
@@ -72,7 +73,7 @@ def floor_divide(xp: Any, x: Array, y: Array) -> Array:
 
 
 def cbrt(xp: Any, x: Array) -> Array:
-    """The cube root, negative for negative x: a power, and a step of Newton's method."""
+    """The cube root, negative for negative x: a power, refined by one step of Newton's method."""
     usable = xp.logical_and(xp.isfinite(x), xp.not_equal(x, 0.0))
     safe = xp.where(usable, x, 1.0)
     root = xp.copysign(xp.pow(xp.abs(safe), 1.0 / 3.0), safe)
@@ -81,7 +82,8 @@ def cbrt(xp: Any, x: Array) -> Array:
 
 
 def gamma(xp: Any, x: Array) -> Array:
-    """The gamma function: by its logarithm, in float64; at -1, -2, … nan, at 0 inf with the sign of x."""
+    """The gamma function, computed in float64 by its logarithm. It is nan at -1, -2, …, and inf with the sign of x at
+    0."""
     wide = xp.astype(x, "float64")
     whole = xp.equal(wide, xp.floor(wide))
     odd = xp.not_equal(xp.remainder(xp.floor(wide), 2.0), 0.0)
@@ -94,32 +96,32 @@ def gamma(xp: Any, x: Array) -> Array:
 
 
 def sigmoid(xp: Any, x: Array) -> Array:
-    """1/(1 + exp(-x)), where exp(-x) overflows too."""
+    """1/(1 + exp(-x)), without overflow of exp(-x)."""
     e = xp.exp(-xp.abs(x))
     return xp.where(xp.less(x, 0.0), e, 1.0) / (1.0 + e)
 
 
 def sech(xp: Any, x: Array) -> Array:
-    """1/cosh(x), where cosh(x) overflows too."""
+    """1/cosh(x), without overflow of cosh(x)."""
     e = xp.exp(-xp.abs(x))
     return (e + e) / (1.0 + e * e)
 
 
 def csch(xp: Any, x: Array) -> Array:
-    """1/sinh(x), where sinh(x) overflows too."""
+    """1/sinh(x), without overflow of sinh(x)."""
     size = xp.abs(x)
     return xp.copysign(xp.divide(2.0 * xp.exp(-size), -xp.expm1(-2.0 * size)), x)
 
 
 def sech_square(xp: Any, x: Array) -> Array:
-    """1/cosh(x)**2, where cosh(x)**2 overflows too."""
+    """1/cosh(x)**2, without overflow of cosh(x)**2."""
     e = xp.exp(xp.abs(x) * -2.0)
     below = 1.0 + e
     return e * 4.0 / (below * below)
 
 
 def logcosh(xp: Any, x: Array) -> Array:
-    """log(cosh(x)): beyond 20 it is a line."""
+    """log(cosh(x)), which is linear to rounding for abs(x) > 20."""
     size = xp.abs(x)
     bent = xp.minimum(size, 20.0)
     half = xp.sinh(0.5 * bent)
@@ -127,7 +129,7 @@ def logcosh(xp: Any, x: Array) -> Array:
 
 
 def tanhshrink(xp: Any, x: Array) -> Array:
-    """x - tanh(x): near 0 by its Taylor series."""
+    """x - tanh(x), by the Taylor series of tanh for abs(x) < 0.5 to avoid cancellation."""
     near = xp.less(xp.abs(x), 0.5)
     w = xp.where(near, x, 0.0)
     square, total = w * w, 0.0 * w
@@ -138,7 +140,7 @@ def tanhshrink(xp: Any, x: Array) -> Array:
 
 @cache
 def _tanh_coefficients() -> Sequence[float]:
-    """Those of x**35, …, x**5, x**3 in the Taylor series of tanh: from y' = 1 - y**2."""
+    """The coefficients of x**35, …, x**5, x**3 in the Taylor series of tanh, from y' = 1 - y**2."""
     found = [1.0]
     for k in range(1, 18):
         found.append(-math.fsum(a * b for a, b in zip(found, reversed(found))) / (2 * k + 1))
@@ -146,14 +148,14 @@ def _tanh_coefficients() -> Sequence[float]:
 
 
 def sinpi(xp: Any, x: Array) -> Array:
-    """sin(pi*x), with every digit near its zeros too."""
+    """sin(pi*x), with full relative accuracy near its zeros."""
     whole = xp.round(x)
     value = xp.sin(math.pi * (x - whole))
     return xp.where(xp.equal(xp.remainder(whole, 2.0), 0.0), value, 0.0 - value)
 
 
 def cospi(xp: Any, x: Array) -> Array:
-    """cos(pi*x), with every digit near its zeros too."""
+    """cos(pi*x), with full relative accuracy near its zeros."""
     whole = xp.round(x)
     rest = xp.abs(x - whole)
     low = xp.less(rest, 0.25)
@@ -162,16 +164,16 @@ def cospi(xp: Any, x: Array) -> Array:
 
 
 def over_one_plus_square(xp: Any, x: Array) -> Array:
-    """1/(1 + x**2), scaled by a power of 2, which changes no digit and keeps the square from overflow."""
+    """1/(1 + x**2), scaled by a power of 2, which rounds nothing and keeps the square from overflowing."""
     scaled = x * SMALL
     return SMALL**2 / (SMALL**2 + scaled * scaled)
 
 
 @cache
 def _lgamma_coefficients() -> Sequence[float]:
-    """(-1)**k*(zeta(k) - 1)/k for k = …, 3, 2.
+    """The coefficients (-1)**k*(zeta(k) - 1)/k for k = 29, …, 3, 2.
 
-    zeta is a sum up to n, and what follows by Euler and Maclaurin, DLMF 25.2.9.
+    zeta(k) is a sum up to n, with the remainder by the Euler-Maclaurin formula, DLMF 25.2.9.
     """
     n = 50.0
 
@@ -184,9 +186,9 @@ def _lgamma_coefficients() -> Sequence[float]:
 
 
 def lgamma(xp: Any, x: Array, plain: Callable[[Array], Array]) -> Array:
-    """The logarithm of the magnitude of the gamma function, with all its digits at its zeros too.
+    """The logarithm of the magnitude of the gamma function, with full relative accuracy at its zeros.
 
-    There, at 1 and 2, by its Taylor series, DLMF 5.7.3; elsewhere as `plain` has it.
+    Near its zeros 1 and 2 it is the Taylor series DLMF 5.7.3; elsewhere `plain` computes it.
     """
     low, near = xp.less(x, 1.5), xp.logical_and(xp.greater(x, 0.5), xp.less(x, 2.5))
     w = xp.where(near, xp.where(low, x - 1.0, x - 2.0), 0.0)
@@ -215,7 +217,7 @@ def polygamma(xp: Any, n: int, x: Array) -> Array:
 
 
 def _cotangent_derivative(n: int, c: Array) -> Array:
-    """The nth derivative of the cotangent, a polynomial in the cotangent `c`: c' = -(1 + c**2)."""
+    """The nth derivative of the cotangent as a polynomial in the cotangent `c`, from c' = -(1 + c**2)."""
     polynomial = [0, 1]
     for _ in range(n):
         slope = [k * p for k, p in enumerate(polynomial)][1:]
@@ -227,7 +229,7 @@ def _cotangent_derivative(n: int, c: Array) -> Array:
 
 
 def stirling(z: Array) -> Array:
-    """lgamma(z) - ((z - 1/2)*log(z) - z + log(2*pi)/2), for z >= 10."""
+    """The correction lgamma(z) - ((z - 1/2)*log(z) - z + log(2*pi)/2) of Stirling's formula, for z >= 10."""
     inverse = 1.0 / z
     square = inverse * inverse
     total = 0.0 * z
@@ -243,8 +245,8 @@ _DIGAMMA_COEFFICIENTS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32
 def digamma_rise(xp: Any, x: Array, y: Array) -> Array:
     """digamma(x + y) - digamma(x), without cancellation where x and x + y are positive.
 
-    By DLMF 5.5.2 from 10 further on, where each term of the asymptotic series, DLMF 5.11.2, is subtracted from its
-    like: of p = 1/(x + y) and q = 1/x the difference p**(2k) - q**(2k) is made from that for k - 1.
+    The recurrence DLMF 5.5.2 shifts x by 10. There the asymptotic series, DLMF 5.11.2, are subtracted term by term:
+    with p = 1/(x + y) and q = 1/x, the difference p**(2k) - q**(2k) follows from that for k - 1.
     """
     x, y = as_arrays(xp, x, y)
     positive = xp.logical_and(xp.greater(x, 0.0), xp.greater(x + y, 0.0))
@@ -281,7 +283,7 @@ def betaln(xp: Any, a: Array, b: Array) -> Array:
 
 
 def _mirrored(xp: Any, function: Callable[[Array], Array], n: int, x: Array) -> Array:
-    """A Bessel function of order n, which is even or odd as n is, from that for x >= 0."""
+    """Extend a Bessel function of integer order n from x >= 0 to negative x: it has the parity of n."""
     value = function(xp.abs(x))
     return xp.where(xp.less(x, 0.0), -value, value) if n % 2 else value
 
@@ -298,10 +300,10 @@ def _series(x: Array, n: int, terms: int, sign: float) -> Array:
 
 
 def whole_iv(xp: Any, n: int, x: Array) -> Array:
-    """The modified Bessel function of the first kind and whole order n > 1.
+    """The modified Bessel function of the first kind of integer order n > 1.
 
-    Near 0 its series, all of whose terms are positive; beyond, where it has lost its digits
-    nowhere, the recurrence from the orders 0 and 1 (DLMF 10.29.1).
+    Computed for small x by its series, whose terms are all positive; for larger x, where that loses no digits, by the
+    recurrence from orders 0 and 1 (DLMF 10.29.1).
     """
     near = max(30.0, n * n / 4.0)
 
@@ -319,9 +321,9 @@ def whole_iv(xp: Any, n: int, x: Array) -> Array:
 
 
 def jv(xp: Any, n: int, x: Array) -> Array:
-    """The Bessel function of the first kind and whole order n.
+    """The Bessel function of the first kind of integer order n.
 
-    Near 0, and below n, its series; from there on the recurrence from the orders 0 and 1 (DLMF 10.6.1).
+    Computed for x < max(4, n) by its series, beyond by the recurrence from orders 0 and 1 (DLMF 10.6.1).
     """
     near = max(4.0, float(n))
 
@@ -337,7 +339,7 @@ def jv(xp: Any, n: int, x: Array) -> Array:
 
 
 def _bessel_j(xp: Any, n: int, x: Array) -> Array:
-    """j0 or j1 for x >= 4, by Bessel's integral or far out by their modulus and phase."""
+    """j0 or j1 for x >= 4: Bessel's integral, or the modulus and phase for large x."""
     far = xp.logical_and(xp.greater(x, BESSEL_FAR), xp.isfinite(x))
     value = far_bessel(xp, float(n), xp.where(far, x, BESSEL_FAR))
     near = _integral(xp, n, xp.where(xp.greater(x, BESSEL_FAR), 0.0, x))
@@ -345,13 +347,14 @@ def _bessel_j(xp: Any, n: int, x: Array) -> Array:
 
 
 def bessel_y(xp: Any, n: int, x: Array, plain: Callable[[Array], Array]) -> Array:
-    """y0 or y1 as `plain` has it, far out by its modulus and phase."""
+    """y0 or y1 as `plain` computes it, but for large x by the modulus and phase."""
     far = xp.logical_and(xp.greater(x, BESSEL_FAR), xp.isfinite(x))
     return xp.where(far, far_bessel(xp, float(n), xp.where(far, x, BESSEL_FAR), True), plain(xp.where(far, 1.0, x)))
 
 
 def _integral(xp: Any, n: int, x: Array) -> Array:
-    """DLMF 10.9.1 by the midpoint rule, whose error for a periodic function is below rounding here."""
+    """Bessel's integral, DLMF 10.9.1, by the midpoint rule, whose error for a periodic integrand is below rounding
+    here."""
     total = 0.0 * x
     for k in range(_BESSEL_NODES):
         sine = math.sin((k + 0.5) * math.pi / (2 * _BESSEL_NODES))
@@ -360,10 +363,10 @@ def _integral(xp: Any, n: int, x: Array) -> Array:
 
 
 def far_bessel(xp: Any, v: Any, x: Array, second: bool = False) -> Array:
-    """The Bessel function of order v, of the `second` kind or the first, for x > 25 and x > 4*abs(v).
+    """The Bessel function of order v, of the second kind if `second` else of the first, for x > 25 and x > 4*abs(v).
 
-    By its modulus and phase, DLMF 10.18.17 and 10.18.18. That which is added to x is kept apart from it, so that the cosine
-    and sine of x have all its digits. The coefficients are those of (size/(2*x))**2, so that they do not overflow.
+    Computed by its modulus and phase, DLMF 10.18.17 and 10.18.18. The phase shift is kept separate from x, so that the
+    cosine and sine of x lose no digits. The coefficients are those of (size/(2*x))**2, so that they do not overflow.
     """
     low = type(v) is float and abs(v) <= 1.0
     terms = _LOW_PHASE_TERMS if low else _PHASE_TERMS
@@ -373,7 +376,7 @@ def far_bessel(xp: Any, v: Any, x: Array, second: bool = False) -> Array:
     for k in range(1, terms + 1):
         odd = (2 * k - 1) / size
         amplitudes.append(amplitudes[-1] * ((ratio - odd) * (ratio + odd) * ((k - 0.5) / k)))
-        # The derivative of the phase is the inverse of the squared modulus.
+        # The derivative of the phase is the reciprocal of the squared modulus.
         slopes.append(-sum(a * b for a, b in zip(amplitudes[1:], reversed(slopes))))
     inverse = size * 0.5 / x
     square = inverse * inverse
@@ -391,7 +394,8 @@ def far_bessel(xp: Any, v: Any, x: Array, second: bool = False) -> Array:
 
 
 def _turned(start: float, shift: Array) -> tuple[Array, Array]:
-    """The cosine and sine of start + shift, for shifts below 1/64: their Taylor polynomials have all digits there."""
+    """The cosine and sine of start + shift for shifts below 1/64, where these Taylor polynomials are accurate to
+    rounding."""
     square = shift * shift
     cosine = 1.0 - square * (0.5 - square * (1 / 24 - square * (1 / 720)))
     sine = shift * (1.0 - square * (1 / 6 - square * (1 / 120)))
@@ -399,7 +403,7 @@ def _turned(start: float, shift: Array) -> tuple[Array, Array]:
 
 
 class SpecialFunctions:
-    """The special functions that every library but NumPy with SciPy computes as defined above."""
+    """A mixin with the special functions that every library except NumPy with SciPy takes from this module."""
 
     def polygamma(self, n: int, x: Array) -> Array:
         return polygamma(self, n, x)

@@ -1,4 +1,4 @@
-"""What an array is, whatever its library: its shape and dtype, and the dtypes in which something is computed."""
+"""Shape and dtype of an array of any library, and the dtypes that programs compute in."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from gradcli.errors import EvaluationError, UsageError
 Array = Any
 PLAIN = frozenset({float, bool, int, ElementCount})
 DTYPES = ("float64", "float32")
-# Those of which a number of Python is one.
+# The dtypes whose 0-d values are Python numbers.
 _OF_PYTHON = frozenset({"float64", "bool", "int64"})
-# Without loading NumPy, and of what NumPy does not have.
+# Machine epsilon of common dtypes, so that NumPy is not loaded for them, and of bfloat16, which NumPy lacks.
 _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7}
 _PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", ElementCount: "int64", bool: "bool"}
 
 
 def shape(array: Array) -> Shape:
-    """The shape of an array, of a number (), or of anything that has a `shape`."""
+    """The shape of an array or of any object with a `shape`; () for a number."""
     try:
         if type(array) in PLAIN:
             return ()
         found = array.shape
         return found if type(found) is tuple else tuple(found)
     except Exception:
-        # Attributes of whatever a caller gives may raise anything.
+        # The attributes of an object from outside may raise any exception.
         raise EvaluationError(f"a number, an array or a tensor is needed, not {type(array).__name__}") from None
 
 
 def size(array: Array) -> int:
-    """How many elements an array has, and whatever has a shape; a number is one."""
+    """The number of elements of an array or of any object with a shape; 1 for a number."""
     return math.prod(shape(array))
 
 
 def dtype_name(array: Array) -> str:
-    """`float64`, `float32`, `int64`, `bool`, …"""
+    """The name of the dtype: `float64`, `float32`, `int64`, `bool`, …"""
     known = _PLAIN_DTYPES.get(type(array))
     if known is not None:
         return known
@@ -48,7 +48,8 @@ def dtype_name(array: Array) -> str:
 
 @cache
 def _dtype_name(_library: str, dtype: Any) -> str:
-    """The name of a dtype, PyTorch's stands behind a dot; those of two libraries must not be compared."""
+    """The name of a dtype without a prefix such as `torch.`. The library is part of the cache key, because dtypes of
+    two libraries must not be compared."""
     return str(dtype).rpartition(".")[2]
 
 
@@ -58,7 +59,7 @@ def is_floating(array: Array) -> bool:
 
 @cache
 def epsilon(dtype: str) -> float:
-    """The distance from 1 to the next number of a dtype; 0 of truth values and whole numbers, which are not rounded."""
+    """The distance from 1 to the next number of a floating dtype; 0 for bool and integers, which are not rounded."""
     if dtype in _EPSILON or "float" not in dtype:
         return _EPSILON.get(dtype, 0.0)
     import numpy
@@ -67,14 +68,14 @@ def epsilon(dtype: str) -> float:
 
 
 def tidy(array: Array) -> Array:
-    """A result as an array in the sense of this package: 0-d float64, bool and int64 as Python numbers."""
+    """Normalise a result: 0-d arrays of dtype float64, bool or int64 become Python numbers."""
     if type(array) in PLAIN or array.ndim:
         return array
     return array.item() if dtype_name(array) in _OF_PYTHON else array[()]
 
 
 def check_dtype(dtype: str | None) -> None:
-    """Raise UsageError for a dtype in which nothing is computed here."""
+    """Raise UsageError for a dtype that programs cannot compute in."""
     if dtype not in (None, *DTYPES):
         raise UsageError(f"there is no dtype {dtype!r}", hint=f"the dtypes are {' and '.join(DTYPES)}")
 
@@ -88,7 +89,7 @@ def default_dtype() -> str:
 
 
 def set_default_dtype(dtype: str) -> None:
-    """Have new tensors in another dtype from here on, in this context."""
+    """Set the dtype of new tensors in this context."""
     _default_dtype.set(dtype)
 
 

@@ -1,4 +1,4 @@
-"""Quotients of factorials of whole numbers, rounded once: what there is to choose among up to 2,000 things."""
+"""Permutations and binomial coefficients of integers up to 2,000, correctly rounded."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from gradcli.arrays.definitions import product_and_rest
 
 Array = Any
-# Twice the digits of a float: its value, and what its rounding left out.
+# A number in double-double arithmetic: a float, and its rounding error.
 Double = tuple[Array, Array]
 
-# Beyond, a number of choices is finite for few k, of which SciPy has all digits.
+# The largest n of the table. Beyond it a binomial coefficient is finite only for small k, where SciPy is accurate.
 HIGHEST = 2000
 _BITS = 106
 
 
 @cache
 def _table() -> Sequence[Array]:
-    """n! = (high + low)*2**exponent for n from 0 on, with high from 1/2 to 1."""
+    """The factorials as n! = (high + low)*2**exponent for n from 0 on, with 1/2 <= high <= 1."""
     import numpy as np
 
     high, low, exponents = (np.empty(HIGHEST + 1) for _ in range(3))
@@ -45,7 +45,7 @@ def _product(x: Double, y: Double) -> Double:
 
 
 def _quotient(n: Array, below: Double, exponent: Array) -> Array:
-    """n!/(below*2**exponent)"""
+    """n!/(below*2**exponent), rounded."""
     import numpy as np
 
     (high, low), scale = _of_factorial(n)
@@ -57,12 +57,12 @@ def _quotient(n: Array, below: Double, exponent: Array) -> Array:
 
 
 def choices(n: Array, k: Array) -> Array:
-    """n!/(k!*(n - k)!) for arrays of whole numbers, 0 <= k <= n <= 2000."""
+    """Binomial coefficients n!/(k!*(n - k)!) for integer arrays with 0 <= k <= n <= 2000."""
     first, of_first = _of_factorial(k)
     second, of_second = _of_factorial(n - k)
     return _quotient(n, _product(first, second), of_first + of_second)
 
 
 def arrangements(n: Array, k: Array) -> Array:
-    """n!/(n - k)! for arrays of whole numbers, 0 <= k <= n <= 2000."""
+    """The numbers of permutations n!/(n - k)! for integer arrays with 0 <= k <= n <= 2000."""
     return _quotient(n, *_of_factorial(n - k))

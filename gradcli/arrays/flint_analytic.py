@@ -1,5 +1,5 @@
-"""Analytic functions of numbers of flint: by the names that the namespace is asked for, and those of which all partial
-derivatives are computed, see `gradcli.arrays.flint_partials`."""
+"""Analytic functions of FLINT numbers, by the names under which the namespace looks them up, and the table of those
+whose partial derivatives are computed directly (see `gradcli.arrays.flint_partials`)."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from gradcli.arrays.flint_partials import Analytic, derivative
 
 _HALF = acb(1) / 2
 _FIRST, _FIRST_TWO = frozenset({0}), frozenset({0, 1})
-# From here on the series of Struve's functions have too many terms.
+# Beyond this argument the series of Struve's functions would need too many terms.
 _STRUVE_FAR = 10_000
-# Beyond, the time that FLINT takes for polylogarithms has no bound.
+# Beyond this order or operand, the time that FLINT takes for polylogarithms is unbounded.
 _LARGEST_ORDER, _LARGEST_OPERAND = 100, 10**6
-# Below it the tails of Student's distribution are no tails.
+# For smaller abs(t) the CDF of Student's distribution is computed around 0 instead of from its tail.
 _STUDENT_NEAR = 0.5
 
 
 def _bound_of_k(v: Any, x: Any) -> Any:
-    """The magnitude of K(v, x) is at most K(abs(Re v), Re x), which rises with the first and falls with the second: DLMF
-    10.32.9."""
+    """A bound of abs(K(v, x)): it is at most K(abs(Re v), Re x) by DLMF 10.32.9, which increases with the first
+    argument and decreases with the second."""
     order, low = v.real.abs_upper(), x.real.lower()
     return low.bessel_k(order) if low > 0 else arb("nan")
 
 
 def _of_gamma(a: Any, x: Any) -> Any:
-    """Of the regularised lower incomplete gamma function, by the integral of x**a*s**(a - 1)*exp(-x*s) over 0 < s < 1."""
+    """A bound of the regularised lower incomplete gamma function, from the integral of x**a*s**(a - 1)*exp(-x*s) over 0
+    < s < 1."""
     order, low = a.real.lower(), x.real.lower()
     if not (order > 0 and low > 0):
         return arb("nan")
@@ -39,23 +40,24 @@ def _of_gamma(a: Any, x: Any) -> Any:
 
 
 def _of_beta(a: Any, b: Any, x: Any) -> Any:
-    """Of the regularised incomplete beta function, by the integral of x**a*s**(a - 1)*(1 - x*s)**(b - 1) over 0 < s < 1."""
+    """A bound of the regularised incomplete beta function, from the integral of x**a*s**(a - 1)*(1 - x*s)**(b - 1) over
+    0 < s < 1."""
     order, other, size = a.real.lower(), b.real - 1, abs(x).upper()
     if not (order > 0 and b.real > 0 and size < 1):
         return arb("nan")
-    # The angle of 1 - x*s is below pi/2.
+    # The argument (angle) of 1 - x*s is below pi/2 in magnitude.
     factor = ((1 + size) ** other).max((1 - size) ** other) * (2 * abs(b.imag)).exp()
     return (abs((a * x.log()).exp()) / order * factor * abs(a.rgamma() * b.rgamma() * (a + b).gamma())).abs_upper()
 
 
 def _of_kummer(a: Any, b: Any, x: Any) -> Any:
-    """Of 1F1, by the magnitudes of the terms of its series."""
+    """A bound of 1F1, from the magnitudes of the terms of its series."""
     low = b.real.lower()
     return abs(x).upper().hypgeom_1f1(abs(a).upper(), low) if low > 0 else arb("nan")
 
 
 def _of_tricomi(a: Any, b: Any, x: Any) -> Any:
-    """Of U, by its integral DLMF 13.4.4."""
+    """A bound of U, from its integral DLMF 13.4.4."""
     low, high, near, rise = a.real.lower(), a.real.upper(), x.real.lower(), (b.real - a.real).upper()
     if not (low > 0 and near > 0):
         return arb("nan")
@@ -64,19 +66,20 @@ def _of_tricomi(a: Any, b: Any, x: Any) -> Any:
 
 
 def _of_gauss(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """Of 2F1, by the magnitudes of the terms of its series."""
+    """A bound of 2F1, from the magnitudes of the terms of its series."""
     low, size = c.real.lower(), abs(z).upper()
     return size.hypgeom_2f1(abs(a).upper(), abs(b).upper(), low) if low > 0 and size < 1 else arb("nan")
 
 
 def _of_polylog(s: Any, z: Any) -> Any:
-    """Of a polylogarithm, by the magnitudes of the terms of its series."""
+    """A bound of a polylogarithm, from the magnitudes of the terms of its series."""
     size = abs(z).upper()
     return abs(acb(size).polylog(acb(s.real.lower()))).upper() if size < 1 else arb("nan")
 
 
 def _struve(v: Any, x: Any, sign: int) -> Any:
-    """DLMF 11.2.1 and 11.2.2."""
+    """Struve's function (sign -1) or the modified one (sign 1), DLMF 11.2.1 and 11.2.2. Raises UndecidedError for
+    abs(x) > 10,000."""
     if abs(x).abs_lower() > _STRUVE_FAR:
         raise UndecidedError("Struve's functions are not computed so far out")
     series = (sign * x * x / 4).hypgeom([acb(1)], [3 * _HALF, v + 3 * _HALF])
@@ -84,7 +87,8 @@ def _struve(v: Any, x: Any, sign: int) -> Any:
 
 
 def _stdtr(df: Any, t: Any) -> Any:
-    """By the incomplete beta function in the tails, DLMF 8.17.10, and around 0 by a hypergeometric one."""
+    """The CDF of Student's distribution: the incomplete beta function in the tails, DLMF 8.17.10, a hypergeometric
+    function around 0."""
     square = t * t / df
     if abs(t.real) > _STUDENT_NEAR:
         tail = (1 / (1 + square)).beta_lower(df / 2, _HALF, regularized=True) / 2
@@ -98,17 +102,18 @@ def _right(*operands: Any) -> bool:
 
 
 def _of_order(v: Any, x: Any) -> bool:
-    """Where x**v is analytic."""
+    """Whether x**v is analytic in a neighbourhood of the ball x."""
     return bool(x.real > 0) or (v.is_exact() and v.contains_integer())
 
 
 def _with_zeros(*operands: Any) -> bool:
-    """For square roots of all operands, of which some may be 0."""
+    """Whether the square roots of all operands are analytic, or the operand is exactly 0."""
     return all(x.is_zero() or x.real > 0 for x in operands)
 
 
 def _falling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A bound of an integral of inverse square roots, which are largest where all operands are real and smallest."""
+    """A bound of an integral of inverse square roots, which is largest at real operands that are as small as
+    possible."""
     return lambda *operands: function(*(acb(x.real.lower()) for x in operands)).abs_upper()
 
 
@@ -117,7 +122,7 @@ def _in_modulus(phi: Any, m: Any) -> bool:
 
 
 def _of_first_kind(phi: Any, m: Any) -> Any:
-    """By Carlson's form, DLMF 19.25.5, for angles below pi/2."""
+    """A bound of the elliptic integral of the first kind, by Carlson's form DLMF 19.25.5, for angles below pi/2."""
     if not abs(phi.real) < 1.5:
         return arb("nan")
     square = phi.sin() ** 2
@@ -125,7 +130,7 @@ def _of_first_kind(phi: Any, m: Any) -> Any:
 
 
 def _of_second_kind(phi: Any, m: Any) -> Any:
-    """By Carlson's forms, DLMF 19.25.9."""
+    """A bound of the elliptic integral of the second kind, by Carlson's forms DLMF 19.25.9."""
     if not abs(phi.real) < 1.5:
         return arb("nan")
     square = phi.sin() ** 2
@@ -133,7 +138,7 @@ def _of_second_kind(phi: Any, m: Any) -> Any:
     return (_of_first_kind(phi, m) + abs(m * phi.sin() ** 3) / 3 * rest).abs_upper()
 
 
-# The functions of which partial derivatives are computed by themselves.
+# The functions whose partial derivatives are computed directly, by name.
 ANALYTIC: Mapping[str, Analytic] = {
     "jv": Analytic(lambda v, x: x.bessel_j(v), _of_order, _FIRST),
     "yv": Analytic(lambda v, x: x.bessel_y(v), lambda _v, x: _right(x), _FIRST),
@@ -169,7 +174,7 @@ ANALYTIC: Mapping[str, Analytic] = {
     "elliprg": Analytic(
         lambda x, y, z: acb.elliptic_rg(x, y, z),
         _with_zeros,
-        # It is the mean of a square root of a sum over a sphere.
+        # R_G is the mean of the square root of a sum over the unit sphere.
         bound=lambda *operands: acb.elliptic_rg(*(acb(abs(x).upper()) for x in operands)).abs_upper(),
     ),
     "elliprj": Analytic(lambda x, y, z, p: acb.elliptic_rj(x, y, z, p), _with_zeros, bound=_falling(acb.elliptic_rj)),
@@ -185,16 +190,17 @@ ANALYTIC: Mapping[str, Analytic] = {
 }
 
 
-# The operand by which these are constant in all others where it has one of the values.
+# By function: the index of an operand, and the values of that operand at which the function is constant in all others.
 _CONSTANT_AT: Mapping[str, tuple[int, tuple[fmpq, ...]]] = {
     **dict.fromkeys(("jv", "iv", "ive", "struve", "modstruve"), (1, (ZERO,))),
     **dict.fromkeys(("gammainc", "gammaincc"), (1, (ZERO,))),
     **dict.fromkeys(("betainc", "betaincc"), (2, (ZERO, ONE))),
 }
-# Derivatives of higher orders ask for the same ones again and again; so many are kept.
+# A cache: higher-order derivatives ask for the same partial derivatives repeatedly. It is emptied when it has
+# _MOST_KEPT entries.
 _kept: dict[Any, Number] = {}
 _MOST_KEPT = 1000
-# Beyond, the time that FLINT takes for these has no bound.
+# Beyond _LARGEST_PARAMETER, the time that FLINT takes for these functions is unbounded.
 _SLOW_FOR_LARGE = frozenset({"gammainc", "gammaincc", "betainc", "betaincc"})
 _LARGEST_PARAMETER = 50_000
 
@@ -223,7 +229,8 @@ partial_of_one = partial_of_two = partial_of_three = partial_of_four = _partial
 
 
 def _of(name: str, edge: Callable[..., Number | None]) -> Callable[..., Number]:
-    """A function of real numbers, with the values that it has at infinities and at the ends of its domain: None elsewhere."""
+    """A function of real numbers that takes its values at infinities and at the ends of its domain from `edge`, which
+    returns None elsewhere."""
 
     def function(*operands: Number) -> Number:
         if any(map(is_nan, operands)):
@@ -267,7 +274,8 @@ def _spherical(
 
 
 def _near(x: Any, n: int, sign: int) -> Any:
-    """DLMF 10.53.1 and 10.53.3."""
+    """The series of the spherical Bessel function of the first kind (sign -1) or the modified one (sign 1), DLMF
+    10.53.1 and 10.53.3."""
     double = fmpz.fac_ui(2 * n + 1) // (fmpz(2) ** n * fmpz.fac_ui(n))
     return x**n / double * (sign * x * x / 4).hypgeom_0f1(arb(n) + arb(3) / 2)
 
@@ -286,7 +294,8 @@ spherical_yn = _spherical(_spherical_y, lambda _n: NEGATIVE_INFINITY, ZERO)
 
 
 def _spherical_k(x: Any, n: int) -> Any:
-    """A polynomial of 1/x times an exponential, DLMF 10.49.12."""
+    """The modified spherical Bessel function of the second kind: a polynomial in 1/x times an exponential, DLMF
+    10.49.12."""
     terms = (fmpz.fac_ui(n + k) // (fmpz.fac_ui(k) * fmpz.fac_ui(n - k)) / (2 * x) ** k for k in range(n + 1))
     return arb.pi() / 2 * (-x).exp() / x * sum(terms, arb(0))
 
@@ -320,7 +329,7 @@ _chi = analytic(lambda x: abs(x).chi(), below=INFINITY, above=INFINITY)
 
 
 def sinhc(x: Number, *, n: int) -> Number:
-    """The nth derivative of sinh(x)/x: that of 0F1(; 3/2; x**2/4)."""
+    """The nth derivative of sinh(x)/x = 0F1(; 3/2; x**2/4)."""
     if is_nan(x) or is_infinite(x):
         return UNDEFINED if is_nan(x) else INFINITY if x > 0 or n % 2 == 0 else NEGATIVE_INFINITY
     if is_at(x, ZERO):
@@ -332,7 +341,7 @@ _SINHC = Analytic(lambda x: (x * x / 4).hypgeom_0f1(3 * _HALF), lambda _x: True)
 
 
 def owens_t(h: Number, a: Number) -> Number:
-    """The integral of exp(-h**2*(1 + t**2)/2)/(1 + t**2) from 0 to a, over 2*pi."""
+    """Owen's T: the integral of exp(-h**2*(1 + t**2)/2)/(1 + t**2) from 0 to a, divided by 2*pi."""
     if is_nan(h) or is_nan(a):
         return UNDEFINED
     if is_at(a, ZERO) or is_infinite(h):

@@ -1,7 +1,8 @@
-"""The array namespace of numbers whose digits are proved: `Balls` of FLINT.
+"""The array namespace of numbers with proved digits: `Balls` of FLINT.
 
-Its functions are found by name: those of each element by `of_numbers`, which take and give numbers, and those of arrays in the modules of `_OF_ARRAYS`, which take and give object arrays of NumPy (one of zero
-dimensions for a number). Those of scalars need no NumPy, which is loaded where there is an array.
+Its functions are looked up by name. Elementwise functions come from `of_numbers`, and map numbers to numbers; functions
+of arrays come from the modules in `_OF_ARRAYS`, and map object arrays of NumPy (0-d for a number) to object arrays.
+NumPy is loaded only if there is an array.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ Array = Any
 
 _OF_ARRAYS = ("gradcli.arrays.flint_shapes", "gradcli.arrays.flint_reductions", "gradcli.arrays.flint_matrices")
 _NUMBERS = (fmpq, arb)
-# Whole floats below it are exact.
+# Integers below it in magnitude are exact as floats.
 _WHOLE = 2**53
-# The eighths of steps that a number of an array takes which becomes a fraction.
+# The cost in eighths of a step of converting one element of an array to a fraction.
 _EXACT = 2
 
 
@@ -46,20 +47,22 @@ class _LinearAlgebra:
 
 
 class _Known:
-    """What is known of functions of numbers."""
+    """Queries about the functions of numbers: whether one exists, and what it costs."""
 
     def has(self, name: str) -> bool:
-        """Whether there is a function of numbers of this name."""
+        """Whether there is a function of numbers with this name."""
         return of_numbers(name) is not None
 
     def eighths(self, name: str, time: int = 1) -> int:
-        """What that function takes for each number, in eighths of steps, where it takes so much `time` in floats."""
+        """The cost per element in eighths of a step; `time` is the relative cost of the function in floats."""
         return eighths(name, time, ctx.prec)
 
 
 class _Scalars(_Known):
-    """The elementwise functions of plain numbers, and the numbers that programs write and name: a whole one that is
-    a float is given as that."""
+    """The elementwise functions of plain numbers, and the constants and literals of programs in ball arithmetic.
+
+    A result that is an integer and exact as a float is returned as a float.
+    """
 
     constants: ClassVar = {
         "pi": lambda: Balls(arb.pi()),
@@ -69,7 +72,7 @@ class _Scalars(_Known):
     }
 
     def number(self, text: str) -> Any:
-        """The number that a decimal is."""
+        """The number that a decimal literal denotes."""
         return _plain(Balls(from_text(text)))
 
     def __getattr__(self, name: str) -> Any:
@@ -83,7 +86,7 @@ class _Scalars(_Known):
 
 
 class _Floats(_Scalars):
-    """Those of a run in floats, where the numbers that programs write are the floats next to them."""
+    """The scalars of a run in which the literals of a program denote the nearest floats, not decimals."""
 
     def number(self, text: str) -> Any:
         return _plain(Balls(exact(float(text))))
@@ -98,7 +101,7 @@ def _plain(result: Any) -> Any:
 
 
 class FlintArrays(_Known):
-    """Arrays of balls, on the processor."""
+    """The namespace of arrays of balls, on the CPU."""
 
     name = "flint"
     device_name = "cpu"
@@ -108,23 +111,24 @@ class FlintArrays(_Known):
         self.scalars = scalars
 
     def of_floats(self) -> FlintArrays:
-        """The same, where the numbers that programs write are the floats next to them."""
+        """The same namespace, but the literals of programs denote the nearest floats."""
         return _arrays(_Floats)
 
     def __getattr__(self, name: str) -> Any:
-        """A function by its name. Raises MissingFunctionError for one that there is none of in balls."""
+        """Look up a function by name. Raises MissingDigitsError for a function without a definition in ball
+        arithmetic."""
         made = _function(name)
         setattr(self, name, made)
         return made
 
     def of_numbers(self, name: str) -> Callable[..., Any] | None:
-        """The function of numbers of this name, None where there is none."""
+        """The function of numbers with this name, None if there is none."""
         return _checked(name)
 
     # --- arrays in and out
 
     def asarray(self, value: Any, dtype: str | None = None) -> Array:
-        """A number, a list or an array of NumPy as balls; truth values and whole numbers where `dtype` says so."""
+        """Convert a number, a list or a NumPy array to balls; bool and int64 are kept, or made if `dtype` says so."""
         kind = type(value)
         if kind is Balls:
             return value if dtype in (None, "float64") else self.astype(value, dtype)
@@ -133,7 +137,7 @@ class FlintArrays(_Known):
                 return bool(value) if dtype == "bool" else int(value)
             return value if dtype is None and kind in (bool, int) else Balls(exact(value))
         if isinstance(value, (float, str)):
-            # A float may keep its text.
+            # A subclass of float may keep its source text.
             return Balls(exact(value))
         import numpy
 
@@ -158,7 +162,7 @@ class FlintArrays(_Known):
         return Balls(array.numbers.copy()) if array.shape else array
 
     def to_numpy(self, array: Array) -> Any:
-        """`array` in float64 where floats are just these numbers, else its numbers as balls of their own."""
+        """`array` in float64 if every number is exactly a float, else an object array of 0-d `Balls`."""
         import numpy
 
         if type(array) is not Balls:
@@ -190,12 +194,12 @@ class FlintArrays(_Known):
         return Balls(numpy.full(shape, fmpq(number), object))
 
     def synchronise(self) -> None:
-        """Everything is computed when it returns."""
+        """Do nothing: results are computed eagerly."""
 
     # --- running a primitive
 
     def promoted(self, operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
-        """Numbers and arrays of floats as balls, truth values as 0 and 1 unless `truths`; whole numbers as they are."""
+        """Convert numbers and float arrays to balls, and truth values to 0 and 1 unless `truths`; integers are kept."""
         return [self._promoted(o, truths) for o in operands]
 
     def _promoted(self, operand: Array, truths: bool) -> Array:
@@ -212,7 +216,7 @@ class FlintArrays(_Known):
         return nullcontext()
 
     def tidy(self, array: Array) -> Array:
-        """A result as an array in the sense of this package: single truth values and whole numbers as those of Python."""
+        """Normalise a result: 0-d arrays of bool and integers become Python numbers."""
         kind = type(array)
         if kind is Balls or kind in PLAIN:
             return array
@@ -230,7 +234,7 @@ def _objects(array: Any) -> Any:
 
 
 def _is_float(number: Any) -> bool:
-    """Whether a number is known to be one that a float is, infinite, or undefined."""
+    """Whether a number is certainly equal to a float, or is infinite or undefined."""
     if type(number) is arb and not (number.is_finite() and number.is_exact()):
         return not number.is_finite()
     return bool(exact(_to_float(number)) == number)
@@ -249,7 +253,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 class MissingDigitsError(BackendError, AttributeError):
-    """A function that is not there in ball arithmetic."""
+    """Raised for a function that ball arithmetic does not have."""
 
     def __init__(self, name: str, lacking: str | None) -> None:
         reason = "" if lacking is None else f": ball arithmetic has no {lacking}"
@@ -260,19 +264,22 @@ class MissingDigitsError(BackendError, AttributeError):
 
 @cache
 def _checked(name: str) -> Callable[..., Any] | None:
-    """The function of numbers of this name, None where there is none: of truth values too, which count as 0 and 1 unless
-    it chooses by them, and with results that say something."""
+    """The function of numbers with this name, None if there is none.
+
+    It accepts truth values, which count as 0 and 1 (except in `where`, if both branches are truth values), and its
+    results are checked by `bounded`.
+    """
     function = of_numbers(name)
     if function is None:
         return None
     keeps_truths = name == "where"
 
     def checked(*numbers: Any, **params: Any) -> Any:
-        # A choice of truth values is one.
+        # `where` with truth values in both branches gives a truth value.
         if bool in map(type, numbers) and not (keeps_truths and all(type(n) is bool for n in numbers[1:])):
             numbers = tuple(fmpq(int(n)) if type(n) is bool else n for n in numbers)
         result = function(*numbers, **params)
-        # What most are is seen first.
+        # The most frequent kinds of results need no further check.
         if type(result) is bool or (type(result) is arb and result.is_finite()):
             return result
         return bounded(settled(result), numbers)
@@ -281,7 +288,7 @@ def _checked(name: str) -> Callable[..., Any] | None:
 
 
 def _mapped(function: Callable[..., Any], *, truths: bool) -> Callable[..., Any]:
-    """A function of numbers as one of balls, of whole numbers and of truth values, on broadcast operands."""
+    """Lift a function of numbers to broadcast operands: balls, integers and truth values."""
 
     def apply(*operands: Any, **params: Any) -> Any:
         numbers, scalar = [], True
@@ -301,7 +308,7 @@ def _mapped(function: Callable[..., Any], *, truths: bool) -> Callable[..., Any]
 
 
 def _operand(operand: Any) -> Any:
-    """What a function of numbers takes: a number, a truth value, or an object array of them."""
+    """Convert an operand to what a function of numbers takes: a number, a truth value, or an object array of these."""
     kind = type(operand)
     if kind is Balls:
         return operand.numbers
@@ -316,7 +323,7 @@ def _operand(operand: Any) -> Any:
 
 
 def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of object arrays as one of balls."""
+    """Lift a function of object arrays to balls."""
 
     def apply(*operands: Any, **params: Any) -> Any:
         return _wrapped(function(*map(_unwrapped, operands), **params))
@@ -325,7 +332,7 @@ def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unwrapped(operand: Any) -> Any:
-    """What a function of arrays takes: arrays of NumPy for balls and numbers, and anything else as it is."""
+    """Convert balls and numbers to NumPy arrays for a function of arrays; return other operands unchanged."""
     kind = type(operand)
     if kind in (tuple, list) and any(type(item) is Balls for item in operand):
         return kind(map(_unwrapped, operand))
@@ -360,7 +367,7 @@ def namespace_of(_array: Array) -> FlintArrays:
 
 
 def on_device(device: str) -> FlintArrays:
-    """The namespace; FLINT has no device but the processor. Raises BackendError for others."""
+    """The namespace on `cpu`, the only device of FLINT. Raises BackendError for others."""
     if device != "cpu":
         raise BackendError(f"the backend flint has no device {device!r}", hint="its device is cpu")
     return _arrays()

@@ -1,4 +1,5 @@
-"""Bessel functions of numbers of flint, by the names that the namespace is asked for; see `gradcli.arrays.flint_numbers`."""
+"""Bessel functions of FLINT numbers, under the names that the namespace looks up (see
+`gradcli.arrays.flint_numbers`)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from gradcli.arrays.flint_numbers import (
     whole_order,
 )
 
-# The order and the bits from which on the time for modified functions has no bound.
+# If both the order and the precision in bits exceed these, the time of FLINT's modified Bessel function is unbounded.
 _HIGH_ORDER, _MANY_BITS = 10**9, 1000
 
 # --- of whole order
@@ -53,8 +54,10 @@ def i1e(x: Number) -> Number:
 
 
 def scaled_i(x: Number, *, n: int) -> Number:
-    """The mean of u**n*exp(-x*u), u = 1 - cos(t), over all angles t: u/2 has a beta distribution, and the mean is
-    (2**n*(1/2)_n/n!)*1F1(n + 1/2; n + 1; -2*x), DLMF 13.4.1."""
+    """The mean of u**n*exp(-x*u), u = 1 - cos(t), over all angles t.
+
+    u/2 has a beta distribution, so that the mean is (2**n*(1/2)_n/n!)*1F1(n + 1/2; n + 1; -2*x), DLMF 13.4.1.
+    """
     if not is_finite(x):
         return at_infinity(x, UNDEFINED, ZERO)
     scale = 2**n * _moment(n)
@@ -62,7 +65,7 @@ def scaled_i(x: Number, *, n: int) -> Number:
 
 
 def _moment(n: int) -> fmpq:
-    """(1/2)_n/n!"""
+    """(1/2)_n/n!, with the Pochhammer symbol (1/2)_n."""
     found = ONE
     for k in range(n):
         found *= fmpq(2 * k + 1, 2 * k + 2)
@@ -70,7 +73,7 @@ def _moment(n: int) -> fmpq:
 
 
 def _second(value: Callable[[Any], Any], at_zero: Number) -> Unary:
-    """A function for x > 0 that vanishes far out."""
+    """A function that is defined for x >= 0, takes the value `at_zero` at 0 and tends to 0 at infinity."""
 
     def function(x: Number) -> Number:
         if is_nan(x) or less(x, ZERO):
@@ -117,7 +120,8 @@ def iv(v: Number, x: Number) -> Number:
 
 
 def _modified(v: Any, x: Any) -> Any:
-    """By DLMF 10.25.2 where the order is large: the time that FLINT takes for its asymptotic expansion has no bound there."""
+    """I(v, x); for large orders by DLMF 10.25.2, because the time of FLINT's asymptotic expansion is unbounded
+    there."""
     size = absolute(x)
     if not (size > 0 and v > 1 and (v > size * size or (v > _HIGH_ORDER and ctx.prec > _MANY_BITS))):
         return x.bessel_i(v)

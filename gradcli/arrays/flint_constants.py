@@ -1,4 +1,4 @@
-"""What formulas of constants use of `math`, in numbers of flint at the precision that holds when they are asked for."""
+"""A counterpart of `math` for formulas of constants, in FLINT numbers at the precision current at the call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions of numbers of flint take, in eighths of the steps that a run may take: about 0.4 µs each."""
+"""The cost of functions of FLINT numbers, in eighths of a step of the budget: about 0.4 µs each."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from functools import lru_cache
 
 from gradcli.arrays.flint_names import home_of
 
-# Bits of a number that are added or multiplied in an eighth.
+# The number of bits that an addition or multiplication processes in an eighth of a step.
 _BITS = 100
-# Of an exponential: bits that are taken for one, and the root of the bits that all of them are taken together in one.
+# The cost of an elementary function such as exp in eighths of a step grows by bits/_EACH + bits**2/_SQUARE.
 _EACH, _SQUARE = 50, 50_000
-# How many times that other functions take, and in how many bits they take that once more; and from which time on, in
-# that of elements in floats, a function takes more than those.
+# A special function costs _SPECIAL + bits/_MORE times as much as an elementary one, and more in proportion if its
+# relative cost in floats is a multiple of _LONG.
 _SPECIAL, _MORE, _LONG = 10, 1_000, 4
-# Those that sum many terms with numbers of Bernoulli, and the bits in which they take once more than the others.
+# Functions that sum many terms with Bernoulli numbers cost an additional factor of 1 + bits/_SUMS.
 _OF_SUMS = frozenset({"polygamma", "riemann_zeta", "hurwitz_zeta"})
 _SUMS = 1_500
 
 
 @lru_cache(512)
 def eighths(name: str, time: int, bits: int) -> int:
-    """Those that a function of numbers takes at a precision, of one that takes so much `time` in floats; a sum or a
-    product where the name is ""."""
+    """The cost of a function of numbers in eighths of a step, at a precision of `bits`; `time` is its relative cost in
+    floats. The name "" stands for a sum or product."""
     home = home_of(name) if name else None
     if home is None or home == "flint_functions":
         return 1 + bits // _BITS

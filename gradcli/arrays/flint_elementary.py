@@ -1,4 +1,5 @@
-"""Elementary functions of numbers of flint, by the names that the namespace is asked for; see `gradcli.arrays.flint_numbers`."""
+"""Elementary functions of FLINT numbers, under the names that the namespace looks up (see
+`gradcli.arrays.flint_numbers`)."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def _zero_at(point: fmpq) -> Callable[[fmpq], int | None]:
 
 
 def _power_of(base: int) -> Callable[[fmpq], int | None]:
-    """The n of base**n, where a fraction is that."""
+    """A function that returns the n with base**n = x for a fraction x, or None if x is not an integer power of the
+    base."""
 
     def exactly(x: fmpq) -> int | None:
         number = x if x.q == 1 else 1 / x
@@ -94,7 +96,7 @@ def logaddexp2(x: Number, y: Number) -> Number:
 
 
 def _sum_of_powers(x: Number, y: Number, rise: Callable[[Any], Any]) -> Number:
-    """The larger number and what the other adds to it, by their distance."""
+    """The larger number plus `rise` of the distance between both; used for logaddexp and logaddexp2."""
     if is_nan(x) or is_nan(y):
         return UNDEFINED
     if is_infinite(x) or is_infinite(y):
@@ -120,7 +122,7 @@ _logcosh = analytic(lambda x: x.cosh().log(), zero=ZERO, above=INFINITY)
 
 
 def whole_power(x: Number, *, n: float) -> Number:
-    """x to the power of a whole number."""
+    """x to the power of an integer."""
     return _whole_power(x, int(n))
 
 
@@ -128,7 +130,7 @@ def _whole_power(x: Number, n: int) -> Number:
     if n <= 0:
         return divide(ONE, _whole_power(x, -n)) if n else ONE
     if type(x) is fmpq:
-        # What is exact must not grow without bounds.
+        # The height of an exact power must stay bounded.
         if x.height_bits() * n <= 8 * ctx.prec:
             return x**n
         x = arb(x)
@@ -144,7 +146,7 @@ def _whole_power(x: Number, n: int) -> Number:
 
 
 def _by_squaring(x: Number, n: int) -> Number:
-    """x**n by multiplication, as the power of a ball goes by its logarithm."""
+    """x**n by repeated squaring, because FLINT computes the power of a ball by its logarithm."""
     result = None
     while True:
         if n % 2:
@@ -200,7 +202,7 @@ def rsqrt(x: Number) -> Number:
 
 
 def flat_root(x: Number, *, n: float) -> Number:
-    """x**(1/n), 0 at 0."""
+    """x**(1/n), and 0 at 0."""
     return ZERO if is_at(x, ZERO) else pow(x, 1 / fmpq(*n.as_integer_ratio()))
 
 
@@ -212,7 +214,7 @@ def cbrt(x: Number) -> Number:
     elif not x.is_finite():
         return at_infinity(x, NEGATIVE_INFINITY, INFINITY)
     elif x.contains(0):
-        # That of 0 itself is nan in FLINT.
+        # FLINT's cube root of 0 is nan.
         return ZERO if x.is_zero() else monotone(x, cbrt)
     return arb(x).root(3) if x >= 0 else -arb(-x).root(3)
 
@@ -230,13 +232,13 @@ atan = analytic(arb.atan, zero=ZERO, below=lambda: -arb.pi() / 2, above=lambda: 
 
 
 def _inside(compute: Callable[[Any], Any], known: fmpq) -> Any:
-    """A function on [-1, 1] that is 0 at one place."""
+    """A function on [-1, 1] that is 0 at the point `known`."""
 
     def function(x: Number) -> Number:
         if is_nan(x) or x > 1 or x < -1:
             return UNDEFINED
         if type(x) is arb and not x.is_exact() and x.lower() >= -1 and x.upper() <= 1:
-            # Up to the ends, where the slope is infinite.
+            # The slope is infinite at the ends, so a ball that reaches one is evaluated by monotonicity.
             return monotone(x, lambda end: certain(compute(end)))
         return ZERO if is_at(x, known) else certain(compute(arb(x)))
 
@@ -246,7 +248,7 @@ def _inside(compute: Callable[[Any], Any], known: fmpq) -> Any:
 asin = _inside(arb.asin, ZERO)
 acos = _inside(arb.acos, ONE)
 
-# 6*x modulo 12, where sin(pi*x) is rational: by Niven's theorem nowhere else.
+# The rational values of sin(pi*x), by 6*x modulo 12; by Niven's theorem there are no others at rational x.
 _RATIONAL_SINES = {0: ZERO, 1: HALF, 3: ONE, 5: HALF, 6: ZERO, 7: -HALF, 9: -ONE, 11: -HALF}
 
 
@@ -295,7 +297,8 @@ def hypot(x: Number, y: Number) -> Number:
 
 
 def sinc(x: Number, *, n: int) -> Number:
-    """The nth derivative of sin(pi*x)/(pi*x), which is the integral of (pi*t)**n*cos(pi*t*x + n*pi/2) over 0 < t < 1."""
+    """The nth derivative of sin(pi*x)/(pi*x), which is the integral of (pi*t)**n*cos(pi*t*x + n*pi/2) over 0 < t <
+    1."""
     if not is_finite(x):
         return UNDEFINED
     if n == 0 and type(x) is fmpq and x.q == 1:

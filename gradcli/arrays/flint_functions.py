@@ -1,7 +1,7 @@
-"""Functions of numbers of flint, by the names that the namespace is asked for: comparisons, arithmetic, rounding and
-choices. See `gradcli.arrays.flint_numbers` for what a number is.
+"""Comparisons, arithmetic, rounding and choices of FLINT numbers, under the names that the namespace looks up.
 
-A function that jumps or bends has, for a ball around that place, all its values there; a comparison raises UndecidedError.
+`gradcli.arrays.flint_numbers` says what a number is. A function with a jump or kink inside a ball returns a ball that
+encloses all of its values there; a comparison raises UndecidedError.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from gradcli.arrays.flint_numbers import (
 
 
 def is_zero(x: Number) -> bool:
-    """Whether a number is 0. Raises UndecidedError where that is open."""
+    """Whether a number is 0. Raises UndecidedError if the ball does not decide it."""
     return equal(x, ZERO)
 
 
 def equal(x: Number, y: Number) -> bool:
     if is_nan(x) or is_nan(y):
         return False
-    # One ball in two places is the same number.
+    # The same ball object denotes the same number, although balls in general may differ.
     return x is y or decided(bool(x == y), bool(x != y), x, "=", y)
 
 
@@ -109,7 +109,7 @@ def subtract(x: Number, y: Number) -> Number:
 
 def multiply(x: Number, y: Number) -> Number:
     if type(x) is type(y) is arb and x is not y:
-        # As most are.
+        # A fast path for the most frequent case.
         product = x * y
         if product.is_finite():
             return product
@@ -117,7 +117,7 @@ def multiply(x: Number, y: Number) -> Number:
         return _of_infinities(floats.multiply, x, y)
     if x is y:
         return square(x)
-    # A ball times 0 is 0, and no ball.
+    # FLINT's product with an exact 0 would be a ball, not an exact 0.
     if is_at(x, ZERO) or is_at(y, ZERO):
         return ZERO
     return x * y
@@ -133,7 +133,8 @@ def divide(x: Number, y: Number) -> Number:
 
 
 def _of_infinities(function: object, x: Number, y: Number) -> Number:
-    """What floats have where an operand is infinite, nan or a divisor that is 0: finite ones matter by their signs alone."""
+    """The IEEE 754 result where an operand is infinite or nan, or a divisor is 0; finite operands matter by their signs
+    only."""
     value: float = function(_sign_of(x), _sign_of(y))  # type: ignore[operator]
     return exact(value)
 
@@ -146,7 +147,7 @@ def _sign_of(x: Number) -> float:
 
 
 def square(x: Number) -> Number:
-    """x*x, which for a ball around 0 is not below it."""
+    """x*x; the square of a ball around 0 contains no negative numbers."""
     if type(x) is fmpq or not x.contains(0):
         return x * x
     return up_to(x.abs_upper() ** 2)

@@ -1,5 +1,5 @@
-"""Incomplete gamma and beta functions of numbers of flint, by the names that the namespace is asked for; see
-`gradcli.arrays.flint_numbers`."""
+"""Incomplete gamma and beta functions of FLINT numbers, under the names that the namespace looks up (see
+`gradcli.arrays.flint_numbers`)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gradcli.arrays.flint_elementary import pow
 from gradcli.arrays.flint_functions import less, subtract
 from gradcli.arrays.flint_numbers import ONE, ZERO, certain, compared, hull, is_at, is_infinite
 
-# From this parameter on Arb's lower function is slow and weak.
+# Above this parameter, Arb's lower incomplete gamma function is slow and gives wide balls.
 _LARGE = 100
-# In so many standard deviations from its parameter the lower function is 1 - the upper one, and where the series that
-# serves below would need more terms.
+# Where x is within _NEAR standard deviations of a large parameter, or the series below would need more than _MOST_TERMS
+# terms, the lower function is computed as 1 minus the upper one.
 _NEAR, _MOST_TERMS = 16, 100_000
-# Beyond such a parameter, and as close to it as this part of its size, the upper function takes the square of its bits, in
-# parts of an eighth.
+# For parameters above _HUGE with abs(a - x) < a/_CLOSE, the upper function is charged bits**2/_SQUARE eighths of a
+# step.
 _HUGE, _CLOSE, _SQUARE = 50_000, 16, 2.5
 
 
 def gamma_density(a: Number, x: Number) -> Number:
-    """x**(a - 1)*exp(-x)/gamma(a)."""
+    """The density of the gamma distribution, x**(a - 1)*exp(-x)/gamma(a)."""
     if is_nan(a) or is_nan(x) or less(a, ZERO) or less(x, ZERO) or (is_infinite(a) and is_infinite(x)):
         return UNDEFINED
     if is_infinite(x) or is_infinite(a):
@@ -35,7 +35,7 @@ def gamma_density(a: Number, x: Number) -> Number:
 
 
 def beta_density(a: Number, b: Number, x: Number) -> Number:
-    """x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)."""
+    """The density of the beta distribution, x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)."""
     if is_nan(a) or is_nan(b) or is_nan(x) or (is_infinite(a) and is_infinite(b)):
         return UNDEFINED
     if not (compared(a, ZERO) > 0 and compared(b, ZERO) > 0) or less(x, ZERO) or less(ONE, x):
@@ -81,7 +81,7 @@ def _lower(a: Any, x: Any) -> Any:
         return x.gamma_lower(a, regularized=1)
     if not a - x > _NEAR * a.sqrt() or not (a - x) * _MOST_TERMS > a * ctx.prec:
         return 1 - _upper(a, x)
-    # x**a*exp(-x)/gamma(a + 1) times a sum whose terms fall faster than a geometric series, DLMF 8.7.1.
+    # x**a*exp(-x)/gamma(a + 1) times a series whose terms decrease faster than a geometric series, DLMF 8.7.1.
     term = total = arb(1)
     k, smallest = 0, arb(2) ** -ctx.prec
     while not term < smallest:
@@ -103,7 +103,7 @@ def betainc(a: Number, b: Number, x: Number) -> Number:
 
 
 def _degenerate(low: bool, high: bool, x: Number) -> Number:
-    """The distribution function of 0 or of 1."""
+    """The CDF at x of a distribution concentrated at 0 (`low`) or at 1 (`high`)."""
     if low and high:
         return UNDEFINED
     return fmpq(x > 0) if low else fmpq(x == 1)

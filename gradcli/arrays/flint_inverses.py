@@ -1,7 +1,7 @@
-"""Inverses of incomplete gamma and beta functions of numbers of flint, by the names that the namespace is asked for.
+"""Inverses of incomplete gamma and beta functions of FLINT numbers, under the names that the namespace looks up.
 
-They are monotone in each operand, so that balls have the values at two corners between them. There the root is found by
-Newton's method from SciPy's, and proved by a change of sign.
+The inverses are monotonic in each operand, so that the values over balls lie between those at two corners. There the
+root is refined by Newton's method, starting from SciPy's value, and proved by a change of sign.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gradcli.arrays.flint_functions import less, negative, subtract
 from gradcli.arrays.flint_incomplete import betainc, gammainc, gammaincc
 from gradcli.arrays.flint_numbers import HALF, ONE, ZERO, hull, is_at, is_infinite
 
-# Steps of Newton's method, and the bits that a root is known to beyond those that are wanted.
+# The maximum number of Newton steps, and the extra bits in which they are computed.
 _STEPS, _GUARD = 60, 20
 
 
@@ -42,7 +42,8 @@ def betainccinv(a: Number, b: Number, p: Number) -> Number:
 
 
 def stdtrit(df: Number, p: Number) -> Number:
-    """From that of beta: t**2 = df*(1/x - 1), where betainc(df/2, 1/2, x) = 2*min(p, 1 - p)."""
+    """The quantile of Student's distribution, from that of the beta distribution: t**2 = df*(1/x - 1), where
+    betainc(df/2, 1/2, x) = 2*min(p, 1 - p)."""
     if is_nan(df) or is_nan(p) or is_infinite(df) or not df > 0 or less(p, ZERO) or less(ONE, p):
         return UNDEFINED
     if is_at(p, HALF):
@@ -70,8 +71,11 @@ def _inverse(
     rises: Sequence[int],
     sign: int,
 ) -> Number:
-    """The x at which a function is p, where that rises or falls with x as `sign` says, and x with the parameters as `rises`
-    says."""
+    """The x with function(*parameters, x) = p.
+
+    `sign` is 1 if the function increases with x and -1 if it decreases; `rises` says the same of x as a function of
+    each parameter.
+    """
     if any(is_nan(o) for o in (*parameters, p)) or less(p, ZERO) or less(ONE, p):
         return UNDEFINED
     if any(is_infinite(a) or not a > 0 for a in parameters):
@@ -92,7 +96,7 @@ def _inverse(
 def _root(
     name: str, function: Callable[..., Number], slope: Callable[..., Any], given: Sequence[Any], p: Any, sign: int
 ) -> Number:
-    """The root for operands without an error, as a ball. Raises UndecidedError where it is not found."""
+    """The root for exact operands, as a ball. Raises UndecidedError if it is not found."""
     import scipy.special
 
     start = float(getattr(scipy.special, name)(*map(to_float, given), to_float(p)))

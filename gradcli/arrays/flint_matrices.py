@@ -1,8 +1,8 @@
-"""Functions of matrices in ball arithmetic: object arrays of numbers of flint in, and out; over the last two axes.
+"""Functions of matrices in ball arithmetic, over the last two axes: from object arrays of FLINT numbers to such arrays.
 
-Where all numbers are fractions, and work with them is no longer than with balls of some times the precision, the
-result is exact, and a singular matrix is known to be one. Of a matrix of balls that is never known: where FLINT finds
-no pivot that is certainly not 0, an UndecidedError asks for more digits. There the bounds are those of `arb_mat`.
+If all numbers are fractions, and exact arithmetic takes no longer than balls with a few times the precision, the result
+is exact, and a singular matrix is recognised. A matrix of balls is never proved to be singular: if FLINT finds no pivot
+that is certainly nonzero, an UndecidedError asks for more digits. The enclosures are those of `arb_mat`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from gradcli.arrays.flint_reductions import mapped
 from gradcli.arrays.flint_shapes import objects
 
 Array = Any
-# The square of the bits for which each multiplication of a product takes an eighth in an exponential.
+# At this squared precision, each multiplication within a matrix exponential is charged a further eighth of a step.
 _EXPONENTIAL = 130_000
-# A result of so many bits, for each bit of the precision, is worked out exactly.
+# Exact arithmetic is used while the numbers of a result have at most this multiple of the working precision in bits.
 _LARGEST = 16
 
 
@@ -30,7 +30,8 @@ _LARGEST = 16
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """The product over the last axis of `a` and the last but one of `b`, a vector standing for a row or a column."""
+    """The matrix product over the last axis of `a` and the last but one of `b`; a vector stands for a row or a
+    column."""
     left, right = objects(a), objects(b)
     left, right = left[None] if a.ndim == 1 else left, right[:, None] if b.ndim == 1 else right
     product = _of_each(_product, left.shape[-2:-1] + right.shape[-1:], left, right)
@@ -39,15 +40,15 @@ def matmul(a: Array, b: Array) -> Array:
 
 
 def _product(a: Array, b: Array) -> Iterable[Number]:
-    # A sum of fractions has a common denominator, which is at most the product of those of both matrices.
+    # The common denominator of a sum of fractions is at most the product of those of both matrices.
     kind = fmpq_mat if _height(a) + _height(b) <= _LARGEST * precision() else arb_mat
     return (_matrix(kind, a) * _matrix(kind, b)).entries()  # type: ignore[no-any-return]
 
 
 def einsum(*operands: Array, subscripts: str) -> Array:
-    """The sum of products that `subscripts` say, of two tensors at a time.
+    """The sum of products given by `subscripts`, contracting two tensors at a time.
 
-    Every letter of a term stands once in it, and again in another term or in the result.
+    Every letter of a term occurs in it once, and again in another term or in the result.
     """
     left, _, result = subscripts.partition("->")
     left_over = [*zip((objects(x) for x in operands), left.split(","))]
@@ -65,7 +66,8 @@ def einsum(*operands: Array, subscripts: str) -> Array:
 
 
 def _order(subscripts: str, tensors: Sequence[Array]) -> Sequence[Sequence[int]]:
-    """Which tensors are multiplied, step by step; each product comes behind those left."""
+    """The contraction path: the positions of the tensors to multiply in each step; each product is appended to the
+    rest."""
     if len(tensors) <= 2:
         return [range(len(tensors))]
     shapes = [np.broadcast_to(0.0, x.shape) for x in tensors]
@@ -74,10 +76,10 @@ def _order(subscripts: str, tensors: Sequence[Array]) -> Sequence[Sequence[int]]
 
 
 def _contracted(a: Array, left: str, b: Array, right: str, kept: set[str]) -> tuple[Array, str]:
-    """The product of two tensors as one of matrices, summed over the letters of both that nothing else has."""
+    """The product of two tensors as a matrix product, summed over the shared letters that are not in `kept`."""
     sizes: dict[str, int] = {}
     for letter, size in zip(left + right, a.shape + b.shape):
-        # An axis of size 1 is repeated along that of the other.
+        # An axis of size 1 is broadcast.
         sizes[letter] = size if sizes.get(letter, 1) == 1 else sizes[letter]
     both = [c for c in left if c in right]
     shared, summed = [c for c in both if c in kept], [c for c in both if c not in kept]
@@ -95,12 +97,13 @@ def _contracted(a: Array, left: str, b: Array, right: str, kept: set[str]) -> tu
 
 
 def inv(x: Array) -> Array:
-    """The inverse of each matrix. Raises LinAlgError for one that is singular, UndecidedError for one that may be."""
+    """The inverse of each matrix. Raises LinAlgError for a singular matrix, UndecidedError for one that may be
+    singular."""
     return solve(x, np.eye(x.shape[-1]))
 
 
 def solve(a: Array, b: Array) -> Array:
-    """The x with a@x = b, for a vector or the columns of each matrix. Raises what `inv` does."""
+    """The x with a@x = b, for a vector or the columns of each matrix. Raises as `inv` does."""
     columns = objects(b)[:, None] if b.ndim == 1 else objects(b)
     found = _of_each(_solved, columns.shape[-2:], objects(a), columns)
     return found[..., 0] if b.ndim == 1 else found
@@ -120,8 +123,10 @@ def _solved(a: Array, b: Array) -> Iterable[Number]:
 
 
 def pinv(x: Array) -> Array:
-    """The pseudo-inverse of each matrix, which must be of full rank: inv(x.T@x)@x.T, or the transpose of that of x.T.
-    Raises LinAlgError where it is of a lower rank, UndecidedError where it may be."""
+    """The pseudo-inverse of each matrix, which must have full rank: inv(x.T@x)@x.T, or the transpose of that of x.T.
+
+    Raises LinAlgError for a lower rank, UndecidedError if the rank is not certain.
+    """
     rows, columns = x.shape[-2:]
     turned = np.matrix_transpose(objects(x))
     if rows < columns:
@@ -157,7 +162,8 @@ def _exponential(a: Array) -> Iterable[Number]:
 
 
 def _of_each(function: Callable[..., Iterable[Number]], shape: Sequence[int], *matrices: Array) -> Array:
-    """What a function makes of each matrix of a batch, as one array whose last axes have the sizes `shape`."""
+    """Apply a function to each matrix of a batch and collect the results in one array whose last axes have the sizes
+    `shape`."""
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in matrices))
     spread = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in matrices]
     found = np.empty((*batch, math.prod(shape)), object)
@@ -172,7 +178,7 @@ def _result(number: Number, operands: Sequence[Array]) -> Number:
         return settled(number)
     given = [x for operand in operands for x in operand.ravel()]
     if all(type(x) is fmpq or x.is_finite() for x in given):
-        # FLINT gives up where numbers are very large.
+        # FLINT returns no bounds for very large numbers.
         raise UndecidedError("a function of a matrix has no bounds")
     return bounded(number, given)
 
@@ -182,7 +188,7 @@ def _matrix(kind: Any, x: Array) -> Any:
 
 
 def _height(x: Array) -> float:
-    """The bits that a common denominator of the numbers has at most, and the numerators; infinite for balls."""
+    """A bound of the bits of the common denominator plus the largest height of the numbers; infinite for balls."""
     most, bits = _LARGEST * precision(), 0
     denominators = set()
     for number in x.ravel():
@@ -199,5 +205,5 @@ def _height(x: Array) -> float:
 
 
 def _affordable(a: Array, *others: Array) -> bool:
-    """Whether the determinants of matrices of fractions, which those of the size of `a` are made of, are not too long."""
+    """Whether the determinants that occur in exact elimination of matrices of fractions stay short enough."""
     return len(a) * max(map(_height, (a, *others))) <= _LARGEST * precision()

@@ -1,4 +1,4 @@
-"""Where a function of numbers of flint is found by its name."""
+"""Find the module and the function of FLINT numbers that belong to a name."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _HOMES = (
 
 @cache
 def home_of(name: str) -> str | None:
-    """The module of the function of numbers of this name, None where there is none. What is asked for often comes first."""
+    """The module of the function of numbers with this name, None if there is none. Modules used most are searched
+    first."""
     return next((home for home in _HOMES if hasattr(import_module(f"gradcli.arrays.{home}"), name)), None)
 
 
 @cache
 def of_numbers(name: str) -> Callable[..., Any] | None:
-    """The function of numbers of this name, None where there is none."""
+    """The function of numbers with this name, None if there is none."""
     home = home_of(name)
     return None if home is None else getattr(import_module(f"gradcli.arrays.{home}"), name)

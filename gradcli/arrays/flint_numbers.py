@@ -1,9 +1,9 @@
-"""What functions of numbers of flint are made of.
+"""Building blocks of functions of FLINT numbers.
 
-A *number* is an `fmpq`, which is exact, or an `arb`, a ball. Each function of numbers gives what is rational and easily
-seen to be so exactly, anything else as a ball that holds the value for all numbers in its operands; UNDEFINED, INFINITY
-or NEGATIVE_INFINITY only where that is certain, as float64 has them; and it raises UndecidedError where a ball is too wide
-for any bounds.
+A *number* is an `fmpq`, which is exact, or an `arb`, a ball. A function of numbers returns rational values exactly
+where that is easily recognised, and else a ball that encloses its values for all numbers in the operands. It returns
+UNDEFINED, INFINITY or NEGATIVE_INFINITY only where that result is certain, as float64 would have it, and raises
+UndecidedError if a ball is too wide for finite bounds.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from gradcli import limits
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, jumps
 
 ZERO, HALF, ONE, TWO = fmpq(0), fmpq(1, 2), fmpq(1), fmpq(2)
-# A whole number that is made exactly has at most so many times the bits of the working precision.
+# Integers are computed exactly up to this multiple of the working precision in bits.
 _LARGEST_WHOLE = 4
-# Products of coefficients of series that take an eighth of a step, where numbers have one bit, and bits that all have beside theirs.
+# The cost of power series: _PRODUCTS products of coefficients of one bit take an eighth of a step, and each coefficient
+# counts _SERIES more bits than the precision.
 _PRODUCTS, _SERIES = 40_000, 100
 
 Unary = Callable[[Number], Number]
@@ -35,7 +36,8 @@ def is_infinite(x: Number) -> bool:
 
 
 def compared(x: Number, y: Number) -> int:
-    """-1, 0 or 1 where x, which is not nan, is below, at or above y. Raises UndecidedError where that is open."""
+    """-1, 0 or 1 as x, which is not nan, is below, equal to or above y. Raises UndecidedError if that is not
+    certain."""
     if x < y:
         return -1
     if x > y:
@@ -46,60 +48,60 @@ def compared(x: Number, y: Number) -> int:
 
 
 def is_at(x: Number, point: fmpq) -> bool:
-    """Whether a number is known to be this one."""
+    """Whether a number is certainly equal to `point`."""
     return bool(x == point)
 
 
 def whole(x: Number) -> int | None:
-    """A number as an int where it is known to be a whole one that is not too long, else None."""
+    """A number as an int if it is certainly an integer of moderate length, else None."""
     if type(x) is not fmpq or x.q != 1 or x.height_bits() > _LARGEST_WHOLE * ctx.prec:
         return None
     return int(x.p)
 
 
 def whole_order(x: Number) -> int | None:
-    """A number as an int where it is a whole one, None where it is not. Raises UndecidedError where that is open."""
+    """A number as an int if it is an integer, None if it is not. Raises UndecidedError if that is not certain."""
     if type(x) is arb and x.contains_integer():
         raise UndecidedError("it cannot be told whether an order is whole")
     return whole(x)
 
 
 def certain(x: Any) -> Number:
-    """A number with bounds. Raises UndecidedError for one that has none."""
+    """A number with finite bounds, returned unchanged. Raises UndecidedError for a ball without bounds."""
     if x.is_finite():
         return x
     raise UndecidedError("it cannot be told whether a number is finite")
 
 
 def real(x: Any) -> Number:
-    """The real part of a complex number, which is real."""
+    """The real part of a complex ball that is known to hold a real number."""
     return certain(x.real)
 
 
 def hull(x: Number, y: Number) -> Number:
-    """A ball with both numbers and all between them, which is no other's."""
+    """A new ball that encloses both numbers and everything between them."""
     return arb(x).union(arb(y))
 
 
 def up_to(size: Number) -> Number:
-    """A ball with all numbers from 0 to this one, and none below 0."""
+    """A ball that encloses all numbers from 0 to `size`, and no negative ones."""
     around = arb(0, arb(size) / 2)
     return around.rad() + around
 
 
 def step_between(x: Number, y: Number) -> Number:
-    """All values of a function that jumps from one number to another."""
+    """An enclosure of the values of a function that jumps from x to y inside a ball; the jump is recorded."""
     jumps()
     return hull(x, y)
 
 
 def monotone(x: Number, function: Unary) -> Number:
-    """All values of a monotonic function of a ball, from those at its ends."""
+    """An enclosure of a monotonic function on a ball, from its values at the ends."""
     return hull(function(x.lower()), function(x.upper()))
 
 
 def at_infinity(x: Number, below: Any, above: Any) -> Number:
-    """The limit at an infinity, or what a function gives that computes it; nan stays nan."""
+    """The limit at an infinity, given as a number or as a function that computes it; nan stays nan."""
     if x.is_nan():
         return UNDEFINED
     limit = above if compared(x, ZERO) > 0 else below
@@ -109,7 +111,8 @@ def at_infinity(x: Number, below: Any, above: Any) -> Number:
 def analytic(
     compute: Callable[[Any], Any], *, zero: fmpq | None = None, below: Any = UNDEFINED, above: Any = UNDEFINED
 ) -> Unary:
-    """A function that has a value everywhere, by that of balls: `zero` at 0, where that is rational, and its limits."""
+    """A function that is defined on the whole real line, from its version for balls; `zero` is its value at 0 if that
+    is rational, `below` and `above` are its limits."""
 
     def function(x: Number) -> Number:
         if type(x) is fmpq:
@@ -120,7 +123,8 @@ def analytic(
 
 
 def stepwise(step: Callable[[fmpq], fmpz]) -> Unary:
-    """A function that climbs in steps, by what it is of fractions: of a ball with a step inside all between."""
+    """A step function from its version for fractions; for a ball with a step inside, an enclosure of all values
+    between."""
 
     def function(x: Number) -> Number:
         if type(x) is fmpq:
@@ -134,7 +138,7 @@ def stepwise(step: Callable[[fmpq], fmpz]) -> Unary:
 
 
 def fraction(x: Number) -> fmpq:
-    """A number without any error as a fraction. Raises UndecidedError where that would be far too long."""
+    """An exact number as a fraction. Raises UndecidedError if the fraction would be far too long."""
     if type(x) is fmpq:
         return x
     _mantissa, exponent = x.man_exp()
@@ -144,7 +148,7 @@ def fraction(x: Number) -> fmpq:
 
 
 def root(x: fmpq, n: int) -> fmpq | None:
-    """The nth root of a fraction >= 0, where that is a fraction, else None."""
+    """The nth root of a fraction >= 0 if that is a fraction, else None."""
     parts = [part.root(n) for part in (x.p, x.q)]
     if parts[0] ** n == x.p and parts[1] ** n == x.q:
         return fmpq(*parts)
@@ -152,8 +156,8 @@ def root(x: fmpq, n: int) -> fmpq | None:
 
 
 def coefficient(series: Callable[[Any], Any], x: Number, n: int) -> Number:
-    """The nth coefficient of a function of a power series, at a number. Those before it, of which each takes the time of
-    the others, are charged."""
+    """The nth Taylor coefficient of a function of a power series, at x. The cost of all coefficients up to it is
+    charged."""
     limits.charge_steps(n * n * (_SERIES + ctx.prec) // _PRODUCTS)
     with terms(n + 1):
         return certain(series(arb_series([arb(x), 1], prec=n + 1))[n])
@@ -161,7 +165,8 @@ def coefficient(series: Callable[[Any], Any], x: Number, n: int) -> Number:
 
 @contextmanager
 def terms(count: int) -> Iterator[None]:
-    """Within the block power series have so many terms: FLINT cuts them off, at 10 as a rule, and says they are 0."""
+    """Within the block power series have `count` terms; FLINT truncates them, by default after 10, and takes further
+    ones to be 0."""
     before = ctx.cap
     ctx.cap = count
     try:

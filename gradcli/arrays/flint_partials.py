@@ -1,8 +1,8 @@
-"""Partial derivatives of every order of the analytic functions that FLINT has, by their parameters too.
+"""Partial derivatives of any order, by parameters too, of the analytic functions that FLINT has.
 
-A derivative is a coefficient of the Taylor series, which is a mean of the function over a circle around the point (Cauchy's
-formula by the trapezoidal rule). Its error is bounded by the largest magnitude of the function on a larger circle, which ball
-arithmetic gives, so that the result is a ball that is proved.
+A derivative is a coefficient of the Taylor series, computed as a mean of the function over a circle around the point
+(Cauchy's formula by the trapezoidal rule). Its error is bounded by the largest magnitude of the function on a larger
+circle, which ball arithmetic gives, so that the resulting ball is proved.
 """
 
 from __future__ import annotations
@@ -18,23 +18,28 @@ from flint import acb, arb, fmpz
 from gradcli.arrays.balls import UNDEFINED, Number, UndecidedError, precise, precision
 from gradcli.arrays.flint_numbers import certain
 
-# The fewest bits for a bound of magnitudes, and those of the working precision beyond those that are known to be lost.
+# The least working precision in bits for bounds of magnitudes, and the guard bits beyond those that are known to be
+# lost.
 _BOUND_BITS, _GUARD = 60, 20
-# A bound of the function on the larger circles is good enough where it is so many bits above the value.
+# The search stops at a bound on the larger circles that exceeds the value by less than a factor of 2**_GOOD.
 _GOOD = 64
-# How often the larger circles are made smaller, by which factor.
+# The maximum number of times that the larger circles are shrunk, and the factor.
 _SHRINKS, _FACTOR = 30, Fraction(1, 4)
-# How often the small circles are made smaller, until the error is small beside the derivative.
+# The maximum number of times that the precision is raised until the error is small relative to the derivative.
 _ROUNDS = 3
-# The balls that a larger circle is covered by, and the radius of each in that of the circle: the chord of half its arc.
+# The number of balls that cover a larger circle, and their radius relative to that of the circle: the chord of half
+# their arc, rounded up.
 _ARCS = 8
 _ARC_RADIUS = 0.4
 
 
 class Analytic(NamedTuple):
-    """A function of complex balls, analytic where `inside` says so of them and its value is finite. `entire` are the places
-    of the operands by which it has no singular points, whatever its formula has; `bound` is a bound of its magnitude in
-    balls, not finite where there is none, where that of its value is of no use."""
+    """A function of complex balls.
+
+    It is analytic on balls for which `inside` is true and its value is finite. `entire` has the positions of the
+    operands in which it has no singularities, even if its formula has some. `bound` returns a bound of the magnitude on
+    balls, not finite if there is none, where the direct evaluation is too wide to be useful.
+    """
 
     value: Callable[..., Any]
     inside: Callable[..., bool]
@@ -49,13 +54,15 @@ class _Discs(NamedTuple):
     bound: Any
 
     def scale(self, orders: Sequence[int]) -> Any:
-        """Cauchy's bound of a derivative in the middle of the discs."""
+        """Cauchy's bound of a derivative at the centres of the discs."""
         return self.bound * math.prod((fmpz.fac_ui(n) / r**n for n, r in zip(orders, self.radii) if n), start=arb(1))
 
 
 def derivative(function: Analytic, numbers: Sequence[Number], orders: Sequence[int]) -> Number:
-    """The partial derivative of the given order by each operand. Raises UndecidedError where there are no discs around the
-    operands in which the function is known to be analytic."""
+    """The partial derivative of the given order in each operand.
+
+    Raises UndecidedError if no discs around the operands are found in which the function is certainly analytic.
+    """
     balls = [arb(x) for x in numbers]
     if not any(orders):
         return _real(function.value(*map(acb, balls)))
@@ -67,7 +74,7 @@ def derivative(function: Analytic, numbers: Sequence[Number], orders: Sequence[i
     bits = precision()
     extra = 0
     for _ in range(_ROUNDS):
-        # The radii of the small circles are these powers of 2 of the large ones.
+        # The radii of the small circles are those of the large ones times 2**-shift.
         shifts = [-(-(bits + extra + _GUARD) // count) if n else 0 for n, count in zip(orders, counts)]
         with precise(bits + extra + sum(n * shift for n, shift in zip(orders, shifts)) + _GUARD):
             small = [None if r is None else r * arb(2) ** -s for r, s in zip(discs.radii, shifts)]
@@ -85,12 +92,13 @@ def derivative(function: Analytic, numbers: Sequence[Number], orders: Sequence[i
 
 
 def _real(value: Any) -> Number:
-    """A complex ball as a real number, UNDEFINED where it is none."""
+    """A complex ball as a real number; UNDEFINED if its imaginary part is certainly nonzero."""
     return UNDEFINED if value.is_finite() and not value.imag.contains(0) else certain(value.real)
 
 
 def _reach(balls: Sequence[Any], orders: Sequence[int], radii: Sequence[Any]) -> Any:
-    """How much a derivative changes at most within the balls of the operands, by Cauchy's bound of the next ones."""
+    """A bound of the relative variation of a derivative within the balls of the operands, by Cauchy's bound of the next
+    ones."""
     shares = [b.rad() / r if r is not None else arb(0) for b, r in zip(balls, radii)]
     powers = [(1 - share) ** -(n + 1) for share, n in zip(shares, orders)]
     changes = (share * (n + 1) / (1 - share) for share, n in zip(shares, orders))
@@ -98,7 +106,7 @@ def _reach(balls: Sequence[Any], orders: Sequence[int], radii: Sequence[Any]) ->
 
 
 def _regular(function: Analytic, balls: Sequence[Any], orders: Sequence[int]) -> _Discs:
-    """The discs with the smallest bound of the derivative."""
+    """The discs that give the smallest bound of the derivative."""
     found = None
     with precise(max(_BOUND_BITS, precision())):
         here = function.value(*(acb(b.mid()) for b in balls)).abs_upper()
@@ -118,8 +126,11 @@ def _regular(function: Analytic, balls: Sequence[Any], orders: Sequence[int]) ->
 
 
 def _candidates(balls: Sequence[Any], varied: Sequence[bool]) -> Iterator[list[Any]]:
-    """Radii that become smaller, None for operands that do not vary: below the sizes of the operands, then below their
-    distances from 0 and 1, where most functions have their singular points."""
+    """Decreasing radii, None for operands that do not vary.
+
+    They start at a quarter of the sizes of the operands, and then stay below their distances from 0 and 1, where most
+    functions have their singularities.
+    """
     sizes = [abs(b.mid()) for b in balls]
     near = [min((d for d in (s, abs(b.mid() - 1)) if not d.is_zero()), default=arb(1)) for s, b in zip(sizes, balls)]
     yield [(s.max(1) / 4).mid() if v else None for s, v in zip(sizes, varied)]
@@ -129,8 +140,10 @@ def _candidates(balls: Sequence[Any], varied: Sequence[bool]) -> Iterator[list[A
 
 
 def _bound(function: Analytic, balls: Sequence[Any], radii: Sequence[Any]) -> Any:
-    """A bound of the magnitude of a function where each operand is in its disc, None where there is none: that on the
-    circle around it where there are no singular points inside."""
+    """A bound of the magnitude of a function on the discs around the operands, None if there is none.
+
+    For the operands in `entire` it is taken on the circles around the discs, by the maximum principle.
+    """
     wide = [acb(b) if r is None else _disc(b.mid(), r) for b, r in zip(balls, radii)]
     if not function.inside(*wide):
         return None
@@ -170,7 +183,7 @@ def _mean(
     counts: Sequence[int],
     radii: Sequence[Any],
 ) -> Any:
-    """The derivative by the trapezoidal rule on circles with so many points each."""
+    """The derivative at `middles` by the trapezoidal rule, with `counts` points on each circle."""
     circles = [
         [(m + r * _root(k, c), _root(-k * n, c)) for k in range(c)] if n else [(acb(m), acb(1))]
         for m, n, c, r in zip(middles, orders, counts, radii)

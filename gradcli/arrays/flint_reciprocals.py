@@ -1,5 +1,4 @@
-"""Inverses of the reciprocals of sines, cosines and tangents of numbers of flint, by the names that the namespace is asked
-for."""
+"""Inverse reciprocal functions (acot, asec, acsc and their hyperbolic counterparts) of FLINT numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +29,8 @@ def _half_pi(_x: Any = None) -> Number:
 
 
 def _outside(function: Unary, ends: Number | None = None) -> Unary:
-    """A function that is defined where abs(x) >= 1, and is infinite at 1 and -1 where `ends` says so."""
+    """A function that is defined for abs(x) >= 1; if `ends` is given, it is infinite at 1 and -1, with the sign of
+    x."""
 
     def guarded(x: Number) -> Number:
         if is_nan(x) or less(absolute(x), ONE):

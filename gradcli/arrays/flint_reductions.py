@@ -1,6 +1,7 @@
-"""Functions of arrays of numbers of flint: object arrays of NumPy in, and out; truth values and whole numbers plain.
+"""Reductions, sorting and searching of arrays of FLINT numbers: object arrays in and out; bool and integers plain.
 
-What compares numbers decides, or raises UndecidedError: a maximum may be a ball that holds both, a position may not.
+Comparisons of balls either decide or raise UndecidedError. A maximum may be a ball that encloses both candidates, but
+an index must be certain.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _ZERO, _ONE = fmpq(0), fmpq(1)
 
 @cache
 def joined(name: str, identity: Number | None = None) -> Any:
-    """A function of two numbers as one of arrays, with all that NumPy has for those."""
+    """A function of two numbers as a NumPy ufunc, with `reduce`, `accumulate` and `at`."""
     function: Any = of_numbers(name)
 
     def of_two(x: Number, y: Number) -> Number:
@@ -36,7 +37,7 @@ def joined(name: str, identity: Number | None = None) -> Any:
 
 @cache
 def mapped(name: str) -> Any:
-    """A function of a number as one of arrays."""
+    """A function of one number as a NumPy ufunc."""
     function: Any = of_numbers(name)
     return np.frompyfunc(lambda x: bounded(settled(function(x)), (x,)), 1, 1)
 
@@ -53,14 +54,14 @@ def prod(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def scatter_add(values: Array, key: tuple[Any, ...], shape: Sequence[int]) -> Array:
-    """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
+    """Zeros of `shape` with `values` added at `key`; values at repeated positions accumulate."""
     if values.dtype != object:
         return numpy_arrays.scatter_add(values, key, tuple(shape))
     out = np.full(shape, _ZERO, object)
     if builtins.any(hasattr(item, "dtype") for item in key):
         joined("add", _ZERO).at(out, key, values)
     else:
-        # An array of no dimensions would itself become the element.
+        # A 0-d array would itself become the element.
         out[key] = values if values.ndim else values.item()
     return out
 
@@ -82,7 +83,7 @@ def min(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def _extreme(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
-    """Over one axis after the other: NumPy goes over several at once only where there is an identity."""
+    """The maximum or minimum, one axis at a time: a ufunc without an identity cannot reduce several axes at once."""
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     for number in sorted(axes, reverse=True):
         x = joined(name).reduce(x, axis=number, keepdims=keepdims)
@@ -108,7 +109,7 @@ def _truths(x: Array) -> Array:
 
 
 def _below(x: Number, y: Number) -> bool:
-    """Whether x comes before y in rising order, where nan is last. One ball in two places is the same number."""
+    """Whether x sorts before y in ascending order, with nan last. The same ball object compares equal to itself."""
     if x is y or is_nan(x):
         return False
     return is_nan(y) or flint_functions.less(x, y)
@@ -136,7 +137,7 @@ def _position(worse: Callable[[Number, Number], bool], x: Array, axis: int | Non
 
 
 def _best(row: Array, worse: Callable[[Number, Number], bool]) -> int:
-    """The place of the first number than which none is better, or of the first nan."""
+    """The index of the first best number, or of the first nan."""
     best = 0
     for place, number in enumerate(row):
         if is_nan(number):
@@ -147,7 +148,7 @@ def _best(row: Array, worse: Callable[[Number, Number], bool]) -> int:
 
 
 def argsort(x: Array, axis: int, stable: bool = True) -> Array:
-    """The places of the numbers in rising order, of equal ones in theirs."""
+    """The indices that sort the numbers in ascending order; the sort is stable."""
     return np.apply_along_axis(_rising, axis, objects(x)) if x.size else np.argsort(np.zeros(x.shape), axis=axis)
 
 
@@ -163,7 +164,7 @@ def sort(x: Array, axis: int, stable: bool = True) -> Array:
 
 
 def searchsorted(ordered: Array, values: Array, side: str = "left") -> Array:
-    """Where each of `values` belongs in a rising vector: before the numbers equal to it, or behind them."""
+    """The insertion points of `values` in an ascending vector: before equal numbers (`left`) or after them."""
     keys = [*map(_in_order, objects(ordered))]
     place = bisect_left if side == "left" else bisect_right
     return np.asarray(np.frompyfunc(lambda value: place(keys, _in_order(value)), 1, 1)(objects(values)), np.int64)

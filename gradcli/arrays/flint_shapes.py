@@ -1,4 +1,4 @@
-"""Functions that move the elements of arrays: of object arrays of numbers of flint, and of plain ones of NumPy."""
+"""Functions that rearrange the elements of arrays, for object arrays of FLINT numbers and plain NumPy arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ flip, roll, take_along_axis = np.flip, np.roll, np.take_along_axis
 
 
 def objects(x: Array) -> Array:
-    """An array with its numbers as those of flint."""
+    """The array with its elements converted to FLINT numbers."""
     return x if x.dtype == object else np.asarray(np.frompyfunc(exact, 1, 1)(x), object)
 
 
@@ -31,7 +31,7 @@ def stack(tensors: Sequence[Array], axis: int) -> Array:
 
 
 def _alike(tensors: Sequence[Array]) -> Sequence[Array]:
-    # Truth values and whole numbers may be those of Python.
+    # bool and int elements may be plain Python numbers.
     found = [*map(np.asarray, tensors)]
     return [*map(objects, found)] if any(x.dtype == object for x in found) else found
 
@@ -51,5 +51,5 @@ def _where(mask: Array, x: Array) -> Array:
 
 
 def index(x: Array, key: tuple[Any, ...]) -> Array:
-    """x[key], for ints, slices, None, Ellipsis and arrays of whole numbers."""
+    """x[key], for ints, slices, None, Ellipsis and integer arrays."""
     return x[key]

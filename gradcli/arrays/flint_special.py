@@ -1,6 +1,7 @@
-"""Special functions of numbers of flint, by the names that the namespace is asked for; see `gradcli.arrays.flint_numbers`.
+"""Special functions of FLINT numbers, under the names that the namespace looks up (see `gradcli.arrays.flint_numbers`).
 
-Those that Arb lacks are written in what it has, by their definitions: digits that cancel come back at a higher precision.
+Functions that Arb lacks are expressed in those that it has, by their definitions; digits lost to cancellation are
+recovered at a higher precision.
 """
 
 from __future__ import annotations
@@ -43,13 +44,14 @@ from gradcli.arrays.flint_numbers import (
     whole_order,
 )
 
-# Below it polygamma is computed above 0.
+# Below this argument polygamma is computed by reflection.
 _REFLECTED = -8
-# The time that FLINT takes for it has no bound beyond.
+# Above this order the time that FLINT takes is unbounded.
 _HIGHEST_ORDER = 10**18
-# Of a ball with fewer bits it sums a term or more for each order, up to so many orders; the eighths of steps of one.
+# For a ball with fewer accurate bits than _NARROW, FLINT sums at least a term for each order, up to _WIDEST; each is
+# charged _WIDE eighths of a step.
 _NARROW, _WIDEST, _WIDE = 20, 100_000, 2
-# Bernoulli's numbers are exact up to here.
+# zeta at negative integers down to minus this is computed exactly by Bernoulli numbers.
 _BERNOULLI = 1000
 
 # --- error functions
@@ -67,8 +69,8 @@ log_ndtr = analytic(_log_ndtr, below=NEGATIVE_INFINITY, above=ZERO)
 
 
 def erfcx(x: Number, *, n: int = 0) -> Number:
-    """exp(x**2) times the nth repeated integral of erfc: (-1/2)**n times coefficient n of exp(x**2)*erfc(x) as a series,
-    DLMF 7.18.3."""
+    """exp(x**2) times the nth repeated integral of erfc: (-1/2)**n times the nth Taylor coefficient of
+    exp(x**2)*erfc(x), DLMF 7.18.3."""
     if not is_finite(x):
         return at_infinity(x, INFINITY, ZERO)
     if n == 0 and is_at(x, ZERO):
@@ -94,7 +96,7 @@ def ndtri(p: Number) -> Number:
 
 
 def _inverse(x: Number, low: fmpq, middle: fmpq, high: fmpq, compute: Any) -> Number:
-    """A function that rises from -inf at `low` to inf at `high`, and is 0 between."""
+    """A function that increases from -inf at `low` to inf at `high` and is 0 at `middle`."""
     if is_nan(x) or x < low or x > high:
         return UNDEFINED
     if is_at(x, low) or is_at(x, high):
@@ -115,7 +117,7 @@ def gamma(x: Number) -> Number:
 
 
 def _mirrored_gamma(x: Any) -> Any:
-    """By DLMF 5.5.3 on the left, where a wide ball would have no bounds."""
+    """gamma by the reflection formula DLMF 5.5.3 for x < 0, where a wide ball would have no bounds."""
     return arb.pi() / (x.sin_pi() * (1 - x).gamma()) if x < 0 else x.gamma()
 
 
@@ -136,7 +138,7 @@ def lgamma(x: Number) -> Number:
         return _to_the_right(x)
     if is_infinite(x):
         return INFINITY
-    # By the mirror image, DLMF 5.5.3.
+    # By the reflection formula, DLMF 5.5.3.
     return certain((arb.pi() / arb(absolute(sinpi(x)))).log() - arb(1 - x).lgamma())
 
 
@@ -148,7 +150,7 @@ def digamma(x: Number) -> Number:
 
 
 def _mirrored_digamma(x: Any) -> Any:
-    """By DLMF 5.5.4 on the left, where a wide ball would have no bounds."""
+    """digamma by the reflection formula DLMF 5.5.4 for x < 0, where a wide ball would have no bounds."""
     return (1 - x).digamma() - arb.pi() * x.cot_pi() if x < 0 else x.digamma()
 
 
@@ -166,7 +168,8 @@ def polygamma(x: Number, *, n: int) -> Number:
     if n > _HIGHEST_ORDER:
         raise UndecidedError("the order of a derivative of digamma is too large")
     if x < _REFLECTED:
-        # DLMF 5.15.6: the time that FLINT takes is in proportion to the size of what is below 0.
+        # The reflection formula DLMF 5.15.6, because the time that FLINT takes is proportional to abs(x) for negative
+        # x.
         cotangent = coefficient(lambda t: t.cot_pi(), x, n) * fmpz.fac_ui(n)
         return (-1) ** n * real(acb(1 - arb(x)).polygamma(n)) - arb.pi() * cotangent
     if type(x) is arb and x.rel_accuracy_bits() < _NARROW:
@@ -225,7 +228,8 @@ def entr(x: Number) -> Number:
 
 
 def _entropies_up_to(high: arb) -> arb:
-    """Those of all numbers from 0 to one above it: they rise up to 1/e, where they are 1/e, and fall then."""
+    """An enclosure of -x*log(x) for all x from 0 to `high`: the function increases up to 1/e, where it is 1/e, and
+    decreases beyond."""
     last = -high * high.log()
     top = (-arb(1)).exp()
     return arb(0).union(last) if high < top else arb(0).union(last).union(top)
@@ -278,8 +282,10 @@ def _second_kind(k: Any, m: Any) -> Any:
 
 
 def _elliptic(m: Number, n: int, made: Any, a: fmpq, at_one: Number, far: Number) -> Number:
-    """The nth derivative of what is made of the series of the integral of the first kind; around 0, where that divides by 0,
-    of pi/2*F(a, 1/2; 1; m), DLMF 19.5.1."""
+    """The nth derivative of an expression `made` of the power series of the integral of the first kind K.
+
+    Around 0, where that expression divides by 0, it is the derivative of pi/2*F(a, 1/2; 1; m), DLMF 19.5.1.
+    """
     if is_nan(m) or m > 1:
         return UNDEFINED
     if is_at(m, ONE):
@@ -299,7 +305,7 @@ def _elliptic(m: Number, n: int, made: Any, a: fmpq, at_one: Number, far: Number
 
 
 def _rising(a: fmpq, n: int) -> fmpq:
-    """a*(a + 1)*…*(a + n - 1)"""
+    """The rising factorial a*(a + 1)*…*(a + n - 1)."""
     return math.prod((a + k for k in range(n)), start=ONE)
 
 
@@ -319,7 +325,7 @@ _zeta = analytic(arb.zeta, above=ONE)
 
 
 def hurwitz_zeta(x: Number, q: Number, *, n: int) -> Number:
-    """(-1)**n times the nth derivative by x."""
+    """(-1)**n times the nth derivative of the Hurwitz zeta function with respect to x."""
     if is_nan(x) or is_nan(q):
         return UNDEFINED
     if is_at(x, ONE):
@@ -342,8 +348,8 @@ def hurwitz_zeta(x: Number, q: Number, *, n: int) -> Number:
 
 
 def _is_far(x: Number, q: Number, n: int) -> bool:
-    """Whether all terms log(q + k)**n/(q + k)**x but the first two are certainly no more than a rounding of the second:
-    there FLINT takes time without end."""
+    """Whether all terms log(q + k)**n/(q + k)**x after the first two are certainly below a rounding error of the
+    second. FLINT's own function does not terminate in reasonable time there."""
     if not (q > 0 and x > 2 * n + 2):
         return False
     near, next_one = arb(q + 1), arb(q + 2)
@@ -351,8 +357,11 @@ def _is_far(x: Number, q: Number, n: int) -> bool:
 
 
 def _of_two_terms(x: Number, q: Number, n: int) -> Number:
-    """Those, and what is left out: log(y) < y, so that it is no more than the sum of (q + k)**(n - x) for k > 1, and that
-    no more than its first term and an integral, for x - n > 2 together 2*(q + 2)**(n + 1 - x)."""
+    """The first two terms of the series, and a bound of the rest.
+
+    As log(y) < y, the rest is at most the sum of (q + k)**(n - x) for k > 1, which is at most its first term plus an
+    integral: 2*(q + 2)**(n + 1 - x) for x - n > 2.
+    """
     first, second = (arb(q + k).log() ** n * (-arb(x) * arb(q + k).log()).exp() for k in range(2))
     rest = 2 * ((n + 1 - arb(x)) * arb(q + 2).log()).exp()
     return certain(first + second + hull(ZERO, rest))

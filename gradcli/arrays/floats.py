@@ -1,7 +1,6 @@
 """The array namespace of plain Python floats: `math` with IEEE results instead of exceptions.
 
-A scalar program needs no array library; this namespace has every elementwise function of the
-language and nothing else.
+A scalar program needs no array library; this namespace has every elementwise function of the language and nothing else.
 """
 
 from __future__ import annotations
@@ -22,12 +21,13 @@ __all__ = ["copysign", "isfinite", "isinf", "isnan"]
 Unary = Callable[[float], float]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# What raises where a function here has nan or inf, and else gives the same, by that function.
+# By function of this module: the function that it wraps, which returns the same values, or raises where this has nan or
+# inf.
 _raising: dict[Any, Any] = {}
 
 
 def _catching(raising: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Says of a function that it catches what `raising` raises."""
+    """Register the function that the decorated one wraps and whose exceptions it catches."""
 
     def mark(function: Function) -> Function:
         _raising[function] = raising
@@ -37,15 +37,15 @@ def _catching(raising: Callable[..., Any]) -> Callable[[Function], Function]:
 
 
 def raising(name: str) -> Any:
-    """The built-in function of Python that gives what the function `name` gives here, or raises where that is
-    nan or infinite; None where there is none."""
+    """The Python built-in that equals the function `name` of this module, except that it raises where that returns nan
+    or inf; None if there is none."""
     function = globals().get(name)
     found = _raising.get(function, function)
     return found if isinstance(found, BuiltinFunctionType) else None
 
 
 def _ieee(function: Unary) -> Unary:
-    """`function` with nan outside its domain and inf where it overflows."""
+    """`function`, but nan outside its domain and inf where it overflows."""
 
     @_catching(function)
     def guarded(x: float) -> float:
@@ -128,13 +128,13 @@ def pow(x: float, y: float) -> float:
 
 
 def cbrt(x: float) -> float:
-    """The cube root that `math` has, which may be off in its last digits, after a step of Newton's method."""
+    """The cube root: `math.cbrt`, whose last digits may be wrong, corrected by one step of Newton's method."""
     root = math.cbrt(x)
     if not 1e-280 < abs(x) < 1e280:
         if x == 0 or not isfinite(x):
             return root
         return cbrt(x * 2.0**900) * 2.0**-300 if abs(x) < 1 else cbrt(x * 2.0**-900) * 2.0**300
-    # The cube of a part with 17 bits is exact.
+    # The leading 17 bits are split off, because their cube is exact.
     shifted = root * 68719476737.0
     high = shifted - (shifted - root)
     low = root - high
@@ -227,12 +227,12 @@ def logaddexp(x: float, y: float) -> float:
 
 
 def maximum(x: float, y: float) -> float:
-    """Of zeros with different signs the second, as NumPy has it."""
+    """The larger number; of zeros with different signs the second, as in NumPy."""
     return _chosen(x if x > y or x != x else y, x, y)
 
 
 def minimum(x: float, y: float) -> float:
-    """Of zeros with different signs the second, as NumPy has it."""
+    """The smaller number; of zeros with different signs the second, as in NumPy."""
     return _chosen(x if x < y or x != x else y, x, y)
 
 
@@ -241,7 +241,7 @@ def where(condition: bool, x: float, y: float) -> float:
 
 
 def _chosen(number: float, x: Any, y: Any) -> float:
-    """One of two numbers, as a float where one of them is, and a whole one beside a truth value."""
+    """The chosen number promoted to the common type of x and y: float if either is a float, else int."""
     if type(x) is type(y):
         return number
     return float(number) if isinstance(x, float) or isinstance(y, float) else int(number)
@@ -275,7 +275,7 @@ def lgamma(x: float) -> float:
 
 
 def __getattr__(name: str) -> Callable[..., float]:
-    """A function of each element that neither `math` has nor is defined here, as SciPy or NumPy computes it."""
+    """An elementwise function that is neither in `math` nor defined here, computed by SciPy or NumPy."""
     from gradcli.arrays import namespaces, spellings
 
     spelling = spellings.of(name)

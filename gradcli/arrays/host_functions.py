@@ -1,4 +1,4 @@
-"""Functions that no array library has, as SciPy computes them, or each number by itself in ball arithmetic."""
+"""Functions that no array library has, computed by SciPy or element by element in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 from gradcli.arrays import backends, spellings
 from gradcli.arrays.dtypes import PLAIN
 
-# The namespaces of floats and of arrays of NumPy.
+# The namespaces of floats and of NumPy arrays.
 _ON_HOST = ("gradcli.arrays.floats", "gradcli.arrays.numpy_arrays")
-# The bits that are tried, and those of a result that are enough for a float.
+# The precisions in bits that are tried in turn, and the accurate bits that suffice for a float.
 _PRECISIONS, _ENOUGH = (100, 200, 400, 800, 1600, 3200), 56
-# So many results are kept.
+# The size of the cache of results.
 _KEPT = 4096
 
 
 def by_scipy(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
-    """A function of `gradcli.arrays.scipy_parts` of floats, or of arrays of NumPy. Raises BackendError for others."""
+    """Call a function of `gradcli.arrays.scipy_parts` with floats or NumPy arrays. Raises MissingFunctionError for
+    arrays of another library."""
     _check(xp, name)
     import numpy
 
@@ -29,9 +30,9 @@ def by_scipy(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
 
 
 def by_balls(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
-    """A function of numbers of flint at floats, or at arrays of NumPy; nan where ball arithmetic finds no value.
+    """Call a function of FLINT numbers with floats or NumPy arrays; nan where ball arithmetic finds no value.
 
-    Raises BackendError where FLINT is not installed, or the operands are of another library.
+    Raises BackendError if FLINT is not installed, MissingFunctionError for arrays of another library.
     """
     _check(xp, name)
     backends.home(backends.DIGITS.name)
@@ -50,7 +51,8 @@ def _check(xp: Any, name: str) -> None:
 
 @lru_cache(_KEPT)
 def _rounded(name: str, params: tuple[tuple[str, Any], ...], *operands: Any) -> float:
-    """A function of numbers of flint at floats. Derivatives of higher orders ask for the same ones again and again."""
+    """Evaluate a function of FLINT numbers at floats and round the result. Cached, because higher-order derivatives
+    repeat the same calls."""
     from flint import fmpq
 
     from gradcli.arrays.balls import UndecidedError, exact, precise, to_float
@@ -68,5 +70,5 @@ def _rounded(name: str, params: tuple[tuple[str, Any], ...], *operands: Any) -> 
                 continue
             if type(found) is fmpq or not found.is_finite() or found.rel_accuracy_bits() >= _ENOUGH:
                 return to_float(found)
-    # What is no more than the smallest float is 0.
+    # A result that is known to underflow is 0.
     return 0.0 if found is not None and float(abs(found).upper()) == 0.0 else float("nan")

@@ -1,6 +1,6 @@
-"""Integrals, inverses and sums that few libraries have, and their derivatives; as in `gradcli.arrays.definitions`.
+"""Integrals, inverses and series that few libraries have, and their derivatives (see `gradcli.arrays.definitions`).
 
-`n` is the order of a derivative, of which libraries have none, or none that does not cancel.
+`n` is the order of a derivative that libraries lack, or compute with cancellation.
 """
 
 from __future__ import annotations
@@ -17,32 +17,35 @@ from gradcli.arrays.definitions import STIRLING, as_arrays, cospi, product_and_r
 Array = Any
 
 _LAST_FACTORIAL = 170
-# Here exp(x) is near its overflow, and so many terms of the series of the exponential integral have all digits.
+# Above _EXP_FAR, exp(x) is near its overflow, and _EXP_TERMS terms of the asymptotic series of Ei are accurate to
+# rounding.
 _EXP_FAR, _EXP_TERMS = 700.0, 8
-# Dawson's function and its derivatives by their asymptotic series, and its number of terms.
+# From here on Dawson's function and its derivatives use the asymptotic series, with this number of terms.
 _DAWSON_FAR, _DAWSON_TERMS = 7.0, 30
-# Elliptic integrals by their Taylor series, and its number of terms.
+# Up to this magnitude elliptic integrals use their Taylor series, with this number of terms.
 _ELLIPTIC_NEAR, _ELLIPTIC_TERMS = 0.5, 52
-# The terms of atanh(t)/t for t up to 1/3; and by what large numbers are scaled so that no part of them overflows.
+# The number of terms of atanh(t)/t for t up to 1/3; and the scale that keeps Dekker's splitting of large numbers from
+# overflowing.
 _ATANH_TERMS, _SCALE = 16, 2.0**-40
-# The parameters from which on the incomplete beta function is that of a normal distribution or of a gamma distribution,
-# but for a correction.
+# Above these parameters (both, or the larger one), the incomplete beta function is that of a normal or of a gamma
+# distribution plus a correction.
 _BOTH_LARGE, _ONE_LARGE = 1e7, 1e30
-# The terms of zeta that are added before Euler-Maclaurin's formula, and the terms of that.
+# The number of terms of zeta that are summed before the Euler-Maclaurin formula, and the number of terms of that.
 _ZETA_FIRST, _ZETA_TERMS = 12, 13
-# The powers down to which that does not cancel in derivatives, and from which on it is 0; and the terms of the Taylor series in q.
+# The range of x in which the Euler-Maclaurin formula for derivatives does not cancel, and beyond which zeta's further
+# terms are 0; and the number of terms of the Taylor series in q.
 _LOWEST_POWER, _HIGHEST_POWER, _TAYLOR_TERMS = -1.0, 1000.0, 64
-# What a power of the logarithms takes there, in eighths of steps.
+# The cost in eighths of a step of each power of the logarithms, per order of the derivative.
 _ZETA_POWER = 48
-# From here on, further for each order, the derivatives of sinh(x)/x are found by a recurrence; beside as many terms as that
-# says, their series has so many.
+# From _SINHC_FAR + _SINHC_BY_ORDER*n on, the nth derivative of sinh(x)/x uses a recurrence; below, its series has
+# _SINHC_TERMS more terms than that bound.
 _SINHC_FAR, _SINHC_BY_ORDER, _SINHC_TERMS = 20.0, 2.0, 25
-# Steps of Newton's method for lambertw, and where its series about the branch point has all digits.
+# The number of Newton steps for lambertw, and the abs(p) up to which its series about the branch point is used.
 _NEWTON, _BRANCH = 5, 0.01
 _BRANCH_SERIES = (
     226287557 / 37623398400, -1963 / 204120, 680863 / 43545600, -221 / 8505, 769 / 17280, -43 / 540, 11 / 72, -1 / 3, 1.0
 )  # fmt: skip
-# Euler's number is this and as much as its rounding left out.
+# The rounding error of math.e: e is math.e plus this.
 _EULER_REST = 1.4456468917292502e-16
 
 
@@ -51,7 +54,7 @@ def _factorial(n: int) -> float:
 
 
 def expi(xp: Any, x: Array) -> Array:
-    """The exponential integral Ei, where exp(x) overflows too: there by its asymptotic series, DLMF 6.12.1."""
+    """The exponential integral Ei, without overflow of exp(x): for large x by its asymptotic series, DLMF 6.12.1."""
     far = xp.greater(x, _EXP_FAR)
     large = xp.minimum(xp.where(far, x, _EXP_FAR), 3.0 * _EXP_FAR)
     total = 0.0 * large
@@ -62,7 +65,7 @@ def expi(xp: Any, x: Array) -> Array:
 
 
 def expn(xp: Any, x: Array, n: int) -> Array:
-    """The exponential integral of order n, DLMF 8.19.1; from order 0 down a sum of positive terms."""
+    """The exponential integral of order n, DLMF 8.19.1; for n <= 0 as a sum of positive terms."""
     if n > 0:
         return xp.expn(n, x)
     term = total = 0.0 * x + 1.0
@@ -73,7 +76,8 @@ def expn(xp: Any, x: Array, n: int) -> Array:
 
 
 def dawsn(xp: Any, x: Array, n: int) -> Array:
-    """The nth derivative of Dawson's integral: by D' = 1 - 2*x*D, far out by the asymptotic series, DLMF 7.12.1."""
+    """The nth derivative of Dawson's integral: from D' = 1 - 2*x*D, and for large x by the asymptotic series, DLMF
+    7.12.1."""
     if not n:
         return xp.dawsn(x)
     size = xp.abs(x)
@@ -97,7 +101,8 @@ def dawsn(xp: Any, x: Array, n: int) -> Array:
 def elliptic(xp: Any, m: Array, n: int, power: float) -> Array:
     """The nth derivative of the complete elliptic integral of (1 - m*sin(t)**2)**power, power = -1/2 or 1/2.
 
-    Near 0 by its Taylor series, that of pi/2*F(-power, 1/2; 1; m), elsewhere by the differential equations, DLMF 19.4.
+    Near 0 it is the Taylor series of pi/2*F(-power, 1/2; 1; m); elsewhere it follows from the differential equations,
+    DLMF 19.4.
     """
     second = power > 0.0
     if not n:
@@ -123,7 +128,8 @@ def elliptic(xp: Any, m: Array, n: int, power: float) -> Array:
 
 
 def gamma_density(xp: Any, a: Array, x: Array) -> Array:
-    """x**(a - 1)*exp(-x)/gamma(a); for large a by the distance of x from it, as both logarithms are large there."""
+    """x**(a - 1)*exp(-x)/gamma(a); for large a expressed by the distance of x from a, because the logarithms are large
+    and cancel there."""
     a, x = as_arrays(xp, a, x)
     large, there = xp.greater_equal(a, STIRLING), xp.greater(x, 0.0)
     low, high, y = xp.where(large, 1.0, a), xp.where(large, a, STIRLING), xp.where(there, x, 1.0)
@@ -138,7 +144,7 @@ def gamma_density(xp: Any, a: Array, x: Array) -> Array:
 
 
 def _log1p_rest(xp: Any, u: Array, above: Array) -> Array:
-    """log(1 + u) - u, of which the parts cancel near 0, for `above` = 1 + u.
+    """log(1 + u) - u without cancellation near 0, given `above` = 1 + u.
 
     With t = u/(2 + u) the logarithm is 2*atanh(t), and u is 2*t + u*t.
     """
@@ -152,24 +158,25 @@ def _log1p_rest(xp: Any, u: Array, above: Array) -> Array:
 
 
 def beta_deviation(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """b*x - a*(1 - x) for large a and b: by how far x is from a/(a + b), times a + b, with all digits."""
+    """b*x - a*(1 - x) for large a and b, without cancellation: (a + b) times the distance of x from a/(a + b)."""
     rest = 1.0 - x
     left_out = (1.0 - rest) - x
-    # Scaled, what is split into halves does not overflow.
+    # The scale keeps Dekker's splitting from overflowing.
     a, b = a * _SCALE, b * _SCALE
     (first, first_rest), (second, second_rest) = product_and_rest(b, x), product_and_rest(a, rest)
     return ((first - second) + (first_rest - second_rest - a * left_out)) * (1.0 / _SCALE)
 
 
 def beta_exponent(xp: Any, a: Array, b: Array, x: Array, deviation: Array) -> Array:
-    """a*log(x*(a + b)/a) + b*log((1 - x)*(a + b)/b), at most 0."""
+    """a*log(x*(a + b)/a) + b*log((1 - x)*(a + b)/b), which is at most 0."""
     u, w = deviation / a, -deviation / b
     first = _log1p_rest(xp, u, x * (1.0 + b / a))
     return a * first + b * _log1p_rest(xp, w, (1.0 - x) * (1.0 + a / b))
 
 
 def beta_density(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """x**(a - 1)*(1 - x)**(b - 1)/beta(a, b); for large parameters as `gamma_density`, whose logarithms are large there."""
+    """x**(a - 1)*(1 - x)**(b - 1)/beta(a, b); for large parameters rearranged as in `gamma_density` to avoid
+    cancellation."""
     a, b, x = as_arrays(xp, a, b, x)
     there = xp.logical_and(
         xp.logical_and(xp.greater(a, 0.0), xp.greater(b, 0.0)), xp.logical_and(xp.greater(x, 0.0), xp.less(x, 1.0))
@@ -180,14 +187,14 @@ def beta_density(xp: Any, a: Array, b: Array, x: Array) -> Array:
     both = xp.logical_and(xp.greater_equal(low, STIRLING), large)
     y = xp.where(there, x, 0.5)
 
-    # Both large: by Stirling's series, DLMF 5.11.1.
+    # Both parameters are large: Stirling's series, DLMF 5.11.1.
     s, t = xp.where(both, a, STIRLING), xp.where(both, b, STIRLING)
     z = xp.where(both, y, 0.5)
     exponent = beta_exponent(xp, s, t, z, beta_deviation(xp, s, t, z))
     exponent = exponent + stirling(s + t) - stirling(s) - stirling(t)
     of_both = xp.exp(exponent) * xp.sqrt((0.5 / math.pi) * (s / (s + t)) * t) / (z * (1.0 - z))
 
-    # One large.
+    # One parameter is large.
     one = xp.logical_and(large, xp.logical_not(both))
     s, t = xp.where(one, low, 1.0), xp.where(one, high, STIRLING)
     z, rest = xp.where(swapped, 1.0 - y, y), xp.where(swapped, y, 1.0 - y)
@@ -205,7 +212,8 @@ def beta_density(xp: Any, a: Array, b: Array, x: Array) -> Array:
 
 
 def _beta_density_at_ends(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """The density at 0 and 1, where it is 0, infinite, or that of the power 0; elsewhere nan."""
+    """The density at x = 0 and 1: 0 or infinite, or the other parameter if the power of the vanishing factor is 0; nan
+    elsewhere."""
     near, far = xp.where(xp.equal(x, 0.0), a, b), xp.where(xp.equal(x, 0.0), b, a)
     value = xp.where(xp.less(near, 1.0), math.inf, xp.where(xp.equal(near, 1.0), far, 0.0))
     known = xp.logical_and(xp.greater(near, 0.0), xp.greater(far, 0.0))
@@ -214,19 +222,20 @@ def _beta_density_at_ends(xp: Any, a: Array, b: Array, x: Array) -> Array:
 
 
 def is_of_large(xp: Any, a: Array, b: Array) -> Array:
-    """Where `betainc_of_large` has all digits."""
+    """Whether `betainc_of_large` is accurate to rounding."""
     low, high = xp.minimum(a, b), xp.maximum(a, b)
     both, one = xp.greater(low, _BOTH_LARGE), xp.logical_and(xp.greater(low, 0.0), xp.greater(high, _ONE_LARGE))
     return xp.logical_and(xp.logical_or(both, one), xp.less(high, math.inf))
 
 
 def betainc_of_large(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """The incomplete beta function for large parameters, and 0 < x < 1: of two by DLMF 8.18.9, of one by 8.18.3."""
+    """The incomplete beta function for large parameters and 0 < x < 1: DLMF 8.18.9 if both are large, 8.18.3 if one
+    is."""
     both = xp.greater(xp.minimum(a, b), _BOTH_LARGE)
     s, t, z = xp.where(both, a, 1.0), xp.where(both, b, 1.0), xp.where(both, x, 0.25)
     deviation, total = beta_deviation(xp, s, t, z), s + t
     exponent = xp.minimum(beta_exponent(xp, s, t, z, deviation), 0.0)
-    # eta is the deviation in units of its scale, but for its curvature.
+    # To first order, eta is the deviation in standard deviations.
     eta = xp.copysign(xp.sqrt(-2.0 * exponent / total), deviation)
     spread = xp.sqrt(s / total) * xp.sqrt(t / total)
     scaled = deviation / total / spread
@@ -255,10 +264,12 @@ def _bernoulli() -> Sequence[float]:
 
 
 def hurwitz(xp: Any, x: Array, q: Array, n: int) -> Array:
-    """The sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …, for x != 1, q > 0: (-1)**n times the nth derivative of zeta by x.
+    """The sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …, for x != 1, q > 0: (-1)**n times the nth derivative of
+    zeta by x.
 
-    The first terms, and Euler and Maclaurin's formula for the others, DLMF 25.11.5, differentiated term by term: those
-    derivatives by t are t**(-x - m) times polynomials in log(t). Its parts cancel for x far below 0: there is nan.
+    The first terms are summed, and the rest follows by the Euler-Maclaurin formula, DLMF 25.11.5, differentiated term
+    by term: the derivatives by t are t**(-x - m) times polynomials in log(t). The result is nan for x < -1, where the
+    parts cancel.
     """
     if not n:
         return xp.hurwitz_zeta(x, q)
@@ -266,10 +277,11 @@ def hurwitz(xp: Any, x: Array, q: Array, n: int) -> Array:
 
 
 def continued_hurwitz(xp: Any, x: Array, q: Array) -> Array:
-    """The continuation of the sum of (k + q)**-x to x < 1, for q > 0; nan where neither of the following has its digits.
+    """The analytic continuation of the sum of (k + q)**-x to x < 1, for q > 0; nan where neither formula below is
+    accurate.
 
-    By Euler and Maclaurin's formula, which cancels for x < 0, unless q is large. There by the Taylor series in q about 1,
-    DLMF 25.11.10, brought to q from 1/2 to 3/2 by the first terms.
+    The Euler-Maclaurin formula cancels for x < 0 unless q is large. There the Taylor series in q about 1, DLMF
+    25.11.10, is used, with q shifted to between 1/2 and 3/2 by the first terms.
     """
     large, above = xp.greater(q, float(_ZETA_FIRST)), xp.greater_equal(x, 0.0)
     far = xp.logical_and(large, xp.greater(q, -x))
@@ -277,7 +289,7 @@ def continued_hurwitz(xp: Any, x: Array, q: Array) -> Array:
     value = xp.where(far, _euler_maclaurin(xp, xp.where(far, x, 0.5), xp.where(far, q, 15.0), 0, first=0), value)
     steps = xp.where(large, 0.0, xp.floor(q + 0.5) - 1.0)
     near = xp.where(large, 1.0, q - steps)
-    # At its pole zeta has the factor 0, and both together the product of the other factors.
+    # At the pole of zeta its factor is 0; the limit of their product is the product of the other factors.
     total, factor, others, move = 0.0 * (x + near), 1.0 + 0.0 * (x + near), 0.0 * x, 1.0 - near
     for k in range(_TAYLOR_TERMS):
         power = x + float(k)
@@ -292,7 +304,7 @@ def continued_hurwitz(xp: Any, x: Array, q: Array) -> Array:
 
 
 def riemann(xp: Any, x: Array) -> Array:
-    """Riemann's zeta function, for x < 0 by its mirror image, DLMF 25.4.1."""
+    """Riemann's zeta function; for x < 0 by the reflection formula, DLMF 25.4.1."""
     low = xp.less(x, 0.0)
     t = xp.where(low, 1.0 - x, x)
     value = _euler_maclaurin(xp, t, 1.0, 0)
@@ -308,7 +320,7 @@ def _euler_maclaurin(xp: Any, x: Any, q: Any, n: int, first: int = _ZETA_FIRST) 
         logarithm = xp.log(q + float(k))
         total = total + _whole_power(logarithm, n) * xp.exp(-x * logarithm)
     t = q + float(first)
-    # Beyond, all that follows is 0, and its factors would be infinite.
+    # For larger x the remaining terms are 0, but their factors would overflow.
     x = xp.minimum(x, _HIGHEST_POWER)
     logarithm = xp.log(t)
     there = xp.exp(-x * logarithm)
@@ -337,9 +349,10 @@ def _whole_power(x: Array, n: int) -> Array:
 
 
 def lambertw(xp: Any, x: Array, k: int) -> Array:
-    """The w with w*exp(w) = x, at least -1 where k = 0, at most -1 where k = -1; nan where there is none.
+    """Lambert's W: the w with w*exp(w) = x, w >= -1 for k = 0, w <= -1 for k = -1; nan if there is none.
 
-    By Newton's method for log(x/w) = w, which loses no digit near 0; near -1/e by its series.
+    Computed by Newton's method for log(x/w) = w, which loses no digits near 0; near -1/e by a series about the branch
+    point.
     """
     above = (math.e * x + 1.0) + _EULER_REST * x
     there = xp.greater_equal(above, -1e-15)
@@ -363,7 +376,7 @@ def lambertw(xp: Any, x: Array, k: int) -> Array:
 
 
 def _first_guess(xp: Any, x: Array, branch: Array, k: int) -> Array:
-    """Within a twentieth or so."""
+    """A starting value for Newton's method with a relative error of about 5 %."""
     if k:
         inner = xp.log(-xp.where(xp.less(x, -0.2), -0.2, x))
         return xp.where(xp.less(x, -0.2), branch, inner - xp.log(-inner))
@@ -375,19 +388,22 @@ def _first_guess(xp: Any, x: Array, branch: Array, k: int) -> Array:
 
 
 def sinhc(xp: Any, x: Array, n: int) -> Array:
-    """The nth derivative of sinh(x)/x: near 0 by its series, whose terms have one sign, and elsewhere by the recurrence
-    x*f[n] + n*f[n-1] = sinh(x) or cosh(x), which loses no digit there."""
+    """The nth derivative of sinh(x)/x.
+
+    Near 0 it is the series, whose terms have one sign; elsewhere the recurrence x*f[n] + n*f[n-1] = sinh(x) or cosh(x),
+    which loses no digits there.
+    """
     end = _SINHC_FAR + _SINHC_BY_ORDER * n
     size = xp.abs(x)
     near = xp.less(size, end)
     low, high = xp.where(near, size, 0.0), xp.where(near, end, size)
     square, total = low * low, 0.0 * low
     for k in range(int(end) + _SINHC_TERMS, (n + 1) // 2, -1):
-        # The quotient of two terms: of x**(2*k - n)/((2*k - n)!*(2*k + 1)) by that before.
+        # The ratio of the term x**(2*k - n)/((2*k - n)!*(2*k + 1)) to the one before it.
         total = (1.0 + total) * square * ((2.0 * k - 1.0) / ((2.0 * k + 1.0) * (2.0 * k - n) * (2.0 * k - n - 1.0)))
     first = (n + 1) // 2
     leading = (low if n % 2 else 1.0) / (2.0 * first + 1.0)
-    # As sinh and cosh overflow where the quotient does not.
+    # sinh and cosh are divided by x in two steps, because they overflow where the quotient does not.
     half = xp.exp(0.5 * high)
     small = xp.exp(-high) * 0.5
     large = 0.5 * half / high * half

@@ -1,4 +1,4 @@
-"""Intervals of numbers, from balls of FLINT and to them, and as decimals that are rounded outward."""
+"""Intervals with exact ends: conversion from and to balls of FLINT, and to decimals that are rounded outward."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from flint import arb, fmpq
 from gradcli.arrays.ball_text import Decimal, first_exponent
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, Number, is_nan
 
-# A bound of more bits in its exponent is rounded to these powers of 10, or to 0.
+# A bound with a larger binary exponent is not converted to a fraction; it is written as a power of 10 with this
+# exponent, as 0 or as an infinity.
 _LARGEST_EXPONENT = 10_000
 _LARGEST_DECIMAL = 3_000
 
 
 class Bounds(NamedTuple):
-    """The numbers from `low` to `high`, which are exact, or infinite."""
+    """The numbers from `low` to `high`, which are exact or infinite."""
 
     low: Number
     high: Number
@@ -25,11 +26,11 @@ class Bounds(NamedTuple):
         return bool(self.low > NEGATIVE_INFINITY and self.high < INFINITY)
 
     def joined(self, other: Bounds) -> Bounds:
-        """What holds both."""
+        """The smallest interval that contains both."""
         return Bounds(min(self.low, other.low), max(self.high, other.high))
 
     def narrowed(self, other: Bounds) -> Bounds:
-        """What is in both, of which each holds the same numbers."""
+        """The intersection of two enclosures of the same numbers."""
         return Bounds(max(self.low, other.low), min(self.high, other.high))
 
 
@@ -38,7 +39,7 @@ NOTHING = Bounds(INFINITY, NEGATIVE_INFINITY)
 
 
 def bounds(number: Number) -> Bounds:
-    """The ends of a number; of what is undefined or infinite all numbers."""
+    """The interval that a number encloses; all numbers if it is undefined or infinite."""
     if type(number) is fmpq:
         return Bounds(number, number)
     if is_nan(number) or not number.is_finite():
@@ -50,12 +51,12 @@ def _exact(end: arb) -> Number:
     if not end.is_finite():
         return end
     mantissa, exponent = end.man_exp()
-    # That of its first bit: the last one of a long number is far below it.
+    # The exponent of the first bit decides, because the last bit of a long mantissa is far below it.
     return end.fmpq() if abs(int(exponent) + int(mantissa).bit_length()) < _LARGEST_EXPONENT else end
 
 
 def simplest(part: Bounds) -> fmpq:
-    """The fraction with the smallest denominator between two bounds, of several the one next to 0."""
+    """The fraction with the smallest denominator within the bounds; of several the one next to 0."""
     low, high = part
     if low <= 0 <= high:
         return fmpq(0)
@@ -69,8 +70,11 @@ def simplest(part: Bounds) -> fmpq:
 
 
 def ball(low: fmpq, high: fmpq, *, at_high: bool = False) -> Number:
-    """A number that stands for all from `low` to `high`. A radius is rounded up: one end is met, as far as the precision
-    goes, the lower one unless `at_high`, so that what is not defined beyond 0 is defined up to there."""
+    """A ball that stands for all numbers from `low` to `high`.
+
+    The radius of a ball is rounded up. One end is met to the working precision, the lower one unless `at_high`, so that
+    a function which is undefined beyond an end is still defined up to it.
+    """
     if low == high:
         return low
     around = arb(0, (high - low) / 2)
@@ -80,7 +84,7 @@ def ball(low: fmpq, high: fmpq, *, at_high: bool = False) -> Number:
 
 
 def narrowed(number: Number, known: Bounds) -> Number:
-    """A number that stands for all in a ball and in some bounds: one end is met, as far as the precision goes."""
+    """The intersection of a ball with known bounds, as a ball; one end is met to the working precision."""
     if type(number) is fmpq or not (known.is_finite and number.is_finite()):
         return number
     low, high = (_exact(end) for end in (number.lower(), number.upper()))
@@ -90,7 +94,7 @@ def narrowed(number: Number, known: Bounds) -> Number:
 
 
 def text(number: Number, digits: int, *, upward: bool) -> str:
-    """A bound as a decimal of so many significant digits, rounded up or down; of fewer where it is that exactly."""
+    """A bound as a decimal of `digits` significant digits, rounded up or down; fewer digits if these are exact."""
     if type(number) is not fmpq:
         if not number.is_finite():
             return "inf" if number > 0 else "-inf"
@@ -107,7 +111,7 @@ def text(number: Number, digits: int, *, upward: bool) -> str:
 
 
 def _giant(number: arb, upward: bool) -> str:
-    """A bound far beyond the largest exponent of a decimal, or below the smallest."""
+    """A bound whose magnitude is too large or too small for a decimal, rounded outward."""
     sign = "" if number > 0 else "-"
     outward = (number > 0) == upward
     if abs(number) > 1:

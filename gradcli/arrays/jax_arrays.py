@@ -50,7 +50,7 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
         return jax.device_put(array.copy(), self.device)
 
     def _need_64_bits(self) -> None:
-        # Without it JAX makes float32 of what it is given.
+        # By default JAX converts float64 and int64 to 32 bits.
         jax.config.update("jax_enable_x64", True)
 
     def astype(self, array: Array, dtype: str) -> Array:
@@ -62,7 +62,7 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
         return array
 
     def may_share_memory(self, _array: Array, _other: Array) -> bool:
-        # Arrays of JAX never change, so it does not matter.
+        # JAX arrays are immutable, so sharing memory is harmless.
         return False
 
     def zeros(self, shape: Sequence[int], dtype: str) -> Array:
@@ -72,7 +72,8 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
         return self.from_numpy(numpy_arrays.ones(tuple(shape), dtype))
 
     def synchronise(self) -> None:
-        # JAX has no word for a whole device, and works on arrays that nobody holds for those that are held.
+        # JAX has no call that synchronises a device; waiting for all live arrays also covers the temporary ones that
+        # they depend on.
         jax.block_until_ready(jax.live_arrays(self.device.platform))
 
     def quiet(self) -> AbstractContextManager[Any]:
@@ -88,11 +89,11 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
             _tracing.reset(token)
 
     def operand(self, value: Any) -> Any:
-        # A number stays one, which takes the dtype of the arrays beside it.
+        # A Python float stays weakly typed: it takes the dtype of the arrays that it is combined with.
         return value if type(value) is float else self.asarray(value)
 
     def compiled(self, function: Callable[..., Any], operands: Sequence[Any]) -> Callable[..., Any]:
-        """`function` compiled by XLA for operands like these."""
+        """`function` compiled by XLA for operands with the shapes and dtypes of `operands`."""
         run: Callable[..., Any] = jax.jit(function).lower(*operands).compile()
         return run
 
@@ -107,7 +108,7 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
         return x[key]
 
     def scatter_add(self, values: Array, key: Key, shape: Sequence[int]) -> Array:
-        """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
+        """Zeros of `shape` with `values` added at `key`; values at repeated positions accumulate."""
         check_key(key, tuple(shape))
         return jnp.zeros(tuple(shape), values.dtype, device=self.device).at[key].add(values)
 
@@ -141,11 +142,11 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
 
 
 class LinAlgError(ValueError):
-    """What NumPy calls the same."""
+    """The counterpart of `numpy.linalg.LinAlgError`, which is recognised by its name."""
 
 
 class _JaxLinearAlgebra:
-    """`jax.numpy.linalg`, which gives nan and inf where NumPy refuses a matrix."""
+    """`jax.numpy.linalg`, with errors where it returns nan and inf and NumPy raises LinAlgError."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(jnp.linalg, name)
@@ -165,7 +166,7 @@ class _JaxLinearAlgebra:
 
 
 class _Tracing(NamedTuple):
-    """The namespace of a function that is being traced, and what it takes to be true."""
+    """The namespace of a function that is being traced, and the conditions that its results assume to be true."""
 
     namespace: JaxArrays
     assumed: list[Array]
@@ -190,7 +191,7 @@ def _check_regular(x: Array) -> None:
 
 def namespace_of(array: Array) -> JaxArrays:
     tracing = _tracing.get()
-    # What is being traced is on no device yet.
+    # A tracer has no device.
     return _on(next(iter(array.devices()))) if tracing is None else tracing.namespace
 
 
@@ -204,7 +205,7 @@ def version() -> str:
 
 
 def on_device(name: str) -> JaxArrays:
-    """JAX on `cpu`, `cuda` or `cuda:N`. Raises UsageError or BackendError where there is no such device."""
+    """JAX on `cpu`, `cuda` or `cuda:N`. Raises UsageError or BackendError if there is no such device."""
     kind, _, number = name.partition(":")
     if kind not in ("cpu", "cuda") or not (number or "0").isdigit():
         raise UsageError(f"the backend jax has no device {name!r}", hint=_DEVICES_HINT)

@@ -1,4 +1,4 @@
-"""Indices for libraries that read them in a narrower sense than NumPy."""
+"""Checks and rewrites indexing keys for libraries with narrower indexing rules than NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def has_arrays(key: Key) -> bool:
 
 
 def check_key(key: Key, shape: Shape) -> None:
-    """Raise IndexError where a position is outside `shape`: not every library says so, or survives it."""
+    """Raise IndexError if an index is out of bounds for `shape`. Some libraries clamp such an index, or crash."""
     for _, axis, item in _by_axis(key, shape):
         size = shape[axis]
         if hasattr(item, "dtype"):
@@ -32,7 +32,7 @@ def check_key(key: Key, shape: Shape) -> None:
 
 
 def forwards(key: Key, shape: Shape) -> tuple[Key, list[int]]:
-    """A key without steps below 0 that takes the same elements, once the axes named beside it are flipped."""
+    """Rewrite a key without negative steps; it selects the same elements after the returned axes are flipped."""
     items, flipped = list(key), []
     for place, axis, item in _by_axis(key, shape):
         if isinstance(item, slice) and (item.step or 1) < 0:
@@ -44,7 +44,7 @@ def forwards(key: Key, shape: Shape) -> tuple[Key, list[int]]:
 
 
 def _by_axis(key: Key, shape: Shape) -> Iterator[tuple[int, int, Any]]:
-    """The items that stand for an axis: their place in the key, the axis, and the item."""
+    """The items of a key that index an axis, as their position in the key, the axis, and the item."""
     taken = sum(item is not None and item is not Ellipsis for item in key)
     if taken > len(shape):
         raise IndexError(f"too many indices: the array has {len(shape)} dimensions, and {taken} were indexed")

@@ -1,4 +1,4 @@
-"""How much memory there is, and the error where it is not enough."""
+"""The memory of the host, and the error for running out of memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SIZE = re.compile(r"allocat(?:e|ing) ([\d,]+(?:\.\d+)?) ?(bytes|[KMGT]iB)", re.
 
 
 def host(name: str) -> Device:
-    """The processor as a device, with the memory of the machine where the system tells."""
+    """The CPU as a device, with the memory of the machine if the system reports it."""
     try:
         page = os.sysconf("SC_PAGE_SIZE")
         total, free = (os.sysconf(key) * page for key in ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES"))
     except (ValueError, OSError, AttributeError):
         return Device(name, "processor")
-    # Few runs come here, and fewer are limited.
+    # Imported here, because few runs need it.
     from gradcli import confined
 
     left = confined.memory_left()
@@ -26,7 +26,8 @@ def host(name: str) -> Device:
 
 
 def out_of_memory(text: str, free: int | None) -> LimitError:
-    """The error that says how much was asked for, in the words of the library, if `text` has them, and is free."""
+    """The error for running out of memory: the size requested, if it is found in the library's message `text`, and the
+    free bytes."""
     size = _SIZE.search(text)
     known = [f"{size[1]} {size[2]} asked for"] if size else []
     if free is not None:

@@ -1,4 +1,4 @@
-"""The functions that ball arithmetic has no proved digits of, and what it would need for them."""
+"""The functions without a definition in ball arithmetic, and the missing operation that each would need."""
 
 REASONS = {
     "cholesky": "Cholesky decomposition",

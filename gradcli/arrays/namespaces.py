@@ -1,4 +1,4 @@
-"""The namespace that computes with an array, and that of arrays that a program makes."""
+"""Choose the namespace that computes with given arrays, and the default namespace of new arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @cache
 @phase("import")
 def numpy_namespace() -> Any:
-    """That of NumPy, with all functions that NumPy has."""
+    """The namespace of NumPy; NumPy is imported at the first call."""
     from gradcli.arrays import numpy_arrays
 
     checked: Namespace = numpy_arrays
@@ -30,13 +30,13 @@ def numpy_namespace() -> Any:
 def namespace_of(operands: Iterable[Any]) -> Namespace:
     """The namespace of NumPy, unless an array of another library is among the operands.
 
-    Raises EvaluationError where there are arrays of two other libraries.
+    Raises EvaluationError if arrays of two libraries other than NumPy are mixed.
     """
     return foreign_namespace(operands) or numpy_namespace()
 
 
 def foreign_namespace(operands: Iterable[Any]) -> Namespace | None:
-    """The namespace of the operands that are neither numbers nor arrays of NumPy; None where all are."""
+    """The namespace of the operands that are neither numbers nor NumPy arrays; None if there are none."""
     foreign = None
     for operand in operands:
         name = backend_of(type(operand))
@@ -63,7 +63,7 @@ def _namespace(name: str, array: Any) -> Namespace:
 _default: ContextVar[Namespace | None] = ContextVar("gradcli_namespace", default=None)
 
 
-# The default namespace; None for that of NumPy.
+# The default namespace, or None for that of NumPy.
 chosen_namespace = _default.get
 
 
@@ -73,7 +73,7 @@ def default_namespace() -> Namespace:
 
 
 def placed(array: Any) -> Any:
-    """A number or an array as one of the default namespace; what is there already stays as it is."""
+    """`array` converted to the default namespace; unchanged if it is there already."""
     namespace = chosen_namespace()
     if namespace is None:
         return array
@@ -83,8 +83,10 @@ def placed(array: Any) -> Any:
 
 @contextmanager
 def explaining(namespace: Namespace) -> Iterator[None]:
-    """Within it errors of a library are ours. What goes to a device is taken for done before it is: that there was no
-    memory for it is said only when something is read from there."""
+    """Within it, errors of a library are converted to errors of gradcli.
+
+    Work on a device is asynchronous: a lack of memory may be reported only when a result is read.
+    """
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -93,7 +95,7 @@ def explaining(namespace: Namespace) -> Iterator[None]:
 
 @contextmanager
 def using_namespace(namespace: Namespace | None) -> Iterator[None]:
-    """Within the block, new arrays are of `namespace`; of NumPy where that is None."""
+    """Within the block, new arrays belong to `namespace`; to NumPy if it is None."""
     token = _default.set(namespace)
     try:
         yield

@@ -1,6 +1,6 @@
-"""The array namespace of NumPy: its own functions, and what the language needs beyond them.
+"""The array namespace of NumPy: its own functions, and the functions of the language that it lacks.
 
-Every namespace has the functions that are here.
+Every namespace provides the functions defined here.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ asarray, astype, copy, zeros, ones, all = np.asarray, np.astype, np.copy, np.zer
 
 
 class _Quiet:
-    """What `numpy.errstate(all="ignore")` does, with settings that are made once: an operation on a few numbers takes a
-    third of the time that `errstate` takes to make them."""
+    """The effect of `numpy.errstate(all="ignore")` with settings that are built once. Building them, as `errstate` does
+    each time, takes three times as long as an operation on a few numbers."""
 
     __slots__ = ("_token",)
 
@@ -47,7 +47,7 @@ class _Quiet:
 
 quiet: Callable[[], AbstractContextManager[Any]]
 try:
-    # As `errstate` has them; they are no part of NumPy's interface.
+    # The private names that `errstate` itself uses; they are not part of NumPy's public interface.
     _ufuncs: Any = import_module("numpy._core.umath")
     _settings, _ignoring = _ufuncs._extobj_contextvar, _ufuncs._make_extobj(all="ignore")
     quiet = _Quiet
@@ -55,38 +55,39 @@ except (ImportError, AttributeError):
     quiet = partial(np.errstate, all="ignore")
     _settings, _ignoring = ContextVar("unknown", default=None), object()
 
-# From then on the C library of Linux keeps freed memory for arrays up to this size, as that is the largest block which it
-# gave back so far. Else each array of some 100 KB has its pages made anew, in ten times the time of what is computed there.
+# Allocate and free a block once: glibc then raises its mmap threshold to this size and reuses freed memory for arrays
+# below it. Otherwise the pages of each array of some 100 KB are mapped anew, which takes ten times as long as computing
+# the array.
 np.empty(2**24, "uint8")
 
 _namespace = sys.modules[__name__]
 _NUMBERS = frozenset({float, int})
 _FLOAT64 = np.dtype("float64")
 _add_reduce: Any = np.add.reduce
-# Below it 1/(1 + exp(-x)) is exp(x), and above it exp(-x) is finite, for float32 too.
+# Below it 1/(1 + exp(-x)) rounds to exp(x); above it exp(-x) is finite, also in float32.
 SIGMOID_IS_EXP = -80.0
-# After more, which double an error each, no digit is left.
+# The maximum number of squarings in expm: each doubles the relative error, and after 64 no digit is left.
 _SQUARINGS = 64
-# Of so many numbers a second look costs less than it may save.
+# From this number of elements on, inspecting the operands for a faster method pays.
 _MANY = 64
-# So many are copied in the time that a view of them takes.
+# Up to this number of elements, copying is faster than creating a view.
 _FEW = 4096
-# So many numbers NumPy adds in eight sums of its own.
+# NumPy sums 8 or more contiguous numbers in 8 accumulators.
 _EIGHT = 8
 _GAMMA_IS_INVERSE, _INVERSE_IS_LARGE, _EXP_IS_LARGE, _EXP_IS_INFINITE = 1e-30, 1e-300, 700.0, 720.0
 
 
 def __getattr__(name: str) -> Any:
     found = _function(name)
-    # This module calls `any` and `max` of Python.
+    # Names of built-ins such as `any` and `max` are not cached in the module, because this module calls the built-ins.
     if not hasattr(builtins, name):
         globals()[name] = found
     return found
 
 
 class _LinearAlgebra:
-    """`numpy.linalg`, of finite numbers where LAPACK iterates: of others it may print what it thinks of them, or
-    never come back."""
+    """`numpy.linalg`, with an error for non-finite matrices in the iterative functions of LAPACK, which may print
+    warnings or not terminate for them."""
 
     @cache  # noqa: B019 - there is one
     def __getattr__(self, name: str) -> Any:
@@ -103,8 +104,8 @@ class _LinearAlgebra:
 
 
 def _unless_lost(found: Array, is_singular: Array, x: Array) -> Array:
-    """nan for a matrix that LAPACK calls singular at its first pivot of 0, although it has a number that is not finite:
-    0 times that is nan."""
+    """Replace by nan the results for matrices with a non-finite element that LAPACK calls singular at a pivot of 0:
+    0*inf is nan."""
     lost = is_singular & ~np.isfinite(x).all((-2, -1)) if np.any(is_singular) else False
     return np.where(lost, np.nan, found) if np.any(lost) else found
 
@@ -129,20 +130,20 @@ def _function(name: str) -> Any:
 
 
 def synchronise() -> None:
-    """NumPy has computed when it returns."""
+    """Do nothing: NumPy computes eagerly."""
 
 
 def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
-    """Numbers and arrays of NumPy, with integers beside float32 made float32, where NumPy would make both float64.
+    """The operands, with integers beside float32 converted to float32, where NumPy would promote both to float64.
 
-    Truth values stay what they are where `truths`, and else become the numbers 0 and 1.
+    Truth values are kept if `truths`, and else become the numbers 0 and 1.
     """
     for operand in operands:
         kind = type(operand)
         if kind is not float and (kind in PLAIN or operand.dtype is not _FLOAT64):
             break
     else:
-        # As nearly always.
+        # The most frequent case.
         return operands
     chars = {"?" if type(o) is bool else o.dtype.char for o in operands if type(o) not in _NUMBERS}
     if "?" in chars and not truths:
@@ -153,7 +154,7 @@ def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
 
 
 def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
-    """The operands, with truth values as numbers in the floating dtype of the others, or the default one."""
+    """The operands, with truth values converted to the floating dtype of the others, or to the default dtype."""
     dtype = "float64" if "d" in chars else "float32" if "f" in chars else default_dtype()
     return [tidy(np.asarray(o, dtype)) if dtype_name(o) == "bool" else o for o in operands]
 
@@ -212,27 +213,27 @@ def _may_share_memory(array: Array, other: Array) -> bool:
 
 
 def index(x: Array, key: Any) -> Array:
-    """x[key], for ints, slices, None, Ellipsis and arrays of whole numbers."""
+    """x[key], for ints, slices, None, Ellipsis and integer arrays."""
     return np.asarray(x)[key]
 
 
 def scatter_add(values: Array, key: Any, shape: tuple[int, ...]) -> Array:
-    """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
+    """Zeros of `shape` with `values` added at `key`; values at repeated positions accumulate."""
     values = np.asarray(values)
     out = np.zeros(shape, values.dtype)
     if any(isinstance(item, np.ndarray) for item in key):
         np.add.at(out, key, values)
     else:
-        # No position repeats, and this takes an eighth of the time.
+        # Without index arrays no position repeats, and this takes an eighth of the time of `np.add.at`.
         out[key] += values
     return out
 
 
 def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    # A few numbers in each of many rows NumPy adds in ten times the time that it takes for columns, in the same order.
+    # NumPy reduces a short last axis ten times slower than it adds the columns, with the same order of additions.
     few = type(x) is np.ndarray and axis == (x.ndim - 1,) and 1 < x.shape[-1] < _EIGHT
     if not few or x.size < _MANY or x.dtype.kind != "f":
-        # As `np.sum` does, which looks first whether somebody else should.
+        # The ufunc directly, without the dispatch overhead of `np.sum`.
         return _add_reduce(x, axis=axis, keepdims=keepdims)
     total = np.add(x[..., 0], 0.0)
     for column in range(1, x.shape[-1]):
@@ -249,7 +250,7 @@ def reshape(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
-    # To make a view of a few numbers takes longer than to copy them.
+    # For few elements, copying is faster than creating a view.
     if np.ndim(x) > len(shape) or math.prod(shape) > _FEW:
         return np.broadcast_to(x, shape)
     repeated = np.empty(shape, np.float64 if type(x) is float else np.asarray(x).dtype)
@@ -292,8 +293,8 @@ def cumprod(x: Array, *, axis: int) -> Array:
 
 
 def _lacks_digits(product: Array) -> Array:
-    """Where a product may have been too large or too small on its way: there its factors are multiplied anew, with the
-    exponents apart."""
+    """Whether a product may have overflowed or underflowed in between. Such products are recomputed with separate
+    exponents."""
     return ~np.isfinite(product) | (np.abs(product) < np.finfo(product.dtype).smallest_normal)
 
 
@@ -303,7 +304,8 @@ def einsum(*operands: Array, subscripts: str) -> Array:
 
 
 def contraction_steps(shapes: Sequence[tuple[int, ...]], *, subscripts: str) -> Sequence[tuple[int, ...]]:
-    """Which operands `einsum` multiplies at once, step by step; each product comes behind those left."""
+    """The contraction path of `einsum`: the positions of the operands to multiply in each step; each product is
+    appended to the rest."""
     if len(shapes) <= 2:
         return [tuple(range(len(shapes)))]
     operands = [np.broadcast_to(0.0, shape) for shape in shapes]
@@ -316,10 +318,9 @@ def searchsorted(ordered: Array, values: Array, *, side: Any = "left") -> Array:
 
 
 def expm(x: Array) -> Array:
-    """The exponential of each matrix over the last two axes: of it divided by a power of 2, by its Taylor
-    polynomial, then squared as often as it was halved.
+    """The exponential of each matrix over the last two axes, by scaling and squaring with a Taylor polynomial.
 
-    Padé's approximation, which SciPy has, allows fewer squarings, but loses four digits in its division.
+    SciPy's Padé approximation needs fewer squarings, but its division loses four digits.
     """
     x = np.asarray(x) * 1.0
     if not x.size:
@@ -328,8 +329,8 @@ def expm(x: Array) -> Array:
         given, exponent = x, np.frexp(_norm(x))[1]
         x = np.ldexp(x, -exponent[..., None, None])
         square, fourth = x @ x, x @ x @ x @ x
-        # By A. Al-Mohy and N. Higham, "A new scaling and squaring algorithm for the matrix exponential" (2009),
-        # the polynomial is as good as for a matrix of this norm, which may be far smaller than that of x.
+        # By A. Al-Mohy and N. Higham, "A new scaling and squaring algorithm for the matrix exponential" (2009), the
+        # polynomial is as accurate as for a matrix of this norm, which may be far smaller than that of x.
         size = np.minimum(_norm(x), np.maximum(_norm(fourth) ** 0.25, _norm(fourth @ x) ** 0.2))
         halvings = np.maximum(exponent + np.frexp(size)[1], 0)
         left = (exponent - halvings)[..., None, None]
@@ -344,7 +345,8 @@ def expm(x: Array) -> Array:
 
 
 def _triangular_expm(x: Array) -> Array:
-    """The exponentials of triangular matrices, whose diagonals SciPy computes by themselves; of others nan."""
+    """The exponentials of triangular matrices by SciPy, which computes their diagonals separately; nan for other
+    matrices."""
     import scipy.linalg
 
     low, high = (part.any((-2, -1), keepdims=True) for part in (np.tril(x, -1), np.triu(x, 1)))
@@ -353,7 +355,7 @@ def _triangular_expm(x: Array) -> Array:
 
 
 def _squared(x: Array) -> Array:
-    """x @ x, where 0*inf is 0: what is infinite has no part in what it does not reach."""
+    """x @ x with 0*inf = 0, so that infinite elements affect only the results that they contribute to."""
     infinite = np.isinf(x)
     if not infinite.any():
         return x @ x
@@ -366,12 +368,12 @@ def _squared(x: Array) -> Array:
 
 
 def _norm(x: Array) -> Array:
-    """The largest sum of magnitudes in a column of each matrix."""
+    """The 1-norm of each matrix: the largest sum of magnitudes in a column."""
     return np.abs(x).sum(-2).max(-1)
 
 
 def _exponential_polynomial(x: Array, square: Array, cube: Array, fourth: Array) -> Array:
-    """The sum of x**k/k! for k up to 16, in three multiplications."""
+    """The sum of x**k/k! for k up to 16, in three matrix multiplications."""
     one = np.eye(x.shape[-1], dtype=x.dtype)
     value = fourth * (1.0 / math.factorial(16))
     for k in (12, 8, 4, 0):
@@ -383,7 +385,7 @@ def _exponential_polynomial(x: Array, square: Array, cube: Array, fourth: Array)
 
 
 def pow(x: Array, q: Array) -> Array:
-    # Powers of negative numbers NumPy computes one by one.
+    # NumPy computes powers of negative numbers without vectorisation.
     if type(q) is not float or np.size(x) < _MANY or q % 1.0 or x.dtype.kind != "f":
         return np.power(x, q)
     size = np.power(np.abs(x), q)
@@ -391,16 +393,16 @@ def pow(x: Array, q: Array) -> Array:
 
 
 def cbrt(x: Array) -> Array:
-    """That of NumPy, which is off by up to two units where it is that of the C library, after a step of Newton's method, as
-    in `floats`."""
+    """The cube root: NumPy's, which is off by up to two units in the last place with some C libraries, corrected by one
+    step of Newton's method as in `floats`."""
     root = np.cbrt(x)
     if root.dtype != np.float64:
         return root
-    # The cubes of numbers near the ends of the range are no floats.
+    # Scale numbers near the ends of the range, where the products below would overflow or underflow.
     size = np.abs(x)
     scale = np.where(size < 1e-280, 2.0**300, np.where(size > 1e280, 2.0**-300, 1.0))
     scaled, near = x * (scale * scale * scale), root * scale
-    # The cube of a part with 17 bits is exact.
+    # The leading 17 bits are split off, because their cube is exact.
     shifted = near * 68719476737.0
     high = shifted - (shifted - near)
     low = near - high
@@ -416,7 +418,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def lgamma(x: Array) -> Array:
-    # SciPy has -inf at -inf, against the C standard and `math`, and inf where 1/x overflows.
+    # SciPy returns -inf at -inf, where the C standard and `math` say inf, and inf where 1/x overflows.
     size = np.abs(x)
     value = np.where(np.isneginf(x), np.inf, scipy_special.lgamma(x))
     near = np.abs(np.abs(x - 1.5) - 0.5) < 0.25
@@ -436,7 +438,7 @@ def i1(x: Array) -> Array:
 
 
 def whole_iv(n: int, x: Array) -> Array:
-    # For n > 1 SciPy has nan where 1/x overflows, and for the largest x, where it is infinite.
+    # For n > 1 SciPy returns nan where 1/x overflows, and for the largest x, where the value is infinite.
     size = np.abs(x)
     small = size < _INVERSE_IS_LARGE
     infinite = np.logical_and(size > n + 1e6, np.isfinite(x))
@@ -445,7 +447,8 @@ def whole_iv(n: int, x: Array) -> Array:
 
 
 def _late_overflow(function: Callable[[Array], Array], scaled: Callable[[Array], Array], x: Array) -> Array:
-    """A function that SciPy has as infinite as soon as exp(x) is, by that which is scaled by exp(-abs(x))."""
+    """A Bessel function for which SciPy returns inf as soon as exp(x) overflows, computed from the version scaled by
+    exp(-abs(x))."""
     size = np.abs(x)
     large = np.logical_and(size > _EXP_IS_LARGE, size < _EXP_IS_INFINITE)
     if not large.any():

@@ -1,4 +1,5 @@
-"""What gradcli itself asks of every array library, beside the functions of the language, which are found by name."""
+"""The protocols that gradcli requires of array libraries, apart from the functions of the language, which are looked up
+by name."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from gradcli.errors import GradcliError
 
 
 class Library(Protocol):
-    """An array library on one of its devices, and how its arrays are handled."""
+    """An array library on one of its devices, and the handling of its arrays."""
 
     @property
     def name(self) -> str:
@@ -20,31 +21,32 @@ class Library(Protocol):
 
     @property
     def device_name(self) -> str:
-        """The device, as the library calls it."""
+        """The name of the device in the library."""
 
     @property
     def scalars(self) -> Any:
-        """What computes elementwise functions of plain numbers alone where this library was chosen; None for floats."""
+        """The namespace for elementwise functions of plain numbers while this library is the default; None for
+        floats."""
 
     # --- arrays in and out
 
     def asarray(self, value: Any, dtype: str | None = None, /) -> Array:
-        """A number, or an array of NumPy or of this library, as one of this library, on this device."""
+        """Convert a number, or an array of NumPy or of this library, to an array of this library on this device."""
 
     def astype(self, array: Array, dtype: str, /) -> Array:
         """`array` converted to a dtype."""
 
     def copy(self, array: Array, /) -> Array:
-        """An array of its own with the numbers of `array`."""
+        """A new array with the elements of `array`."""
 
     def to_numpy(self, array: Array, /) -> Any:
-        """`array` as one of NumPy, on the host."""
+        """`array` as a NumPy array on the host."""
 
     def owned(self, array: Array, /) -> Array:
-        """`array`, or a copy of it where whoever made it can still write into it."""
+        """`array`, or a copy of it if other code could still write into its memory."""
 
     def unshared(self, array: Array, others: Iterable[Array], /) -> Array:
-        """`array`, or a copy of it where it cannot be written into or may share memory with `others`."""
+        """`array`, or a copy of it if it is read-only or may share memory with `others`."""
 
     def zeros(self, shape: Shape, dtype: str, /) -> Array:
         """Zeros of a shape and dtype."""
@@ -53,31 +55,31 @@ class Library(Protocol):
         """Ones of a shape and dtype."""
 
     def synchronise(self) -> None:
-        """Wait until the device has computed what it was asked for."""
+        """Wait until the device has finished all work issued to it."""
 
     # --- running a primitive
 
     def promoted(self, operands: Sequence[Array], /, *, truths: bool) -> Sequence[Array]:
-        """The operands as arrays and numbers that the library takes together, whole numbers beside floats as floats.
+        """The operands promoted to arrays and numbers that the library combines; integers beside floats become floats.
 
-        Truth values stay what they are where `truths`, and else become the numbers 0 and 1.
+        Truth values are kept if `truths`, and else become the numbers 0 and 1.
         """
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Within it the library gives nan and inf without a word, and records no graph of its own."""
+        """A context in which the library returns nan and inf without warnings and records no graph of its own."""
 
     def tidy(self, array: Array, /) -> Array:
-        """A result as an array in the sense of this package."""
+        """Normalise a result to an array in the sense of this package."""
 
     def explained(self, error: Exception, /) -> GradcliError | None:
-        """What an error of the library means, where that is not that the operands do not fit."""
+        """The gradcli error for an error of the library, such as a lack of memory; None if it says that the operands do
+        not fit."""
 
 
 class Namespace(Library, Protocol):
     """A library and its functions; NumPy's is the module `numpy_arrays`.
 
-    The namespace of plain floats, `gradcli.arrays.floats`, is none: it has the elementwise functions
-    alone, and needs nothing of what is here.
+    The namespace of plain floats, `gradcli.arrays.floats`, is not a Namespace: it has the elementwise functions only.
     """
 
     @property
@@ -85,16 +87,16 @@ class Namespace(Library, Protocol):
         """The functions of matrices, by their names in the Python array API."""
 
     def index(self, x: Array, key: tuple[Any, ...], /) -> Array:
-        """x[key], for ints, slices, None, Ellipsis and arrays of whole numbers. Raises IndexError."""
+        """x[key], for ints, slices, None, Ellipsis and integer arrays. Raises IndexError."""
 
     def scatter_add(self, values: Array, key: tuple[Any, ...], shape: Shape, /) -> Array:
-        """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
+        """Zeros of `shape` with `values` added at `key`; values at repeated positions accumulate."""
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
-        """The sum of products that `subscripts` say, as NumPy's."""
+        """The sum of products given by `subscripts`, as in `numpy.einsum`."""
 
     def searchsorted(self, ordered: Array, values: Array, /, *, side: Any = "left") -> Array:
-        """Where each of `values` belongs in a rising vector: before the numbers equal to it, or behind them."""
+        """The insertion points of `values` in an ascending vector: before equal numbers (`left`) or after them."""
 
     def all(self, x: Array, /) -> Array:
         """Whether every element is true."""
@@ -108,20 +110,21 @@ class Compiler(Namespace, Protocol):
 
     @property
     def compiler_hint(self) -> str:
-        """What its compiler needs, and what does without."""
+        """An error hint: what the compiler needs, and how to compute without it."""
 
     def operand(self, value: Any, /) -> Any:
-        """An input of a compiled program as it takes it."""
+        """Convert an input of a compiled program to the form that the program takes."""
 
     def compiled(self, function: Callable[..., Any], operands: Sequence[Array], /) -> Callable[..., Any]:
-        """`function` compiled for operands like these."""
+        """`function` compiled for operands with the shapes and dtypes of `operands`."""
 
     def assumptions(self) -> AbstractContextManager[list[Array]]:
-        """Within it functions that refuse some numbers take them, where they can only refuse what they see at once;
-        the truth values in the list that it gives tell whether they would have."""
+        """A context for tracing, in which functions that would raise an error for some values (such as a singular
+        matrix) do not inspect them. It yields a list of truth values, which are true where no error would have been
+        raised."""
 
     def dtype_name(self, array: Array, /) -> str:
-        """The name of the dtype of an array, or of what stands for one while a program is compiled."""
+        """The name of the dtype of an array, or of its stand-in while a program is compiled."""
 
     def logical_and(self, x: Array, y: Array, /) -> Array:
-        """Where both are true."""
+        """The elementwise logical and."""

@@ -1,6 +1,6 @@
-"""Random numbers as PyTorch draws them on the CPU: for a seed the same numbers, drawn in the same order.
+"""Random numbers as PyTorch draws them on the CPU: the same numbers for the same seed and order of calls.
 
-The source is the Mersenne Twister of 32 bits, https://doi.org/10.1145/272991.272995, which NumPy has as well.
+The source is the 32-bit Mersenne Twister, https://doi.org/10.1145/272991.272995, which NumPy provides.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from typing import Any
 
 from gradcli.arrays.namespaces import numpy_namespace
 
-# The bits of a random number that become those of a float of each dtype.
+# The number of random bits in a float of each dtype.
 _BITS = {"float64": 53, "float32": 24, "float16": 11}
-# PyTorch draws whole numbers from a longer range out of 64 random bits, and from a shorter one out of 32.
+# PyTorch draws integers from a range of at least this length out of 64 random bits, and else out of 32.
 _LONG_RANGE = 2**28
-# So many normal numbers are made together, where there are as many: from as many uniform ones.
+# PyTorch draws this many or more normal numbers in blocks of this size, each from as many uniform numbers.
 _BLOCK = 16
 
 
 class RandomStream:
-    """The random numbers that follow from a seed. Several threads may draw from one."""
+    """A stream of random numbers from a seed. Thread-safe."""
 
     def __init__(self, seed: int) -> None:
         numpy = numpy_namespace()
         self._bits = numpy.random.MT19937()
         self._bits.state = numpy.random.RandomState(seed % 2**32).get_state(legacy=True)
-        # PyTorch makes normal numbers in pairs where they are few, and keeps the second.
+        # PyTorch generates few normal numbers in pairs, and keeps the second for the next call.
         self._second: float | None = None
         self._lock = Lock()
 
     @property
     def state(self) -> Any:
-        """What the next numbers depend on."""
+        """The complete state of the stream."""
         return self._bits.state, self._second
 
     @state.setter
@@ -40,7 +40,7 @@ class RandomStream:
         self._bits.state, self._second = state
 
     def uniform(self, count: int, dtype: str) -> Any:
-        """So many numbers from 0 on and below 1, as an array of NumPy."""
+        """`count` uniform numbers in [0, 1), as a NumPy array."""
         with self._lock:
             return self._uniform(count, dtype)
 
@@ -50,12 +50,12 @@ class RandomStream:
         return ((whole & (2**bits - 1)) * 2.0**-bits).astype(dtype)
 
     def _long(self, count: int) -> Any:
-        """So many whole numbers of 64 random bits."""
+        """`count` integers of 64 random bits."""
         pairs = self._bits.random_raw(2 * count)
         return (pairs[0::2] << 32) | pairs[1::2]
 
     def normal(self, count: int, dtype: str, mean: float = 0.0, deviation: float = 1.0) -> Any:
-        """So many normal numbers, as an array of NumPy."""
+        """`count` normal numbers, as a NumPy array."""
         with self._lock:
             if count < _BLOCK:
                 numbers = numpy_namespace().array([self._single() for _ in range(count)], "float64")
@@ -73,8 +73,8 @@ class RandomStream:
         return radius * math.cos(angle)
 
     def _blocks(self, count: int, dtype: str) -> Any:
-        """The transform of Box and Muller, in blocks; the last one ends with the last number, and overlaps with that
-        before it where the count is no multiple of its size."""
+        """Box-Muller transform in blocks. If `count` is not a multiple of the block size, the last block is drawn anew
+        and overlaps the one before it."""
         numpy = numpy_namespace()
         numbers = self._uniform(count, dtype)
         full = count - count % _BLOCK
@@ -84,18 +84,18 @@ class RandomStream:
         return numbers
 
     def exponential(self, count: int, dtype: str) -> Any:
-        """So many exponential numbers of rate 1, as an array of NumPy."""
+        """`count` exponential numbers of rate 1, as a NumPy array."""
         return -numpy_namespace().log1p(-self.uniform(count, "float64")).astype(dtype)
 
     def integers(self, low: int, high: int, count: int) -> Any:
-        """So many whole numbers from `low` on and below `high`, as an array of NumPy."""
+        """`count` integers in [low, high), as a NumPy array."""
         with self._lock:
             size = high - low
             whole = self._long(count) if size >= _LONG_RANGE else self._bits.random_raw(count)
             return (whole % size).astype("int64") + low
 
     def permutation(self, count: int) -> list[int]:
-        """The numbers below `count` in a random order."""
+        """The integers below `count` in random order."""
         order = [*range(count)]
         with self._lock:
             drawn = self._bits.random_raw(max(count - 1, 0)).tolist()

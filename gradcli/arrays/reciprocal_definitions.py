@@ -1,5 +1,5 @@
-"""Inverses of the reciprocals of sines, cosines and tangents, in functions that every array library has; as in
-`gradcli.arrays.definitions`."""
+"""Inverse reciprocal functions (acot, asec, acsc and their hyperbolic counterparts) in terms of functions that every
+array library has (see `gradcli.arrays.definitions`)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 Array = Any
 
-# Beyond, 1/x is no float, or has few bits, and the inverse of a hyperbolic function of it is a logarithm.
+# Below it 1/x may overflow or lose bits, and the inverse hyperbolic function of 1/x equals a logarithm.
 _TINY = 1e-300
 
 
 def _root(xp: Any, x: Array) -> Array:
-    """sqrt(x**2 - 1) for x >= 1, with every digit near 1, without overflow."""
+    """sqrt(x**2 - 1) for x >= 1, accurate near 1 and without overflow."""
     return xp.sqrt(x - 1.0) * xp.sqrt(x + 1.0)
 
 

@@ -1,4 +1,4 @@
-"""How many digits of a float are right: proved from the number that it should be, which is a fraction or lies in a ball."""
+"""Count the correct digits of a float, proved by comparing it with the exact value, a fraction or a ball."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from flint import arb, fmpq
 
 from gradcli.arrays.balls import Number, exact, is_nan
 
-# As many as a number in float64 has.
+# A float64 has at most 16 significant digits.
 MOST = 16
 
 
 class Right(NamedTuple):
-    """The digits that are certainly right, and those that are at most: the same where the ball is narrow enough."""
+    """A lower and an upper bound of the number of correct digits; they agree if the ball is narrow enough."""
 
     proved: int
     possible: int
@@ -24,11 +24,11 @@ NONE, ALL = Right(0, 0), Right(MOST, MOST)
 
 
 def right_digits(found: float, number: Number) -> Right | None:
-    """How many digits of `found` are right, if it should be `number`: those k, at most 16, for which they differ by no
-    more than 10**-k times the size of the number.
+    """The number of correct digits of `found` if the exact value is `number`: the largest k <= 16 for which they differ
+    by at most 10**-k times the magnitude of the exact value.
 
-    All are where both are equal, also to an infinity, and none where one alone is 0, nan or infinite. None stands where
-    the number is undefined: nothing has digits that could be right then, and nan has none.
+    It is 16 if both are equal, also to an infinity, and 0 if exactly one is 0, nan or infinite. The result is None if
+    the exact value is undefined.
     """
     if is_nan(number):
         return None
@@ -48,7 +48,7 @@ def right_digits(found: float, number: Number) -> Right | None:
 
 
 def _of_relative(least: arb, most: arb) -> Right:
-    """From bounds of the relative error, which is not 0 and may be infinite."""
+    """The digits from bounds of the relative error, which is not 0 and may be infinite."""
     proved = (-_log10(most)).lower() if most.is_finite() else arb(0)
     possible = (-_log10(least)).upper() if least > 0 else arb(MOST)
     return Right(_whole(proved), _whole(possible))

@@ -1,4 +1,4 @@
-"""Functions of SciPy that give several arrays, or have other values at some places than they should, as functions of one."""
+"""Functions of SciPy that return several arrays or have inaccurate regions, as functions that return one array."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from scipy import special
 
 Array = Any
 
-# SciPy has no Airy functions beyond, where one term of their expansions, DLMF 9.7, beside the leading one is enough.
+# SciPy has no Airy functions beyond this magnitude, where two terms of their asymptotic expansions, DLMF 9.7, suffice.
 _AIRY_FAR = 1e6
 _U, _V = 5 / 72, -7 / 72
-# Below it the series of Owen's function by its second operand is exact to rounding after three terms.
+# Below this abs(a)*max(abs(h), 1), three terms of the series of Owen's T in a are accurate to rounding.
 _OWEN_SMALL = 1e-4
 _SMALL = 1e-50
-# Below it three terms of the series of Student's distribution are exact to rounding.
+# Below it three terms of the series of Student's CDF are accurate to rounding.
 _STUDENT_NEAR = 1e-6
-# A step of Newton's method to an inverse that is right but for rounding is no larger, relative to it.
+# The largest relative Newton step by which an inverse of SciPy is corrected; a larger one means that the step is
+# unreliable.
 _STEP = 1e-6
 
 
 def _airy(
     place: int, correction: float, waves: Callable[[Array, Array], tuple[Array, Array]], power: float, right: float
 ) -> Any:
-    """One of Ai, Ai', Bi, Bi'; far on the right it is `right`, far on the left a wave of -x."""
+    """One of Ai, Ai', Bi, Bi'. For large x it is the constant `right`, for large -x an oscillating expansion."""
 
     def function(x: Array) -> Array:
         far = np.abs(x) > _AIRY_FAR
@@ -35,7 +36,7 @@ def _airy(
         phase = size * np.sqrt(size) / 1.5
         leading, following = waves(np.sin(phase - 0.25 * math.pi), np.cos(phase - 0.25 * math.pi))
         wave = (leading + correction / phase * following) * np.power(size, power) / math.sqrt(math.pi)
-        # SciPy has nan where it overflows.
+        # SciPy returns nan where the value overflows.
         value = np.where(np.isnan(near) & (x > 0), right, near)
         return np.where(far, np.where(x > 0, right, wave), value)
 
@@ -66,7 +67,7 @@ def spherical_yn(x: Array, *, n: int) -> Array:
 
 
 def spherical_in(x: Array, *, n: int) -> Array:
-    """Near 0, where SciPy has 0, by the leading term of DLMF 10.53.3."""
+    """SciPy's function, except near 0, where SciPy returns 0: there the leading term of DLMF 10.53.3."""
     small = np.abs(x) < _SMALL
     double = float(math.prod(range(1, 2 * n + 2, 2)))
     leading = np.power(np.where(small, x, 0.0), n) / double
@@ -90,7 +91,7 @@ def owens_t(h: Array, a: Array) -> Array:
 
 
 def stdtr(df: Array, t: Array) -> Array:
-    """Around 0, where SciPy's loses digits, by its series there."""
+    """SciPy's function, except around 0, where SciPy loses digits: there the Taylor series."""
     near = np.square(t) * (1.0 + 1.0 / df) < _STUDENT_NEAR
     small = np.where(near, t, 0.0)
     square = np.square(small) / df
@@ -100,7 +101,7 @@ def stdtr(df: Array, t: Array) -> Array:
 
 
 def _polished(x: Array, difference: Callable[[Array], Array], slope: Callable[[Array], Array]) -> Array:
-    """An inverse of SciPy's, which may have nine digits, after a step of Newton's method where that is a small one."""
+    """Refine an inverse of SciPy, which may have only nine digits, by one Newton step if that step is small."""
     step = difference(x) / slope(x)
     return np.where(np.abs(step) < _STEP * np.abs(x), x - step, x)
 

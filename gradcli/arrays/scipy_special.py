@@ -1,4 +1,5 @@
-"""Special functions that neither `math` nor NumPy has, from SciPy, which is imported at their first use."""
+"""Special functions of SciPy, with corrections where SciPy is wrong or inaccurate. SciPy is imported at their first
+use."""
 
 from __future__ import annotations
 
@@ -10,21 +11,22 @@ from typing import Any
 from gradcli.arrays import definitions, spellings
 from gradcli.timing import phase
 
-# Below this SciPy goes from pole to pole, which takes for ever far below it.
+# Below it SciPy steps from pole to pole, in time proportional to abs(x).
 _MANY_POLES = -20.0
-# Far from here SciPy's scaled Bessel functions lose their digits; below, the first term of their series has all of them.
+# Above _IVE_FAR SciPy's scaled Bessel functions lose their digits; below _TINY the first term of the series is accurate
+# to rounding.
 _IVE_FAR, _TINY = 1e6, 1e-9
-# Here exp(x) is near its overflow.
+# Above it exp(x) is close to overflow.
 _EXP_IS_LARGE = 700.0
-# SciPy multiplies so many numbers.
+# For min(k, n - k) below this and integer n, SciPy computes a binomial coefficient as a product.
 _FEW = 20
-# The numbers of a block, of which ten intermediate results are in the cache of a processor.
+# The number of elements of a block, chosen so that ten intermediate results fit into the cache of a CPU.
 _BLOCK = 8192
 
 
 def polygamma(n: int, x: Any) -> Any:
-    """With x the fraction f below some whole number, the sum over the poles on its right is that of 1 - f on without that
-    of 1 - x on."""
+    """SciPy's polygamma; for x far below 0, with the fractional part f of x, the sum over the poles between is
+    polygamma(1 - f) - polygamma(1 - x)."""
     import numpy as np
     import scipy.special
 
@@ -33,7 +35,7 @@ def polygamma(n: int, x: Any) -> Any:
         with np.errstate(all="ignore"):
             return scipy.special.polygamma(n, x)
     fraction = np.where(far, x - np.floor(x), x)
-    # Of the others the mirror image might be far below.
+    # The other elements are replaced by 1, because their reflection 1 - x could itself be far below 0.
     right, rightmost = np.where(far, 1.0 - fraction, 1.0), np.where(far, 1.0 - x, 1.0)
     with np.errstate(all="ignore"):
         between = scipy.special.polygamma(n, right) - scipy.special.polygamma(n, rightmost)
@@ -42,7 +44,8 @@ def polygamma(n: int, x: Any) -> Any:
 
 
 def erfinv(x: Any) -> Any:
-    """SciPy takes a hundred times as long to say nan where there is none, than for a nan."""
+    """SciPy's function, with arguments outside its domain replaced by nan, because SciPy takes a hundred times as long
+    to handle a domain error."""
     import numpy as np
     import scipy.special
 
@@ -66,14 +69,14 @@ def y1(x: Any) -> Any:
 
 
 def jv(v: Any, x: Any) -> Any:
-    """SciPy has inf where it overflows, of either sign."""
+    """SciPy's function, with the correct sign of overflowed values, for which SciPy always returns inf."""
     import numpy as np
 
     value = _with_far(partial(_scipy("jv"), v), v, x)
     infinite = np.isinf(value)
     if not infinite.any():
         return value
-    # As 1/gamma(v + 1) has it, DLMF 10.2.2.
+    # The sign is that of 1/gamma(v + 1), DLMF 10.2.2.
     return np.where(infinite & np.equal(np.remainder(np.floor(np.add(v, 1.0)), 2.0), 1.0), -np.inf, value)
 
 
@@ -81,7 +84,8 @@ jv_of_number = jv
 
 
 def yv(v: Any, x: Any) -> Any:
-    """SciPy has it infinite near 0 for orders below 0 that are halves, where it is a function of the first kind."""
+    """SciPy's function, except for negative half-integer orders, for which SciPy returns infinities near 0: there a
+    function of the first kind."""
     import numpy as np
 
     value = _with_far(partial(_scipy("yv"), v), v, x, second=True)
@@ -93,7 +97,8 @@ def yv(v: Any, x: Any) -> Any:
 
 
 def iv(v: Any, x: Any) -> Any:
-    """SciPy has it 0 near 0, infinite as soon as exp(x) is, and far out not at all."""
+    """SciPy's function, corrected near 0, where SciPy returns 0, where exp(x) overflows but the result need not, and
+    for large x."""
     import numpy as np
 
     size = np.abs(x)
@@ -102,7 +107,7 @@ def iv(v: Any, x: Any) -> Any:
     if large.any():
         half = np.exp(0.5 * size)
         scaled = ive(v, x)
-        # Where it is 0, the function itself need not be.
+        # Where the scaled function has underflowed to 0, the function itself need not be 0.
         value = np.where(np.logical_and(large, np.not_equal(scaled, 0.0)), scaled * half * half, value)
     whole = np.equal(np.remainder(v, 1.0), 0.0)
     tiny = (size < _TINY) & np.not_equal(x, 0.0) & (whole | (np.greater(v, 0.0) & np.greater(x, 0.0)))
@@ -114,7 +119,8 @@ def iv(v: Any, x: Any) -> Any:
 
 
 def ive(v: Any, x: Any) -> Any:
-    """SciPy has none far out; and for orders below 0 it rounds pi times the order, and has nan where it is infinite."""
+    """SciPy's function, corrected for large x, where SciPy has none, and for negative orders, where it rounds pi times
+    the order or returns nan for infinite values."""
     import numpy as np
 
     from gradcli.arrays import bessel_definitions
@@ -126,7 +132,7 @@ def ive(v: Any, x: Any) -> Any:
         # DLMF 10.27.2.
         second = _scipy("kve")(order, size) * np.exp(-2.0 * size)
         second = np.where(np.isinf(second), _scipy("kv")(order, size) * np.exp(-size), second)
-        # What is infinite before it is multiplied by a small number need not be.
+        # A value that overflowed before it is multiplied by a small number need not be infinite.
         second = np.where(np.isinf(second) & (size > 1.0), np.nan, second) * definitions.sinpi(np, order)
         value = np.where(mirrored, _scipy("ive")(order, x) + (2.0 / np.pi) * second, value)
     far = (size > _IVE_FAR) & (size < np.inf) & (np.greater(x, 0.0) | whole) & (size > -10.0 * np.where(whole, 0.0, v))
@@ -138,7 +144,7 @@ def ive(v: Any, x: Any) -> Any:
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:
-    """SciPy has nan for many large parameters."""
+    """SciPy's function, except where SciPy returns nan for large parameters."""
     import numpy as np
 
     from gradcli.arrays import integral_definitions
@@ -152,7 +158,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 def hurwitz_zeta(x: Any, q: Any) -> Any:
-    """SciPy has nan for x < 1, and the sum to which it falls for q = -inf whatever x is."""
+    """SciPy's function, continued analytically to x < 1, where SciPy returns nan, and nan for nan operands."""
     import numpy as np
 
     from gradcli.arrays import integral_definitions
@@ -166,14 +172,15 @@ def hurwitz_zeta(x: Any, q: Any) -> Any:
 
 
 def rgamma(x: Any) -> Any:
-    """SciPy has 0 at -inf, where the function has no limit."""
+    """SciPy's function, except at -inf, where the limit does not exist and SciPy returns 0."""
     import numpy as np
 
     return np.where(np.isneginf(x), np.nan, _scipy("rgamma")(x))
 
 
 def binom(n: Any, k: Any) -> Any:
-    """SciPy has all digits for few k of whole numbers alone."""
+    """The binomial coefficient: SciPy's for integer n and small k, where it is accurate, else by
+    `special_definitions`."""
     import numpy as np
 
     from gradcli.arrays import special_definitions
@@ -191,7 +198,7 @@ def arrangements(n: Any, k: Any) -> Any:
 
 
 def _of_whole(quotient: str, value: Any, n: Any, k: Any) -> Any:
-    """A number of choices, rounded once where n and k are whole and not too large."""
+    """`value`, correctly rounded by `factorial_quotients` where n and k are integers in the range of its table."""
     import numpy as np
 
     from gradcli.arrays import factorial_quotients
@@ -208,7 +215,7 @@ def _of_whole(quotient: str, value: Any, n: Any, k: Any) -> Any:
 
 
 class _Functions:
-    """The functions of NumPy, and those here of which it has none."""
+    """The namespace of NumPy, extended by the functions of this module."""
 
     def __getattr__(self, name: str) -> Any:
         import numpy as np
@@ -227,7 +234,8 @@ def _scipy(name: str) -> Any:
 
 
 def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) -> Any:
-    """A Bessel function of order v that SciPy has `near` 0; far out SciPy rounds the angle of its sine."""
+    """A Bessel function of order v: `near` computes it for small x; for large x, where SciPy loses the phase, the
+    expansion by modulus and phase does."""
     import numpy as np
 
     size = np.abs(x)
@@ -235,7 +243,7 @@ def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) 
     far = np.logical_and(far, size < np.inf)
     negative = np.less(x, 0.0)
     if negative.any():
-        # Of x < 0 there are those of the first kind and whole order.
+        # For x < 0 only functions of the first kind and integer order are real.
         far = np.logical_and(far, np.logical_or(~negative, np.equal(np.remainder(v, 1.0), 0.0) & (not second)))
     if not far.any():
         return near(x)
@@ -243,7 +251,7 @@ def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) 
     order: Any = float(v) if np.ndim(v) == 0 else np.asarray(np.broadcast_to(v, far.shape)[far], "float64")
     large = np.asarray(np.broadcast_to(size, far.shape)[far], "float64")
     there = np.empty_like(large)
-    # In blocks, whose intermediate results stay in the cache.
+    # Process blocks, so that intermediate results stay in the cache.
     for start in range(0, large.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         part = order if type(order) is float else order[block]

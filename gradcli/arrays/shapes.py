@@ -1,4 +1,4 @@
-"""Shapes, without arrays."""
+"""Shapes and broadcasting, independent of any array library."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Shape = tuple[int, ...]
 
 
 class Size(tuple[int, ...]):
-    """The sizes of all axes, as a method of tensors gives them."""
+    """The shape of a tensor as its `size()` method returns it, like `torch.Size`."""
 
     __slots__ = ()
 
     def numel(self) -> int:
-        """How many elements a tensor of these sizes has."""
+        """The number of elements of a tensor of this shape."""
         return math.prod(self)
 
     def __getitem__(self, key: Any) -> Any:
@@ -31,8 +31,8 @@ class Size(tuple[int, ...]):
 
 
 class ElementCount(int):
-    """The number of elements of a tensor, as NumPy's `size`, which can be called, as PyTorch's: `x.size()` are the sizes
-    of all axes, and `x.size(dim)` that of one."""
+    """The number of elements of a tensor, like NumPy's `size`, which can also be called, like PyTorch's: `x.size()` is
+    the shape, and `x.size(dim)` the size of one axis."""
 
     sizes: Size
 
@@ -45,7 +45,8 @@ class ElementCount(int):
         return type(self), (tuple(self.sizes),)
 
     def __call__(self, dim: Any = None) -> Any:
-        """Raises ShapeError for an axis that there is not, and CallError for what is no whole number."""
+        """The shape, or the size of axis `dim`. Raises ShapeError for an axis out of range, CallError if `dim` is not
+        an integer."""
         if dim is None:
             return self.sizes
         rank = len(self.sizes)
@@ -59,9 +60,9 @@ class ElementCount(int):
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
-    """The shape of an elementwise function of operands of these shapes.
+    """The broadcast shape of operands of an elementwise function.
 
-    Raises ShapeError where they do not fit: sizes, counted from the last axis, are equal or 1.
+    Raises ShapeError if the shapes do not fit: sizes, aligned at the last axis, must be equal or 1.
     """
     if not any(shapes):
         return ()

@@ -1,6 +1,6 @@
-"""Which elements depend on which variables: boolean matrices in compressed rows, from SciPy.
+"""Sparsity patterns: which elements of an array depend on which variables, as boolean SciPy matrices in CSR format.
 
-A row stands for an element of an array, a column for a variable. SciPy is imported where a pattern is made.
+A row stands for an element of an array, a column for a variable. SciPy is imported when a pattern is made.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Positions = Any
 
 
 def units(first: int, size: int, variables: int) -> Pattern:
-    """The pattern of `size` elements that are the variables from number `first` on."""
+    """The pattern of `size` elements that are the variables with indices from `first` on."""
     import numpy as np
 
     rows = np.arange(size)
@@ -21,24 +21,25 @@ def units(first: int, size: int, variables: int) -> Pattern:
 
 
 def taken(pattern: Pattern, positions: Positions) -> Pattern:
-    """The pattern of the elements at `positions`, an array of any shape."""
+    """The pattern of the elements at `positions`, an integer array of any shape."""
     return pattern[positions.reshape(-1)]
 
 
 def taken_entries(pattern: Pattern, positions: Positions) -> int:
-    """How many entries `taken` would give."""
+    """The number of entries of the result of `taken`."""
     import numpy as np
 
     return int(np.diff(pattern.indptr)[positions.reshape(-1)].sum())
 
 
 def merged(pattern: Pattern, sources: Positions, targets: Positions, size: int) -> Pattern:
-    """The pattern of `size` elements, each of which depends on the elements of `sources` beside it in `targets`."""
+    """The pattern of `size` elements, where element targets[i] depends on element sources[i] of `pattern` for each
+    i."""
     return _made(targets.reshape(-1), sources.reshape(-1), (size, pattern.shape[0])) @ pattern
 
 
 def united(patterns: Sequence[Pattern]) -> Pattern:
-    """The pattern of elements that each depend on what one of the same number depends on in any of `patterns`."""
+    """The elementwise union of patterns of the same shape."""
     total = patterns[0]
     for pattern in patterns[1:]:
         total = total + pattern
@@ -46,7 +47,7 @@ def united(patterns: Sequence[Pattern]) -> Pattern:
 
 
 def joined(patterns: Sequence[Pattern]) -> Pattern:
-    """The rows of all patterns, one below the other."""
+    """The patterns stacked vertically."""
     import scipy.sparse
 
     return patterns[0] if len(patterns) == 1 else scipy.sparse.vstack(patterns, format="csr")
@@ -61,19 +62,19 @@ def nothing(size: int, variables: int) -> Pattern:
 
 
 def without(pattern: Pattern, dropped: Any) -> Pattern:
-    """A square pattern without the rows and columns in the mask `dropped`, which stay, empty."""
+    """A square pattern in which the rows and columns of the mask `dropped` are emptied."""
     row, column = entries(pattern)
     kept = ~(dropped[row] | dropped[column])
     return _made(row[kept], column[kept], pattern.shape)
 
 
 def symmetric(pattern: Pattern) -> Pattern:
-    """A square pattern together with its transpose."""
+    """The union of a square pattern and its transpose."""
     return (pattern + pattern.T).tocsr()
 
 
 def entries(pattern: Pattern) -> tuple[Positions, Positions]:
-    """The rows and columns of the entries, row by row, the columns rising."""
+    """The row and column indices of the entries, sorted by row and then by column."""
     import numpy as np
 
     pattern.sort_indices()

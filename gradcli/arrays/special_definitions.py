@@ -1,6 +1,6 @@
-"""Special functions that few libraries have, written in others; as in `gradcli.arrays.definitions`.
+"""Special functions that few libraries have, in terms of other functions (see `gradcli.arrays.definitions`).
 
-`xp` is the namespace of a library, `x` one of its arrays of floats.
+`xp` is the namespace of a library, `x` one of its floating-point arrays.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from gradcli.arrays.definitions import STIRLING, as_arrays, sinpi, stirling
 
 Array = Any
 
-# The continued fraction of scaled_erfc has all its digits from here on, after so many steps.
+# From this argument on the continued fraction of scaled_erfc is accurate to rounding after _FRACTION_STEPS steps.
 _FRACTION, _FRACTION_STEPS = 1.5, 60
 
 
 def scaled_erfc(xp: Any, x: Array, n: int) -> Array:
     """exp(x**2) times the nth repeated integral of erfc.
 
-    By the recurrence DLMF 7.18.7 from orders -1 and 0, which loses its digits for large x; there by the continued
-    fraction that follows from it, for the quotients of an order by the one below.
+    Computed by the recurrence DLMF 7.18.7 from orders -1 and 0. For large x, where that loses digits, the ratios of
+    successive orders follow from the continued fraction of the recurrence.
     """
     far = xp.greater(x, _FRACTION)
     near, large = xp.where(far, 0.0, x), xp.where(far, x, _FRACTION)
@@ -38,7 +38,7 @@ def scaled_erfc(xp: Any, x: Array, n: int) -> Array:
 
 
 def erfcx(xp: Any, x: Array) -> Array:
-    """exp(x**2)*erfc(x), where a library has erfc alone."""
+    """exp(x**2)*erfc(x), for libraries that have erfc only."""
     far = xp.greater(x, _FRACTION)
     near = xp.where(far, 0.0, x)
     small = xp.exp(near * near) * xp.erfc(near)
@@ -50,22 +50,24 @@ def erfcx(xp: Any, x: Array) -> Array:
 
 
 def rgamma(xp: Any, x: Array) -> Array:
-    """1/gamma(x), on the left by the mirror image, DLMF 5.5.3, which has the zeros."""
+    """1/gamma(x); for x < 1/2 by the reflection formula, DLMF 5.5.3, whose sine has the zeros."""
     left, whole = xp.less(x, 0.5), xp.equal(x, xp.floor(x))
     mirrored = sinpi(xp, xp.where(left, x, 0.0)) * xp.gamma(xp.where(left, 1.0 - x, 1.0)) * (1.0 / math.pi)
-    # There the other factor may be infinite.
+    # At the zeros the other factor may be infinite.
     mirrored = xp.where(xp.logical_and(whole, xp.isfinite(x)), 0.0, mirrored)
     return xp.where(left, mirrored, 1.0 / xp.gamma(xp.where(left, 1.0, x)))
 
 
 def nearest(xp: Any, value: Array, n: Array, k: Array) -> Array:
-    """A whole number where n and k are whole, and floats have parts of it."""
+    """`value` rounded to an integer where n and k are integers and the float is small enough to have a fractional
+    part."""
     whole = xp.logical_and(xp.equal(n, xp.floor(n)), xp.equal(k, xp.floor(k)))
     return xp.where(xp.logical_and(whole, xp.less(value, 2.0**53)), xp.round(value), value)
 
 
 def binom(xp: Any, n: Array, k: Array) -> Array:
-    """n!/(k!*(n - k)!) for 0 <= k <= n: by Stirling's formula, DLMF 5.11.1, in powers, where k or n - k is large."""
+    """n!/(k!*(n - k)!) for 0 <= k <= n; by Stirling's formula, DLMF 5.11.1, written in powers, if k or n - k is
+    large."""
     n, k = as_arrays(xp, n, k)
     low, high = xp.minimum(k, n - k), xp.maximum(k, n - k)
     one, both = (xp.greater_equal(smaller, STIRLING) for smaller in (high, low))
@@ -81,7 +83,8 @@ def binom(xp: Any, n: Array, k: Array) -> Array:
 
 
 def arrangements(xp: Any, n: Array, k: Array) -> Array:
-    """n!/(n - k)! for 0 <= k <= n: by Stirling's formula from 10 on, with (n - k)! as a part of (n - k + 10)! below."""
+    """n!/(n - k)! for 0 <= k <= n; by Stirling's formula for n >= 10. If n - k < 10, (n - k)! is (n - k + 10)! divided
+    by ten factors."""
     n, k = as_arrays(xp, n, k)
     rest = n - k
     few, low = xp.less(n, STIRLING), xp.less(rest, STIRLING)
@@ -96,19 +99,19 @@ def arrangements(xp: Any, n: Array, k: Array) -> Array:
 
 
 def within(xp: Any, function: Any, n: Array, k: Array) -> Array:
-    """A number of choices of k among n: 0 where there are none; nan stays nan."""
+    """`function`, a number of combinations or permutations, extended by 0 outside 0 <= k <= n; nan stays nan."""
     none = xp.logical_or(xp.less(k, 0.0), xp.less(n, k))
     return xp.where(none, 0.0, function(xp.where(none, 1.0, n), xp.where(none, 0.0, k)))
 
 
 def entr(xp: Any, x: Array) -> Array:
-    """-x*log(x), 0 at 0, -inf below."""
+    """-x*log(x), 0 at 0, -inf for x < 0."""
     value = -x * xp.log(xp.where(xp.greater(x, 0.0), x, 1.0))
     return xp.where(xp.less(x, 0.0), -math.inf, value)
 
 
 def rel_entr(xp: Any, x: Array, y: Array) -> Array:
-    """x*log(x/y), 0 where x = 0 <= y, inf where it is not defined."""
+    """x*log(x/y), 0 where x = 0 <= y, inf outside the domain."""
     inside = xp.logical_and(xp.greater(x, 0.0), xp.greater(y, 0.0))
     value = x * xp.log(xp.where(inside, x / xp.where(inside, y, 1.0), 1.0))
     nothing = xp.logical_and(xp.equal(x, 0.0), xp.greater_equal(y, 0.0))

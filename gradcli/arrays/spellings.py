@@ -1,5 +1,7 @@
-"""What the functions of the language are called in the array libraries. The entries of the table say it when they
-are made; a namespace looks up a name once, so that none has a list of functions of its own.
+"""The table of the names that functions of the language have in the array libraries.
+
+The entries of the language declare their spellings when they are defined. A namespace looks up each name once, and
+needs no list of functions of its own.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from gradcli.errors import BackendError
 
 
 class Spelling(NamedTuple):
-    """A function: its names in libraries, by library, where they are not the one that it has here; whether it is
-    one of each element by itself, in which whole numbers become floats unless it `keeps_integers`; whether
-    it gives truth values; its operator, if it is one between two operands; and what computes it, from a
-    namespace and operands, where a library lacks it."""
+    """How libraries provide a function.
+
+    `names` has its names by library, where they differ from the name in the language. `elementwise` functions convert
+    integers to floats, unless they `keeps_integers`. `truths` says that it returns truth values; `operator` is its
+    binary operator, if any. `fallback` computes it from a namespace and the operands in a library that lacks it.
+    """
 
     names: Mapping[str, str] = {}
     elementwise: bool = False
@@ -25,12 +29,12 @@ class Spelling(NamedTuple):
     fallback: Callable[..., Any] | None = None
 
     def within(self, library: str, name: str) -> str:
-        """What a library calls the function `name`."""
+        """The name of the function `name` in a library."""
         return self.names.get(library, name)
 
 
 _UNKNOWN = Spelling()
-# Functions of the libraries that entries are made of, and none is called, are here before all entries.
+# Library functions that entries of the language are built from, without being entries themselves.
 _declared = {
     name: Spelling({"scipy": name}, elementwise=True)
     for name in ("i0", "i0e", "i1", "i1e", "ive", "j0", "j1", "jv", "k1e", "zeta")
@@ -43,21 +47,21 @@ def declare(name: str, spelling: Spelling) -> None:
 
 
 def of(name: str) -> Spelling:
-    """What is known of the function of this name; nothing, where it is no entry's."""
+    """The spelling declared for a function; an empty one if it is not declared."""
     return _declared.get(name, _UNKNOWN)
 
 
 class MissingFunctionError(BackendError, AttributeError):
-    """A library was asked for a function that it does not have."""
+    """Raised if a library lacks a function."""
 
     def __init__(self, library: str, name: str) -> None:
         super().__init__(f"the backend {library} has no function '{name}'", hint="the backend numpy has it")
 
 
 def defined(namespace: Any, name: str) -> Callable[..., Any]:
-    """A function that the library of a namespace lacks, as its entry defines it in others.
+    """A function that the library of a namespace lacks, by the fallback of its entry.
 
-    Raises MissingFunctionError where it does not.
+    Raises MissingFunctionError if it has none.
     """
     fallback = of(name).fallback
     if fallback is None:

@@ -1,4 +1,5 @@
-"""The array namespace of a library that follows the Python array API, and what all libraries but NumPy share.
+"""The array namespace of a library that follows the Python array API, and the base class of all namespaces except
+NumPy's.
 
 https://data-apis.org/array-api/latest/
 """
@@ -24,14 +25,14 @@ Key = tuple[Any, ...]
 class StandardArrays(Library):
     """A library on one of its devices.
 
-    Its attributes are the functions of the library by their names in the standard. What the
-    standard does not have is computed as its entry defines it, or else by NumPy and SciPy; a library whose arrays NumPy cannot read
-    refuses that.
+    Its attributes are the functions of the library by their names in the standard. A function that is not in the
+    standard is computed by the fallback of its entry, or else by NumPy and SciPy; this fails for a library whose arrays
+    NumPy cannot read.
     """
 
     name = "standard"
     scalars = None
-    # Whether a number beside an array takes the dtype of the array in every function.
+    # Whether a Python number takes the dtype of the array that it is combined with in every function.
     weak_numbers = False
 
     def __init__(self, library: Any, device: Any) -> None:
@@ -61,7 +62,7 @@ class StandardArrays(Library):
 
     @property
     def device_name(self) -> str:
-        """The device, as the library calls it."""
+        """The name of the device in the library."""
         return str(self.device)
 
     def owns(self, value: Any) -> bool:
@@ -69,7 +70,7 @@ class StandardArrays(Library):
         return backend_of(type(value)) == self.name
 
     def asarray(self, value: Any, dtype: str | None = None) -> Array:
-        """A number, or an array of NumPy or of this library, as one of this library, on this device."""
+        """Convert a number, or an array of NumPy or of this library, to an array of this library on this device."""
         if self.owns(value):
             return value if dtype is None else self.astype(value, dtype)
         return self.from_numpy(numpy_arrays.asarray(value, dtype))
@@ -81,7 +82,7 @@ class StandardArrays(Library):
         return numpy_arrays.asarray(array)
 
     def dtype(self, name: str) -> Any:
-        """A dtype of the library by its name."""
+        """The dtype object of the library for a name."""
         return getattr(self.namespace, name)
 
     def astype(self, array: Array, dtype: str) -> Array:
@@ -91,11 +92,11 @@ class StandardArrays(Library):
         return self.namespace.asarray(array, copy=True)
 
     def owned(self, array: Array) -> Array:
-        """`array`, or a copy of it where whoever made it can still write into it."""
+        """`array`, or a copy of it if other code could still write into its memory."""
         return self.copy(array)
 
     def unshared(self, array: Array, others: Iterable[Array]) -> Array:
-        """`array`, or a copy of it where it may share memory with `others`."""
+        """`array`, or a copy of it if it may share memory with `others`."""
         return self.copy(array) if any(self.may_share_memory(array, other) for other in others) else array
 
     def may_share_memory(self, _array: Array, _other: Array) -> bool:
@@ -108,22 +109,23 @@ class StandardArrays(Library):
         return self.namespace.ones(tuple(shape), dtype=self.dtype(dtype), device=self.device)
 
     def synchronise(self) -> None:
-        """Wait until the device has computed what it was asked for; most compute while they are called."""
+        """Wait until the device has finished all work issued to it. Does nothing here, because most libraries compute
+        eagerly."""
 
     # --- running a primitive
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Within it the library gives nan and inf without a word, and records no graph of its own."""
+        """A context in which the library returns nan and inf without warnings and records no graph of its own."""
         return numpy_arrays.quiet()
 
     def tidy(self, array: Array) -> Array:
-        """A result as it is: numbers stay where they were computed."""
+        """The result unchanged: 0-d results stay on the device."""
         return array
 
     def promoted(self, operands: Sequence[Any], *, truths: bool) -> Sequence[Any]:
-        """The operands, with arrays of NumPy moved here and whole numbers beside floats made floats.
+        """The operands, with NumPy arrays moved to this library and integers beside floats converted to floats.
 
-        Truth values stay what they are where `truths`, and else become the numbers 0 and 1.
+        Truth values are kept if `truths`, and else become the numbers 0 and 1.
         """
         moved = [o if type(o) in PLAIN or self.owns(o) else self.from_numpy(numpy_arrays.asarray(o)) for o in operands]
         if not any(map(self.owns, moved)):
@@ -160,22 +162,22 @@ class StandardArrays(Library):
 
     @contextmanager
     def assumptions(self) -> Iterator[list[Array]]:
-        """Within it functions that refuse some numbers take them, where they can only refuse what they see at once;
-        the truth values in the list that it gives tell whether they would have."""
+        """A context for tracing, in which functions do not raise errors for the values of their operands; see
+        `Compiler.assumptions`. This default yields an empty list."""
         yield []
 
     def operand(self, value: Any) -> Any:
-        """An input of a compiled program as it takes it."""
+        """Convert an input of a compiled program to the form that the program takes."""
         return self.asarray(value)
 
     def explained(self, _error: Exception) -> GradcliError | None:
-        """What an error of the library means, where that is not that the operands do not fit."""
+        """The gradcli error for an error of the library; None if it says that the operands do not fit."""
         return None
 
     # --- functions that the standard does not have
 
     def index(self, x: Array, key: Key) -> Array:
-        """x[key], for ints, slices, None, Ellipsis and arrays of whole numbers."""
+        """x[key], for ints, slices, None, Ellipsis and integer arrays."""
         shape = tuple(x.shape)
         positions = numpy_arrays.arange(math.prod(shape)).reshape(shape)[key]
         flat = self.take(self.reshape(x, (-1,)), self.from_numpy(positions.reshape(-1)), axis=0)

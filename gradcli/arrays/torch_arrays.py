@@ -26,10 +26,11 @@ no_grad: Callable[[], AbstractContextManager[Any]] = torch.no_grad
 
 
 def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function`, which is `name` here, for numbers beside tensors; whole numbers become floats as in NumPy."""
+    """`function`, whose name in the language is `name`, extended to Python numbers beside tensors; integers become
+    floats as in NumPy."""
     spelling = spellings.of(name)
     floating = not spelling.keeps_integers
-    # An operator takes a number as its second operand as it is.
+    # Functions that are operators accept a Python number as the second operand.
     takes_numbers = spelling.operator is not None
 
     def apply(*operands: Any) -> Array:
@@ -55,7 +56,7 @@ def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Arr
 
 
 def _dtype_of(tensors: Sequence[Array], floating: bool) -> Any:
-    """The dtype that numbers take beside `tensors`."""
+    """The dtype to which Python numbers are converted beside `tensors`."""
     for tensor in tensors:
         if tensor.is_floating_point():
             return tensor.dtype
@@ -63,7 +64,7 @@ def _dtype_of(tensors: Sequence[Array], floating: bool) -> Any:
 
 
 class TorchArrays(definitions.SpecialFunctions, StandardArrays):
-    """PyTorch on one of its devices; what the Python array API names as array-api-compat has it."""
+    """PyTorch on one of its devices; functions of the Python array API come from array-api-compat."""
 
     name = "torch"
     weak_numbers = True
@@ -118,15 +119,15 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
         return no_grad()
 
     def operand(self, value: Any) -> Array:
-        # Inductor's code is for the strides that it has seen.
+        # Inductor compiles code for the strides of the example operands.
         return self.asarray(value).contiguous()
 
     def compiled(self, function: Callable[..., Any], operands: Sequence[Array]) -> Callable[..., Any]:
-        """`function` compiled by Inductor, which is behind `torch.compile`, for operands like these."""
+        """`function` compiled by Inductor, the compiler behind `torch.compile`, for operands like `operands`."""
         with warnings.catch_warnings():
-            # Of what its own parts think of each other.
+            # PyTorch emits deprecation warnings about its own modules.
             warnings.simplefilter("ignore")
-            # It takes a second to load.
+            # Imported here, because it takes a second to load.
             import torch._inductor
             from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -151,7 +152,7 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
         return tuple(torch.as_tensor(k, device=self.device) if hasattr(k, "dtype") else k for k in key)
 
     def scatter_add(self, values: Array, key: Key, shape: Sequence[int]) -> Array:
-        """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
+        """Zeros of `shape` with `values` added at `key`; values at repeated positions accumulate."""
         values = self.asarray(values)
         check_key(key, tuple(shape))
         out = torch.zeros(tuple(shape), dtype=values.dtype, device=self.device)
@@ -209,7 +210,7 @@ def version() -> str:
 
 
 def on_device(name: str) -> TorchArrays:
-    """PyTorch on `cpu`, `cuda` or `cuda:N`. Raises UsageError or BackendError where there is no such device."""
+    """PyTorch on `cpu`, `cuda` or `cuda:N`. Raises UsageError or BackendError if there is no such device."""
     try:
         device = torch.device(name)
     except RuntimeError:
