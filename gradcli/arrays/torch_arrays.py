@@ -125,7 +125,7 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
     def compiled(self, function: Callable[..., Any], operands: Sequence[Array]) -> Callable[..., Any]:
         """`function` compiled by Inductor, the compiler behind `torch.compile`, for operands like `operands`."""
         with warnings.catch_warnings():
-            # PyTorch emits deprecation warnings about its own modules.
+            # The parts of PyTorch emit warnings about each other.
             warnings.simplefilter("ignore")
             # Imported here, because it takes a second to load.
             import torch._inductor

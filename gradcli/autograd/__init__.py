@@ -1,13 +1,13 @@
-"""Reverse mode, and what there is around it, under the names of `torch.autograd`."""
+"""Reverse-mode automatic differentiation, under the names of `torch.autograd`."""
 
 from __future__ import annotations
 
-# Nothing is imported here: the files of this package are loaded one by one, by whoever needs them.
+# Nothing is imported here: importing one module of the package must not load the others.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Loaded when first asked for.
+# The modules of the public names, which are imported at first use.
 _HOMES = {
     "Function": "gradcli.autograd.function",
     "Variable": "gradcli.autograd.factory",
@@ -25,7 +25,7 @@ _HOMES = {
     "set_grad_enabled": "gradcli.autograd.modes",
     "set_multithreading_enabled": "gradcli.autograd.modes",
 }
-# Files that are modules of PyTorch too.
+# The modules of this package that PyTorch has under the same names.
 _MODULES = ("forward_ad", "function", "functional", "graph")
 
 

@@ -1,4 +1,4 @@
-"""The end of the graph at a leaf, as users see it."""
+"""The node that stands for the accumulation of gradients in a leaf, as users see it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gradcli.primitives.node_name import NodeName
 
 
 class AccumulateGrad(Node):
-    """What accumulates the gradients of a leaf, `variable`.
+    """The node that accumulates the gradients of a leaf, `variable`.
 
-    The edges of the graph lead to the leaf itself, which has this one for its hooks: `accumulated` are those that are
-    called with the leaf once its gradient is there.
+    The edges of the graph lead to the leaf itself. This node holds the hooks of the leaf: those in `accumulated` are
+    called with the leaf when its gradient has been accumulated.
     """
 
     __slots__ = ("_leaf", "accumulated")
@@ -24,7 +24,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, leaf: Any) -> None:
         super().__init__(())
-        # A weak reference: the leaf owns this.
+        # A weak reference, because the leaf owns this node.
         self._leaf = weakref.ref(leaf)
         self.accumulated = Hooks()
 

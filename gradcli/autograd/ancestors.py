@@ -1,4 +1,4 @@
-"""The one walk over the graph: from values to the operations that they came from."""
+"""The traversal of the graph from values back to the operations that made them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gradcli.autograd.tensor_base import TensorBase
 
 
 def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None = None) -> list[Node]:
-    """The operations that `values` depend on, latest first, so each before those that it depends on itself.
+    """The operations that `values` depend on, latest first, so that each precedes those that it depends on.
 
-    A node is one of those that it depends on, and what is neither that nor a Tensor depends on none. Those up to the
-    sequence number `after` are left out, and with them all that only they depend on; so is what is reached only by way
-    of nodes that are not to be walked `past`. Each operation that is found takes an eighth of a step.
+    `values` are nodes or Tensors; a node is its own ancestor, and other values have none. Nodes with a sequence number
+    of at most `after` are left out, and so is everything reached only through nodes for which `past` is false. Each
+    operation found is charged an eighth of a step.
     """
     found: set[Node] = set()
     waiting = [value.grad_fn if isinstance(value, TensorBase) else value for value in values]
@@ -31,13 +31,14 @@ def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None
 
 
 def beginning(sources: Iterable[Any]) -> int:
-    """The sequence number of the earliest of nodes and tensors: an operation that depends on one has a higher one."""
+    """The sequence number of the earliest of some nodes and tensors; operations that depend on it have higher
+    numbers."""
     nodes = (s if isinstance(s, Node) else s.grad_fn or s for s in sources)
     return min((n.sequence if isinstance(n, Node) else n.since for n in nodes), default=-1)
 
 
 def reaches_earlier(values: Sequence[Any], began: int, own: Iterable[Any] = ()) -> bool:
-    """Whether the graph of `values` has leaves from before the sequence number `began`, other than its `own`."""
+    """Whether the graph of `values` has leaves older than the sequence number `began`, other than those in `own`."""
     targets = [edge[0] for node in ancestors(*values) for edge in node.edges if edge is not None]
     earlier = (t for t in (*values, *targets) if isinstance(t, TensorBase) and t.since < began)
     known = {id(x) for x in own}

@@ -1,4 +1,4 @@
-"""Anomaly mode: where the forward operation was made whose backward fails, or makes nan."""
+"""Anomaly mode: report where the forward operation was recorded whose backward fails or returns nan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import assume, components
 from gradcli.primitives.comparisons import equal
 
-# The keys in the metadata of a node: where it was recorded, and the node whose backward recorded it.
+# The keys in the metadata of a node: the traceback of its recording, and the node whose backward recorded it.
 TRACEBACK, PARENT = "traceback_", "parent_"
 
 _ENABLED = (
@@ -30,14 +30,14 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 class Anomaly:
-    """The mode, where it is on."""
+    """Anomaly mode with its options; it exists while the mode is on."""
 
     def __init__(self, check_nan: bool) -> None:
         self.check_nan = check_nan
 
     def watched(self, visit: Visit, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """What a visit of a node by a backward pass gives. Where it fails, a warning tells where the node was recorded;
-        nan is a DifferentiationError."""
+        """Visit a node in a backward pass and return its cotangents. A failure emits a warning that says where the node
+        was recorded; with `check_nan`, nan raises DifferentiationError."""
         token = _visited.set(node)
         try:
             pulled = visit(node, cotangents)
@@ -52,7 +52,7 @@ class Anomaly:
         return pulled
 
 
-# The mode is of the context, so that threads and tasks have their own, and so is the node that is visited.
+# Both are context variables, so that each thread and task has its own: the mode, and the node that is being visited.
 current: ContextVar[Anomaly | None] = ContextVar("gradcli_anomaly", default=None)
 _visited: ContextVar[Node | None] = ContextVar("gradcli_anomaly_node", default=None)
 
@@ -62,7 +62,7 @@ def _numbers(cotangent: Any) -> Any:
 
 
 def _note(node: Node, _result: Any) -> None:
-    """Keep with a node that is recorded where that is, without the frames of this package."""
+    """Store in a recorded node the current traceback, without the innermost frames of this package."""
     frames = traceback.extract_stack()
     while frames and frames[-1].filename.startswith(_PACKAGE):
         frames.pop()
@@ -73,7 +73,8 @@ def _note(node: Node, _result: Any) -> None:
 
 
 def _tell(node: Node) -> None:
-    """Warn of a failure of a node, with where it and those that it comes from were recorded."""
+    """Warn that a node failed, with the tracebacks of its recording and of the recording of the nodes that induced
+    it."""
     _warn(f"Error detected in {node.name}. ", "Traceback of forward call that caused the error:", node)
     parent = node.metadata.get(PARENT)
     while parent is not None:
@@ -88,7 +89,7 @@ def _warn(begin: str, what: str, node: Node) -> None:
     try:
         warnings.warn(message, UserWarning, stacklevel=2)
     except UserWarning:
-        # The error of which this tells is on its way, and must not be replaced.
+        # Warnings are errors here. Print instead, because the original error must not be replaced.
         print(message, file=sys.stderr)
 
 
@@ -100,7 +101,7 @@ def _set(anomaly: Anomaly | None) -> None:
 
 
 class set_detect_anomaly:
-    """Turns anomaly mode on or off, from here on, or as a block until its end."""
+    """Turn anomaly mode on or off from the call on; as a context manager, until the end of the block."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = current.get()
@@ -116,8 +117,8 @@ class set_detect_anomaly:
 
 
 class detect_anomaly:
-    """Within the block a backward pass that fails warns of where the forward operation was made, if that was within such a
-    block too; with `check_nan` it fails where it makes nan. For debugging: it takes time."""
+    """Within the block, a backward pass that fails warns of where the forward operation was recorded, if it was
+    recorded within such a block too. With `check_nan`, nan is a failure. For debugging, because it is slow."""
 
     def __init__(self, check_nan: bool = True) -> None:
         warnings.warn(_ENABLED, UserWarning, stacklevel=2)
@@ -135,11 +136,11 @@ class detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on here."""
+    """Whether anomaly mode is on in this context."""
     return current.get() is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether nan is an error here, in anomaly mode."""
+    """Whether anomaly mode is on and treats nan as an error in this context."""
     anomaly = current.get()
     return anomaly is not None and anomaly.check_nan

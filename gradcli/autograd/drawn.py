@@ -1,6 +1,6 @@
-"""Tensors of random numbers, with the arguments that PyTorch's functions have, and its numbers for a seed.
+"""Tensors of random numbers, with the signatures of PyTorch's functions and the same numbers for the same seed.
 
-Where a call has a `seed`, the numbers are those of the function of the language with that seed.
+A call with a `seed` argument returns the numbers of the function of the language with that seed instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gradcli.primitives.creation import sizes_of
 
 
 def rand(*size: Any, dtype: Any = None, generator: Any = None, **options: Any) -> Tensor:
-    """Uniform numbers in [0, 1), of a shape that is given as `zeros` takes it, with the options of `zeros`."""
+    """Uniform numbers in [0, 1); the shape and options are those of `zeros`."""
     return _of_floats(generators.uniform, creation.rand, size, dtype, generator, options)
 
 
@@ -51,7 +51,7 @@ def _floating(dtype: Any) -> str:
 def randint(
     low: Any, high: Any = None, size: Any = None, *, dtype: Any = "int64", generator: Any = None, **options: Any
 ) -> Tensor:
-    """Whole numbers from `low` on, 0 where it is not given, and below `high`; see `rand`."""
+    """Integers in [low, high); with a single bound, in [0, low). See `rand`."""
     if size is None:
         if high is None:
             raise CallError("randint() needs the bound of the numbers and their shape: randint(10, (2, 3))")
@@ -62,7 +62,7 @@ def randint(
 
 
 def randperm(n: Any, *, dtype: Any = "int64", generator: Any = None, **options: Any) -> Tensor:
-    """The whole numbers below n in a random order; see `rand`."""
+    """The integers below n in random order; see `rand`."""
     (count,) = sizes_of((whole(n, "a number of elements"),))
     numpy = arrays.numpy_namespace()
 
@@ -74,7 +74,7 @@ def randperm(n: Any, *, dtype: Any = "int64", generator: Any = None, **options: 
 
 
 def rand_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Uniform numbers in the shape of a tensor, of its dtype unless another is given; see `rand`."""
+    """Uniform numbers in the shape and, by default, dtype of a tensor; see `rand`."""
     like = as_tensor(input)
     return rand(like.shape, dtype=dtype or like.dtype, **_beside(like, options))
 
@@ -86,13 +86,13 @@ def randn_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
 
 
 def randint_like(input: Any, low: Any, high: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Whole numbers in the shape of a tensor; see `rand_like` and `randint`."""
+    """Integers in the shape of a tensor; see `rand_like` and `randint`."""
     like = as_tensor(input)
     return randint(low, high, like.shape, dtype=dtype or like.dtype, **_beside(like, options))
 
 
 def _beside(like: Tensor, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a tensor in the place of another, unless they say where it is to be."""
+    """`options` with the backend and device of `like`, unless they specify one."""
     there = arrays.foreign_namespace((like.inner,))
     if there is None or "device" in options or "backend" in options:
         return options
@@ -100,7 +100,8 @@ def _beside(like: Tensor, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Any:
-    """Normal numbers of a mean and a standard deviation: in a shape where both are numbers, else in that of both."""
+    """Normal numbers with the given means and standard deviations: of shape `size` if both are numbers, else of the
+    broadcast shape of both."""
     if size is not None:
         dtype = _floating(options.pop("dtype", None))
         shape = sizes_of((size,))

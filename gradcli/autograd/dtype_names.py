@@ -1,4 +1,4 @@
-"""Dtypes and devices as PyTorch's users name them: texts, which are equal to the names that other libraries have."""
+"""Dtypes and devices under PyTorch's names: strings that compare equal to the dtypes of other libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import CallError, GradcliError
 
-# Python's and PyTorch's names of dtypes that are called otherwise here.
+# The dtypes of Python's types, and PyTorch's names of dtypes that differ from the names here.
 _TYPES = {float: "float64", int: "int64"}
 _OTHER_NAMES = {
     "float": "float32",
@@ -18,7 +18,7 @@ _OTHER_NAMES = {
     "long": "int64",
     "int": "int32",
     "short": "int16",
-    # Those of the types of tensors.
+    # The names of tensor types.
     "FloatTensor": "float32",
     "DoubleTensor": "float64",
     "HalfTensor": "float16",
@@ -43,7 +43,7 @@ _BYTES = {
 
 
 class Dtype(str):
-    """The name of a dtype, which is equal to that dtype of NumPy, PyTorch and Python."""
+    """The name of a dtype; it compares equal to the same dtype of NumPy, PyTorch and Python."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -65,25 +65,25 @@ class Dtype(str):
 
     @property
     def itemsize(self) -> int:
-        """The bytes of a number."""
+        """The size of an element in bytes."""
         return _BYTES[self]
 
 
 @cache
 def named(dtype: str) -> Dtype:
-    """The dtype with a name that it has here."""
+    """The dtype for its canonical name."""
     return Dtype(dtype)
 
 
 def canonical_dtype(given: Any) -> str | None:
-    """The name here of a dtype, given as PyTorch, NumPy or Python have it; None where it is none."""
+    """The canonical name of a dtype that is given as in PyTorch, NumPy or Python; None if it is not a dtype."""
     name = _TYPES.get(given, given.__name__) if isinstance(given, type) else str(given).rpartition(".")[2]
     name = _OTHER_NAMES.get(name, name)
     return name if name in _BYTES else None
 
 
 def known_dtype(given: Any, kind: type[GradcliError] = CallError) -> str | None:
-    """The name here of a dtype; None where none is given. Raises an error of a kind for what is no dtype."""
+    """The canonical name of a dtype; None for None. Raises an error of class `kind` for anything else."""
     if given is None:
         return None
     name = canonical_dtype(given)
@@ -93,19 +93,19 @@ def known_dtype(given: Any, kind: type[GradcliError] = CallError) -> str | None:
 
 
 def type_of_tensors(dtype: str) -> str:
-    """PyTorch's name of the type of tensors of a dtype, as "DoubleTensor"."""
+    """PyTorch's name of the tensor type of a dtype, such as "DoubleTensor"."""
     return next(name for name, known in _OTHER_NAMES.items() if known == dtype and name.endswith("Tensor"))
 
 
 def get_default_dtype() -> Dtype:
-    """The dtype of tensors that are made from floats without one."""
+    """The dtype of tensors that are made from floats without a `dtype`."""
     return named(arrays.default_dtype())
 
 
 def set_default_dtype(d: Any) -> None:
-    """Have tensors that are made from floats, from here on and in this thread, in another dtype.
+    """Set the dtype of tensors that are made from floats, in this context.
 
-    Raises CallError for one that is no floating dtype of those in which gradcli computes.
+    Raises CallError for a dtype other than the floating ones that gradcli computes in.
     """
     name = known_dtype(d)
     if name not in arrays.DTYPES:
@@ -117,7 +117,7 @@ def set_default_dtype(d: Any) -> None:
 
 
 class Device(str):
-    """The name of a device, as "cpu" or "cuda:0"."""
+    """The name of a device, such as "cpu" or "cuda:0"."""
 
     __slots__ = ()
 
@@ -140,9 +140,9 @@ class Device(str):
 
 
 def finfo(dtype: Any = None) -> SimpleNamespace:
-    """The limits of a floating dtype, the default one unless another is given: `eps`, `max`, `min`, `tiny`, `bits`.
+    """The limits of a floating dtype (the default dtype if None): `eps`, `max`, `min`, `tiny`, `bits`.
 
-    Raises CallError for what is none."""
+    Raises CallError for other dtypes."""
     name = known_dtype(dtype) or arrays.default_dtype()
     if not name.startswith("float"):
         raise CallError(f"finfo() takes a floating dtype, not {name}", hint="iinfo() takes whole ones")
@@ -152,7 +152,7 @@ def finfo(dtype: Any = None) -> SimpleNamespace:
 
 
 def iinfo(dtype: Any) -> SimpleNamespace:
-    """The limits of a dtype of whole numbers: `max`, `min`, `bits`. Raises CallError for what is none."""
+    """The limits of an integer dtype: `max`, `min`, `bits`. Raises CallError for other dtypes."""
     name = known_dtype(dtype)
     if name is None or "int" not in name:
         raise CallError(f"iinfo() takes a dtype of whole numbers, not {name}", hint="finfo() takes floating ones")
@@ -161,7 +161,7 @@ def iinfo(dtype: Any) -> SimpleNamespace:
 
 
 def set_default_device(device: Any) -> None:
-    """Have tensors made on a device, which is the CPU. Raises CallError for another."""
+    """Set the device on which tensors are made, which can only be the CPU. Raises CallError for another."""
     if device is not None and Device(device).type != "cpu":
         raise CallError(
             f"tensors are made on the CPU unless it is said otherwise, not on {str(device)!r}",
@@ -169,12 +169,12 @@ def set_default_device(device: Any) -> None:
         )
 
 
-# As PyTorch calls them.
+# PyTorch's names of the classes.
 device, dtype = Device, Dtype
 
 
 def __getattr__(name: str) -> Dtype:
-    """The dtypes by all of their names, `gradcli.double` for one."""
+    """The dtypes under all of their names, such as `gradcli.double`."""
     known = canonical_dtype(name)
     if known is None or name.endswith("Tensor"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
-"""Dual numbers: tensors with a tangent, for derivatives along a direction that come with the values.
+"""Forward-mode differentiation by dual numbers: tensors that carry a tangent.
 
-A tangent is a tensor of its own, with a place in the graph and memory that its views share. An operation on duals is
-read on the tensors as ever, and then on the series of order 1 that these and their tangents begin: the rules for
-series, with tensors for numbers, give the tangent of the result.
+A tangent is a tensor with its own place in the graph, and views share memory with the tangent of their base. An
+operation on duals first runs on the primals, and then on the series of order 1 formed by the primals and tangents: the
+jet rules of primitives, with tensors as coefficients, give the tangent of the result.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_PARAMS: Mapping[str, Any] = {}
 
 
 class Level:
-    """What a tangent lives for: at its end all are forgotten."""
+    """The lifetime of tangents: at its end, all duals created in it lose their tangents."""
 
     def __init__(self) -> None:
         self._known: list[weakref.ref[Dual]] = []
@@ -54,13 +54,13 @@ class Level:
                 dual._drop_tangent()
 
 
-# Both are of the context, so that threads and tasks have their own.
+# Both are context variables, so that each thread and task has its own.
 current_level: ContextVar[Level | None] = ContextVar("gradcli_forward_level", default=None)
 forward_enabled: ContextVar[bool] = ContextVar("gradcli_forward_enabled", default=True)
 
 
 def gives_tangents() -> bool:
-    """Whether what is done with a dual has a tangent: not in a thread or task that has no level, and not in
+    """Whether operations on duals produce tangents: not in a thread or task without a level, nor in
     `inference_mode`."""
     return current_level.get() is not None and forward_enabled.get() and not inference.get()
 
@@ -76,16 +76,16 @@ alias = elementwise(
 
 
 class Pair(Jet):
-    """A tensor and its tangent as a series of order 1, for the rules."""
+    """A tensor and its tangent as a series of order 1, for the jet rules."""
 
     __slots__ = ()
     level = PAIR
 
 
 class Dual(Tensor):
-    """A tensor with a tangent, as long as the level lasts in which it got it; then it is what it was without.
+    """A tensor with a tangent, until its level ends; then it becomes a plain tensor again.
 
-    What is `plain` of its class is the class without a tangent.
+    The class attribute `plain` is the corresponding class without a tangent.
     """
 
     __slots__ = ()
@@ -108,9 +108,9 @@ class Dual(Tensor):
         node = made.grad_fn
         if isinstance(node, PrimitiveNode):
             if node.result is made.inner:
-                # What backward makes of the result has a tangent too.
+                # The result that backward uses has a tangent too, so that gradients have tangents.
                 node.result = with_tangent(Tensor(made.inner), tangent)
-            # Only now, as some of them take away what is saved.
+            # The recorders run only now, because some of them replace the saved tensors.
             for record in recorders.get():
                 record(node, made.inner)
         return with_tangent(made, tangent)
@@ -125,7 +125,7 @@ class Dual(Tensor):
         return self.inner, self._tangent
 
     def _primal(self) -> Tensor:
-        """The tensor without its tangent, for what is computed with it."""
+        """The tensor without its tangent, for the computation of primals."""
         if self._leaf_requires_grad and self.grad_fn is None:
             made: Tensor = Tensor.read(identity, (self,), _NO_PARAMS)
             return made
@@ -144,13 +144,13 @@ class Dual(Tensor):
         return with_tangent(Tensor(self.inner), _as_it_is(self._tangent))
 
     def _as_output(self, node: Any, number: int) -> Tensor:
-        """A dual that was saved without its place in the graph, there again."""
+        """A dual that was saved outside of the graph, as output `number` of `node` again."""
         return with_tangent(Tensor(self.inner, node, number), self._tangent)
 
     # --- in-place operations: the tangent changes in place too
 
     def _before(self, given: Sequence[Any]) -> Tensor:
-        # The change of the tangent needs what it was before, too.
+        # The tangent of the result depends on the tangent before the change.
         return with_tangent(super()._before(given), _as_it_is(self._tangent))
 
     def _become(self, result: Any) -> Any:
@@ -190,8 +190,8 @@ class Dual(Tensor):
         return attributes, slots
 
     def __reduce_ex__(self, _protocol: Any) -> Any:
-        """Pickled, and copied deeply, without the tangent."""
-        # The later protocols take no other class than that of the object.
+        """Pickle and deep-copy without the tangent."""
+        # Protocol 2 and later require the class of the object itself.
         reduced: Any = super().__reduce_ex__(0)
         made, (_, *arguments), state = reduced
         return made, (self.plain, *arguments), state
@@ -201,7 +201,8 @@ class Dual(Tensor):
 
 
 def _as_it_is(tangent: Tensor) -> Tensor:
-    """A tangent as it is now, whatever is done to it in place: that is refused for a leaf that requires grad."""
+    """A tangent as a separate tensor, which later in-place changes do not affect; a leaf that requires grad is returned
+    itself, because in-place changes of it are refused."""
     leaf = tangent.is_leaf and tangent.requires_grad
     return tangent if leaf else Tensor(tangent.inner, tangent.grad_fn, tangent.output_nr)
 
@@ -214,7 +215,7 @@ def _dual_class(plain: type[Tensor]) -> type[Dual]:
 
 
 def with_tangent(tensor: Tensor, tangent: Tensor) -> Tensor:
-    """`tensor` itself, from now on with a tangent, or with another one; without one where there is no level."""
+    """`tensor` itself, with a new tangent from now on; unchanged outside of a level."""
     if not isinstance(tensor, Dual):
         level = current_level.get()
         if level is None:
@@ -245,7 +246,7 @@ def _tangent_of_result(
     if primitive.strides is None and (
         tangent.place is not None or any(isinstance(o, Dual) and tangent is o._tangent for o in operands)
     ):
-        # A result that is no view has a tangent that is none.
+        # The tangent of a result that is not a view must not be a view either.
         tangent = tangent.clone()
     made_tangent: Tensor = tangent
     return made_tangent
@@ -255,9 +256,10 @@ def _tangent_of_result(
 
 
 def give_tangent(target: Tensor, tangent: Tensor) -> None:
-    """Have a tensor that was changed in place have a tangent of its own, equal to `tangent`.
+    """Give a tensor that was changed in place a tangent equal to `tangent`.
 
-    A view has a part of the tangent of its base, which is 0 elsewhere; all its views get one with it.
+    The tangent of a view is a part of the tangent of its base, which is 0 elsewhere; all views of the base get one with
+    it.
     """
     base = None if target.place is None else base_of_tangent(target.place)
     if base is None:
@@ -273,7 +275,7 @@ def give_tangent(target: Tensor, tangent: Tensor) -> None:
 
 
 def base_of_tangent(place: Place) -> Tensor | None:
-    """The tensor of whose tangent that of a tensor at `place` is a part; None where it is one of its own."""
+    """The tensor whose tangent contains the tangent of a tensor at `place`; None if that has a separate tangent."""
     if place.base is None or hasattr(place, "bearer"):
         return None
     above: Place | None = place.parent
@@ -287,7 +289,7 @@ def base_of_tangent(place: Place) -> Tensor | None:
 
 
 def check_size(tangent: Tensor, primal: Tensor) -> None:
-    """Raise for a tangent of another shape."""
+    """Raise DifferentiationError if a tangent has another shape than its primal."""
     if tangent.shape != primal.shape:
         raise DifferentiationError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
@@ -297,7 +299,7 @@ def check_size(tangent: Tensor, primal: Tensor) -> None:
 
 
 def laid_out_as(tangent: Tensor, primal: Tensor, copy: bool = False) -> Tensor:
-    """`tangent`, as a tensor whose elements lie as those of `primal` do; itself, if they do and it need be no `copy`."""
+    """`tangent` with the memory layout of `primal`: itself if the layouts agree and no `copy` is asked for."""
     if _memory(tangent) == _memory(primal):
         return tangent.clone() if copy else tangent
     place = place_of(primal)
@@ -308,20 +310,20 @@ def laid_out_as(tangent: Tensor, primal: Tensor, copy: bool = False) -> Tensor:
 
 
 def _zeros(numbers: Any, tangent: Tensor) -> Tensor:
-    """Zeros in the shape of `numbers`, in each row of the batches that a tangent is part of."""
+    """Zeros in the shape of `numbers`, batched as `tangent` is."""
     made: Tensor = zeros_like(Tensor(numbers))
     return made + zeros_like(sum_(Tensor(tangent.inner))) if isinstance(tangent.inner, Kind) else made
 
 
 def _memory(x: Tensor) -> Any:
-    """Where the elements lie, and of how many."""
+    """The layout of the elements in the storage, and the size of the storage."""
     if x.place is None:
         return strides.contiguous(x.shape), x.size
     return x.place.layout(), arrays.size(x.place.storage.numbers)
 
 
 def shared(x: Tensor) -> Tensor:
-    """A tensor in the memory of `x` and in its graph, whose tangent is no part of that of `x`."""
+    """A tensor with the memory and graph of `x`, but with a tangent separate from that of `x`."""
     made: Tensor = Tensor.read(alias, (x,), _NO_PARAMS) if grad_enabled.get() else x.detach()
     place_of(made).bearer = weakref.ref(made)
     return made

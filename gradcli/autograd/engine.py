@@ -1,4 +1,4 @@
-"""The backward pass: cotangents from the roots to the leaves, one node at a time, latest first."""
+"""The backward pass: it propagates cotangents from the roots to the leaves, one node at a time, latest first."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import not_equal
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
-# The one that is running.
+# The pass that is running in this context.
 current_pass: ContextVar[Pass | None] = ContextVar("gradcli_current_pass", default=None)
-# So many within each other go on one stack.
+# The number of nested passes that run on one thread's stack; deeper ones run on a new stack.
 _DEEP = 20
 _next_pass = itertools.count().__next__
 
-# Of a backward pass, in eighths of steps, of a node that it visits, and of one where the visit is itself recorded.
+# The cost of a backward pass, of the visit of a node, and of a visit that is itself recorded, in eighths of a step.
 _PASS = 80
 _VISIT = 12
 _VISIT_RECORDED = 24
@@ -57,10 +57,10 @@ def backward(
     inputs: TensorBase | Sequence[TensorBase] | None = None,
 ) -> None:
     """Accumulate the gradients of `tensors` (of their sum, weighted by `grad_tensors`) in `.grad` of the leaves, or of
-    `inputs` alone.
+    `inputs` only.
 
-    `grad_tensors` are the cotangents, one for each tensor, in its shape; None stands for the 1 of a scalar. The other
-    arguments and the errors are those of `Tensor.backward`.
+    `grad_tensors` are the cotangents, one for each tensor and in its shape; None stands for the 1 of a scalar. The
+    other arguments and the errors are those of `Tensor.backward`.
     """
     roots = as_tuple(tensors)
     targets = None if inputs is None else as_tuple(inputs)
@@ -84,12 +84,12 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[AnyTensor | None, ...]:
-    """The gradients of `outputs` (their sum, weighted by `grad_outputs`) by each of `inputs`.
+    """The gradients of `outputs` (their sum, weighted by `grad_outputs`) with respect to each of `inputs`.
 
-    Nothing is accumulated in `.grad`. With `create_graph` the gradients can be differentiated
-    again; with `allow_unused` an input that does not matter gets None, and with `materialize_grads`
-    zeros. Raises DifferentiationError for no inputs, where an input or output has no graph, or an input is
-    not used, and ArgumentError for `materialize_grads` where `allow_unused` is False.
+    Nothing is accumulated in `.grad`. With `create_graph` the gradients can be differentiated again. The gradient of an
+    unused input is None with `allow_unused`, and zeros with `materialize_grads`. Raises DifferentiationError if there
+    are no inputs, an input or output has no graph, or an input is unused, and ArgumentError for `materialize_grads`
+    with `allow_unused=False`.
     """
     if materialize_grads and allow_unused is False:
         raise ArgumentError(
@@ -117,9 +117,10 @@ def grad(
 
 
 class Pass:
-    """One backward pass. Cotangents live here, and only here, until they reach a leaf.
+    """One backward pass. It owns the cotangents until they reach a leaf.
 
-    It goes from tensors to all leaves, or to `targets`, tensors and edges; what comes there is accumulated, or given back.
+    It propagates from tensors to all leaves, or only to `targets` (tensors and edges), where gradients are accumulated
+    or returned.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class Pass:
         self.pending: dict[Node, list[Any]] = {}
         self.queue: list[tuple[int, Node]] = []
         self.untaken = Untaken()
-        # Whether all was taken of what the node sends that was visited last.
+        # Whether the zeros that the node visited last sends are all ordinary zeros.
         self.plain = True
         self.leaves: dict[TensorBase, Any] = {}
         edges = [edge_of(t) for t in targets or ()]
@@ -151,32 +152,33 @@ class Pass:
             self.budget.charge_steps(_PASS)
         self.roots = [root_of(root) for root in roots]
         self.seeds = [seed_of(i, root, g, create_graph) for i, (root, g) in enumerate(zip(self.roots, gradients))]
-        # As all but one number of what a row of a Jacobian begins with, such a zero means "not asked for".
+        # A seed with zeros, such as a unit vector for a row of a Jacobian: its zeros mean that the element is not asked
+        # for.
         self.partial = any(r.shape and not assume(not_equal(constant(s), 0)) for r, s in zip(self.roots, self.seeds))
-        # The class of tensors stands above this file.
+        # The constructor comes from the roots, because the class Tensor depends on this module.
         self.tensor = self.roots[0].made if roots else TensorBase.made
         self.useful = None if targets is None else nodes_between(self.roots, edges)
-        # Where a cotangent must go to be wanted.
+        # The nodes and leaves that a cotangent must be sent to.
         self.wanted = None if self.useful is None else self.useful.union(node for node, _ in self.captured)
         if accumulate and self.wanted is not None:
             self.useful = self.wanted
         self.reached: set[Any] | None = None
-        # Whether a leaf with hooks was reached, which are called as soon as its gradient is known.
+        # Whether a leaf with hooks was reached; its hooks are called as soon as its gradient is complete.
         self.hooked = False
         self.ways: Ways | None = None
         self.callbacks: list[Callable[[], object]] = []
-        # That of the node that was visited last.
+        # The source span of the node that was visited last.
         self.span: Span | None = None
-        # In how many others it runs.
+        # The number of passes that this one is nested in.
         self.depth = 0
 
     def run(self) -> list[Any]:
-        """The gradients by the targets, where they are not accumulated."""
+        """Run the pass and return the gradients of the targets; an empty list if they are accumulated."""
         outer = current_pass.get()
         if outer is not None:
             self.depth = outer.depth + 1
         if self.depth % _DEEP == _DEEP - 1:
-            # Loaded by programs with passes within passes alone.
+            # Imported here, because only programs with nested passes need it.
             from gradcli.autograd.stacks import on_a_stack_of_its_own
 
             found: list[Any] = on_a_stack_of_its_own(self._run)
@@ -187,7 +189,7 @@ class Pass:
         token = current_pass.set(self)
         mode = grad_enabled.set(self.create_graph)
         span = current_span.set(None)
-        # Hooks for what is saved that a hook of the pass leaves behind end with it.
+        # Saved-tensor hooks that a hook of the pass installs end with the pass.
         known = recorders.set(recorders.get())
         try:
             with arrays.quiet():
@@ -203,7 +205,7 @@ class Pass:
             current_pass.reset(token)
 
     def visits(self, node: Node) -> bool:
-        """Whether the pass goes by a node, or ends there."""
+        """Whether the pass visits a node or ends there."""
         target = node.variable if isinstance(node, AccumulateGrad) else node
         if self.wanted is not None:
             return target in self.wanted
@@ -251,7 +253,7 @@ class Pass:
             self.untaken.meet(target, plain or taken_of_sum(known, cotangent, slots[number]), slots)
 
     def _send_none(self, target: Any) -> None:
-        """Have a node, or a leaf, reached without a gradient: hooks and Functions are told."""
+        """Mark a node or leaf as reached without a gradient, so that hooks and Functions are called."""
         if not isinstance(target, Node):
             self.leaves.setdefault(target, None)
         elif target not in self.pending:
@@ -259,7 +261,8 @@ class Pass:
             heapq.heappush(self.queue, (-target.sequence, target))
 
     def _arrived(self, node: Node) -> list[Any]:
-        """The cotangents of a node, now that all have come: after its hooks, and noted where they are asked for."""
+        """The cotangents of a node when all have arrived: after the tensor hooks, and captured if they are asked
+        for."""
         if self.budget is not None:
             self.budget.charge_steps(_VISIT_RECORDED if self.create_graph else _VISIT)
         cotangents = self.pending.pop(node)
@@ -272,7 +275,7 @@ class Pass:
         return cotangents
 
     def _visit(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """The cotangents of a node's operands, after its hooks."""
+        """The cotangents of a node's operands, with the hooks of the node applied."""
         attached = node.attached
         if attached is None or not (attached.before or attached.after):
             return self._pull(node, cotangents)
@@ -283,7 +286,8 @@ class Pass:
         return pulled
 
     def _pull(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """The cotangents of a node's operands, guarded against zeros that mean "not taken", for whoever observes."""
+        """The cotangents of a node's operands, guarded against zeros that mean "not taken"; the observer is told of
+        them."""
         if cotangents[0] is None and not node.takes_none and all(c is None for c in cotangents):
             return [None] * len(node.edges)
         needed = self.wanted
@@ -292,7 +296,7 @@ class Pass:
         else:
             wanted = [edge is not None and edge[0] in needed for edge in node.edges]
         selects = isinstance(node, PrimitiveNode) and node.primitive.selects
-        # Of what was recorded under a guard nobody knows which zeros were computed.
+        # For a node recorded under a guard, it is unknown which zeros were computed.
         mask = None if node.guarded else self.untaken.get(node, True)
         guarded = mask is not True
         if selects and not guarded:
@@ -312,7 +316,7 @@ class Pass:
             error.locate(node.span)
             raise
         if guarded and self.create_graph:
-            # What was recorded meets these zeros again when it is itself differentiated.
+            # When the recorded operations are differentiated, they meet these zeros again.
             for made in ancestors(*pulled, after=began):
                 made.guarded = True
         if self.observe is not None:
@@ -345,7 +349,7 @@ class Pass:
         return cotangents
 
     def _end_leaves(self, node: Node) -> None:
-        """Accumulate the gradients of the leaves with hooks that are known now that a node was visited."""
+        """Accumulate the gradients of those leaves with hooks that are complete after the visit of `node`."""
         if self.ways is None:
             self.ways = Ways(self.pending, self.useful)
             ended = [leaf for leaf in self.leaves if has_hooks(leaf) and leaf not in self.ways]
@@ -369,7 +373,7 @@ class Pass:
         return cotangent if known is None else self._after_hooks(known.of_output(0), cotangent)
 
     def _accumulate(self, leaf: TensorBase, cotangent: Any) -> None:
-        """Add a cotangent to the gradient of a leaf, with its hooks and those of the node that stands for that."""
+        """Add a cotangent to the gradient of a leaf, and call the hooks of the leaf and of its AccumulateGrad node."""
         if not leaf.requires_grad or (self.useful is not None and leaf not in self.useful):
             return
         node = leaf._accumulator
@@ -396,7 +400,7 @@ class Pass:
         return [None if c is None else self._as_tensor(c) for c in cotangents]
 
     def _plain(self, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """Cotangents as they go through this pass."""
+        """Cotangents in the form that this pass propagates: Tensors if the work is recorded, else their data."""
         if self.create_graph:
             return cotangents
         return [c.inner if isinstance(c, TensorBase) and not c.dual else c for c in cotangents]

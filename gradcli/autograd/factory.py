@@ -1,4 +1,4 @@
-"""Tensors from numbers and arrays."""
+"""Create tensors from numbers and arrays."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def tensor(
 ) -> Tensor:
     """A leaf Tensor with a copy of `data`: a number, nested sequences of numbers and tensors, or an array.
 
-    `dtype` is "float64" or another name of a dtype, as NumPy, PyTorch and Python have them; without it floats are
-    of the default one, arrays keep theirs, and integers stay integers, which cannot require grad. `backend` is "numpy",
-    "torch", "cupy" or "jax", and `device` one of its devices, as "cpu" or "cuda:0"; without them an array stays in its
-    library. Raises ShapeError for ragged sequences, UsageError for a dtype, backend or device that does not
-    exist, BackendError for one that is not there, and EvaluationError for what is no number of its dtype.
+    `dtype` is the name of a dtype, or a dtype of NumPy, PyTorch or Python. Without it floats get the default dtype,
+    arrays keep theirs, and integers stay integers, which cannot require grad. `backend` is "numpy", "torch", "cupy" or
+    "jax", and `device` one of its devices, such as "cpu" or "cuda:0"; without them an array stays in its library.
+    Raises ShapeError for ragged sequences, UsageError for an unknown dtype, backend or device, BackendError for one
+    that is not available, and EvaluationError for values that the dtype cannot represent.
     """
     for option in (backend, device):
         expect(option, (str, NoneType), "backend and device are texts")
     name = known_dtype(dtype, UsageError) or _dtype_of(data)
-    # Of tensors in a list the numbers are taken, whether they require grad or not.
+    # Tensors in a list contribute their values only, even if they require grad.
     with no_grad() if type(data) in (list, tuple) else nullcontext():
         array = arrays.asarray(data.inner if isinstance(data, Tensor) else data, name)
     if type(array) is int and array not in _INT64:
@@ -46,7 +46,8 @@ def tensor(
 
 
 def _dtype_of(data: Any) -> str | None:
-    """The dtype of numbers of which none is said: for those of Python that are floats it may be another than float64."""
+    """The dtype of data without a given one: the default dtype for Python floats, None to keep the dtype of the
+    data."""
     default = arrays.default_dtype()
     if default == "float64" or isinstance(data, Tensor) or (type(data) not in arrays.PLAIN and arrays.is_array(data)):
         return None
@@ -66,8 +67,10 @@ def finished(
     out: Tensor | None = None,
     **unknown: Any,
 ) -> Tensor:
-    """An array that was made for it as a leaf Tensor, with the options that functions that make tensors have; or `out`
-    with its numbers. Raises CallError for an option that there is not."""
+    """A newly created array as a leaf Tensor, with the options of creation functions; or `out`, filled with its values.
+
+    Raises CallError for an unknown option.
+    """
     for option in unknown:
         raise CallError(f"there is no option '{option}' of a tensor that is made", hint=did_you_mean(option, _OPTIONS))
     if out is not None:
@@ -87,27 +90,28 @@ def finished(
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor as it is, unless it is of another dtype or on another device, and numbers as one."""
+    """A tensor itself if it has this dtype and device, else converted; numbers become a tensor."""
     made = data if isinstance(data, Tensor) else tensor(data)
     converted: Tensor = made.to(dtype=dtype, device=device)
     return converted
 
 
 def from_numpy(array: Any) -> Tensor:
-    """A leaf Tensor with a copy of an array of NumPy. Raises CallError for anything else."""
+    """A leaf Tensor with a copy of a NumPy array. Raises CallError for anything else."""
     if arrays.backend_of(type(array)) != "numpy":
         raise CallError(f"expected np.ndarray (got {type(array).__name__})")
     return tensor(array)
 
 
 def Variable(data: Any = (), requires_grad: bool = False) -> Any:
-    """PyTorch's old name of tensors: a leaf with the numbers of a tensor, which it shares."""
+    """PyTorch's old constructor of tensors: a leaf that shares the data of a given tensor."""
     made = data.detach() if isinstance(data, Tensor) else tensor(data)
     return made.requires_grad_(requires_grad)
 
 
 class TensorType:
-    """PyTorch's old types of tensors: `FloatTensor([1, 2])` is a tensor of a dtype, `FloatTensor(2, 3)` one of a shape."""
+    """One of PyTorch's old tensor types: `FloatTensor([1, 2])` converts data to its dtype, `FloatTensor(2, 3)` makes a
+    tensor of a shape."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -123,28 +127,28 @@ class TensorType:
 
 
 def __getattr__(name: str) -> TensorType:
-    """The types of tensors by their names."""
+    """The tensor types by name."""
     if name.startswith("_") or not name.endswith("Tensor") or canonical_dtype(name) is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return TensorType(name)
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether something is a Tensor."""
+    """Whether an object is a Tensor."""
     return isinstance(obj, Tensor)
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether a tensor is of a floating dtype. Raises CallError for what is none."""
+    """Whether a tensor has a floating dtype. Raises CallError if it is not a tensor."""
     expect(input, Tensor, "is_floating_point takes a tensor")
     return input.is_floating_point()
 
 
 def from_dlpack(source: Any) -> Tensor:
-    """A leaf Tensor with a copy of an array of any library that shares it by DLPack.
+    """A leaf Tensor with a copy of an array of any library that supports DLPack.
 
-    An array of a library that gradcli knows stays in that, others become arrays of NumPy, as which they must be on the
-    CPU. Raises CallError for what has no `__dlpack__`.
+    An array of a library that gradcli knows stays in that library; others become NumPy arrays and must be on the CPU.
+    Raises CallError for an object without `__dlpack__`.
     """
     if not hasattr(source, "__dlpack__"):
         raise CallError(f"from_dlpack takes an array with '__dlpack__', not a {type(source).__name__}")
@@ -154,6 +158,6 @@ def from_dlpack(source: Any) -> Tensor:
 
 
 def is_inference(x: Tensor) -> bool:
-    """Whether a tensor was made in `inference_mode`, and is no view of one from outside. Raises CallError for what is none."""
+    """Whether a tensor is an inference tensor; see `inference_mode`. Raises CallError if it is not a tensor."""
     expect(x, Tensor, "is_inference takes a tensor")
     return x.is_inference()

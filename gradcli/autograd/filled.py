@@ -1,6 +1,6 @@
-"""Tensors of a shape, with the arguments and defaults that PyTorch's functions have: zeros, ones, ranges, triangles.
+"""Creation functions with PyTorch's arguments and defaults: zeros, ones, ranges, triangular indices.
 
-Those of the language of the same names, which these are made by, give arrays.
+They wrap the functions of the language with the same names, which return arrays.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gradcli.primitives.creation import one_host_number, sizes_of
 
 
 def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Zeros of a shape, given as sizes one by one or as one sequence. Without a `dtype` they are of the default one;
-    `device`, `backend` and `requires_grad` are those of `tensor`."""
+    """Zeros of a shape, given as separate sizes or as one sequence. `dtype` defaults to the default dtype; `device`,
+    `backend` and `requires_grad` are those of `tensor`."""
     return _filled(size, 0, dtype or arrays.default_dtype(), options)
 
 
@@ -30,12 +30,12 @@ def ones(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
 
 
 def empty(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """A tensor of a shape whose numbers are to be replaced: zeros, until they are."""
+    """A tensor of a shape with unspecified values; they are zeros."""
     return _filled(size, 0, dtype or arrays.default_dtype(), options)
 
 
 def full(size: Any = (), fill_value: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
-    """A tensor of a shape with one value everywhere, of the dtype of that value; see `zeros`."""
+    """A tensor of a shape filled with one value, whose dtype it takes by default; see `zeros`."""
     shape, value = options.pop("shape", size), options.pop("value", fill_value)
     if value is None:
         raise CallError('full() missing 1 required positional arguments: "fill_value"')
@@ -56,12 +56,12 @@ def _filled(size: tuple[Any, ...], value: int, dtype: Any, options: dict[str, An
 
 
 def zeros_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Zeros in the shape of a tensor, of its dtype and in its place unless it is said otherwise."""
+    """Zeros with the shape of a tensor and, by default, its dtype and device."""
     return _like(input, 0, dtype, options)
 
 
 def ones_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Ones in the shape of a tensor; see `zeros_like`."""
+    """Ones like a tensor; see `zeros_like`."""
     return _like(input, 1, dtype, options)
 
 
@@ -69,12 +69,12 @@ empty_like = zeros_like
 
 
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """A tensor in the shape of another with one value everywhere; see `zeros_like`."""
+    """A tensor like another, filled with one value; see `zeros_like`."""
     return _like(input, fill_value, dtype, options)
 
 
 def _like(source: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
-    # Rows of a batch are made as such, so that they can be changed in place like those of the source.
+    # A batched source gives a batched result, which can be changed in place by batched values.
     made = as_tensor(zeros_in_its_place(as_tensor(source).detach()))
     made = as_tensor(made, dtype or as_tensor(source).dtype)
     if type(value) is not int or value != 0:
@@ -83,12 +83,12 @@ def _like(source: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tenso
 
 
 def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
-    """The identity matrix of n rows, and m columns where it is not square; see `zeros`."""
+    """The identity matrix with n rows and m columns (n by default); see `zeros`."""
     return finished(creation.eye(n, m), dtype=dtype or arrays.default_dtype(), **options)
 
 
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
-    """The numbers start, start + step, … below end, from 0 on where one number is given: whole numbers where all three
+    """The numbers start, start + step, … below end; start is 0 if one number is given. They are integers if all three
     are."""
     end = options.pop("stop", end)
     if start is None and end is None:
@@ -105,8 +105,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
 
 
 def linspace(start: Any, end: Any = None, steps: Any = None, *, dtype: Any = None, **options: Any) -> Any:
-    """So many evenly spaced numbers from start to end, both included, 50 where none is said. Where start or end is a
-    tensor they are in its graph."""
+    """`steps` (50 by default) evenly spaced numbers from start to end, both included. They are in the graph of start
+    and end if these are tensors."""
     end, count = (
         options.pop("stop", end),
         whole(options.pop("num", 50 if steps is None else steps), "a number of steps"),
@@ -118,7 +118,7 @@ def linspace(start: Any, end: Any = None, steps: Any = None, *, dtype: Any = Non
     step = (last - first) / max(count - 1, 1)
 
     def points(xp: Any) -> Any:
-        # From both ends, so that both are met and the points lie symmetrically, as in PyTorch.
+        # Computed from both ends, so that both are exact and the points are symmetric, as in PyTorch.
         places = xp.arange(count)
         return xp.where(places < max(count // 2, 1), first + step * places, last - step * (count - 1 - places))
 
@@ -135,12 +135,12 @@ def logspace(
 
 
 def tril_indices(row: Any, col: Any = None, offset: Any = 0, *, dtype: Any = "int64", **options: Any) -> Tensor:
-    """The rows and the columns of the elements of a matrix on and below a diagonal."""
+    """The row and column indices of the elements of a matrix on and below a diagonal."""
     return _triangle(row, col, lambda columns, rows: columns <= rows + whole(offset, "an offset"), dtype, options)
 
 
 def triu_indices(row: Any, col: Any = None, offset: Any = 0, *, dtype: Any = "int64", **options: Any) -> Tensor:
-    """The rows and the columns of the elements of a matrix on and above a diagonal."""
+    """The row and column indices of the elements of a matrix on and above a diagonal."""
     return _triangle(row, col, lambda columns, rows: columns >= rows + whole(offset, "an offset"), dtype, options)
 
 
@@ -151,5 +151,5 @@ def _triangle(row: Any, col: Any, holds: Any, dtype: Any, options: dict[str, Any
 
 
 def _numbers(value: Any) -> Any:
-    """A tensor without its place in the graph; numbers as they are."""
+    """A tensor detached from the graph; other values unchanged."""
     return value.detach() if isinstance(value, Tensor) else value

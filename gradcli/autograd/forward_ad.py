@@ -24,7 +24,7 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 
 def enter_dual_level() -> int:
-    """Begin a level, in which tensors can have tangents. Raises DifferentiationError within another one."""
+    """Begin a level, in which tensors can have tangents. Raises DifferentiationError inside another level."""
     if current_level.get() is not None:
         raise DifferentiationError("Nested forward mode AD is not supported at the moment")
     current_level.set(Level())
@@ -32,7 +32,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the level, at which all tangents are forgotten."""
+    """End the level; all of its tangents are dropped."""
     current = current_level.get()
     if level not in (None, 0) or current is None:
         raise DifferentiationError(
@@ -43,7 +43,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(ContextDecorator):
-    """A level as a block, `with dual_level():`, or as a decorator of a function that is one."""
+    """A level as a context manager, `with dual_level():`, or as a decorator."""
 
     def __enter__(self) -> int:
         return enter_dual_level()
@@ -55,11 +55,11 @@ class dual_level(ContextDecorator):
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor in the memory of `tensor`, and in its graph, with a tangent of its shape: `tangent` itself, or a copy
-    where its elements lie in another order.
+    """A tensor that shares memory and graph with `tensor`, with the given tangent: `tangent` itself, or a copy if its
+    memory layout differs.
 
-    What is computed from it has the derivative along the tangent for its own. Raises DifferentiationError outside of a
-    level, for a tangent of another shape, and where either is a dual already; DtypeError for integers.
+    Results computed from it carry their derivative along the tangent. Raises DifferentiationError outside of a level,
+    for a tangent of another shape, or if either argument is already a dual; DtypeError for integers.
     """
     if level not in (None, 0) or current_level.get() is None:
         raise DifferentiationError(
@@ -83,16 +83,16 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A tensor and its tangent, None where it has none."""
+    """A tensor and its tangent; None if it has none."""
 
     primal: Tensor
     tangent: Tensor | None
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """What a dual is made of: its numbers, in the same memory and graph, and its tangent itself.
+    """The primal of a dual, sharing its memory and graph, and its tangent itself.
 
-    Raises CallError for what is no tensor.
+    Raises CallError if it is not a tensor.
     """
     expect(tensor, Tensor, "unpack_dual(): argument 'dual' (position 1) must be Tensor")
     if level not in (None, 0) or current_level.get() is None:
@@ -101,7 +101,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 class _set_fwd_grad_enabled:
-    """Has operations on duals give tangents, or not, from here on; as a block until its end."""
+    """Turn the tangents of operations on duals on or off from the call on; as a context manager, until the end of the
+    block."""
 
     def __init__(self, mode: bool) -> None:
         self._before = forward_enabled.get()
@@ -117,7 +118,7 @@ class _set_fwd_grad_enabled:
 
 
 def _is_fwd_grad_enabled() -> bool:
-    """Whether operations on duals give tangents."""
+    """Whether operations on duals produce tangents."""
     return forward_enabled.get()
 
 

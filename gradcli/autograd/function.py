@@ -1,4 +1,4 @@
-"""Functions with a derivative written by the user."""
+"""Operations with a user-defined derivative."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from gradcli.primitives.node_name import NodeName
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# The batches that are computed row by row here, from the outermost to the innermost, and what applies a Function with
-# a `vmap` of its own to one: that stands above this file.
+# The batches over which a function is mapped row by row, outermost first, each with the function that applies a
+# Function with its own `vmap` to it. The latter is injected, because its module depends on this one.
 mapped_rows: ContextVar[tuple[tuple[int, Callable[..., Any]], ...]] = ContextVar("gradcli_mapped_rows", default=())
 
-# Of a function, its node and its way back, in eighths of steps.
+# The cost of calling a Function, with its node and its backward, in eighths of a step.
 _CALL = 72
 
 _INSTANCE = (
@@ -36,24 +36,24 @@ _TWO_RULES = "Implementing both 'backward' and 'vjp' for a custom Function is no
 
 
 class Function:
-    """An operation with its own derivative.
+    """An operation with a user-defined derivative.
 
-    Subclasses write static methods `forward(ctx, *inputs)` and `backward(ctx, *grad_outputs)` (or, by its other name,
-    `vjp`), the latter giving one gradient (or None) for each input; or `forward(*inputs)` with a separate
-    `setup_context(ctx, inputs, output)`. `jvp(ctx, *tangents)` gives the tangents of the outputs for those of the
-    inputs. Call `apply`, never `forward`.
+    Subclasses define static methods `forward(ctx, *inputs)` and `backward(ctx, *grad_outputs)` (also called `vjp`),
+    which returns one gradient or None for each input; or `forward(*inputs)` with a separate `setup_context(ctx, inputs,
+    output)`. `jvp(ctx, *tangents)` returns the tangents of the outputs given those of the inputs. Call `apply`, never
+    `forward`.
 
     A static method `vmap(info, in_dims, *inputs)` computes all rows of `gradcli.func.vmap` at once, and returns the
-    outputs and along which axis the rows of each stand. Without one, `forward` and `backward` are given the rows.
+    outputs and the batch axis of each. Without it, `forward` and `backward` are called with batched inputs.
 
-    `generate_vmap_rule` says that `backward` is written in functions of the language alone, so that it
-    can be given all the cotangents of a Jacobian at once.
+    `generate_vmap_rule` declares that `backward` uses functions of the language only, so that it can be given all
+    cotangents of a Jacobian at once.
     """
 
     generate_vmap_rule: ClassVar[bool] = False
-    # Whether `forward` reads a series whole, and says what becomes of its derivatives.
+    # Whether `forward` accepts a Taylor series as input and handles its coefficients itself.
     takes_series: ClassVar[bool] = False
-    # The class of the nodes of this Function.
+    # The node class of this Function.
     _backward_cls: ClassVar[type[FunctionNode]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -76,7 +76,7 @@ class Function:
             "backward mode AD."
         )
 
-    # Another name of `backward`.
+    # An alternative name for `backward`.
     vjp = backward
 
     @staticmethod
@@ -97,20 +97,21 @@ class Function:
 
     @classmethod
     def apply(cls, *inputs: Any, **keywords: Any) -> Any:
-        """Run `forward` unrecorded on `inputs` and record this function as one operation.
+        """Run `forward` without recording it and record this function as one operation.
 
-        Returns what `forward` returns, with its tensors, of those in a tuple too, in the graph.
+        Returns what `forward` returns; its tensors, also those in a tuple, are in the graph.
         """
         separate = cls.setup_context is not Function.setup_context
         if keywords or separate:
             inputs, keywords = _bound(cls.forward, inputs, keywords, separate)
         for item in () if cls.takes_series else inputs:
             data = item.inner if isinstance(item, Tensor) else item
-            # What is made of functions of the language is good for a series that is a number and nothing else.
+            # A Function composed of functions of the language also works on a kind with a single component, such as a
+            # batch.
             if constant(data) is not data and not (cls.generate_vmap_rule and len(components(data)) == 1):
                 raise NotImplementedError(f"{cls.__name__} has a derivative of its own, and no Taylor series")
         if any(isinstance(i, Tensor) and i.dual for i in inputs):
-            # Loaded by programs that have duals alone.
+            # Imported here, because only programs with duals need it.
             from gradcli.autograd.function_tangents import apply_to_duals
 
             return apply_to_duals(cls, inputs, keywords)
@@ -127,7 +128,8 @@ class Function:
         keywords: Mapping[str, Any],
         push: Callable[[FunctionCtx, Sequence[Any]], None] | None = None,
     ) -> Any:
-        """What `apply` returns, `push` being told of the outputs before `backward` knows what was saved for it."""
+        """What `apply` returns. `push` is called with the outputs before the node stores the tensors saved for
+        `backward`."""
         separate = cls.setup_context is not Function.setup_context
         limits.charge_steps(_CALL)
         edges = tuple(i.edge if isinstance(i, Tensor) and i.requires_grad else None for i in inputs)
@@ -153,7 +155,7 @@ class Function:
 
     @classmethod
     def pulled_back(cls, context: FunctionCtx, *grads: Any) -> Any:
-        """What `backward`, or `vjp`, returns."""
+        """Call `backward` or `vjp`, whichever is defined."""
         if cls.vjp is Function.vjp:
             return cls.backward(context, *grads)
         if cls.backward is not Function.backward:
@@ -162,13 +164,13 @@ class Function:
 
 
 class InplaceFunction(Function):
-    """A Function that may change its inputs in place; any may, so this is for those that say so."""
+    """A Function that may change its inputs in place. Any Function may; the class exists for compatibility."""
 
 
 def _bound(
     forward: Callable[..., Any], inputs: tuple[Any, ...], keywords: Mapping[str, Any], separate: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of `forward`, those with names and defaults in their places."""
+    """The arguments of `forward`, with keyword arguments and defaults in their positions."""
     context = () if separate else (None,)
     bound = inspect.signature(forward).bind(*context, *inputs, **keywords)
     bound.apply_defaults()
@@ -176,8 +178,8 @@ def _bound(
 
 
 def once_differentiable(backward: F) -> F:
-    """A `backward` whose own work is not recorded, so that what it returns cannot be differentiated: as a decorator
-    below `@staticmethod`. Where that is tried all the same, it is a DifferentiationError."""
+    """A decorator, below `@staticmethod`, for a `backward` that is not recorded. Differentiating what it returns raises
+    DifferentiationError."""
 
     @functools.wraps(backward)
     def unrecorded(context: Any, *grads: Any) -> Any:
@@ -195,7 +197,7 @@ def once_differentiable(backward: F) -> F:
 
 
 class _Once(Node):
-    """What a `once_differentiable` backward came from."""
+    """The node of the results of a `once_differentiable` backward; it refuses to be differentiated."""
 
     __slots__ = ()
     name = NodeName("Error")
@@ -207,4 +209,4 @@ class _Once(Node):
         raise DifferentiationError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     def release(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no tensors are saved."""

@@ -1,4 +1,4 @@
-"""The node of a user's Function, and the context that its methods share."""
+"""The node of a user-defined Function, and the context that its methods share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gradcli.primitives.operators import operand
 
 
 class FunctionCtx:
-    """What `forward` leaves for `backward`: saved tensors, and any attribute set on it."""
+    """The context that carries data from `forward` to `backward`: saved tensors, and any attribute set on it."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
@@ -31,38 +31,38 @@ class FunctionCtx:
         self.dirty_tensors: tuple[Any, ...] = ()
         self.non_differentiable: tuple[Any, ...] = ()
         self.materialize_grads = True
-        # Whether outputs that were marked get zeros for their gradients too.
+        # Whether outputs marked as non-differentiable get zeros for their gradients too.
         self._materialize_non_diff_grads = True
-        # What `jvp` finds in `saved_tensors`, and whether it is `jvp` that asks.
+        # The tensors that `saved_tensors` returns to `jvp`, and whether `jvp` is running.
         self.saved_for_forward: tuple[Any, ...] = ()
         self._within_jvp = False
-        # What was saved, and its versions then; None where it was freed.
+        # The saved tensors with their versions when saved; None when they have been freed.
         self._saved: list[tuple[Any, int | None]] | None = []
         self._node: weakref.ref[FunctionNode] | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep inputs or outputs of `forward` for `backward`, where `saved_tensors` gives them back."""
+        """Save inputs or outputs of `forward` for `backward`, which reads them from `saved_tensors`."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep inputs or outputs of `forward` for `jvp`, where `saved_tensors` gives them back."""
+        """Save inputs or outputs of `forward` for `jvp`, which reads them from `saved_tensors`."""
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """Say which inputs `forward` has changed in place. Each must be among its outputs."""
+        """Declare the inputs that `forward` has changed in place. Each must be among its outputs."""
         self.dirty_tensors = tensors
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
-        """Have these outputs of `forward` come out as constants."""
+        """Declare outputs of `forward` that are constants."""
         self.non_differentiable = outputs
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros, or None, for an output without a gradient."""
+        """Set whether `backward` gets zeros instead of None for an output without a gradient."""
         self.materialize_grads = value
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was saved. Raises DifferentiationError where it was freed or modified since."""
+        """The saved tensors. Raises DifferentiationError if they were freed or modified since."""
         if self._within_jvp:
             return self.saved_for_forward
         if self._saved is None:
@@ -72,7 +72,7 @@ class FunctionCtx:
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
-        """The old name of `saved_tensors`."""
+        """The deprecated name of `saved_tensors`."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
@@ -95,13 +95,13 @@ def _restored(saved: Any, version: int | None, node: FunctionNode | None) -> Any
 
 
 class FunctionNode(Node):
-    """A recorded call of a user's Function; each Function has a class of its own of these.
+    """The node of a recorded call of a Function; each Function has its own subclass.
 
-    It has the attributes of the context too.
+    Attributes of the context are attributes of the node too.
     """
 
     __slots__ = ("context", "inputs", "shapes", "zeros")
-    # The Function; its class stands above this file.
+    # The Function; its class depends on this module.
     function: ClassVar[Any]
     takes_none = True
 
@@ -127,7 +127,7 @@ class FunctionNode(Node):
         return context._materialize_non_diff_grads or not among(output, context.non_differentiable)
 
     def save(self, outputs: Sequence[Any]) -> None:
-        """Keep what `forward` wants kept, now that it and its outputs are what they are."""
+        """Store the tensors that `forward` asked to save, after its outputs have been attached to the graph."""
         kept = [
             SavedOutput(saved._apart() if saved.dual else saved.inner, saved.output_nr)
             if _is_of(saved, self) and among(saved, outputs)
@@ -155,12 +155,12 @@ class FunctionNode(Node):
         return self.context._saved is None
 
     def kept(self, place: int) -> Any:
-        """What is kept of one of the saved tensors."""
+        """The saved tensor at a position, in the form in which it is stored."""
         assert self.context._saved is not None
         return self.context._saved[place][0]
 
     def pack(self, place: int, pack: Pack, unpack: Unpack) -> None:
-        """Keep what `pack` makes of a saved tensor."""
+        """Replace a saved tensor by the result of `pack`."""
         kept = self.kept(place)
         assert self.context._saved is not None
         if isinstance(kept, SavedOutput):
@@ -238,7 +238,7 @@ def _is_of(saved: Any, node: FunctionNode) -> bool:
 
 
 def among(tensor: Any, tensors: Sequence[Any]) -> bool:
-    """Whether a tensor is one of those, itself."""
+    """Whether `tensor` is, by identity, one of `tensors`."""
     return any(tensor is other for other in tensors)
 
 
@@ -249,13 +249,13 @@ def _cotangent(cotangent: Any, zeros: Callable[[], Any] | None) -> Tensor | None
 
 
 def _zeros(output: Any) -> Callable[[], Any]:
-    """Zeros like an output, made when they are needed, without keeping the output."""
+    """A function that makes zeros like an output, without keeping the output alive."""
     namespace = arrays.foreign_namespace((output,))
     return functools.partial(arrays.zeros, arrays.shape(output), arrays.dtype_name(output), namespace)
 
 
 def _sums_to(have: Shape, shape: Shape) -> bool:
-    """Whether a tensor of `shape` broadcasts to `have`."""
+    """Whether `shape` broadcasts to `have`."""
     try:
         return broadcast([have, shape]) == have
     except ShapeError:

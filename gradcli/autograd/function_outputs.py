@@ -1,4 +1,4 @@
-"""What `forward` of a user's Function returned, as the outputs of its node."""
+"""Attach the outputs of a user-defined Function to its node."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ _NO_INPUT = (
 def attach(
     outputs: Sequence[Any], inputs: Sequence[Any], context: FunctionCtx, node: FunctionNode | None
 ) -> tuple[Any, ...]:
-    """The outputs in the graph, or outside where there is no node.
+    """The outputs in the graph of `node`, or outside of the graph if it is None.
 
-    What is no tensor is handed through. A tensor that `forward` made is that tensor; an input that it returned as it is
-    comes out as a view of the input, and one that it changed in place is itself, with the node as what it comes from.
+    Values that are not tensors are returned unchanged. A tensor made by `forward` stays the same object; an input
+    returned unchanged becomes a view of the input, and an input changed in place stays itself, with the node as its
+    history.
     """
     if not all(among(tensor, outputs) for tensor in context.dirty_tensors):
         raise DifferentiationError(_NOT_RETURNED)
@@ -76,19 +77,19 @@ def _attached(
 
 
 def _changed(tensor: Tensor, number: int, count: int, given: bool, node: FunctionNode | None) -> None:
-    """Have a tensor that `forward` changed in place come from the node."""
+    """Make the node the history of a tensor that `forward` changed in place."""
     if node is not None:
         tensor._check_recorded(())
         if not given:
             warnings.warn(_NO_INPUT, UserWarning, stacklevel=5)
         if count > 1 and tensor._is_view():
             raise DifferentiationError(_SEVERAL)
-    # Its numbers are those already; this counts the change, and tells all who share them.
+    # The data is already changed; this increments the version and notifies the tensors that share it.
     tensor._become(Tensor(tensor.inner) if node is None else Tensor(tensor.inner, node, number))
 
 
 def _as_it_is(given: Tensor) -> Tensor:
-    """A view of the whole of an input."""
+    """A view of a whole input."""
     view = Tensor(given.inner)
     view.made_as_view(given, reshape, {"shape": given.shape})
     return view

@@ -1,4 +1,4 @@
-"""A user's Function of duals: its `jvp` makes the tangents of its outputs from those of its inputs."""
+"""Apply a user-defined Function to duals: its `jvp` computes the tangents of the outputs."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ _OTHER_VIEW = "A custom Function is returning a view but the jvp is not returnin
 
 
 def apply_to_duals(function: Any, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
-    """What `apply` does with inputs some of which are dual: `forward` and `jvp` see no tangents but those they get."""
+    """The implementation of `apply` for inputs of which some are dual; within `forward` and `jvp`, operations produce
+    no tangents."""
 
     def push(context: FunctionCtx, outputs: Sequence[Any]) -> None:
         _give_tangents(function, context, inputs, outputs)
-        # Hooks on what is saved, which comes next, see them.
+        # Tensors are saved next, and saved-tensor hooks must see the tangents.
         forward_enabled.set(True)
 
     if not gives_tangents():
@@ -91,7 +92,8 @@ def _give_tangents(function: Any, context: FunctionCtx, inputs: Sequence[Any], o
 
 
 def _given(value: Any, context: FunctionCtx) -> Tensor | None:
-    """The tangent of an input; zeros for a tensor that has none, unless the Function does without."""
+    """The tangent of an input; for a floating tensor without one zeros, or None if the Function does not materialise
+    them."""
     if not isinstance(value, Tensor) or not arrays.is_floating(value.inner):
         return None
     if isinstance(value, Dual):
@@ -100,7 +102,8 @@ def _given(value: Any, context: FunctionCtx) -> Tensor | None:
 
 
 def _check_view(output: Tensor, tangent: Tensor, inputs: Sequence[Any]) -> None:
-    """Raise where the tangent of a view of an input is no view of the tangent of that."""
+    """Raise DifferentiationError if an output is a view of an input, but its tangent is not a view of the input's
+    tangent."""
     base = _base(output)
     viewed = next((i for i in inputs if isinstance(i, Dual) and (i is base or _base(i) is base)), None)
     if base is None or viewed is None:

@@ -1,4 +1,4 @@
-"""Sources of random numbers, as PyTorch has them: one for all unless another is given, seeded at random unless it is told.
+"""Random number generators with PyTorch's interface; a default one, seeded at random, is used unless another is given.
 
 The numbers for a seed are those of PyTorch on the CPU.
 """
@@ -35,7 +35,8 @@ RANDOMNESS = ("error", "different", "same")
 
 
 class Batch(NamedTuple):
-    """A batch that a function is mapped over, and whether its rows draw numbers: see `vmap`."""
+    """A batch that a function is mapped over, and its `randomness`: whether random numbers in it are an error,
+    different or the same in all rows."""
 
     nesting: int
     rows: int
@@ -46,7 +47,7 @@ batches: ContextVar[tuple[Batch, ...]] = ContextVar("gradcli_draws_in_batches", 
 
 
 class Generator:
-    """A source of random numbers. Before it is seeded it has the seed of PyTorch's, 67280421310721."""
+    """A random number generator. Its initial seed is PyTorch's, 67280421310721."""
 
     def __init__(self, device: Any = "cpu") -> None:
         self.device = Device(device)
@@ -54,7 +55,7 @@ class Generator:
         self._stream: RandomStream | None = None
 
     def manual_seed(self, seed: Any) -> Generator:
-        """Draw the numbers that follow from a seed, a whole number that 64 bits hold; returns itself."""
+        """Set the seed, an integer of 64 bits; returns the generator."""
         number = whole(seed, "a seed")
         if number not in _SEEDS:
             raise CallError("Overflow when unpacking long: a seed is a whole number of 64 bits")
@@ -62,27 +63,27 @@ class Generator:
         return self
 
     def initial_seed(self) -> int:
-        """The seed that the numbers follow from."""
+        """The current seed."""
         return self._seed
 
     def seed(self) -> int:
-        """Take a random seed, and return it."""
+        """Set a random seed, and return it."""
         return self.manual_seed(int.from_bytes(os.urandom(8), "little")).initial_seed()
 
     def get_state(self) -> Any:
-        """What the next numbers depend on, for `set_state`."""
+        """The state of the generator, for `set_state`."""
         return self._seed, self.stream().state
 
     def set_state(self, new_state: Any) -> Generator:
-        """Go on with the numbers that came next when `get_state` gave this."""
+        """Restore a state that `get_state` returned; returns the generator."""
         seed, state = new_state
         self.manual_seed(seed).stream().state = state
         return self
 
     def stream(self) -> RandomStream:
-        """The numbers themselves, as arrays of NumPy."""
+        """The underlying stream, which draws NumPy arrays."""
         if self._stream is None:
-            # Loads NumPy.
+            # Imported here, because it loads NumPy.
             from gradcli.arrays.random_streams import RandomStream
 
             self._stream = RandomStream(self._seed)
@@ -94,10 +95,10 @@ default_generator.seed()
 
 
 def drawn(shape: Shape, draw: Callable[[RandomStream, int], Any], generator: Any = None) -> Any:
-    """An array of random numbers of a shape, from what `draw` gives of so many of a stream; of a batch, in whose rows
-    they are to be different, such rows.
+    """An array of random numbers of a shape, where `draw` takes a stream and a count; batched if the rows of an
+    enclosing batch get different numbers.
 
-    Raises NotBatchableError in a batch that says neither that they are nor that they are not.
+    Raises NotBatchableError in a batch with randomness "error".
     """
     expect(generator, (Generator, NoneType), "a generator is a Generator")
     if draws_refused.get():
@@ -116,13 +117,13 @@ def drawn(shape: Shape, draw: Callable[[RandomStream, int], Any], generator: Any
 
 
 def uniform(shape: Shape, dtype: str, low: Any = 0.0, high: Any = 1.0, generator: Any = None) -> Any:
-    """Uniform numbers from `low` on and below `high`."""
+    """Uniform numbers in [low, high)."""
     first, last = one_float(low, "a bound"), one_float(high, "a bound")
     return drawn(shape, lambda stream, count: first + (last - first) * stream.uniform(count, dtype), generator)
 
 
 def normal(shape: Shape, dtype: str, mean: Any = 0.0, deviation: Any = 1.0, generator: Any = None) -> Any:
-    """Normal numbers."""
+    """Normal numbers of a mean and a standard deviation."""
     center, scale = one_float(mean, "a mean"), one_float(deviation, "a standard deviation")
     if not scale >= 0:
         raise EvaluationError(f"normal expects std >= 0.0, but found std {scale}")
@@ -138,7 +139,7 @@ def exponential(shape: Shape, dtype: str, rate: Any = 1.0, generator: Any = None
 
 
 def integers(shape: Shape, low: Any, high: Any, generator: Any = None) -> Any:
-    """Whole numbers from `low` on and below `high`."""
+    """Integers in [low, high)."""
     first, last = whole(low, "a bound"), whole(high, "a bound")
     if first >= last:
         raise EvaluationError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}")
@@ -148,33 +149,33 @@ def integers(shape: Shape, low: Any, high: Any, generator: Any = None) -> Any:
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Seed the numbers that are drawn where no generator is given; returns the generator of all."""
+    """Seed the default generator, and return it."""
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Seed the numbers that are drawn where no generator is given at random; returns the seed."""
+    """Seed the default generator at random; returns the seed."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the numbers that are drawn where no generator is given."""
+    """The seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Any:
-    """What the next numbers depend on that are drawn where no generator is given."""
+    """The state of the default generator."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Any) -> None:
-    """Have the numbers again that came next when `get_rng_state` gave this."""
+    """Restore a state of the default generator that `get_rng_state` returned."""
     default_generator.set_state(new_state)
 
 
 @contextmanager
 def fork_rng(devices: Any = (), enabled: bool = True) -> Iterator[None]:
-    """Within the block numbers are drawn as usual; after it as if none had been."""
+    """At the end of the block the default generator is restored to its state at the beginning, if `enabled`."""
     state = get_rng_state()
     try:
         yield

@@ -1,4 +1,4 @@
-"""The graph of recorded operations, under the names of `torch.autograd.graph`."""
+"""Access to the graph of recorded operations, under the names of `torch.autograd.graph`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 
 
 class UndefinedGrad(Function):
-    """A tensor as it is, through which no gradient comes: what it depends on is reached without one."""
+    """The identity function without a gradient: the operations before it are reached, but get None."""
 
     @staticmethod
     def forward(_ctx: Any, x: Tensor) -> Tensor:
@@ -56,8 +56,8 @@ class UndefinedGrad(Function):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Where the gradient of a tensor goes, which `grad` and `backward` take in its place, also when the tensor was changed
-    in place since. Raises DifferentiationError for one that requires no gradient."""
+    """The edge to which the gradient of a tensor goes. `grad` and `backward` accept it instead of the tensor, even
+    after the tensor was changed in place. Raises DifferentiationError if the tensor requires no gradient."""
     if not tensor.requires_grad:
         raise DifferentiationError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
@@ -66,20 +66,20 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
-    """Count a tensor, or several, as changed in place: backward refuses to use what was saved of it before."""
+    """Mark tensors as changed in place: backward then refuses to use values saved before."""
     for item in as_tuple(tensor):
         item._count_change()
 
 
 def current_graph_task_id() -> int:
-    """The number of the backward pass that is running, one higher for each; -1 where none is."""
+    """The number of the running backward pass, which increases by one with each pass; -1 if none is running."""
     running = current_pass.get()
     return -1 if running is None else running.number
 
 
 def will_engine_execute_node(node: Node) -> bool:
-    """Whether the backward pass that is running goes by a node. Raises DifferentiationError where none is running, and for
-    what is no node."""
+    """Whether the running backward pass visits a node. Raises DifferentiationError if no pass is running, or the
+    argument is not a node."""
     running = current_pass.get()
     if running is None:
         raise DifferentiationError("will_engine_execute_node is to be called during the backward pass")
@@ -89,7 +89,7 @@ def will_engine_execute_node(node: Node) -> bool:
 
 
 def queue_callback(callback: Callable[[], object]) -> None:
-    """Call `callback` at the end of the backward pass that is running. Raises DifferentiationError where none is."""
+    """Call `callback` at the end of the running backward pass. Raises DifferentiationError if none is running."""
     running = current_pass.get()
     if running is None:
         raise DifferentiationError("Final callbacks can only be installed during backward pass.")
@@ -102,11 +102,12 @@ def register_multi_grad_hook(
     *,
     mode: Literal["all", "any"] = "all",
 ) -> HookHandle:
-    """Call `fn` in every backward pass that reaches some of `tensors`: with "all" once the gradients of all that it
-    reaches are known, with a list of them, None for each of the others; with "any" with the first gradient alone.
+    """Call `fn` in every backward pass that reaches some of `tensors`. In mode "all" it is called once all gradients
+    that the pass computes are known, with a list of them and None for the others; in mode "any" with the first gradient
+    only.
 
-    The handle's `remove()` takes the hook away. Raises ArgumentError for another mode, and DifferentiationError for a
-    tensor that requires no gradient, which "any" leaves out.
+    The handle's `remove()` removes the hook. Raises ArgumentError for another mode, and in mode "all"
+    DifferentiationError for a tensor that requires no gradient; mode "any" ignores such tensors.
     """
     if mode not in ("all", "any"):
         raise ArgumentError(f"Expects mode to be one of ('all', 'any') but got {mode}")

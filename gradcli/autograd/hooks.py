@@ -1,4 +1,4 @@
-"""Hooks of the user's: what they are attached to, and what becomes of what they return."""
+"""Containers for user hooks, and checks of what hooks return."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gradcli import arrays
 from gradcli.errors import CallError, DifferentiationError
 from gradcli.primitives.operators import operand
 
-# Called with gradients as Tensors, or with a Tensor; gives others, or None.
+# A hook takes gradients as Tensors, or one Tensor, and returns replacements or None.
 Hook = Callable[..., Any]
 
 _next_number = itertools.count().__next__
 
 
 class Hooks(dict[int, Hook]):
-    """Hooks in the order in which they were registered."""
+    """Hooks in order of registration."""
 
     __slots__ = ("__weakref__",)
 
@@ -30,7 +30,7 @@ class Hooks(dict[int, Hook]):
 
 
 class HookHandle:
-    """Removes hooks again, by `remove` or at the end of a block; they live no longer for it."""
+    """Removes registered hooks by `remove` or at the end of a block. It holds weak references to them."""
 
     __slots__ = ("_places",)
 
@@ -39,7 +39,7 @@ class HookHandle:
 
     @classmethod
     def joined(cls, handles: Iterable[HookHandle]) -> HookHandle:
-        """One that removes the hooks of several."""
+        """One handle that removes the hooks of several."""
         handle = cls.__new__(cls)
         handle._places = [place for part in handles for place in part._places]
         return handle
@@ -62,8 +62,8 @@ class HookHandle:
 class Attached:
     """What users attach to a node.
 
-    `tensors` are the hooks of each of its outputs, `retained` those whose gradient is kept, `before` and `after` the
-    hooks of the node itself, and `metadata` whatever they like.
+    `tensors` has the tensor hooks by output number, `retained` the tensors whose gradient is retained, `before` and
+    `after` the hooks of the node itself, and `metadata` arbitrary user data.
     """
 
     __slots__ = ("after", "before", "metadata", "retained", "tensors")
@@ -80,15 +80,15 @@ class Attached:
 
     @property
     def acts(self) -> bool:
-        """Whether a backward pass has something to do for it."""
+        """Whether a backward pass has to do anything for it."""
         return bool(any(self.tensors.values()) or self.retained or self.before or self.after)
 
 
 def replaced(hook: Hook, cotangents: Sequence[Any], *given: Sequence[Any]) -> Sequence[Any]:
-    """The cotangents after a hook of a node, which is given tuples of tensors.
+    """The cotangents after calling a hook of a node with tuples of tensors.
 
-    Raises CallError where it returns no tuple, and DifferentiationError for one of another length or of other
-    shapes.
+    Raises CallError if the hook returns something else than a tuple or None, DifferentiationError for a tuple of
+    another length or tensors of other shapes.
     """
     returned = hook(*map(tuple, given))
     if returned is None:
@@ -104,7 +104,7 @@ def replaced(hook: Hook, cotangents: Sequence[Any], *given: Sequence[Any]) -> Se
 
 
 def checked(hook: Hook, new: Any, old: Any) -> Any:
-    """What a hook gave for a cotangent. Raises DifferentiationError where it has another shape."""
+    """The replacement that a hook returned for a cotangent. Raises DifferentiationError if its shape differs."""
     new = operand(new)
     if old is not None and arrays.shape(new) != arrays.shape(old):
         raise DifferentiationError(f"hook '{_name(hook)}' has changed the size of value")

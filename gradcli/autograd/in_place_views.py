@@ -1,4 +1,4 @@
-"""In-place operations that change no number, but how a tensor sees its memory: `transpose_`, `squeeze_` and their like."""
+"""In-place operations that change the view of the memory instead of values: `transpose_`, `squeeze_` and similar."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gradcli.primitives.operation import Operation
 
 
 def see_otherwise(tensor: Any, operation: Operation, arguments: Sequence[Any], params: Mapping[str, Any]) -> Any:
-    """Have a tensor become the view of it that an operation makes: the same memory in other sizes.
+    """Turn a tensor into the view of it that an operation makes, with the same memory.
 
-    One that is a view of another stays one, and is recorded as what it is now of its base.
+    A view of another tensor remains one; its history is recorded as the new view of the base.
     """
     before = tensor._before(())
     made = operation(before, *arguments, **params)
@@ -28,7 +28,7 @@ def see_otherwise(tensor: Any, operation: Operation, arguments: Sequence[Any], p
 
 
 def _moved(place: Place, made: Place | None, before: Place | None) -> Place:
-    """What is at a place, seen as one at `before` is seen at `made`."""
+    """`place` followed by the view primitives that lead from `before` to `made`."""
     steps = []
     while made is not before and made is not None:
         steps.append((made.primitive, made.params))

@@ -1,7 +1,7 @@
-"""Gradients that stay in the graph of an operand which their numbers do not depend on.
+"""Gradients that stay in the graph of an operand although their values do not depend on it.
 
-The derivative of `relu` is 0 or 1, and so its own derivative is 0. In PyTorch it is a function of the operand all the same:
-a gradient of a gradient is zeros there, and not None.
+The derivative of `relu` is 0 or 1, so that its own derivative is 0. In PyTorch it is still a function of the operand: a
+gradient of the gradient is zeros there, and not None.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from gradcli.primitives.reductions import sum_
 
 
 class Keeping(Node):
-    """A gradient as it is, which is 0 times the operand in the graph: its edges lead to what made it and to the operand."""
+    """A gradient plus 0 times the operand, as a node: its edges lead to the history of the gradient and to the
+    operand."""
 
     __slots__ = ("operand_shape", "shape")
 
@@ -56,13 +57,14 @@ class Keeping(Node):
         return False
 
     def release(self) -> None:
-        """Nothing was saved."""
+        """Do nothing: no tensors are saved."""
 
 
 def keep(gradient: Any, operand: Edge | None, operand_shape: Shape, node_name: str) -> Any:
-    """A gradient by an operand of a function as one that is in the graph of that too, by a node of this name.
+    """Put the gradient of a function with respect to an operand into the graph of that operand, by a node with this
+    name.
 
-    Where rows are mapped over, series computed or programs recorded, nobody asks whether a gradient is None.
+    Batches, series and recorded programs are left unchanged, because there nobody asks whether a gradient is None.
     """
     if operand is None or not isinstance(gradient, TensorBase) or isinstance(gradient.inner, Kind):
         return gradient

@@ -1,6 +1,6 @@
-"""What surrounds an operation: whether it is recorded, and which text it comes from.
+"""Modes of recording: whether operations are recorded, and which source text they come from.
 
-All of it is in context variables, so threads and tasks have their own, and is restored on the way out.
+All state is in context variables, so that each thread and task has its own, and is restored at the end of a block.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ inference: ContextVar[bool] = ContextVar("gradcli_inference", default=False)
 multithreading_enabled: ContextVar[bool] = ContextVar("gradcli_multithreading_enabled", default=True)
 current_span: ContextVar[Span | None] = ContextVar("gradcli_span", default=None)
 
-# What they are here and now, for what is asked of every operation.
+# Bound once, because every operation calls them.
 recorded_now = grad_enabled.get
 span_now = current_span.get
 
-# Whether derivatives go along with the numbers, so that what leaves the graph would still have them.
+# Whether derivatives are carried with the values, which leaving the graph would not drop.
 _outside_refused: ContextVar[bool] = ContextVar("gradcli_outside_refused", default=False)
 
-# Whether what runs is recorded, to run again without being called: random numbers would be the same ever after.
+# Whether the running code is being recorded for replay, in which random numbers would never change.
 draws_refused: ContextVar[bool] = ContextVar("gradcli_draws_refused", default=False)
 
 _DECORATED_CLASS = (
@@ -41,8 +41,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @contextmanager
 def refusing_to_leave_the_graph() -> Iterator[None]:
-    """Within the block `no_grad`, `detach`, `data` and hooks raise MissingRuleError: what they do to derivatives they
-    do to those by the graph alone."""
+    """Within the block `no_grad`, `detach`, `data` and hooks raise MissingRuleError, because they act on derivatives by
+    the graph only, not on derivatives carried with the values."""
     token = _outside_refused.set(True)
     try:
         yield
@@ -52,7 +52,7 @@ def refusing_to_leave_the_graph() -> Iterator[None]:
 
 @contextmanager
 def refusing_draws() -> Iterator[None]:
-    """Within the block, random numbers raise NotRecordableError."""
+    """Within the block, drawing random numbers raises NotRecordableError."""
     token = draws_refused.set(True)
     try:
         yield
@@ -61,18 +61,18 @@ def refusing_draws() -> Iterator[None]:
 
 
 def leave_graph(*, carried: bool = False) -> None:
-    """Raise MissingRuleError where that is refused, or the numbers have derivatives that are `carried` along."""
+    """Raise MissingRuleError if leaving the graph is refused here, or derivatives are `carried` with the values."""
     if carried or _outside_refused.get():
         raise MissingRuleError("what leaves the graph has no Taylor series")
 
 
 class _GradMode:
-    """A grad mode, as a block (`with no_grad():`) or as a decorator (`@no_grad()`)."""
+    """A grad mode, as a context manager (`with no_grad():`) or as a decorator (`@no_grad()`)."""
 
     enabled: bool
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        """As a decorator it may stand with or without parentheses."""
+        """Support the decorator with and without parentheses."""
         return super().__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
@@ -93,7 +93,8 @@ class _GradMode:
 
 
 def _decorated(function: F, mode: Callable[[], AbstractContextManager[None]]) -> F:
-    """A function that runs in a mode; of a generator, whoever takes its items does not; of a class, `__init__` alone."""
+    """A function that runs in a mode. For a generator, the mode is active only while it runs, not in its consumer; for
+    a class, `__init__` is decorated."""
     if isinstance(function, type):
         warnings.warn(_DECORATED_CLASS, FutureWarning, stacklevel=3)
         function.__init__ = _decorated(function.__init__, mode)  # type: ignore[misc]
@@ -141,10 +142,10 @@ class enable_grad(_GradMode):
 
 
 class inference_mode(_GradMode):
-    """`no_grad` that is not taken back by `enable_grad`, and whose tensors stay out of every graph.
+    """A `no_grad` that `enable_grad` does not undo, and whose tensors stay out of every graph.
 
-    A tensor that is made in it, and is no view of one from outside, is an inference tensor: its versions are not
-    counted, and outside it is not to be changed in place or saved for backward. `inference_mode(False)` ends it
+    A tensor created in it that is not a view of an outside tensor is an inference tensor: its version is not counted,
+    and outside the mode it cannot be changed in place or saved for backward. `inference_mode(False)` suspends the mode
     within a block.
     """
 
@@ -169,7 +170,7 @@ class inference_mode(_GradMode):
 
 
 class _Switch:
-    """Sets a mode from here on; as a block, until its end."""
+    """Set a mode from the call on; as a context manager, until the end of the block."""
 
     variable: ContextVar[bool]
 
@@ -188,8 +189,8 @@ class _Switch:
 
 
 class set_grad_enabled(_Switch):
-    """Has operations recorded, or not, from here on; as a block (`with set_grad_enabled(False):`) until its end, as a
-    decorator within the function alone."""
+    """Turn recording on or off from the call on; as a context manager (`with set_grad_enabled(False):`) until the end
+    of the block, as a decorator within the function only."""
 
     variable = grad_enabled
 
@@ -205,9 +206,9 @@ class set_grad_enabled(_Switch):
 
 
 class set_multithreading_enabled(_Switch):
-    """Says whether a backward pass may use several threads, from here on or within a block.
+    """Set whether a backward pass may use several threads.
 
-    It is there for programs that set it: every pass runs in the thread that asks for it.
+    It exists for compatibility: every pass runs in the calling thread.
     """
 
     variable = multithreading_enabled
@@ -224,5 +225,5 @@ def is_inference_mode_enabled() -> bool:
 
 
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` says in this context."""
+    """The setting of `set_multithreading_enabled` in this context."""
     return multithreading_enabled.get()

@@ -1,4 +1,4 @@
-"""Saved tensors that may be changed in place before backward uses them."""
+"""Allow saved tensors to be changed in place before backward uses them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from gradcli.errors import DifferentiationError
 
 
 class _Saved:
-    """The numbers of a tensor when it was saved, and its tangent, and the tensor, by which later changes of it are seen."""
+    """The data and tangent of a tensor when it was saved, and an alias of the tensor by which later changes are
+    detected."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.alias = tensor.detach()
@@ -27,9 +28,9 @@ class _Saved:
 
 
 class Mutations:
-    """What is saved within a block of `allow_mutation_on_saved_tensors`, for whoever looks for a fault.
+    """The tensors saved within a block of `allow_mutation_on_saved_tensors`, for debugging.
 
-    `tid_to_weakhandle` has it by the storage and the numbers, and `cloned` what of it was changed since.
+    `tid_to_weakhandle` has them by storage and data, and `cloned` those that were changed since.
     """
 
     def __init__(self) -> None:
@@ -44,9 +45,9 @@ class Mutations:
 
     def pack(self, tensor: Tensor) -> _Saved:
         saved = _Saved(tensor)
-        # Those of the same numbers may have other tangents.
+        # Tensors with the same data may have different tangents.
         numbers = saved.numbers if saved.dual is None else saved.dual
-        # Both are alive as long as what is saved.
+        # The ids are unique, because the saved object keeps both alive.
         return self.tid_to_weakhandle.setdefault((id(saved.alias.place.storage), id(numbers)), saved)
 
     def unpack(self, saved: _Saved) -> Tensor:
@@ -62,8 +63,8 @@ _current: ContextVar[Mutations | None] = ContextVar("gradcli_mutations", default
 
 @contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[Mutations]:
-    """Within the block tensors that were saved for backward may be changed in place: backward, which is to be within it
-    too, uses what they were. Raises DifferentiationError within another such block."""
+    """Within the block, tensors saved for backward may be changed in place: backward, which must run within it too,
+    uses their former values. Raises DifferentiationError if nested."""
     if _current.get() is not None:
         raise DifferentiationError("allow_mutation_on_saved_tensors contexts cannot be nested")
     mutations = Mutations()

@@ -1,4 +1,4 @@
-"""The nodes of the graph: what was computed, from what, and how to send a cotangent back."""
+"""The base class of nodes of the graph: what was computed, from which operands, and how cotangents are propagated."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gradcli.autograd.modes import grad_enabled, span_now
 from gradcli.errors import CallError, Span
 from gradcli.primitives.node_name import NodeName
 
-# Where a cotangent goes next: a node or a leaf Tensor, and the number of the node's output.
+# The destination of a cotangent: a node and the number of its output, or a leaf Tensor.
 Edge = tuple[Any, int]
 
 next_sequence = itertools.count(1).__next__
 
-# Called with each operation as it is recorded, and its result.
+# Functions that are called with each node when it is recorded, and its result.
 recorders: ContextVar[tuple[Callable[[Node, Any], None], ...]] = ContextVar("gradcli_recorders", default=())
 recorders_now = recorders.get
 
@@ -28,15 +28,15 @@ recorders_now = recorders.get
 class Node:
     """A recorded operation.
 
-    `edges` say where the cotangent of each operand goes, None where there is none. `sequence`
-    rises with time, so an operation always has a higher one than those that it depends on.
-    `guarded` says that zeros in its cotangents may mean "not taken", see `gradcli.autograd.selection`.
-    `attached` is what users attached to it, and `name` its name, of a kind of nodes or of each.
+    `edges` are the destinations of the cotangents of the operands, None for constants. `sequence` increases with time,
+    so that an operation has a higher number than those that it depends on. `guarded` says that zeros in its cotangents
+    may mean "not taken", see `gradcli.autograd.selection`. `attached` holds what users attached, and `name` is the name
+    of the class of nodes or of the node.
     """
 
     __slots__ = ("__weakref__", "attached", "edges", "guarded", "outputs", "sequence", "span")
     name: NodeName
-    # Whether `pull` is called where no result has a cotangent; else there are none for the operands either.
+    # Whether `pull` is called if all cotangents of the outputs are None; else those of the operands are None too.
     takes_none: ClassVar[bool] = False
 
     def __init__(self, edges: Sequence[Edge | None], outputs: int = 1) -> None:
@@ -49,12 +49,13 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """Where the cotangents go: a node, that which accumulates them for a leaf, and the number of its output."""
+        """The destinations of the cotangents: nodes (for a leaf its AccumulateGrad node), and the numbers of their
+        outputs."""
         return tuple((None, 0) if e is None else e if isinstance(e[0], Node) else (e[0]._end(), 0) for e in self.edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """For users to keep what they like with this node."""
+        """A dict for arbitrary user data about this node."""
         return self.attach().metadata
 
     def attach(self) -> Attached:
@@ -63,18 +64,19 @@ class Node:
         return self.attached
 
     def register_hook(self, hook: Hook) -> HookHandle:
-        """Call `hook(grad_inputs, grad_outputs)` once a backward pass has been here; a tuple that it returns replaces
-        the first, the gradients of the operands. The handle's `remove()` takes it away."""
+        """Call `hook(grad_inputs, grad_outputs)` after a backward pass visited this node; a tuple that it returns
+        replaces the gradients of the operands. The handle's `remove()` removes the hook."""
         return self.attach().after.register(hook)
 
     def register_prehook(self, hook: Hook) -> HookHandle:
-        """Call `hook(grad_outputs)` before a backward pass goes on from here, after the hooks of the tensors; a tuple
-        that it returns replaces the gradients of the results. The handle's `remove()` takes it away."""
+        """Call `hook(grad_outputs)` before a backward pass visits this node, after the tensor hooks; a tuple that it
+        returns replaces the gradients of the outputs. The handle's `remove()` removes the hook."""
         return self.attach().before.register(hook)
 
     def __call__(self, *gradients: Any) -> Any:
-        """The gradients of the operands from those of the results, each a tensor or None, without hooks: a tensor, or a
-        tuple of them for several operands. Raises CallError for another number of gradients, and for what is none."""
+        """The gradients of the operands from those of the outputs (tensors or None), without hooks: a tensor, or a
+        tuple for several operands. Raises CallError for a wrong number of gradients, or an argument that is not a
+        tensor."""
         if len(gradients) != self.outputs:
             raise CallError(f"expected {self.outputs} arguments, got {len(gradients)} instead")
         for i, gradient in enumerate(gradients):
@@ -96,18 +98,18 @@ class Node:
 
     @property
     def targets(self) -> list[Any]:
-        """The nodes and leaves that the cotangents go to."""
+        """The nodes and leaves that the edges lead to."""
         return [edge[0] for edge in self.edges if edge is not None]
 
     def leaf(self) -> Any:
-        """One of the leaves that it depends on."""
+        """One of the leaves that this node depends on."""
         waiting: list[Any] = [self]
         while isinstance(waiting[-1], Node):
             waiting += waiting.pop().targets
         return waiting[-1]
 
     def is_smooth(self) -> bool:
-        """Whether the function is differentiable at its operands, as far as is known of it and of them."""
+        """Whether the function is differentiable at its operands, as far as that is known."""
         return True
 
     def pull(
@@ -120,29 +122,29 @@ class Node:
         mask: Any,
         masks: list[Any] | None = None,
     ) -> Sequence[Any]:
-        """The operands' cotangents from those of the results; None for those not wanted.
+        """The cotangents of the operands from those of the outputs; None for those not wanted.
 
-        Where the work itself is recorded, cotangents are Tensors, and `lift` makes a Tensor of data,
-        a node and the number of its output; else it is None. Where `guarded`, a zero in a cotangent
-        may mean "not taken", unless it is in the `mask`, where there is one; `masks` is where those behind the operands
-        are then put, as far as they are known. Raises DifferentiationError where the graph was released or a saved
-        tensor was modified since.
+        If the work is recorded, cotangents are Tensors, and `lift` makes a Tensor from data, a node and an output
+        number; else `lift` is None. If `guarded`, a zero in a cotangent may mean "not taken", except where `mask` (if
+        not None) is true; the masks of the operands' cotangents are then stored in `masks`, as far as they are known.
+        Raises DifferentiationError if the graph was released or a saved tensor was modified.
         """
         raise NotImplementedError
 
     def shape_of(self, _number: int) -> Shape:
-        """The shape of an output. Raises DifferentiationError where the graph was released."""
+        """The shape of an output. Raises DifferentiationError if the graph was released."""
         raise NotImplementedError
 
     def keeps_results(self) -> bool:
-        """Whether `pull` needs results of the operation as they were."""
+        """Whether `pull` needs the original results of the operation."""
         return True
 
     def output_modified(self, _number: int, _version: int) -> None:
-        """Take note that an output was modified in place, and is at this version now: it may have been saved for `pull`."""
+        """Called when an output was modified in place and is now at this version, because it may be saved for
+        `pull`."""
 
     def release(self) -> None:
-        """Free what was saved for `pull`."""
+        """Free the tensors saved for `pull`."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -151,13 +153,14 @@ class Node:
 
 @cache
 def named_class(kind: type[Any], name: str) -> type[Any]:
-    """The class of the nodes of a kind that have this name: in PyTorch too each name has one, which is no module's."""
+    """The subclass of `kind` for nodes with this name. As in PyTorch, each name has a class of its own, without a
+    module."""
     return type(str(name), (kind,), {"__slots__": (), "__module__": "builtins", "name": NodeName(name)})
 
 
 class GradientEdge(NamedTuple):
-    """An output of a node, which a gradient comes by: what a tensor is for `grad` and `backward`, whatever becomes of the
-    tensor."""
+    """An output of a node that a gradient flows to. It stands for a tensor in `grad` and `backward`, whatever becomes
+    of the tensor."""
 
     node: Node
     output_nr: int

@@ -1,6 +1,7 @@
-"""What a function of NumPy makes of tensors: it is the one of gradcli that NumPy calls so, and thus recorded.
+"""NumPy's protocols for tensors: a call of a NumPy function is dispatched to the function of gradcli with that name,
+and recorded.
 
-A function that gradcli lacks is NumPy's, of the numbers, where no gradient is lost by that.
+A function that gradcli lacks is computed by NumPy on the data, if no gradient is lost by that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gradcli.primitives.bind import Kind, components, constant
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import rename
 
-# They say something of a tensor that has no gradient, so that they are NumPy's, of the numbers.
+# Functions whose results have no gradient; NumPy computes them on the data.
 _WITHOUT_GRADIENT = frozenset(
     """
     allclose array_equal array_equiv array2string array_repr array_str can_cast iscomplex iscomplexobj isreal isrealobj
@@ -27,9 +28,9 @@ _WITHOUT_GRADIENT = frozenset(
     """.split()  # noqa: SIM905
 )
 _ATTRIBUTES = ("ndim", "shape", "size")
-# Functions of modules that are not those of their names here: they are of the last two axes.
+# Functions that differ from those of the same name in gradcli: they act on the last two axes.
 _OTHERWISE = {("numpy.linalg", "diagonal"), ("numpy.linalg", "trace")}
-# Keywords by the values with which they change nothing.
+# Keywords, with the values for which they have no effect.
 _NOTHING: Mapping[str, tuple[Any, ...]] = {
     "out": (None,),
     "dtype": (None,),
@@ -41,10 +42,11 @@ _NOTHING: Mapping[str, tuple[Any, ...]] = {
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """`Tensor.__array_ufunc__`: `ufunc(*inputs)`, or NotImplemented where an operand is of a library with its own way.
+    """The implementation of `Tensor.__array_ufunc__`: `ufunc(*inputs)`, or NotImplemented if an operand implements the
+    protocol itself.
 
-    Raises CallError for keywords that gradcli lacks, and DifferentiationError for a function that gradcli lacks and
-    a tensor that requires grad.
+    Raises CallError for keywords that gradcli lacks, and DifferentiationError if gradcli lacks the function and a
+    tensor requires grad.
     """
     if any(map(_is_of_others, inputs)):
         return NotImplemented
@@ -60,7 +62,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], keywords: Mapping
 def call_function(
     function: Callable[..., Any], types: Iterable[type], arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
-    """`Tensor.__array_function__`: `function(*arguments)`. See `call_ufunc`."""
+    """The implementation of `Tensor.__array_function__`: `function(*arguments)`. See `call_ufunc`."""
     if not all(issubclass(kind, TensorBase) or arrays.backend_of(kind) is not None for kind in types):
         return NotImplemented
     name = function.__name__
@@ -84,14 +86,15 @@ def _of_ufunc(name: str) -> Operation | None:
 
 @cache
 def _of_module(module: str, name: str) -> Operation | None:
-    # Other modules have functions of these names that mean something else, as `emath`.
+    # Functions of the same names in other modules, such as `emath`, have other meanings.
     if module not in ("numpy", "numpy.linalg") or name in _WITHOUT_GRADIENT or (module, name) in _OTHERWISE:
         return None
     return table.find(name, *table.families(module))
 
 
 def _possible(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a call that say something; `out` as the tensor that it is, which ufuncs have in a tuple."""
+    """The keywords of a call that have an effect; `out` is unwrapped from the tuple that ufuncs pass. Raises CallError
+    for unsupported ones."""
     given = {key: value for key, value in keywords.items() if not _says_nothing(key, value)}
     if type(given.get("out")) is tuple:
         (given["out"],) = given["out"]
@@ -111,8 +114,8 @@ def _says_nothing(key: str, value: Any) -> bool:
 def _placed(
     function: Callable[..., Any], found: Operation, arguments: Sequence[Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Positional arguments of a function of NumPy as those of the one that it is here: by the names that NumPy has for
-    them, from where they have another place."""
+    """Positional and keyword arguments for `found` from the positional arguments of a NumPy function: from the first
+    position at which the parameters differ, they are passed by NumPy's names."""
     names, own = _names(function), found.parameters
     known = [parameter.name for parameter in own]
     for place, (name, _) in enumerate(zip(names, arguments)):
@@ -125,7 +128,7 @@ def _placed(
 
 @cache
 def _names(function: Callable[..., Any]) -> tuple[str, ...]:
-    """What the positional parameters of a function are called, as far as each takes one argument."""
+    """The names of the positional parameters of a function, without variadic ones."""
     names = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
@@ -135,7 +138,7 @@ def _names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _of_numbers(name: str, function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """A function of NumPy of the numbers of tensors. Raises DifferentiationError where a gradient would be lost."""
+    """Call a NumPy function with the data of tensors. Raises DifferentiationError if a gradient would be lost."""
 
     def numbers(value: Any) -> Any:
         if isinstance(value, TensorBase):
@@ -156,7 +159,7 @@ def _of_numbers(name: str, function: Callable[..., Any], arguments: Sequence[Any
 
 
 def _is_of_others(value: Any) -> bool:
-    """Whether an operand is of a library that has its own way with functions of NumPy."""
+    """Whether an operand is of a library that implements NumPy's protocols itself."""
     if isinstance(value, (Kind, float, int, list, tuple)) or arrays.is_array(value):
         return False
     return getattr(type(value), "__array_ufunc__", None) is not None

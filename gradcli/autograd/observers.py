@@ -1,4 +1,4 @@
-"""Who is told of the visits of a backward pass."""
+"""Observers of the node visits of a backward pass."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from gradcli.autograd.node import Node
 
-# Called with each node, its cotangents and the operands' cotangents that came of them.
+# Called with each node, its cotangents and the resulting cotangents of its operands.
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
 
-# A visit of a node with its cotangents, and what is called in its place, with it.
+# The visit of a node with its cotangents; a watcher is called in its place, with it as the first argument.
 Visit = Callable[[Node, Sequence[Any]], Sequence[Any]]
 watcher: ContextVar[Callable[[Visit, Node, Sequence[Any]], Sequence[Any]] | None] = ContextVar(
     "gradcli_watcher", default=None
@@ -22,7 +22,7 @@ watcher: ContextVar[Callable[[Visit, Node, Sequence[Any]], Sequence[Any]] | None
 
 @contextmanager
 def observing(see: Observer | None) -> Iterator[None]:
-    """Within the block, `see` is told of every node that a backward pass visits."""
+    """Within the block, `see` is called for every node that a backward pass visits."""
     token = observer.set(see)
     try:
         yield

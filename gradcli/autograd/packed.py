@@ -1,4 +1,4 @@
-"""Saved tensors that hooks have packed, and saved tensors as users see them."""
+"""Saved tensors packed by hooks, and the user-visible handles of saved tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError, DifferentiationError
 from gradcli.primitives.arithmetic import identity
 
-# What is saved of a tensor, and a tensor of what was saved.
+# A pack hook maps a tensor to what is stored, an unpack hook maps that back to a tensor.
 Pack = Callable[[Any], Any]
 Unpack = Callable[[Any], Any]
 
@@ -29,10 +29,10 @@ _FREED = (
 
 
 class Packed(ShapeOnly):
-    """What a hook made of a saved tensor.
+    """The result of a pack hook for a saved tensor.
 
-    Its place in the graph is kept beside: an edge, None where it has none, and that of an output of the node that saves
-    it has no target, which would be a circle of references.
+    The place of the tensor in the graph is stored separately as an edge, None if it has none. The edge of an output of
+    the saving node has no target, because that would be a reference cycle.
     """
 
     __slots__ = ("_edge", "_held", "_is_itself", "_unpack", "_version")
@@ -54,9 +54,9 @@ class Packed(ShapeOnly):
         self._is_itself = self._held is tensor
 
     def tensor(self, node: Node | None) -> Any:
-        """The tensor again, outside of the graph where it had no place there, for the node that saved it, if one did.
+        """The unpacked tensor, with its place in the graph; `node` is the node that saved it, if any.
 
-        Raises CallError where the hook gives no tensor.
+        Raises CallError if the unpack hook does not return a tensor.
         """
         if self._is_itself:
             check_version(self._held, self._version)
@@ -75,7 +75,7 @@ class Packed(ShapeOnly):
 
 
 def _alias_of(leaf: TensorBase) -> Any:
-    """An operation by which a gradient comes to a leaf as it is."""
+    """An identity node through which a gradient reaches a leaf unchanged."""
     token = grad_enabled.set(True)
     try:
         return identity(leaf).grad_fn
@@ -84,14 +84,14 @@ def _alias_of(leaf: TensorBase) -> Any:
 
 
 def edge_of_saved(tensor: TensorBase, node: Node) -> Edge | tuple[None, int] | None:
-    """The place in the graph of a tensor that a node saves."""
+    """The place in the graph of a tensor that `node` saves, in the form that Packed stores."""
     if not tensor.requires_grad:
         return None
     return (None, tensor.output_nr) if tensor.grad_fn is node else tensor.edge
 
 
 class SavedTensor:
-    """Something that a node saves, as it is kept: `register_hooks` has it packed."""
+    """A handle of a tensor that a node saves; `register_hooks` packs it."""
 
     __slots__ = ("_node", "_place")
 
@@ -101,11 +101,11 @@ class SavedTensor:
         self._node, self._place = arguments
 
     def register_hooks(self, *hooks: Any) -> None:
-        """`register_hooks(pack, unpack)`: from now on what `pack` makes of the tensor is kept, and what `unpack` makes of
-        that is the tensor.
+        """`register_hooks(pack, unpack)`: store the result of `pack` from now on, and get the tensor by `unpack` from
+        it.
 
-        Raises CallError for anything but two functions, and DifferentiationError where it was freed, is None, or has
-        hooks.
+        Raises CallError for anything but two functions, DifferentiationError if the tensor was freed, is None, or has
+        hooks already.
         """
         if len(hooks) != 2 or not all(map(callable, hooks)):
             raise CallError("register_hooks(): incompatible function arguments: it takes (pack_hook, unpack_hook)")

@@ -1,4 +1,4 @@
-"""The node of a recorded primitive."""
+"""The node of a recorded primitive: it saves what the vjp rules need and applies them."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
 
-# The versions of a few operands, or fewer, that nobody has changed: one for all nodes, as there are so many of them.
+# The versions of up to four operands that were never changed in place. All nodes share this tuple to save memory.
 UNCHANGED: Sequence[int | None] = (0,) * 4
 
 
 class PrimitiveNode(Node):
     """A recorded primitive, with the operands and the result that its rules need.
 
-    Operands are as they were given, and a result is without its place in the graph: a Tensor where it is dual. Of each
-    operand there are the numbers in `data`, and in `versions` how often they had been changed; None where nobody counts.
+    Operands are stored as given. The result is stored without its place in the graph, as data or, if it is dual, as a
+    Tensor. The constructor takes the data of each operand in `data`, and its version in `versions`; None if the version
+    is not counted.
     """
 
     __slots__ = ("needs", "params", "primitive", "result", "saved", "stays_in", "versions")
@@ -65,14 +66,16 @@ class PrimitiveNode(Node):
         if needs.fixed:
             for i in needs.fixed:
                 edges[i] = None
-        # As Node.__init__ does: a call of it would take 3% of an operation on numbers.
+        # The assignments of Node.__init__, inlined, because the call would take 3% of the time of an operation on
+        # numbers.
         self.edges: Sequence[Edge | None] = edges
         self.outputs = 1
         self.sequence: int = next_sequence()
         self.span: Any = span_now()
         self.guarded = False
         self.attached = None
-        # Of a function of several primitives, whose last one this is.
+        # For the last primitive of a composite function: the edge, shape and node name by which gradients stay in the
+        # graph.
         self.stays_in: tuple[Edge, Shape, str] | None = None
         self.primitive = primitive
         self.params = params
@@ -82,12 +85,12 @@ class PrimitiveNode(Node):
         self.needs = needs
 
     def rename(self, name: str) -> None:
-        """Be called after another function than the primitive."""
+        """Give the node the name of another function than the primitive."""
         self.__class__ = _class_named(name)
 
     @property
     def operands(self) -> list[Any]:
-        """The numbers of the operands, as far as they were saved; none where they were freed."""
+        """The data of the operands, as far as it was saved; empty if it was freed."""
         return [constant(o.tensor(self) if type(o) is Packed else o) for o in self.saved or ()]
 
     def is_smooth(self) -> bool:
@@ -104,7 +107,7 @@ class PrimitiveNode(Node):
         mask: Any,
         masks: list[Any] | None = None,
     ) -> Sequence[Any]:
-        # In this order, as another thread may release them meanwhile.
+        # Read each attribute once, because another thread may release the node in between.
         result, kept = self.result, self.saved
         if kept is None:
             raise DifferentiationError(RELEASED)
@@ -147,7 +150,7 @@ class PrimitiveNode(Node):
         return pulled
 
     def _saved_output(self, result: Any, lift: Callable[..., Any] | None) -> Any:
-        """The result as it was kept, in the graph where the work is recorded."""
+        """The saved result, in the graph if the work is recorded."""
         if isinstance(result, ModifiedResult):
             result.refuse(self)
         if type(result) is Packed:
@@ -158,7 +161,7 @@ class PrimitiveNode(Node):
         return result if lift is None or isinstance(result, ShapeOnly) else lift(result, self)
 
     def _as_in_pytorch(self, i: int, gradient: Any, cotangent: Any) -> Any:
-        """The gradient by an operand as it is in the graph of gradients that PyTorch makes."""
+        """The gradient with respect to an operand, with the place and node name that it has in PyTorch's graph."""
         if self.stays_in is not None:
             return keep(gradient, *self.stays_in)
         name = self.primitive.gradient_name
@@ -172,15 +175,15 @@ class PrimitiveNode(Node):
         return gradient
 
     def _mask_behind(self, i: int, cotangent: Any, mask: Any, pulled: Any, result: Any, operands: Sequence[Any]) -> Any:
-        """Which zeros of `pulled`, the cotangent of operand `i`, were computed, as a mask of what was taken; None where
-        none were, or nobody knows. `mask` is that of the result's cotangent."""
+        """A mask of the elements of `pulled`, the cotangent of operand `i`, that were taken, if some of its zeros were
+        computed; None if none were, or it is unknown. `mask` is the mask of the result's cotangent."""
         if pulled is None or not isinstance((self.edges[i] or (None,))[0], Node):
             return None
         if pulled is cotangent:
             return mask
         if mask is None and self.primitive.elementwise and same_zeros(cotangent, pulled):
             return None
-        # Zeros that are made by what selects, of what was not taken itself, say it for all of them.
+        # Untaken zeros sent by a selecting primitive already mark everything that was not taken.
         if (self.primitive.selects and mask is None) or not has_zeros(pulled):
             return None
         operands = [o.inner if isinstance(o, TensorBase) else o for o in operands]
@@ -193,7 +196,7 @@ class PrimitiveNode(Node):
         return mask_unless_plain(taken, pulled)
 
     def release(self) -> None:
-        # Shapes alone are good for any number of passes.
+        # Shapes alone can be used by any number of passes.
         if self.needs.operands or self.needs.result:
             self.saved = self.result = None
 
@@ -209,7 +212,7 @@ class PrimitiveNode(Node):
         return arrays.shape(self.result)
 
     def keeps_results(self) -> bool:
-        # A result of another kind may be there for its shape.
+        # A result of a kind may be stored for its shape only.
         return self.needs.result
 
     # --- what is saved, as users see it
@@ -218,7 +221,7 @@ class PrimitiveNode(Node):
         return self.saved is None
 
     def kept(self, place: int) -> Any:
-        """What is saved of an operand, or of the result at the place -1; None where its numbers are not."""
+        """What is saved of an operand, or for -1 of the result; None if only its shape is saved."""
         if self.saved is None:
             raise DifferentiationError(RELEASED)
         if place >= len(self.saved):
@@ -227,7 +230,7 @@ class PrimitiveNode(Node):
         return None if type(kept) is ShapeOnly else kept
 
     def pack(self, place: int, pack: Pack, unpack: Unpack) -> None:
-        """Keep what `pack` makes of a tensor, where one is saved at a place."""
+        """Replace a saved tensor by the result of `pack`, if one is saved at this position."""
         kept = self.kept(place)
         if place < 0 and kept is not None and not isinstance(kept, (Packed, Kind)):
             self.result = Packed(self.leaf().made(kept), (None, 0), pack, unpack)
@@ -244,7 +247,7 @@ class PrimitiveNode(Node):
 
     @property
     def _saved_self(self) -> Any:
-        """The first operand as it is saved, None where it is not."""
+        """The saved first operand; None if it was not saved."""
         return self._saved_tensor(0)
 
     @property
@@ -283,7 +286,7 @@ class PrimitiveNode(Node):
 
 
 def class_of_node(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> type[PrimitiveNode]:
-    """The class of the node of a primitive, by its name."""
+    """The node class of a primitive, chosen by its name."""
     name = primitive.node_name
     return _class_named(name if type(name) is NodeName else name(operands, params))
 
@@ -294,9 +297,9 @@ def _class_named(name: str) -> type[PrimitiveNode]:
 
 
 def _keep_constants(saved: list[Any], versions: Sequence[int | None], needs: Needs) -> None:
-    """Have what is saved of operands that are no tensors not change any more.
+    """Make sure that saved operands which are not tensors cannot change any more.
 
-    Raises DifferentiationError for what is saved of tensors of inference.
+    Raises DifferentiationError for a saved inference tensor.
     """
     for i in needs.operands:
         if not isinstance(saved[i], TensorBase):
@@ -306,10 +309,11 @@ def _keep_constants(saved: list[Any], versions: Sequence[int | None], needs: Nee
 
 
 def fit(cotangent: Any, like: Any) -> Any:
-    """A cotangent summed to the shape of an operand that was broadcast, or that the rows of a batch share."""
+    """A cotangent unbroadcast to an operand: summed over broadcast axes, and over the rows of a batch that share the
+    operand."""
     if type(cotangent) is float and type(like) is float:
         return cotangent
-    # A kind inside a tensor, or one that is there without it.
+    # A kind inside a tensor, or a bare one.
     if isinstance(cotangent, Kind) and (not isinstance(cotangent, TensorBase) or isinstance(cotangent.inner, Kind)):
         cotangent = sum_over_rows(cotangent, like)
     shape = like.shape if type(like) is ShapeOnly else arrays.shape(like)

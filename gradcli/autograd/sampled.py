@@ -1,4 +1,4 @@
-"""What is drawn from tensors, and found among their elements, of which the language has nothing: it is in no graph."""
+"""Sampling from tensors and searching of their elements, with PyTorch's functions; the results are in no graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.primitives.indexing import index
 
 
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
-    """1 with a probability, which each element is or `p` is for all, else 0, in the dtype of `input`."""
+    """1 with the probability `p` (by default the element itself), else 0, in the dtype of `input`."""
     expect(input, TensorBase, "bernoulli takes a tensor")
     dtype = input.dtype if input.is_floating_point() else "float64"
     points = input.made(generators.uniform(input.shape, dtype, generator=generator))
@@ -22,7 +22,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
 
 
 def multinomial(input: Any, num_samples: Any, replacement: Any = False, *, generator: Any = None) -> Any:
-    """The numbers of so many classes, drawn with probabilities in proportion to the elements of each row."""
+    """`num_samples` class indices, drawn with probabilities proportional to the elements of each row."""
     expect(input, TensorBase, "multinomial takes a tensor")
     weights, count = input.detach(), whole(num_samples, "a number of samples")
     if weights.ndim not in (1, 2) or not bool((weights >= 0).all()) or not bool((weights.sum(-1) > 0).all()):
@@ -41,8 +41,8 @@ def multinomial(input: Any, num_samples: Any, replacement: Any = False, *, gener
 def unique(
     input: Any, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: Any = None
 ) -> Any:
-    """The elements that differ, or the slices along an axis, in rising order; where `return_inverse`, the place of each
-    among them, and where `return_counts`, how often each is there."""
+    """The distinct elements, or slices along an axis, in ascending order; with `return_inverse` also the index of each
+    element among them, with `return_counts` how often each occurs."""
     expect(input, TensorBase, "unique takes a tensor")
     given = constant(input)
     if isinstance(given, Kind):
@@ -56,6 +56,6 @@ def unique(
 
 
 def detach(input: Any) -> Any:
-    """The numbers of a tensor as a leaf without a history."""
+    """The values of a tensor as a leaf without history."""
     expect(input, TensorBase, "detach takes a tensor")
     return input.detach()

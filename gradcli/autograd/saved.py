@@ -1,4 +1,4 @@
-"""What nodes keep of operands and results for backward, and the errors where it is gone or has changed."""
+"""What nodes store of operands and results for backward, and the errors if it was freed or modified."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MODIFIED = (
 
 
 class ShapeOnly:
-    """Stands for an operand whose numbers backward does not need."""
+    """A placeholder for an operand of which backward needs only the shape."""
 
     __slots__ = ("shape",)
 
@@ -48,7 +48,7 @@ SCALAR = ShapeOnly(())
 
 
 class ModifiedResult:
-    """Stands for a saved result that was modified in place, and cannot be used any more."""
+    """A placeholder for a saved result that was modified in place and can no longer be used."""
 
     __slots__ = ("dtype", "number", "saved", "shape", "version")
 
@@ -65,7 +65,7 @@ class ModifiedResult:
 
 
 class SavedOutput:
-    """An output of a node that it keeps itself: its numbers, without what would be a circle of references."""
+    """An output saved by its own node: its data without the graph, to avoid a reference cycle."""
 
     __slots__ = ("_modified", "_numbers", "number")
 
@@ -75,20 +75,20 @@ class SavedOutput:
         self.number = number
 
     def modified(self, version: int) -> None:
-        """Take note that the output was modified in place, and is at this version now."""
+        """Record that the output was modified in place and is now at this version."""
         if self._modified is None:
             self._modified = ModifiedResult(self._numbers, version, self.number)
         self._modified.version = version
 
     def numbers(self, node: Node) -> Any:
-        """Its numbers. Raises DifferentiationError where the output was modified."""
+        """The data. Raises DifferentiationError if the output was modified."""
         if self._modified is not None:
             self._modified.refuse(node)
         return self._numbers
 
 
 def check_version(saved: TensorBase, version: int | None) -> None:
-    """Raise where a saved tensor was modified after it was saved."""
+    """Raise DifferentiationError if a saved tensor was modified after it was saved."""
     if saved.version != version:
         what = f"[{saved.dtype} {list(saved.shape)}]"
         if saved.grad_fn is not None:
@@ -97,7 +97,8 @@ def check_version(saved: TensorBase, version: int | None) -> None:
 
 
 def shape_only(array: Any) -> Any:
-    """What stands for an operand that is not needed; one of another kind says more than its shape."""
+    """A placeholder with the shape of an operand whose values are not needed; a kind is kept, because it has more than
+    a shape."""
     kind = type(array)
     if kind is float or kind in arrays.PLAIN:
         return SCALAR
@@ -106,5 +107,5 @@ def shape_only(array: Any) -> Any:
 
 @lru_cache(256)
 def _of_shape(shape: tuple[int, ...]) -> ShapeOnly:
-    """One for all operands of a shape, of which a loop has few."""
+    """A cached placeholder, because the operands in a loop have few different shapes."""
     return ShapeOnly(shape)

@@ -1,4 +1,4 @@
-"""Hooks on what is saved for backward: it can be kept elsewhere, or as something else."""
+"""Hooks that replace the tensors saved for backward, for example to keep them elsewhere."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
 
-# Why there must be none, where there must not.
+# The error message if saved-tensor hooks are disabled, else None.
 _disabled: ContextVar[str | None] = ContextVar("gradcli_saved_hooks_disabled", default=None)
 
 
 class _Packer:
-    """Told of each operation as it is recorded, it packs what that saves; the innermost of several does."""
+    """A recorder that packs the saved tensors of each recorded operation; of several, only the innermost acts."""
 
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         self.pack = pack
@@ -32,16 +32,16 @@ class _Packer:
 
 
 def innermost() -> _Packer | None:
-    """The hooks for what is saved now."""
+    """The hooks that are applied to tensors saved now; None if there are none."""
     return next((known for known in recorders.get() if isinstance(known, _Packer)), None)
 
 
 class saved_tensors_hooks:
-    """Within the block `pack_hook(tensor)` is called with every tensor that is saved for backward, and what it returns is
-    kept; when the tensor is needed, `unpack_hook` makes one of that again.
+    """Within the block `pack_hook(tensor)` is called with every tensor saved for backward, and its result is stored;
+    `unpack_hook` maps it back to a tensor when it is needed.
 
-    In place of a tensor that requires grad the hook is given one without a graph. It must not change it in place. What was
-    packed is not known to be changed in place later.
+    A tensor that requires grad is passed to the hook without its graph. The hook must not change it in place. Later
+    in-place changes of a packed tensor are not detected.
     """
 
     def __init__(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
@@ -67,8 +67,8 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Within the block what is saved for backward is kept in the memory of the CPU, and brought back to its device when it
-    is needed. `pin_memory` and `device_type` are taken as PyTorch has them, and change nothing."""
+    """Within the block tensors saved for backward are kept in the memory of the CPU and moved back to their device when
+    they are needed. `pin_memory` and `device_type` are accepted for compatibility with PyTorch and have no effect."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(_to_cpu, _from_cpu)
@@ -89,8 +89,8 @@ def _from_cpu(kept: tuple[Any, Any]) -> Tensor:
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Within the block hooks for what is saved are a DifferentiationError that says `error_message`; so is the block
-    within hooks."""
+    """Within the block, installing saved-tensor hooks raises DifferentiationError with `error_message`; so does
+    entering the block within such hooks."""
     if innermost() is not None:
         raise DifferentiationError(error_message)
     token = _disabled.set(error_message)
@@ -101,5 +101,5 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 
 
 def saved_tensors_hooks_is_enabled() -> bool:
-    """Whether hooks for what is saved may be used here."""
+    """Whether saved-tensor hooks may be used in this context."""
     return _disabled.get() is None

@@ -1,9 +1,9 @@
-"""Keeping what was not taken out of a gradient.
+"""Keep the derivatives of elements that were not selected out of gradients.
 
-A primitive that selects (`where`, `maximum`, `clip`, an index, …) sends cotangents that are 0
-where an element was not taken. Such a 0 means "no gradient": an inf or nan in the derivative of
-what was not taken must not turn it into nan. Zeros that are merely computed are left alone: where
-some come to what selects, a mask of what was taken goes along with the cotangents from there on.
+A primitive that selects (`where`, `maximum`, `clip`, an index, …) sends cotangents that are 0 for elements that were
+not taken. Such a 0 means "no gradient": it must stay 0 even if it is multiplied by an inf or nan in the derivative of
+what was not taken. Computed zeros are ordinary numbers. If some arrive at a selecting primitive, a mask of the elements
+that were taken accompanies the cotangents from there on.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from gradcli.primitives.series import linear
 
 class Untaken(dict[Node, Any]):
     """The nodes of a pass whose cotangents hold zeros that mean "not taken", each with the mask of what was taken: None
-    where no others were computed, True where all were."""
+    if every zero means that, True if none does."""
 
     def meet(self, target: Node, mask: Any, arrived: Sequence[Any] | None) -> None:
-        """Take note of a cotangent on its way to `target`, of which `mask` was taken, after those that `arrived`."""
+        """Record that a cotangent with the mask `mask` is being sent to `target`; `arrived` are the cotangents that
+        arrived there before."""
         if target.outputs > 1:
-            # A mask would have to be that of one output.
+            # A mask would have to belong to one output.
             self[target] = None
             return
-        # Of what arrived before any zero of that meaning came, all was taken.
+        # Of cotangents that arrived before the first such zero, everything was taken.
         known = self.get(target, True if arrived and arrived[0] is not None else None)
         if known is None or mask is True:
             self[target] = mask
@@ -48,12 +49,12 @@ class Untaken(dict[Node, Any]):
 
 
 def _everywhere(condition: Callable[[Any], Any], value: Any) -> Any:
-    """Where a condition holds for a value and the derivatives that it carries along."""
+    """Where a condition holds for a value and for all derivatives that it carries."""
     return functools.reduce(logical_and, map(condition, components(value)))
 
 
 def _nonzero(value: Any) -> Any:
-    """Where a value, or a derivative that it carries along, is not 0."""
+    """Where a value, or a derivative that it carries, is not 0."""
     unlike = may_differ_from_zero if is_exact() else _differs_from_zero
     return functools.reduce(logical_or, map(unlike, components(value)))
 
@@ -62,29 +63,29 @@ def _differs_from_zero(value: Any) -> Any:
     return not_equal(value, 0)
 
 
-# A ball is never known to be 0, and what was not taken is.
+# A ball cannot be known to be 0, unlike the exact zeros of elements that were not taken.
 may_differ_from_zero = predicate("may_differ_from_zero", "x", "whether x is not known to be 0", internal=True)
 
 
 def _taken(cotangent: Any, mask: Any) -> Any:
-    """What was taken: where a cotangent is not 0, and where its mask says so."""
+    """The mask of what was taken: where a cotangent is not 0 or its mask is true."""
     return _nonzero(cotangent) if mask is None else logical_or(_nonzero(cotangent), mask)
 
 
 def has_zeros(cotangent: Any) -> bool:
-    """Whether some number is 0, or may be for other numbers or in other rows."""
+    """Whether some element is 0, or may be 0 for other values or rows."""
     if not _is_known(cotangent):
         return True
     return not arrays.every(_nonzero(cotangent) if isinstance(cotangent, Kind) or is_exact() else cotangent)
 
 
 def _is_known(cotangent: Any) -> bool:
-    """Whether its numbers can be looked at, and are those of all rows."""
+    """Whether the values of a cotangent are concrete and the same for all rows."""
     return not any(isinstance(component, Kind) for component in components(cotangent))
 
 
 def same_zeros(a: Any, b: Any) -> bool:
-    """Whether two cotangents are known to be 0 at the same places."""
+    """Whether two cotangents certainly have their zeros at the same positions."""
     if isinstance(a, Kind) or isinstance(b, Kind) or arrays.shape(a) != arrays.shape(b):
         return False
     return arrays.every(equal(_nonzero(a), _nonzero(b)) if is_exact() else (a != 0) == (b != 0))
@@ -98,16 +99,16 @@ def everything(cotangent: Any) -> Any:
 def taken_of(
     primitive: Primitive, i: int, cotangent: Any, mask: Any, result: Any, operands: Sequence[Any], params: Params
 ) -> Any:
-    """What was taken of operand `i`, before it is summed to the operand's shape; None where only zeros say it."""
+    """The mask of what was taken of operand `i`, before unbroadcasting; None if only the zeros themselves tell."""
     taken = _taken(cotangent, mask)
     if primitive.elementwise and not primitive.selects:
         return taken
     if primitive.selects or primitive.moves or primitive.multilinear or primitive.jet is linear or primitive is sort:
-        # A factor that is 0 makes zeros of what was taken.
+        # The factors are replaced by ones, because a factor of 0 would make zeros of elements that were taken.
         if primitive.multilinear:
             operands = [o if isinstance(o, ShapeOnly) else ones_like(constant(o)) for o in operands]
         passed = not_equal(primitive.rule(i)(where(taken, 1.0, 0.0), result, *operands, **params), 0)
-        # 0 times a factor that is inf or nan is not 0, but nothing was taken there.
+        # 0 times a factor of inf or nan is not 0, although nothing was taken there.
         return logical_and(taken, passed) if primitive.elementwise else passed
     if primitive.reach is None and mask is None:
         return None
@@ -115,19 +116,19 @@ def taken_of(
 
 
 def mask_unless_plain(taken: Any, pulled: Any) -> Any:
-    """`taken` as a mask of the cotangent `pulled`, unless it is plain that all that was taken is other than 0 there."""
+    """`taken` as the mask of the cotangent `pulled`; None if everything that was taken is certainly nonzero there."""
     if isinstance(taken, Kind) or not _is_known(pulled):
         return taken
     return None if arrays.every(logical_or(_nonzero(pulled), logical_not(taken))) else taken
 
 
 def taken_of_sum(one: Any, other: Any, total: Any) -> Any:
-    """What was taken of the sum of two cotangents, as a mask where some of it cancels to 0; None where nothing does."""
+    """The mask of what was taken of the sum of two cotangents, if some of it cancels to 0; None if nothing does."""
     return mask_unless_plain(logical_or(_nonzero(one), _nonzero(other)), total)
 
 
 def _reached(primitive: Primitive, taken: Any, params: Params) -> Any:
-    """On which elements of an operand those that were taken may depend."""
+    """The elements of an operand on which those that were taken may depend."""
     if primitive.reach is not None:
         return primitive.reach(taken, **params)
     return taken if primitive.elementwise else any_(taken)
@@ -143,10 +144,10 @@ def drop_untaken(
     operands: Sequence[Any],
     params: Params,
 ) -> Any:
-    """`pulled`, the cotangent of operand `i` before it is summed to the operand's shape, with 0 for
-    every inf and nan that comes from zeros in `cotangent` alone, outside of its `mask` where it has one.
+    """`pulled`, the cotangent of operand `i` before unbroadcasting, with 0 for every inf and nan that results only from
+    zeros of `cotangent` outside of its `mask`.
 
-    What is finite stays: it is 0 too, but its own derivative need not be.
+    Finite elements are kept: they are 0 too, but their own derivatives need not be.
     """
     finite = _everywhere(isfinite, pulled)
     if assume(finite):
@@ -158,7 +159,7 @@ def drop_untaken(
 
 
 def drop_if_untaken(cotangent: Any, mask: Any, pulled: Any) -> Any:
-    """`pulled`, with 0 for every inf and nan where nothing of `cotangent` was taken."""
+    """`pulled`, with 0 for every inf and nan if nothing of `cotangent` was taken."""
     finite = _everywhere(isfinite, pulled)
     taken = any_(_taken(cotangent, mask))
     return pulled if assume(finite) else where(logical_or(finite, taken), pulled, 0.0)
@@ -167,10 +168,11 @@ def drop_if_untaken(cotangent: Any, mask: Any, pulled: Any) -> Any:
 def _drop_untaken_products(
     rule: Any, cotangent: Any, mask: Any, pulled: Any, result: Any, operands: Sequence[Any], params: Params
 ) -> Any:
-    """Where no product that was taken has a factor that is inf or nan, the sum of those without one."""
+    """For multilinear primitives: where no product that was taken has an infinite or nan factor, the sum without the
+    products that have one."""
 
     def summed(cotangent: Any, factor: Callable[[Any], Any]) -> Any:
-        # An operand of which backward needs the shape alone is no factor.
+        # An operand of which only the shape is saved is not a factor in this rule.
         factors = [o if isinstance(o, ShapeOnly) else factor(o) for o in operands]
         return rule(cotangent, result, *factors, **params)
 

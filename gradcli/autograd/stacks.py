@@ -1,4 +1,4 @@
-"""Calls on a stack of their own, for those within each other that are more than one stack has room for."""
+"""Run deeply nested calls on the stack of a new thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def on_a_stack_of_its_own(function: Callable[[], Any]) -> Any:
-    """What a function returns, or raises, that another thread calls in this context while this one waits."""
+    """Call a function in a new thread with the current context, wait for it, and return or raise its outcome."""
     context = contextvars.copy_context()
     outcome: list[Any] = []
     errors: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""The numbers that several tensors share, and how often they were changed."""
+"""Data shared by several tensors, and version counters of in-place changes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.node import Node
 
-# Threads may change parts of the same numbers, which are read, changed and put back.
+# Writing a part of shared data reads, changes and replaces all of it, which threads must not interleave.
 sharing_lock = RLock()
 
 
 class Counter:
-    """How often the numbers were changed, of all tensors that count together; `version` is None where nobody counts.
+    """The version counter of tensors that count in-place changes together; `version` is None if changes are not
+    counted.
 
-    `nodes` are the operations that keep them as results of theirs, and the numbers of those results.
+    `nodes` are the nodes that may have saved the data as a result, with the output numbers.
     """
 
     __slots__ = ("nodes", "version")
@@ -40,7 +41,8 @@ class Counter:
 
 
 class Storage:
-    """The numbers that tensors share; those that have them, or parts of them, are `fresh`, and others forgot them."""
+    """The data shared by tensors. The tensors in `_fresh` hold current data; those in `_forgetful` have dropped theirs
+    and will fetch it again."""
 
     __slots__ = ("_forgetful", "_fresh", "_most", "numbers")
 
@@ -54,11 +56,11 @@ class Storage:
         return arrays.size(self.numbers)
 
     def data_ptr(self) -> int:
-        """A number that tells it from others, with room behind it for its places."""
+        """A number that identifies the storage, followed by enough unused numbers for the positions in it."""
         return id(self) << 32
 
     def join(self, tensor: Any) -> None:
-        """A tensor has its numbers from here."""
+        """Register a tensor that holds data of this storage."""
         with sharing_lock:
             self._fresh.append(weakref.ref(tensor))
             if len(self._fresh) > self._most:
@@ -66,12 +68,12 @@ class Storage:
                 self._most = 32 + 2 * len(self._fresh)
 
     def sharing(self) -> list[Any]:
-        """The tensors that share the numbers."""
+        """The tensors that share the storage."""
         known = (reference() for reference in _living(self._fresh + self._forgetful))
         return [tensor for tensor in known if tensor is not None and tensor.place.storage is self]
 
     def change(self, numbers: Any) -> None:
-        """Have other numbers, and all who share them forget theirs."""
+        """Replace the data; all tensors that share it drop theirs."""
         self.numbers = numbers
         known, self._fresh = self._fresh, []
         self._forgetful += known
@@ -85,6 +87,6 @@ class Storage:
 
 
 def _living(references: list[weakref.ref[Any]]) -> list[weakref.ref[Any]]:
-    """Each of those whose tensors are there, once."""
-    # A tensor has one reference, which is not asked for equality: that is a function of its elements.
+    """The references to living tensors, without duplicates."""
+    # Compared by id, because the equality of two references is that of their tensors, which is elementwise.
     return [*{id(known): known for known in references if known() is not None}.values()]

@@ -1,4 +1,4 @@
-"""What a backward pass begins at and ends at: tensors, and edges of the graph."""
+"""The roots and targets of a backward pass: tensors and edges of the graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Target = TensorBase | GradientEdge
 
 
 def cotangents_of(roots: Sequence[TensorBase], given: Any) -> Sequence[Any]:
-    """What is given as a cotangent of each root, None where nothing is."""
+    """The cotangent given for each root; None where none is given. Raises DifferentiationError for a wrong number."""
     if given is None:
         return (None,) * len(roots)
     cotangents = as_tuple(given)
@@ -28,7 +28,7 @@ def cotangents_of(roots: Sequence[TensorBase], given: Any) -> Sequence[Any]:
 
 
 def check_targets(targets: Sequence[Any]) -> None:
-    """Raise DifferentiationError for what is no tensor that requires grad, and no edge of the graph."""
+    """Raise DifferentiationError for a target that is neither a tensor that requires grad nor an edge of the graph."""
     for target in targets:
         if isinstance(target, GradientEdge):
             node: Any = target.node
@@ -40,13 +40,13 @@ def check_targets(targets: Sequence[Any]) -> None:
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    """One or several tensors, or edges of the graph, as a tuple."""
+    """One or several tensors or edges of the graph, as a tuple."""
     several = isinstance(value, (list, tuple)) and not isinstance(value, GradientEdge)
     return tuple(value) if several else (value,)
 
 
 def edge_of(target: Target) -> Edge:
-    """Where the cotangent of a tensor, or by an edge of the graph, goes."""
+    """The edge to which the cotangent of a tensor goes, or that a GradientEdge stands for."""
     if not isinstance(target, GradientEdge):
         return target.edge
     node, number = target
@@ -54,7 +54,7 @@ def edge_of(target: Target) -> Edge:
 
 
 def root_of(root: Target) -> TensorBase:
-    """A tensor to begin at: of an edge of the graph, one like that which had its place there."""
+    """The tensor to begin at; for a GradientEdge, a tensor of zeros with its place in the graph."""
     if not isinstance(root, GradientEdge):
         return root
     node, number = root
@@ -71,7 +71,7 @@ def root_of(root: Target) -> TensorBase:
 
 
 def as_gradient(cotangent: Any, target: Target) -> Any:
-    """A cotangent as the gradient of a tensor, in its dtype."""
+    """A cotangent as a Tensor with the dtype of the target."""
     if cotangent is None or isinstance(target, GradientEdge):
         return cotangent
     gradient = cotangent if isinstance(cotangent, TensorBase) else target.made(cotangent)
@@ -81,7 +81,10 @@ def as_gradient(cotangent: Any, target: Target) -> Any:
 
 
 def seed_of(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
-    """The cotangent of a root: what was given, or 1 for a scalar."""
+    """The cotangent of a root: the one given, or 1 for a scalar.
+
+    Raises DifferentiationError if the root requires no grad, is not a scalar and has no gradient, or the shapes differ.
+    """
     if not isinstance(root, TensorBase) or not root.requires_grad:
         raise DifferentiationError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     if gradient is None:
@@ -102,7 +105,7 @@ def seed_of(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
 
 
 def nodes_between(roots: Sequence[TensorBase], targets: Sequence[Edge]) -> set[Any]:
-    """The targets that are leaves, and the nodes that a cotangent must pass to reach a target."""
+    """The targets that are leaves, and the nodes through which a cotangent must pass to reach a target."""
     reached = {target for target, _ in targets}
     useful: set[Any] = {target for target in reached if not isinstance(target, Node)}
     for node in reversed(ancestors(*roots, after=beginning(reached))):

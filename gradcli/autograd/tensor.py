@@ -1,4 +1,5 @@
-"""The Tensor: an array, whether its gradient is wanted, and the operation that made it."""
+"""The Tensor: an array with an optional place in the graph, and its methods for recording, conversion and in-place
+changes."""
 
 from __future__ import annotations
 
@@ -27,14 +28,14 @@ _INFERENCE_IN_PLACE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed. "
     "You can make a clone to get a normal tensor before doing inplace update."
 )
-# In-place operations that move no number, but see the memory otherwise.
+# In-place operations that change the view of the memory instead of values.
 _IN_PLACE_VIEWS = frozenset(
     ["as_strided_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"],
 )
 
-# Of a node, in eighths of steps.
+# The cost of recording a node, in eighths of a step.
 _RECORD = 6
-# The bit behind those of as many operands.
+# `bit` has at most this value while there are at most as many operands as UNCHANGED has versions.
 _MOST_UNCHANGED = 1 << len(UNCHANGED)
 
 
@@ -49,13 +50,13 @@ class Tensor(TensorSurface):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        """Run on `.inner`, and record the operation where an operand requires grad."""
+        """Compute a primitive on the data of the operands, and record it if an operand requires grad."""
         data: list[Any] = []
         edges: list[Edge | None] = []
         wanted, bit = 0, 1
         plain, unchanged, simple = primitive.elementwise, True, True
         for item in operands:
-            # The first question is the faster one, and nearly always enough.
+            # The identity test is faster than isinstance, and nearly always true.
             if type(item) is Tensor or isinstance(item, Tensor):
                 inner = item.inner
                 kind = type(inner)
@@ -85,7 +86,7 @@ class Tensor(TensorSurface):
         if plain:
             result = on_floats(primitive, data, params, _RECORD if recorded else 0)
         else:
-            # Where there are arrays and floats alone, `bind` would only find that out.
+            # For arrays and floats only, `compute` skips the dispatch of `bind`.
             result = compute(primitive, data, params) if simple else bind(primitive, data, params)
             if recorded:
                 budget = budget_now()
@@ -126,18 +127,18 @@ class Tensor(TensorSurface):
         create_graph: bool = False,
         inputs: Tensor | Sequence[Tensor] | None = None,
     ) -> None:
-        """Accumulate the gradients of this tensor in the leaves (or in `inputs` alone).
+        """Accumulate the gradients of this tensor in the leaves, or in `inputs` only.
 
-        `gradient` is the cotangent, in the shape of this tensor; a scalar has 1. With
-        `create_graph` the gradients can be differentiated again. Raises DifferentiationError
-        where there is no graph, the graph was freed, or a non-scalar has no `gradient`.
+        `gradient` is the cotangent, in the shape of this tensor; it defaults to 1 for a scalar. With `create_graph` the
+        gradients can be differentiated again. Raises DifferentiationError if there is no graph, the graph was freed, or
+        a non-scalar has no `gradient`.
         """
         backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
     # --- its numbers
 
     def item(self) -> Any:
-        """The one element, as a Python number."""
+        """The value of a tensor with one element, as a Python number."""
         if self.size != 1:
             raise ShapeError(f"a Tensor with {self.size} elements cannot be converted to Scalar")
         return arrays.to_numpy(constant(self.inner)).item()
@@ -146,8 +147,8 @@ class Tensor(TensorSurface):
         return arrays.tolist(constant(self.inner))
 
     def numpy(self) -> Any:
-        """The values as an array of NumPy that is not to be written into. Raises DifferentiationError where that would
-        lose the graph; not within `no_grad`."""
+        """The values as a read-only NumPy array. Raises DifferentiationError if the tensor requires grad, except within
+        `no_grad`."""
         if grad_enabled.get() and self.requires_grad:
             raise DifferentiationError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
@@ -164,7 +165,7 @@ class Tensor(TensorSurface):
         return array.astype(array.dtype if dtype is None else dtype, copy=bool(copy))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        # Only what calls NumPy with tensors loads this.
+        # Imported here, because only programs that pass tensors to NumPy need it.
         from gradcli.autograd.numpy_protocols import call_ufunc
 
         return call_ufunc(ufunc, method, inputs, keywords)
@@ -181,7 +182,8 @@ class Tensor(TensorSurface):
         return call_function(function, types, arguments, keywords)
 
     def __dlpack__(self, **options: Any) -> Any:
-        """A copy for another library. Raises DifferentiationError where that would lose the graph."""
+        """Export a copy to another library. Raises DifferentiationError if the tensor requires grad, except within
+        `no_grad`."""
         if self.requires_grad and grad_enabled.get():
             raise DifferentiationError("Can't export tensors that require gradient, use tensor.detach()")
         return arrays.owned(self._array()).__dlpack__(**options)
@@ -208,7 +210,7 @@ class Tensor(TensorSurface):
         if self.size != 1:
             raise ShapeError("Boolean value of Tensor with more than one value is ambiguous")
         condition = constant(self.inner)
-        # One that is recorded takes note of how it was decided.
+        # A condition that is being traced records how it was decided.
         return bool(condition if isinstance(condition, Kind) else self.item())
 
     def __len__(self) -> int:
@@ -221,7 +223,7 @@ class Tensor(TensorSurface):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Tensor):
-            # Loaded by programs that index by tensors alone.
+            # Imported here, because only programs that index by tensors need it.
             from gradcli.primitives.places_by_row import differ_by_row, taken_first
 
             if differ_by_row(key) and key.dtype.startswith("int"):
@@ -229,9 +231,9 @@ class Tensor(TensorSurface):
         return index(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Replace elements, by a tensor that can be broadcast to them and is converted to this dtype.
+        """Replace elements by a value that is broadcast to their shape and converted to this dtype.
 
-        Raises ShapeError for a key that there is not, and a value of another shape.
+        Raises ShapeError for an invalid key or a value of another shape.
         """
         places, value = normalize_key(key, self), operand(value)
         if not has_arrays(places):
@@ -239,7 +241,7 @@ class Tensor(TensorSurface):
             extra = len(arrays.shape(value)) - part.ndim
             part.copy_(conversions.reshape(value, arrays.shape(value)[extra:]) if extra > 0 else value)
         else:
-            # Loaded by programs that change tensors alone.
+            # Imported here, because only programs that change tensors in place need it.
             from gradcli.primitives.replacing import replaced
 
             self._in_place(lambda old, new: replaced(old, places, new), conversions.cast(value, self.dtype))
@@ -260,13 +262,14 @@ class Tensor(TensorSurface):
     # --- functions as methods
 
     def where(self, condition: Any, other: Any) -> Any:
-        """These elements where the condition is true, else those of `other`."""
+        """The elements of this tensor where the condition is true, else those of `other`."""
         return comparisons.where(operand(condition), self, operand(other))
 
     def __getattr__(self, name: str) -> Any:
-        """Every function of one tensor is a method, and in place with an underscore behind its name.
+        """Functions of one tensor are methods, and with a trailing underscore in-place methods.
 
-        A tensor that was changed through another one finds here what it is now.
+        The attributes `inner`, `version` and `grad_fn` are found here after a change through another tensor; see
+        `gradcli.autograd.views`.
         """
         if name == "inner" or name == "version":
             numbers, version = find_numbers(self)
@@ -312,19 +315,20 @@ class Tensor(TensorSurface):
             self.place.check_written()
         result = operation(before, *given, **params)
         if before.requires_grad and not result.requires_grad and grad_enabled.get():
-            # What it was has no influence any more, but its place in the graph.
+            # The old values no longer matter, but the history stays in the graph.
             result = _replaced(before, result)
         return self._become(result)
 
     def _before(self, given: Sequence[Any]) -> Tensor:
-        """What it is before it is changed in place, which must be allowed, by an operation that is given others too."""
+        """The tensor before an in-place change by an operation with further operands `given`. Raises
+        DifferentiationError if the change is not allowed."""
         if grad_enabled.get():
             self._check_recorded(given)
         if self.version is None and not inference.get():
             raise DifferentiationError(_INFERENCE_IN_PLACE)
         node, number = self.grad_fn, self.output_nr
         if node is not None and node.attached is not None and self.place is not None and self.place.viewed is not None:
-            # The hooks of a view are for what goes on from it, and not for the change of its base.
+            # The hooks of a view apply to what is computed from it, not to the change of its base.
             seen = made_again(self.place, self.place.viewed)
             node, number = seen.grad_fn, seen.output_nr
         return Tensor(self.inner, node, number)
@@ -351,21 +355,21 @@ class Tensor(TensorSurface):
         return self.fill_(0.0)
 
     def fill_(self, value: Any) -> Tensor:
-        """Set every element to `value`, also where several are one in memory."""
+        """Set every element to `value`, also where several elements share memory."""
         return self._become(_replaced(self._before([value]), conversions.cast(operand(value), self.dtype)))
 
     def copy_(self, source: Any) -> Tensor:
-        """Take over the values of `source`, broadcast to this shape and converted to this dtype."""
+        """Copy the values of `source`, broadcast to this shape and converted to this dtype."""
         if not grad_enabled.get() and self._takes_as_it_is(source):
             return self._in_place(lambda _before, numbers: Tensor(numbers), source.inner)
         return self._in_place(_replaced, conversions.cast(operand(source), self.dtype))
 
     def _takes_as_it_is(self, source: Any) -> bool:
-        """Whether the numbers of a tensor are what this one becomes where nothing is recorded."""
+        """Whether the data of `source` can be taken without conversion, if nothing is recorded."""
         return type(source) is Tensor and source.shape == self.shape and source.dtype == self.dtype
 
     def set_(self, source: Tensor) -> Tensor:
-        """Have the numbers of another tensor, and share them with it, as with `x.data = source`; but it is counted."""
+        """Take and share the data of another tensor, as with `x.data = source`, but increment the version."""
         if grad_enabled.get():
             self._check_recorded(())
         self.data = source
@@ -405,21 +409,21 @@ class Tensor(TensorSurface):
 
 @functools.cache
 def _function(name: str) -> Any:
-    # Only what calls methods, which programs of the language do not, loads this.
+    # Imported here, because programs of the language do not call methods.
     from gradcli.autograd.tensor_functions import function
 
     return function(name)
 
 
 def _version(operand: Any) -> int | None:
-    """How often the numbers of an operand were changed; None where nobody counts."""
+    """The version of an operand; None if its changes are not counted."""
     if isinstance(operand, Tensor):
         return operand.version
     return 0 if type(operand) is float else None
 
 
 def _beside_normal(operands: Sequence[Any]) -> bool:
-    """Whether tensors that are not all of inference are operands together: those alone are not recorded."""
+    """Whether some operand is not an inference tensor; operations on inference tensors alone are not recorded."""
     return any(isinstance(item, Tensor) and item.version is not None for item in operands)
 
 
@@ -429,10 +433,9 @@ def _replaced(old: Tensor, new: Any) -> Any:
 
 
 def _moved(operands: Sequence[Any], result: Any) -> Sequence[Any]:
-    """The operands with arrays of NumPy as those of the library of `result`, beside which rules will meet them.
+    """The operands with NumPy arrays moved to the library of `result`, for use by the rules.
 
-    Raises EvaluationError for a tensor of NumPy that is differentiated by: its gradient would be
-    an array of another library than its own.
+    Raises EvaluationError for a NumPy tensor that requires grad: its gradient would be an array of another library.
     """
     moved = []
     for item in operands:

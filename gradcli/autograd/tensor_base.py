@@ -1,4 +1,4 @@
-"""A tensor's place in the graph: what the nodes and the engine know of it."""
+"""The base class of tensors: the state and methods that nodes and the engine need."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def _numbers(data: Any) -> Any:
 
 
 def _zeros(first: Any, second: Any, *others: int) -> Any:
-    """Zeros of a shape of two sizes or more; a third one that is 0 is none."""
+    """Zeros of a shape with two or more sizes. `others` is (0,) if it is the default output number of the constructor,
+    which is no size."""
     sizes = (first, second, *(() if others == (0,) else others))
     return arrays.placed(arrays.zeros(whole_numbers(sizes, "a size"), arrays.default_dtype()))
 
@@ -57,12 +58,12 @@ def _zeros(first: Any, second: Any, *others: int) -> Any:
 class TensorBase(Operators):
     """An array with an optional place in the graph of recorded operations.
 
-    `Tensor([1, 2])` is one of floats, `Tensor(2, 3)` one of a shape; `tensor` says what else one is made of.
-    `inner` is a Python float (0-d float64), int, bool or an array; it is never written into, an in-place operation puts
-    a new array in its place. Where others share it, `place` says how: see `gradcli.autograd.views`. `version` counts such
-    changes, and is None for an inference tensor. What is done with it makes a `gradcli.autograd.tensor.Tensor`, the one
-    class that is derived from this one. The operations that depend on a leaf have higher sequence numbers than its
-    `since`. `_tangent` is that of a `dual` one, see `gradcli.autograd.dual`; others have none.
+    `Tensor([1, 2])` makes a tensor of floats, `Tensor(2, 3)` one of a shape; `tensor` documents the other inputs.
+    `inner` is a Python float (0-d float64), int, bool or an array. It is never written into: an in-place operation
+    replaces it by a new array. If other tensors share it, `place` says how, see `gradcli.autograd.views`. `version`
+    counts such changes, and is None for an inference tensor. Operations on it return a
+    `gradcli.autograd.tensor.Tensor`, the only direct subclass used. Operations that depend on a leaf have higher
+    sequence numbers than its `since`. `_tangent` exists in `dual` tensors only, see `gradcli.autograd.dual`.
     """
 
     __slots__ = (
@@ -86,7 +87,7 @@ class TensorBase(Operators):
 
     def __init__(self, inner: Any = (), grad_fn: Any = None, output_nr: int = 0, *sizes: int) -> None:
         if type(inner) in _SEQUENCES or type(grad_fn) is int:
-            # As users call it: with a list of numbers, or with sizes.
+            # The constructor as users call it: with a list of numbers, or with sizes.
             inner = _numbers(inner) if grad_fn is None else _zeros(inner, grad_fn, output_nr, *sizes)
             grad_fn, output_nr = None, 0
         self.inner = inner
@@ -101,13 +102,13 @@ class TensorBase(Operators):
         self._accumulator: AccumulateGrad | None = None
 
     def __getstate__(self) -> Any:
-        """Pickled as a leaf that shares its numbers with none and has no hooks."""
+        """Pickle as a leaf that shares no data and has no hooks."""
         state: Any = super().__getstate__()
         leaf = {"grad_fn": None, "output_nr": 0, "_leaf_requires_grad": self.requires_grad, "_retained": False}
         return state[0], {**state[1], **leaf, "place": None, "_accumulator": None}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A leaf with the same numbers, attributes and gradient. Raises DifferentiationError for what is no leaf."""
+        """A leaf with the same data, attributes and gradient. Raises DifferentiationError for a non-leaf."""
         if self.grad_fn is not None:
             raise DifferentiationError(_NO_DEEP_COPY)
         reduced: Any = self.__reduce_ex__(2)
@@ -118,7 +119,7 @@ class TensorBase(Operators):
         return made
 
     def __setstate__(self, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
-        """Unpickle as by default, but a sequence number of another process means nothing here."""
+        """Unpickle as by default, but reset `since`, because a sequence number of another process is meaningless."""
         attributes, slots = state
         for name, value in {**(attributes or {}), **slots, "since": 0}.items():
             setattr(self, name, value)
@@ -158,7 +159,7 @@ class TensorBase(Operators):
 
     @property
     def edge(self) -> Edge:
-        """Where a cotangent of this tensor goes."""
+        """The edge to which the cotangent of this tensor goes."""
         return self.grad_fn or self, self.output_nr
 
     @property
@@ -170,13 +171,13 @@ class TensorBase(Operators):
         return self._retained
 
     def retain_grad(self) -> None:
-        """Have backward fill `.grad` of this tensor, which is no leaf."""
+        """Make backward fill `.grad` of this tensor although it is not a leaf."""
         if not self.requires_grad:
             raise DifferentiationError("can't retain_grad on Tensor that has requires_grad=False")
         if self.grad_fn is None or self._retained:
             return
         self._retained = True
-        # A weak reference: a tensor owns its node, and a cycle would outlive both.
+        # A weak reference: the tensor owns its node, and a cycle would keep both alive.
         self.grad_fn.attach().retained[self.output_nr] = weakref.ref(self)
 
     @property
@@ -202,14 +203,14 @@ class TensorBase(Operators):
         self._grad = None
 
     def accumulate_grad(self, cotangent: Self, create_graph: bool) -> None:
-        """Add a cotangent to `.grad`, which stays the same Tensor unless a graph is kept; it is the cotangent itself at
-        first."""
-        # Passes in several threads may reach one leaf.
+        """Add a cotangent to `.grad`. The first cotangent itself becomes `.grad`, and later ones are added in place,
+        unless a graph is kept."""
+        # Backward passes in several threads may reach the same leaf.
         with sharing_lock:
             known = self._grad
             if known is None:
                 if cotangent.dual or (create_graph and cotangent.requires_grad):
-                    # Others have it too.
+                    # Other tensors may refer to the same cotangent.
                     cotangent = cotangent.clone()
                 elif create_graph:
                     cotangent = self.made(cotangent.inner)
@@ -220,14 +221,14 @@ class TensorBase(Operators):
                 known._become(known + cotangent)
 
     def _end(self) -> AccumulateGrad:
-        """What accumulates the gradient of this leaf: the end of the graph there."""
+        """The AccumulateGrad node of this leaf."""
         if self._accumulator is None:
             self._accumulator = AccumulateGrad(self)
         return self._accumulator
 
     def register_hook(self, hook: Callable[[Self], Self | None]) -> HookHandle:
-        """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if
-        anything, replaces the gradient. The handle's `remove()` takes the hook away."""
+        """Call `hook(grad)` when the gradient of this tensor is known; a tensor that it returns replaces the gradient.
+        The handle's `remove()` removes the hook."""
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
         leave_graph()
@@ -236,7 +237,8 @@ class TensorBase(Operators):
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Self], None]) -> HookHandle:
         """Call `hook(tensor)` whenever backward has accumulated a gradient in `.grad` of this leaf. The handle's
-        `remove()` takes the hook away. Raises DifferentiationError where this is no leaf, or requires no gradient."""
+        `remove()` removes the hook. Raises DifferentiationError for a non-leaf or a tensor that requires no
+        gradient."""
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
         if self.grad_fn is not None:
@@ -244,21 +246,21 @@ class TensorBase(Operators):
         return self._end().accumulated.register(hook)
 
     def clone(self) -> Self:
-        """The same values as a tensor of its own, in the same graph."""
+        """A copy, in the same graph."""
         copy: Self = identity(self)
         return copy
 
     @staticmethod
     def made(data: Any, grad_fn: Node | None = None, output_nr: int = 0) -> Any:
-        """A Tensor, also where this one is of a class that a user derived from it."""
+        """Construct a Tensor, also if this object is of a user-defined subclass."""
         raise NotImplementedError
 
     def detach(self) -> Any:
-        """The same numbers as a leaf without a history: what changes one in place changes both, and their versions."""
+        """A leaf without history that shares the data; in-place changes of either affect both, and their versions."""
         return self._alias(None)
 
     def detach_(self) -> Self:
-        """Make this tensor itself a leaf without a history. Raises DifferentiationError for a view."""
+        """Make this tensor a leaf without history. Raises DifferentiationError for a view."""
         if self.place is not None and self.place.base is not None:
             raise DifferentiationError("Can't detach views in-place. Use detach() instead.")
         self.leave_node()
@@ -267,7 +269,8 @@ class TensorBase(Operators):
 
     @property
     def data(self) -> Any:
-        """The same numbers as a leaf without a history, which is not noticed to be changed in place."""
+        """A leaf without history that shares the data; in-place changes of it are not counted in the version of this
+        tensor."""
         return self._alias(Counter(None if self.version is None else 0))
 
     @data.setter
@@ -289,7 +292,7 @@ class TensorBase(Operators):
 
     @property
     def _base(self) -> Any:
-        """The tensor that this is a view of, in the graph too; None for one that is no view."""
+        """The tensor that this is a view of in the graph; None if it is not a view."""
         return None if self.place is None else self.place.base
 
     def _is_view(self) -> bool:
@@ -303,7 +306,7 @@ class TensorBase(Operators):
         return version
 
     def is_inference(self) -> bool:
-        """Whether it was made in `inference_mode`, and is no view of a tensor from outside."""
+        """Whether it is an inference tensor: made in `inference_mode`, and not a view of an outside tensor."""
         return self.version is None
 
     def _alias(self, counter: Counter | None) -> Any:
@@ -313,10 +316,10 @@ class TensorBase(Operators):
         return alias
 
     def _become(self, result: Any) -> Self:
-        """Take over the numbers and the place of `result`, in this dtype: what an in-place operation does.
+        """Take over the data and the place of `result`, converted to this dtype, as an in-place operation does.
 
-        Raises ShapeError for another shape, EvaluationError for floats that were to become integers, NotBatchableError
-        for rows of a batch that this has none of: it would be another tensor in each.
+        Raises ShapeError for another shape, EvaluationError if floats would become integers, NotBatchableError if
+        `result` is batched and this tensor is not.
         """
         if isinstance(result.inner, Kind) and nestings(result.inner) - nestings(self.inner):
             raise NotBatchableError(_ONE_FOR_ALL_ROWS, hint=_IN_EACH_ROW)
@@ -339,19 +342,19 @@ class TensorBase(Operators):
         return self
 
     def _given_to(self, _target: Any) -> None:
-        """Have a tensor become this one, which is dual."""
+        """Make `target` become this dual tensor."""
         raise NotImplementedError
 
     def _apart(self) -> Any:
-        """This one, which is dual, outside of the graph."""
+        """This dual tensor, outside of the graph."""
         raise NotImplementedError
 
     def _as_output(self, _node: Node, _number: int) -> Any:
-        """This one, which is dual, as that output of a node."""
+        """This dual tensor as an output of a node."""
         raise NotImplementedError
 
     def _count_change(self) -> None:
-        """Have a version more, without other numbers."""
+        """Increment the version without changing the data."""
         if self.place is not None:
             self.place.count_change()
             return
@@ -362,7 +365,7 @@ class TensorBase(Operators):
             self.grad_fn.output_modified(self.output_nr, self.version)
 
     def move_to(self, node: Node | None, number: int) -> None:
-        """Become output `number` of `node`, where the gradient is then retained, if it was."""
+        """Become output `number` of `node`; if the gradient is retained, it is now retained there."""
         self.leave_node()
         self.grad_fn, self.output_nr = node, number
         if self._retained and node is not None:
@@ -370,6 +373,6 @@ class TensorBase(Operators):
             self.retain_grad()
 
     def leave_node(self) -> None:
-        """Have the gradient retained there no longer."""
+        """Stop retaining the gradient at the current node."""
         if self._retained and self.grad_fn is not None:
             self.grad_fn.attach().retained.pop(self.output_nr, None)

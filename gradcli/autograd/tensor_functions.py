@@ -1,6 +1,6 @@
-"""Functions that mean something else for tensors, as in PyTorch, than NumPy means by their names.
+"""Functions with a different meaning for tensors, as in PyTorch, than NumPy's functions of the same names.
 
-What is called with tensors, and in no word of NumPy's (`axis`, `keepdims`), is read as PyTorch reads it.
+A call with tensors and without a keyword of NumPy (`axis`, `keepdims`) has PyTorch's meaning.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ def _of_torch(name: str, *operands: Any, **params: Any) -> Any:
 
 
 def _sorted(x: Any, *operands: Any, **params: Any) -> Any:
-    """Along an axis, or in an order, that is said PyTorch's, which says where each element was; else NumPy's."""
+    """PyTorch's `sort`, which also returns the indices, if an axis or order is given; else NumPy's."""
     return (_of_torch if operands or params else _of_language)("sort", x, *operands, **params)
 
 
 def _split(x: Any, *operands: Any, **params: Any) -> Any:
-    """PyTorch's where its words are used, else NumPy's, which has numbers of parts where PyTorch has their sizes."""
+    """PyTorch's `split`, which takes sizes of parts, if its keywords are used; else NumPy's, which takes a number of
+    parts."""
     return (_of_torch if _WORDS_OF_SPLIT & params.keys() else _of_language)("split", x, *operands, **params)
 
 
 def _median(x: Any, *operands: Any, **params: Any) -> Any:
-    """Along an axis PyTorch's, which says where it is; of all elements NumPy's, the middle of two."""
+    """PyTorch's `median`, which also returns the index, along an axis; else NumPy's, the mean of the middle two
+    elements."""
     return (_of_torch if operands or params else _of_language)("median", x, *operands, **params)
 
 
@@ -48,7 +50,7 @@ def _of_language(name: str, *operands: Any, **params: Any) -> Any:
 
 
 def _counting(name: str, x: Any, *operands: Any, dtype: Any = None, **params: Any) -> Any:
-    """A sum or product, in a dtype where one is given; of truth values it is a whole number."""
+    """A sum or product, computed in `dtype` if one is given; truth values are counted as int64."""
     if dtype is not None and isinstance(x, TensorBase):
         x = cast(x, known_dtype(dtype))
     if isinstance(x, TensorBase) and type(x.inner) is not float and arrays.dtype_name(x) == "bool":
@@ -57,7 +59,7 @@ def _counting(name: str, x: Any, *operands: Any, dtype: Any = None, **params: An
 
 
 def _in_whole_numbers(name: str, x: Any, *operands: Any, **params: Any) -> Any:
-    """A choice among whole numbers, which stays one of them."""
+    """A selection among numbers, such as `clip`; integers stay integers."""
     result = _of_language(name, x, *operands, **params)
     given = (x, *operands, *params.values())
     if not any(v is not None and arrays.is_floating(v) for v in given):
@@ -70,7 +72,7 @@ def _as_truth(of: Callable[..., Any]) -> Callable[..., bool]:
 
 
 def _extreme(name: str, x: Any, *operands: Any, **params: Any) -> Any:
-    """The largest or smallest element, along an axis with its place, in the dtype of the others."""
+    """The largest or smallest element, along an axis with its index; the dtype is kept."""
     found: Any = _of_torch(name, x, *operands, **params)
     if isinstance(found, Pair) and not arrays.is_floating(x):
         return found._replace(values=cast(found.values, arrays.dtype_name(x)))
@@ -78,13 +80,13 @@ def _extreme(name: str, x: Any, *operands: Any, **params: Any) -> Any:
 
 
 def _counts(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
-    """How often each whole number is there, as whole numbers; sums of weights as they are."""
+    """`bincount`, whose counts are int64; weighted sums keep their dtype."""
     found = _of_language("bincount", x, weights, minlength)
     return arrays.astype(found, "int64") if weights is None else found
 
 
 def _with_tensors(of: Callable[..., Any], dtype: str | None = None) -> Callable[..., Any]:
-    """A function that finds places and counts, whose results, arrays that are in no graph, are tensors."""
+    """Wrap a function that returns indices or counts, so that its results, which are in no graph, are tensors."""
     return lambda *operands, **params: _as_tensors(of(*operands, **params), dtype, _a_tensor(operands, params))
 
 
@@ -97,7 +99,7 @@ def _as_tensors(result: Any, dtype: str | None, beside: Any) -> Any:
 
 
 def _a_tensor(operands: Any, params: Any) -> Any:
-    """One of the tensors that a call is given, alone or in lists."""
+    """The first tensor among the arguments of a call or in lists of them; None if there is none."""
     for value in (*operands, *params.values()):
         if isinstance(value, TensorBase):
             return value
@@ -108,7 +110,7 @@ def _a_tensor(operands: Any, params: Any) -> Any:
     return None
 
 
-# What is read as NumPy reads it where one of its words is used.
+# Functions that have NumPy's meaning if one of NumPy's keywords is used.
 _BY_ITS_WORDS: dict[str, Callable[..., Any]] = {
     **{name: _with_tensors(partial(_extreme, name)) for name in ("max", "min")},
     "median": _with_tensors(_median),
@@ -132,7 +134,7 @@ MEANINGS = _BY_ITS_WORDS | _ALWAYS
 
 
 class TensorFunction:
-    """A function of the language, with the meaning that its name has for tensors."""
+    """A function of the language that has PyTorch's meaning when called with tensors."""
 
     def __init__(self, name: str) -> None:
         self._of_language = table.known(name)
@@ -149,7 +151,7 @@ class TensorFunction:
         return of(*operands, **params)
 
     def __getattr__(self, name: str) -> Any:
-        """What is known of the function of the language."""
+        """Other attributes are those of the function of the language."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._of_language, name)
@@ -159,13 +161,13 @@ class TensorFunction:
 
 
 def in_place(name: str) -> Any:
-    """The function of the Python interface that changes a tensor in place, as `sin_`, or None where there is none."""
+    """The function of the Python interface that changes a tensor in place, such as `sin_`; None if there is none."""
     if name.endswith("_") and not name.startswith("_") and table.find(name[:-1]) is not None:
         return lambda x, *operands, **params: getattr(x, name)(*operands, **params)
     return None
 
 
-# What the language has not, or under this name for something else.
+# Functions that the language lacks, or has with another meaning.
 _OWN: dict[str, Callable[..., Any]] = {
     "bernoulli": sampled.bernoulli,
     "detach": sampled.detach,
@@ -178,7 +180,7 @@ _OWN: dict[str, Callable[..., Any]] = {
 
 @cache
 def function(name: str) -> Any:
-    """The function of the Python interface with this name, or None where there is none."""
+    """The function of the Python interface with this name; None if there is none."""
     if name in _OWN:
         return _OWN[name]
     return TensorFunction(name) if name in MEANINGS else table.find(name)

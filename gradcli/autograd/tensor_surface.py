@@ -1,4 +1,4 @@
-"""What PyTorch's users find on a tensor beside the functions of the table: sizes, parts, dtypes, devices, memory."""
+"""The methods of tensors beside the functions of the table, as in PyTorch: sizes, parts, dtypes, devices, memory."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ _NO_VIEW = (
 
 
 class TensorSurface(TensorBase):
-    """A tensor with the methods that describe it, take parts of it, convert it and make others like it."""
+    """A tensor with the methods that describe it, take parts of it, convert it and create similar tensors."""
 
     __slots__ = ()
     is_sparse = False
 
     @property
     def at(self) -> Any:
-        """`x.at[key].set(values)`, and `add` and so on: `x` with some elements changed, as a new tensor."""
-        # JAX's users alone load it.
+        """`x.at[key].set(values)`, `x.at[key].add(values)` and so on: a new tensor with some elements changed, as in
+        JAX."""
+        # Imported here, because few programs need it.
         from gradcli.autograd.updates import At
 
         return At(self)
@@ -49,25 +50,25 @@ class TensorSurface(TensorBase):
     # --- sizes and memory
 
     def dim(self) -> builtins.int:
-        """How many axes there are."""
+        """The number of axes."""
         return len(self.shape)
 
     ndimension = dim
 
     def numel(self) -> builtins.int:
-        """How many elements there are."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     nelement = numel
 
     @property
     def size(self) -> arrays.ElementCount:
-        """How many elements there are; called, as `x.size()` and `x.size(dim)`, the sizes of all axes, or that of one."""
+        """The number of elements; as a method, `x.size()` is the shape and `x.size(dim)` the size of one axis."""
         return arrays.ElementCount(self.shape)
 
     @property
     def dtype(self) -> Dtype:
-        """The name of its dtype, which can be compared with those of NumPy."""
+        """The name of the dtype; it compares equal to the same dtype of NumPy."""
         return named(arrays.dtype_name(self.inner))
 
     def is_floating_point(self) -> builtins.bool:
@@ -77,27 +78,27 @@ class TensorSurface(TensorBase):
         return False
 
     def stride(self, dim: builtins.int | None = None) -> Any:
-        """The distances, in elements, between neighbours along each axis, or along one."""
+        """The strides in elements, of all axes or of one."""
         steps = self._layout()[1]
         return steps if dim is None else steps[normalize_axis(dim, len(steps))]
 
     def storage_offset(self) -> builtins.int:
-        """Where in the memory that it may share the first element lies."""
+        """The position of the first element in the storage."""
         places = self.in_memory()
         return 0 if places is None or not places.size else builtins.int(places.reshape(-1)[0])
 
     def is_contiguous(self) -> builtins.bool:
-        """Whether the elements lie in memory row by row."""
+        """Whether the elements are contiguous in memory, in row-major order."""
         sizes, steps = self._layout()
         wanted = strides.contiguous(sizes)[1]
         return not self.size or all(size == 1 or have == want for size, have, want in zip(sizes, steps, wanted))
 
     def contiguous(self, memory_format: Any = None) -> Any:
-        """This tensor, or a copy where its elements do not lie row by row."""
+        """This tensor, or a copy if its elements are not contiguous."""
         return self if self.is_contiguous() else self.clone()
 
     def to_dense(self) -> Self:
-        """This tensor: there are no others."""
+        """This tensor: all tensors are dense."""
         return self
 
     def _layout(self) -> strides.Layout:
@@ -106,11 +107,11 @@ class TensorSurface(TensorBase):
     # --- parts, and other shapes
 
     def select(self, dim: builtins.int, index: builtins.int) -> Any:
-        """The slice at a position along an axis, as a view."""
+        """The slice at an index along an axis, as a view."""
         return self[along(normalize_axis(dim, self.ndim), whole(index, "an index"))]
 
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Any:
-        """So many slices along an axis, from one on, as a view."""
+        """The slice from `start` with a length along an axis, as a view."""
         number = normalize_axis(dim, self.ndim)
         first, count = whole(start, "a start"), whole(length, "a length")
         first += self.shape[number] if first < 0 else 0
@@ -123,46 +124,46 @@ class TensorSurface(TensorBase):
         return self[along(number, slice(first, first + count))]
 
     def sort(self, *arguments: Any, **params: Any) -> Any:
-        """In rising order along an axis, the last unless `dim` says another, and where the elements were; asked with
-        NumPy's word `axis`, the values alone. `gradcli.sort` without an axis is NumPy's."""
+        """The elements in ascending order along an axis (the last by default), and their indices; with NumPy's keyword
+        `axis`, the values only. `gradcli.sort` without an axis is NumPy's."""
         from gradcli.autograd.tensor_functions import function
 
         return function("sort")(self, *(arguments if arguments or params else (-1,)), **params)
 
     def split(self, split_size: Any, dim: builtins.int = 0) -> Any:
-        """The parts of a size along an axis, or of the sizes in a list, as views. `gradcli.split` is NumPy's."""
+        """Split along an axis into parts of a size, or of the sizes in a list, as views. `gradcli.split` is NumPy's."""
         return _of_torch("split")(self, split_size, dim)
 
     def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> Any:
-        """The parts of the sizes in a list along an axis, as views."""
+        """Split along an axis into parts of the given sizes, as views."""
         return _of_torch("split")(self, split_sizes, dim)
 
     def unsafe_split(self, split_size: Any, dim: builtins.int = 0) -> Any:
-        """As `split`, with parts of their own memory, which may be changed in place."""
+        """Like `split`, but the parts are copies, which may be changed in place."""
         return tuple(map(identity, self.split(split_size, dim)))
 
     def unsafe_split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> Any:
-        """As `split_with_sizes`, with parts of their own memory, which may be changed in place."""
+        """Like `split_with_sizes`, but the parts are copies, which may be changed in place."""
         return tuple(map(identity, self.split_with_sizes(split_sizes, dim)))
 
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> Any:
-        """As `chunk`, with parts of their own memory, which may be changed in place."""
+        """Like `chunk`, but the parts are copies, which may be changed in place."""
         return tuple(map(identity, table.known("chunk")(self, chunks, dim)))
 
     def repeat(self, *repeats: Any) -> Any:
-        """Copies of the whole tensor side by side. `gradcli.repeat` is NumPy's, which repeats each element."""
+        """The tensor repeated along each axis. `gradcli.repeat` is NumPy's, which repeats each element."""
         return tile(self, *repeats)
 
     def view(self, *shape: Any) -> Any:
-        """The same elements in another shape, in the same memory. Raises ShapeError where they do not lie so that this
-        can be; `reshape` copies them then."""
+        """A view with another shape. Raises ShapeError if the memory layout does not allow it; `reshape` copies
+        then."""
         made = reshape(self, *shape)
         if place_of(self).storage is not place_of(made).storage:
             raise ShapeError(_NO_VIEW)
         return made
 
     def view_as(self, other: TensorBase) -> Any:
-        """The same elements in the shape of another tensor; see `view`."""
+        """A view with the shape of another tensor; see `view`."""
         expect(other, TensorBase, _OTHER)
         return self.view(arrays.shape(other))
 
@@ -172,24 +173,24 @@ class TensorSurface(TensorBase):
         return reshape(self, arrays.shape(other))
 
     def expand_as(self, other: TensorBase) -> Any:
-        """Repeated up to the shape of another tensor."""
+        """The tensor broadcast to the shape of another tensor."""
         expect(other, TensorBase, _OTHER)
         return broadcast_to(self, arrays.shape(other))
 
     def storage(self) -> Storage:
-        """The memory that it may share."""
+        """The storage of this tensor."""
         return place_of(self).storage
 
     untyped_storage = storage
 
     def data_ptr(self) -> builtins.int:
-        """A number that tells the place of its first element in the memory from others."""
+        """A number that identifies the memory of the first element."""
         return self.storage().data_ptr() + self.storage_offset()
 
     def resize_(self, *sizes: Any) -> Self:
-        """Have other sizes: the elements row by row as they were, without the last ones or with zeros behind them.
+        """Change the shape in place: elements are kept in row-major order, truncated or padded with zeros.
 
-        Raises DifferentiationError for one that requires grad, or shares its numbers.
+        Raises DifferentiationError if the tensor requires grad or shares its data.
         """
         shape = gathered(sizes, "a size")
         if shape == self.shape:
@@ -205,16 +206,16 @@ class TensorSurface(TensorBase):
         return self
 
     def resize_as_(self, other: TensorBase) -> Self:
-        """Have the sizes of another tensor; see `resize_`."""
+        """Change the shape in place to that of another tensor; see `resize_`."""
         return self.resize_(arrays.shape(other))
 
     def squeeze_(self, dim: Any = None) -> Any:
-        """Lose the axes of size 1, all or some, in place; those of another size stay."""
+        """Remove axes of size 1 in place, all or those in `dim`; axes of other sizes are kept."""
         axes = normalize_axes(dim, self.ndim)
         return self._see_otherwise(squeeze, tuple(axis for axis in axes if self.shape[axis] == 1))
 
     def _see_otherwise(self, operation: Operation, *arguments: Any, **params: Any) -> Any:
-        # Loaded by programs that change tensors alone.
+        # Imported here, because only programs that change tensors in place need it.
         from gradcli.autograd.in_place_views import see_otherwise
 
         return see_otherwise(self, operation, arguments, params)
@@ -222,7 +223,7 @@ class TensorSurface(TensorBase):
     # --- others like it
 
     def new_zeros(self, *size: Any, **options: Any) -> Any:
-        """Zeros of a shape, of this dtype and in this place; `dtype`, `device` and `requires_grad` say otherwise."""
+        """Zeros of a shape with, by default, the dtype and device of this tensor."""
         size = (options.pop("size"),) if "size" in options else size
         return self._like_it(self._zeros(gathered(size, "a size") if size else ()), **options)
 
@@ -234,17 +235,17 @@ class TensorSurface(TensorBase):
         return self.new_full(size[0] if len(size) == 1 else size, 1, **options)
 
     def new_full(self, size: Any, fill_value: Any, **options: Any) -> Any:
-        """A tensor of a shape with one value everywhere; see `new_zeros`."""
+        """A tensor of a shape filled with one value; see `new_zeros`."""
         zeros = self._zeros(gathered((size,), "a size"))
         return self._like_it(self.made(zeros).fill_(fill_value).inner, **options)
 
     def new_tensor(self, data: Any, **options: Any) -> Any:
-        """A copy of numbers as a tensor of this dtype and in this place; see `new_zeros`."""
+        """A copy of data as a tensor with the dtype and device of this tensor by default; see `new_zeros`."""
         array = arrays.asarray(data.inner if isinstance(data, TensorBase) else data)
         return self._like_it(arrays.beside(arrays.astype(array, self.dtype), self.inner), **options)
 
     def new(self, *size: Any, **options: Any) -> Any:
-        """PyTorch's old name of `new_zeros`, and where a list is given of `new_tensor`."""
+        """PyTorch's old constructor: `new_tensor` for a list, else `new_zeros`."""
         return (
             self.new_tensor(*size, **options)
             if size and isinstance(size[0], list)
@@ -267,7 +268,7 @@ class TensorSurface(TensorBase):
         given = constant(self.inner)
         if not isinstance(given, Kind) or not given.by_row:
             return zeros
-        # Rows of their own, which can be changed in place by what is another in each.
+        # For a batched tensor the result is batched too, so that it can be changed in place by batched values.
         return cast(add(zeros, sum_(zeros_like(given))), self.dtype)
 
     # --- truth values
@@ -289,28 +290,28 @@ class TensorSurface(TensorBase):
     # --- random numbers in place
 
     def copy_(self, source: Any) -> Any:
-        """Take over the values of `source`, broadcast to this shape and converted to this dtype."""
+        """Copy the values of `source`, broadcast to this shape and converted to this dtype."""
         raise NotImplementedError
 
     def normal_(self, mean: Any = 0.0, std: Any = 1.0, *, generator: Any = None) -> Any:
-        """Have normal numbers of a mean and a standard deviation."""
+        """Fill with normal numbers of a mean and a standard deviation."""
         return self.copy_(_draws().normal(self.shape, self._drawn_dtype, mean, std, generator))
 
     def uniform_(self, a: Any = 0.0, b: Any = 1.0, *, generator: Any = None) -> Any:
-        """Have uniform numbers from `a` on and below `b`."""
+        """Fill with uniform numbers in [a, b)."""
         return self.copy_(_draws().uniform(self.shape, self._drawn_dtype, a, b, generator))
 
     def exponential_(self, lambd: Any = 1.0, *, generator: Any = None) -> Any:
-        """Have exponential numbers of a rate."""
+        """Fill with exponential numbers of a rate."""
         return self.copy_(_draws().exponential(self.shape, self._drawn_dtype, lambd, generator))
 
     def random_(self, low: Any, high: Any = None, *, generator: Any = None) -> Any:
-        """Have whole numbers from `low` on, 0 where one bound is given, and below `high`."""
+        """Fill with integers in [low, high); with one bound, in [0, low)."""
         first, last = (0, low) if high is None else (low, high)
         return self.copy_(_draws().integers(self.shape, first, last, generator))
 
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Any:
-        """Have 1 with a probability, of all or of each element, and else 0."""
+        """Fill with 1 with the probability `p`, a number or a tensor, and else 0."""
         points = self.made(_draws().uniform(self.shape, "float64", generator=generator))
         return self.copy_(points < p)
 
@@ -323,10 +324,11 @@ class TensorSurface(TensorBase):
     def to(
         self, *wanted: Any, dtype: Any = None, device: Any = None, copy: builtins.bool = False, **_ignored: Any
     ) -> Any:
-        """This tensor in a dtype, on a device, or in those of another tensor; itself where it is that already.
+        """This tensor converted to a dtype, a device, or those of another tensor; itself if nothing changes.
 
-        Another floating dtype is an operation of the graph; integers are outside of it. Raises CallError for a dtype
-        that there is not, and DifferentiationError for one that requires grad and is on another device.
+        A conversion between floating dtypes is an operation of the graph; one to integers is outside of it. Raises
+        CallError for an unknown dtype, and DifferentiationError if a tensor that requires grad would be moved to
+        another device.
         """
         for item in wanted:
             if isinstance(item, TensorBase):
@@ -339,7 +341,7 @@ class TensorSurface(TensorBase):
         return found.clone() if flag(copy, "copy") and found is self else found
 
     def astype(self, dtype: Any, copy: builtins.bool = True) -> Any:
-        """In another dtype, as `to` has it; a tensor of its own, unless `copy` is False."""
+        """Converted to a dtype, as by `to`; a copy unless `copy` is False."""
         return self.to(dtype=dtype, copy=copy)
 
     def _in_dtype(self, dtype: Any) -> Any:
@@ -357,13 +359,13 @@ class TensorSurface(TensorBase):
         return self.made(moved)
 
     def type_as(self, other: TensorBase) -> Any:
-        """In the dtype of another tensor."""
+        """Converted to the dtype of another tensor."""
         expect(other, TensorBase, _OTHER)
         return self._in_dtype(other.dtype)
 
     @property
     def device(self) -> Device:
-        """Where it is, as "cpu" or "cuda:0"."""
+        """The device, such as "cpu" or "cuda:0"."""
         return Device(_device(self))
 
     @property
@@ -371,51 +373,51 @@ class TensorSurface(TensorBase):
         return _device(self).startswith("cuda")
 
     def cpu(self) -> Any:
-        """On the CPU."""
+        """Moved to the CPU."""
         return self._on_device("cpu")
 
     def cuda(self, device: Any = "cuda") -> Any:
-        """On a GPU."""
+        """Moved to a GPU."""
         return self._on_device(device if isinstance(device, str) else f"cuda:{device}")
 
     def double(self) -> Any:
-        """As float64, in the graph."""
+        """Converted to float64, in the graph."""
         return self._in_dtype("float64")
 
     def long(self) -> Any:
-        """As int64, without a gradient."""
+        """Converted to int64, without a gradient."""
         return self._in_dtype("int64")
 
     def float(self) -> Any:
-        """As float32, in the graph."""
+        """Converted to float32, in the graph."""
         return self._in_dtype("float32")
 
     def int(self) -> Any:
-        """As int32, without a gradient."""
+        """Converted to int32, without a gradient."""
         return self._in_dtype("int32")
 
     def half(self) -> Any:
-        """As float16, in the graph."""
+        """Converted to float16, in the graph."""
         return self._in_dtype("float16")
 
     def short(self) -> Any:
-        """As int16, without a gradient."""
+        """Converted to int16, without a gradient."""
         return self._in_dtype("int16")
 
     def char(self) -> Any:
-        """As int8, without a gradient."""
+        """Converted to int8, without a gradient."""
         return self._in_dtype("int8")
 
     def byte(self) -> Any:
-        """As uint8, without a gradient."""
+        """Converted to uint8, without a gradient."""
         return self._in_dtype("uint8")
 
     def bool(self) -> Any:
-        """Whether each element is other than 0."""
+        """Whether each element is not 0."""
         return self._in_dtype("bool")
 
     def type(self, dtype: Any = None) -> Any:
-        """In a dtype, or one of PyTorch's types of tensors; without it the name of that type."""
+        """Converted to a dtype or a tensor type of PyTorch; without an argument, the name of the tensor type."""
         return self._in_dtype(dtype) if dtype is not None else f"torch.{type_of_tensors(self.dtype)}"
 
 
@@ -427,7 +429,7 @@ def _of_truths(operation: Operation, *operands: Any) -> Any:
 
 
 def _draws() -> Any:
-    # Loaded by programs that draw random numbers alone.
+    # Imported here, because only programs that draw random numbers need it.
     from gradcli.autograd import generators
 
     return generators
@@ -443,5 +445,5 @@ def _device(tensor: TensorBase) -> str:
 
 
 def _same_device(asked: str, here: str) -> bool:
-    """Whether a device, which may be named without its number, is this one."""
+    """Whether the device name `asked`, which may lack its number, denotes the device `here`."""
     return asked == here or (":" not in asked and here.partition(":")[0] == asked)

@@ -1,4 +1,4 @@
-"""`x.at[key]`: a tensor with some elements changed, as a new one, as JAX has it."""
+"""Functional updates `x.at[key]` as in JAX: new tensors with some elements changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.primitives.powers import power
 
 
 class At:
-    """What `x.at` is, which takes an index."""
+    """The object `x.at`, which is indexed by a key."""
 
     def __init__(self, x: TensorBase) -> None:
         self._x = x
@@ -26,7 +26,7 @@ class At:
 
 
 class Elements:
-    """Some elements of a tensor. Each method returns the tensor with these changed; that itself stays as it is."""
+    """Selected elements of a tensor. Each method returns a copy of the tensor with these elements changed."""
 
     def __init__(self, x: TensorBase, key: Any) -> None:
         self._x = x
@@ -36,13 +36,13 @@ class Elements:
         return index(self._x, self._key)
 
     def set(self, values: Any) -> Any:
-        """With `values` there; where a position comes several times, with the last."""
+        """Set the elements to `values`; of repeated positions the last value is kept."""
         changed: Any = self._x.clone()
         changed[self._key] = values
         return changed
 
     def add(self, values: Any) -> Any:
-        """With `values` added there, each as often as its position comes."""
+        """Add `values` to the elements; values at repeated positions accumulate."""
         fitting = broadcast_to(values, arrays.shape(self.get()))
         return add(self._x, scatter(cast(fitting, self._x.dtype), self._key, self._x.shape))
 

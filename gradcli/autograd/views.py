@@ -1,9 +1,9 @@
-"""Tensors that share their numbers: views, what is detached, `.data`.
+"""Tensors that share data: views, detached tensors and `.data`.
 
-Arrays are never written into. An in-place operation puts other numbers into the storage: those at the places of the
-view that it was done on are replaced, which is the transpose of the primitives that made the view. All tensors that
-share the storage then forget their numbers, and a view where it stands in the graph; they find them again when they
-are next asked. So those that nobody changes in place have plain attributes.
+Arrays are never written into. An in-place operation replaces the data of the storage: the elements of the view that it
+is applied to are replaced, which is the transpose of the primitives that made the view. All tensors that share the
+storage then drop their data, and views their place in the graph; they look these up again at the next access. Tensors
+that are never changed in place therefore have plain attributes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _IN_FUNCTION = (
 )
 _GONE = "The base of this view was itself changed in place by as_strided_(), and has not all its elements any more."
 
-# How a view was made, with a place for what is done to it, and why that must not be.
+# How a view was made, as a format with a slot for what is done to it, and why that is forbidden.
 Refusal = tuple[str, str]
 _UNRECORDED = "created in"
 _NO_GRAD = (
@@ -58,13 +58,13 @@ _INFERENCE = (
 
 
 class Place:
-    """Where a tensor has its numbers from.
+    """How a tensor gets its data from a storage.
 
-    `primitive` makes them of what is at the place `parent`; the first of all has those of the storage as they are. A
-    view is a part of the tensor `base` in the graph too, which was at the place `origin` then; `refusal` says how it
-    was made and why that forbids to change it in place where it is recorded. `version` is that at which its place in
-    the graph was found, None where it was forgotten. `bearer`, which most places do not have, refers to the tensor here
-    where its tangent is no part of that of another tensor, though its numbers are.
+    `primitive` computes it from the data of the place `parent`; the first place has the data of the storage itself. A
+    view is also a part of the tensor `base` in the graph, whose place was `origin` when the view was made. `refusal`
+    says how it was made and why recorded in-place changes of it are forbidden. `version` is the one at which its place
+    in the graph was determined, None if it was dropped. `bearer`, which most places lack, refers to the tensor here if
+    its tangent is separate from that of its base, although its data is not.
     """
 
     __slots__ = (
@@ -105,19 +105,19 @@ class Place:
         self.bearer: weakref.ref[Any]
 
     def alias(self, counter: Counter) -> Place:
-        """The same numbers outside the graph."""
+        """A place with the same data, outside of the graph."""
         return Place(self.storage, counter, self.parent, self.primitive, self.params)
 
     @property
     def viewed(self) -> Any:
-        """The tensor that this is a part of in the graph; None where there is none, or it got other numbers."""
+        """The tensor of which this is a part in the graph; None if there is none, or it has other data now."""
         base = self.base
         if base is None or base.place is self.origin:
             return base
         return base if base.place.storage is self.storage else None
 
     def layout(self) -> Layout:
-        """Where the elements lie in the storage."""
+        """The shape, strides and offset of the elements in the storage."""
         place, waiting = self, []
         while place._layout is None and place.parent is not None:
             waiting.append(place)
@@ -129,7 +129,7 @@ class Place:
         return found
 
     def seen_in(self, numbers: Any, origin: Place | None = None) -> Any:
-        """What is here of `numbers` that are those at `origin`, or those of the storage."""
+        """The elements of this place, given the data `numbers` of the place `origin`, or of the storage if None."""
         steps = []
         place: Place | None = self
         while place is not origin and place is not None and place.primitive is not None:
@@ -140,14 +140,14 @@ class Place:
         return numbers
 
     def positions(self) -> Any:
-        """Which elements of the storage are here, counted from 0 row by row."""
-        # Loaded by programs that change tensors alone.
+        """The indices of the elements of this place in the flattened storage."""
+        # Imported here, because only programs that change tensors in place need it.
         from gradcli.primitives.replacing import positions
 
         return arrays.to_numpy(self.seen_in(positions(arrays.shape(self.storage.numbers))))
 
     def forget(self, tensor: Any) -> None:
-        """Have a tensor here ask for its numbers again, and a view for its place in the graph."""
+        """Make a tensor drop its data, and a view its place in the graph, so that they are looked up again."""
         del tensor.inner, tensor.version
         if self.viewed is not None and self.version not in (None, self.counter.version):
             self.version = None
@@ -155,18 +155,19 @@ class Place:
             del tensor.grad_fn
 
     def count_change(self) -> None:
-        """Have all who share the numbers count a change of them."""
+        """Increment the version of all tensors that share the data."""
         with sharing_lock:
             self.counter.count()
             self.storage.change(self.storage.numbers)
 
     def check_written(self) -> None:
-        """Raise where several elements would be one and the same."""
+        """Raise DifferentiationError if several elements share memory, so that an in-place change is ambiguous."""
         if self.primitive is not None and strides.overlaps(self.layout()):
             raise DifferentiationError(_OVERLAP)
 
     def check_recorded(self, indirectly: bool = False) -> None:
-        """Raise where a view must not be changed in place, or with its base, by an operation that is recorded."""
+        """Raise DifferentiationError if a recorded operation must not change this view in place, or (`indirectly`) its
+        base."""
         if self.refusal is not None:
             made, why = self.refusal
             what = "its base or another view of its base has been modified" if indirectly else "is being modified"
@@ -174,7 +175,7 @@ class Place:
 
 
 def place_of(tensor: Any) -> Place:
-    """The place of a tensor, from now on one that it may share."""
+    """The place of a tensor; it is created at the first call."""
     place: Place | None = tensor.place
     return _first_place(tensor) if place is None else place
 
@@ -192,14 +193,14 @@ def _first_place(tensor: Any) -> Place:
 
 
 def settle(tensor: Any, place: Place) -> None:
-    """Have a tensor with the numbers at a place be there."""
+    """Put a tensor that has the data of a place at that place."""
     tensor.place = place
     tensor.version = place.counter.version
     place.storage.join(tensor)
 
 
 def note_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
-    """Have `made`, which a primitive made of a tensor, change with it from now on, if it is a view."""
+    """If `made`, the result of a primitive on a tensor, is a view of it, make it share in-place changes."""
     parent = operand.place
     if not primitive.shares(None if parent is None or parent.primitive is None else parent.layout, **params):
         return
@@ -207,10 +208,10 @@ def note_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str
 
 
 def join_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
-    """Have `made`, which is a view of a tensor that a primitive made, change with it from now on."""
+    """Make `made`, a view of `operand` by a primitive, share in-place changes."""
     parent = place_of(operand)
     if operand.version is None:
-        # What is of inference shares its numbers, and stands in no graph.
+        # A view of an inference tensor shares its data, and is in no graph.
         settle(made, Place(parent.storage, parent.counter, parent, primitive, params))
         return
     base, origin = (operand, parent) if parent.base is None else (parent.base, parent.origin)
@@ -227,20 +228,20 @@ def _refusal_of(view: Any, inherited: Refusal | None) -> Refusal | None:
         return None
     made, why = inherited
     if view.grad_fn is not None and _UNRECORDED in made:
-        # It is recorded, and what it was seen of was not.
+        # The view is recorded, but the view that it was made from was not.
         mode = made[made.index(_UNRECORDED) :]
         return f"Output 0 of {view.grad_fn.name} is a view of a view which was {mode}", why
     return _refusal(view, why)
 
 
 def note_one_of_several(view: Any, number: int) -> None:
-    """Have a view that was made together with others refuse to be changed in place by what is recorded."""
+    """Forbid recorded in-place changes of a view that was made together with others."""
     if view.place is not None and grad_enabled.get():
         view.place.refusal = _refusal(view, _SEVERAL, number)
 
 
 def forbid_in_function(output: Any) -> None:
-    """Have an output of a user's Function that is a view refuse to be changed in place by what is recorded."""
+    """Forbid recorded in-place changes of an output of a user-defined Function that is a view."""
     if output.place is not None and output.place.base is not None:
         output.place.refusal = _refusal(output, _IN_FUNCTION, output.output_nr)
 
@@ -252,7 +253,8 @@ def _refusal(view: Any, why: str, number: int = 0) -> Refusal:
 
 
 def find_numbers(tensor: Any) -> tuple[Any, int | None]:
-    """Give a tensor again the numbers that it forgot. Returns them and its version, as others may change them again."""
+    """Restore the data that a tensor dropped. Returns it with its version, because other threads may change them
+    again."""
     with sharing_lock:
         place = tensor.place
         tensor.inner = numbers = place.seen_in(place.storage.numbers)
@@ -261,7 +263,7 @@ def find_numbers(tensor: Any) -> tuple[Any, int | None]:
 
 
 def find_history(view: Any) -> Node | None:
-    """Give a view again the place in the graph that it forgot: as its base is now."""
+    """Restore the place in the graph that a view dropped: as a part of the current base."""
     place = view.place
     base, node, number = place.viewed, None, 0
     if base is not None and base.requires_grad:
@@ -277,7 +279,7 @@ def find_history(view: Any) -> Node | None:
 
 
 def made_again(place: Place, base: Any) -> Any:
-    """The view at a place as its base, which requires grad, has it now."""
+    """Recompute the view at a place from its current base, which requires grad, and record it."""
     token = grad_enabled.set(True)
     try:
         return _seen_of(base, place)
@@ -286,14 +288,14 @@ def made_again(place: Place, base: Any) -> Any:
 
 
 def _put(whole: Any, places: Any, part: Any) -> Any:
-    # Loaded by programs that change tensors alone.
+    # Imported here, because only programs that change tensors in place need it.
     from gradcli.primitives.replacing import put
 
     return put(whole, places, part)
 
 
 def _seen_of(base: Any, place: Place) -> Any:
-    """What is at a place of a base."""
+    """The elements at a place as a function of its base."""
     if base.place is place.origin:
         return place.seen_in(base, place.origin)
     key = arrays.numpy_namespace().unravel_index(_among_elements_of(base, place), base.shape)
@@ -301,7 +303,7 @@ def _seen_of(base: Any, place: Place) -> Any:
 
 
 def _among_elements_of(base: Any, place: Place) -> Any:
-    """The places of elements among those of a base, counted row by row."""
+    """The indices of the elements of a place in the flattened base."""
     if base.place.primitive is None:
         return place.positions()
     from gradcli.primitives.replacing import numbers_among
@@ -313,7 +315,7 @@ def _among_elements_of(base: Any, place: Place) -> Any:
 
 
 def write(tensor: Any, part: Any) -> None:
-    """Put the numbers of `part`, which is made of those of `tensor`, in their place, for all who share them."""
+    """Replace the data of `tensor` by that of `part`, for all tensors that share it."""
     with sharing_lock:
         _write(tensor, part)
 
@@ -333,7 +335,7 @@ def _write(tensor: Any, part: Any) -> None:
 
 
 def _recorded_in_base(place: Place, part: Any) -> Any:
-    """What the base of a view becomes by `part` in its place; None where that is not to be recorded."""
+    """The new base of a view after `part` replaced its elements; None if that is not to be recorded."""
     base = place.viewed
     if not grad_enabled.get() or not (part.requires_grad or base.requires_grad):
         return None

@@ -1,4 +1,4 @@
-"""When the last cotangent has come to a leaf."""
+"""Detect when the last cotangent has reached a leaf."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gradcli.autograd.node import Node
 
 
 class Ways:
-    """By how many edges of nodes that wait for a visit, and of those below them, a cotangent may come to each of the leaves
-    with hooks. Only nodes that are `useful` are visited, where that is known."""
+    """For each leaf with hooks, the number of edges through which a cotangent may still arrive, from waiting nodes and
+    their ancestors. If `useful` is not None, only those nodes are visited."""
 
     def __init__(self, waiting: Iterable[Node], useful: Container[Any] | None) -> None:
         nodes = (node for node in ancestors(*waiting) if useful is None or node in useful)
@@ -22,7 +22,7 @@ class Ways:
         return leaf in self._left
 
     def ended_by(self, node: Node) -> list[Any]:
-        """The leaves to which there is no other way than those from a node, which was visited now."""
+        """The leaves that no cotangent can reach any more, now that `node` was visited."""
         ended = []
         for target in node.targets:
             if target in self._left:
@@ -34,5 +34,5 @@ class Ways:
 
 
 def has_hooks(target: Any) -> bool:
-    """Whether what an edge leads to is a leaf that may have hooks."""
+    """Whether the target of an edge is a leaf that may have hooks."""
     return not isinstance(target, Node) and target._accumulator is not None
