@@ -1,1 +1,1 @@
-"""Ways to run a straight-line program: as it stands, as generated scalar code, over blocks of arrays."""
+"""Executors: run a straight-line program primitive by primitive, as generated scalar code, or over blocks of arrays."""

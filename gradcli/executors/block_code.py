@@ -1,4 +1,4 @@
-"""The equations of a segment as a function of one block."""
+"""Generate the code of a segment: a Python function that computes the equations for one block."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from gradcli.program.ir import Atom, Equation, Variable
 
 
 class Code:
-    """`function(budget, *blocks)` computes one block, of any size: the blocks are those of the atoms `loaded`, of the
-    variables `stored`, into which results are written, and buffers cut from those of `pool`.
+    """The generated `function(budget, *blocks)`, which computes one block of any size.
 
-    It gives the block's part of each reduction, or None where a guard does not hold. The array of a result in `over`
-    is that of the operand there.
+    `blocks` are the blocks of the atoms in `loaded`, of the variables in `stored`, into which results are written, and
+    buffers cut from those of `pool`. The function returns the block's part of each reduction, or None if a guard does
+    not hold. A result in `over` is written over the array of the operand that it is mapped to.
     """
 
     def __init__(self, segment: Segment, dying: frozenset[Variable], demand: Demand) -> None:
-        """It may write over the arrays of `dying`; what is in `demand` is compiled."""
+        """Results may be written over the arrays of the variables in `dying`; `demand` says what is compiled."""
         self.segment = segment
         self.loaded: list[Atom] = []
         self.stored = [*segment.stored]
@@ -42,7 +42,7 @@ class Code:
         self._lines = Lines(equations, freed, places.get, demand.together)
         self.function = self._compiled(steps, freed, [*places.values()])
         row = math.prod(segment.shape[1:]) if segment.is_partial() else 1
-        # So many elements a block has at most, and each buffer.
+        # The maximum number of elements of a block, and the size of each buffer.
         self.block = max(schedule.BLOCK, row)
         self.pool = Buffers([Buffer((self.block,), b.dtype) for b in self._lines.buffers])
 
@@ -88,21 +88,23 @@ class Code:
             self._lines.body.append(f"if not {name}.item({name}.argmin()): return None")
 
     def _load(self, atom: Atom) -> None:
-        """Have an operand that is not computed here among the blocks."""
+        """Add an operand that is not computed in the segment to the blocks."""
         key = atom if isinstance(atom, Variable) else id(atom)
         if key not in self._lines.names and (isinstance(atom, Variable) or arrays.shape(atom)):
             self._lines.names[key] = f"x{len(self.loaded)}"
             self.loaded.append(atom)
 
     def _reduction(self, equation: Equation) -> str:
-        """The reduction of a block; with all of its axes kept where others are left."""
+        """The expression that reduces a block. A partial reduction keeps its axes, so that blocks can be
+        concatenated."""
         reduce = self._lines.constant(ufuncs.joining(equation.primitive).reduce)
         name, axis = self._lines.operand(equation.inputs[0]), equation.params["axis"]
         whole = len(axis) == len(arrays.shape(equation.inputs[0]))
         return f"{reduce}({name}, None)" if whole else f"{reduce}({name}, {axis!r}, None, None, True)"
 
     def _write_over(self, number: int, output: Variable) -> None:
-        """Have a result that is stored take the place of an operand that is not read any more."""
+        """Write a stored result over an operand of the same shape and dtype that is not read any more, if there is
+        one."""
         if output not in self.segment.stored:
             return
         for atom in self.loaded:

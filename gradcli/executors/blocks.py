@@ -1,4 +1,4 @@
-"""Programs on arrays, as generated straight-line Python: large arrays block by block, the others as they are."""
+"""Run programs on arrays as generated straight-line Python: large arrays block by block, other arrays whole."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gradcli.primitives.bind import assume, bind
 from gradcli.program.ir import Equation, Program, Variable, elements
 from gradcli.timing import phase
 
-# Fewer in a row NumPy adds column by column, see `sum` of its namespace.
+# Rows with fewer elements are reduced by the `sum` of NumPy's namespace, which adds short rows column by column.
 _ROW = 8
 
 
 class Blocks:
-    """A program, ready to run, in any number of threads at a time.
+    """A compiled program, which any number of threads may run at the same time.
 
-    What it gives for numbers may change by a rounding once it has run often, as functions are compiled then; not
-    where it is `reproducible`.
+    The results for the same inputs may change by rounding after many runs, because functions are compiled then; not if
+    it is `reproducible`.
     """
 
     def __init__(self, program: Program, *, reproducible: bool = False) -> None:
@@ -38,8 +38,7 @@ class Blocks:
         self.function = _Writer(self).compiled()
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
-        """The outputs for `inputs`, or None where a guard does not hold. What its primitives raise
-        is raised."""
+        """The outputs for `inputs`, or None if a guard does not hold. Raises what its primitives raise."""
         if self.demand.counts and self.demand.is_met():
             with phase("compile"):
                 self.function = _Writer(self).compiled()
@@ -48,14 +47,14 @@ class Blocks:
 
 
 class _Writer:
-    """The text of the function that runs a program."""
+    """Writes the source text of the function that runs a program."""
 
     def __init__(self, blocks: Blocks) -> None:
         self.program, demand = blocks.program, blocks.demand
         self.steps: Sequence[Step] = blocks.steps
         self.reproducible = blocks.reproducible
         self.guards = set(self.program.guards)
-        # What is computed by `bind` is charged there.
+        # Equations that are computed by `bind` are charged there.
         self.elements = elements(e for step in blocks.steps for e in _direct(step))
         equations = [s for s in blocks.steps if isinstance(s, Equation) and _is_direct(s)]
         if demand.merged:
@@ -140,7 +139,8 @@ class _Writer:
             lines.body.append(f"{results}= found; del found")
 
     def _place(self, variable: Variable) -> str | None:
-        """Buffers are for what nobody else sees; the rest are arrays of their own."""
+        """The name of a new array for a variable that is visible outside of the program; None if it can be in a
+        buffer."""
         if variable in self.own:
             return None
         name = self.lines.new_name(variable)
@@ -156,14 +156,14 @@ def _direct(step: Segment | Equation) -> Iterable[Equation]:
 
 
 def _is_direct(equation: Equation) -> bool:
-    """Whether the text calls NumPy itself, and not `bind`."""
+    """Whether the generated text calls NumPy directly instead of `bind`."""
     if not equation.primitive.elementwise:
         return _is_reduction(equation)
     return equation.output.shape != () and ufuncs.of(equation) is not None
 
 
 def _is_reduction(equation: Equation) -> bool:
-    """Whether it is one call of NumPy."""
+    """Whether it is a reduction that is computed by one call of NumPy."""
     x = equation.inputs[0]
     return (
         schedule.is_reduction(equation.primitive)
@@ -180,7 +180,7 @@ def _is_float(variable: Variable) -> bool:
 
 
 def _call(equation: Equation, lines: Lines) -> str:
-    """The text of a call, with a gap for the operands."""
+    """The text of a call, with a format field for the operands."""
     if _is_direct(equation):
         axis, keep = equation.params["axis"], equation.params["keepdims"]
         reduce = lines.constant(ufuncs.joining(equation.primitive).reduce)
@@ -196,7 +196,7 @@ def _call(equation: Equation, lines: Lines) -> str:
 
 
 def _of_numbers(equation: Equation) -> Callable[..., Any] | None:
-    """The function of Python's numbers where the operands are such."""
+    """The function for Python numbers, if all operands are numbers; else None."""
     primitive = equation.primitive
     kinds = ("float64", "bool") if primitive.truths else ("float64",)
     plain = all(

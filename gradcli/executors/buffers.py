@@ -1,4 +1,4 @@
-"""Memory that is written again in every run of a program, a set of arrays for each run that is under way."""
+"""Reusable memory for programs: a set of arrays for each run in progress."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 
-# So many bytes are kept between the runs of a program: more do not stay in the caches of a core either.
+# The maximum size in bytes of a set that is kept between runs; larger sets would not stay in the cache of a core.
 _MOST_KEPT = 2**21
 _BYTES = {"bool": 1, "float32": 4}
 
 
 class Buffer(NamedTuple):
-    """An array that is written again in every run."""
+    """The shape and dtype of a reusable array."""
 
     shape: Shape
     dtype: str
 
 
 class Buffers:
-    """Sets of arrays of these shapes and dtypes. Any number of threads may take one, and one may take any number.
+    """A pool of sets of arrays with the given shapes and dtypes, shared by threads; a thread may take several sets.
 
-    Those that nobody has are in `unused`, where generated text looks itself; they `are_kept` if they are small.
+    Free sets are in `unused`, which generated code accesses directly. Sets are kept after use (`are_kept`) if they are
+    small.
     """
 
     def __init__(self, kinds: Sequence[Buffer]) -> None:
@@ -33,7 +34,7 @@ class Buffers:
         self.are_kept = sum(math.prod(k.shape) * _BYTES.get(k.dtype, 8) for k in kinds) <= _MOST_KEPT
 
     def take(self) -> list[Any]:
-        """A set that nobody else has."""
+        """A set for exclusive use."""
         try:
             return self.unused.pop()
         except IndexError:
@@ -44,12 +45,12 @@ class Buffers:
         return [_array(*kind) for kind in self._kinds]
 
     def give(self, taken: list[Any]) -> None:
-        """Have a set used again, in which nobody reads any more. One that is not given back is not missed."""
+        """Return a set that is not read any more. Returning it is optional."""
         if self.are_kept:
             self.unused.append(taken)
 
 
 def _array(shape: Shape, dtype: str) -> Any:
     np = arrays.numpy_namespace()
-    # In the `base` of truth values a 0 is found in a tenth of the time that it takes to look in the array.
+    # Searching a 0 in the `base`, a bytearray, takes a tenth of the time of searching it in the array.
     return np.ndarray(shape, bool, bytearray(math.prod(shape))) if dtype == "bool" else np.empty(shape, dtype)

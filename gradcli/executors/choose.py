@@ -1,4 +1,4 @@
-"""The executor that suits the library of a program's arrays."""
+"""Choose the executor for the library of a program's arrays."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gradcli.timing import phase
 
 @phase("compile")
 def executable(program: Program, namespace: Namespace | None = None) -> Executable:
-    """A function that runs `program` on the arrays of a backend's namespace, NumPy's and numbers where that is None.
+    """A function that runs `program` on arrays of a namespace; on NumPy arrays and numbers if it is None.
 
-    It raises what the primitives raise, and BackendError where the library cannot compile the program.
-    Raises MissingFunctionError where the library lacks a function.
+    That function raises what the primitives raise, and BackendError if the library cannot compile the program. Raises
+    MissingFunctionError if the library lacks a function.
     """
     if namespace is not None:
         functions.require(program, namespace)

@@ -1,7 +1,7 @@
-"""The functions of the table in CUDA's C++: the `forward` of a primitive, run on names in place of arrays.
+"""Write elementwise equations in CUDA C++, by running the `forward` of primitives on names instead of arrays.
 
-What a function gives at its edges so comes from where every other backend has it from. Only the
-functions that CUDA has are spelled here, and those that it has with other edges than NumPy.
+The edge values of a function thus have the same definition as in every other backend. Only functions of CUDA itself are
+spelled here, and those whose edge values differ from NumPy's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gradcli.program.ir import Atom, Equation, Variable
 TYPES = {"float64": "double", "float32": "float", "bool": "bool", "int64": "long long"}
 _FLOATING = ("float64", "float32")
 
-# What the spellings below call. T is float or double, and so are the functions of CUDA then.
+# Functions that the templates below call. T is float or double, which selects the overload of CUDA's functions.
 PRELUDE = r"""
 template <class T> __device__ T infinity() { return T(__longlong_as_double(0x7ff0000000000000LL)); }
 template <class T> __device__ T not_a_number() { return T(__longlong_as_double(0x7ff8000000000000LL)); }
@@ -115,7 +115,8 @@ __device__ double zeta(double s, double q)
 }
 """
 
-# Functions that are neither an operator nor called in CUDA as their entry says, by the names of namespaces.
+# Templates of functions that are neither operators nor called in CUDA by the name in their spelling, by their names in
+# namespaces.
 _TEMPLATES = {
     "negative": "-{0}",
     "sign": "sign_of({0})",
@@ -128,22 +129,23 @@ _TEMPLATES = {
     "log_ndtr": "log_of_normal({0})",
     "digamma": "digamma({0})",
     "zeta": "zeta({0}, {1})",
-    # SciPy has nan at the infinities, and so have the other backends.
+    # SciPy returns nan at the infinities, and the other backends too.
     "i0": "cyl_bessel_i0({0}) + ({0} - {0})",
     "i1": "cyl_bessel_i1({0}) + ({0} - {0})",
     "j0": "j0({0}) + ({0} - {0})",
     "j1": "j1({0}) + ({0} - {0})",
 }
 _WAVES = {"sin": "cos", "cos": "sin"}
-# Computed in double precision also for float32, as SciPy does: in single precision they have few digits left.
+# Functions computed in double precision also for float32, as in SciPy, because they lose most digits in single
+# precision.
 _WIDE = frozenset({special.digamma, special.polygamma, special.betaln, special.bessel_i, special.bessel_j})
-# As products they take a fraction of the time of a power.
+# Powers with these exponents are computed as products, which takes a fraction of the time of `pow`.
 _PRODUCTS = frozenset({1.0, 2.0, 3.0, 4.0})
 
 
 def takes(equation: Equation) -> bool:
-    """Whether there is CUDA for an equation, if it is elementwise: its functions are there, it gives floats or
-    truth values, and whole numbers among its operands become floats."""
+    """Whether an equation can be computed in a kernel: CUDA has its functions if it is elementwise, it returns floats
+    or truth values, and integer operands are converted to floats."""
     floating = equation.output.dtype in _FLOATING
     if not floating and equation.output.dtype != "bool":
         return False
@@ -156,7 +158,7 @@ def takes(equation: Equation) -> bool:
 
 @cache
 def _is_written(primitive: Primitive, operands: int, params: tuple[tuple[str, Any], ...]) -> bool:
-    """Whether CUDA has all functions that an elementwise primitive is made of."""
+    """Whether CUDA has all functions that an elementwise primitive is composed of."""
     if primitive is conversions.cast:
         return True
     functions = Functions(Statements(), "float64")
@@ -169,7 +171,7 @@ def _is_written(primitive: Primitive, operands: int, params: tuple[tuple[str, An
 
 
 def _called(spelling: Spelling) -> str | None:
-    """What a function is called in CUDA, which has those of C; None where it has none."""
+    """The name of a function in CUDA, which includes the C library; None if CUDA lacks it."""
     return spelling.names.get("cuda") or spelling.names.get("c")
 
 
@@ -178,7 +180,7 @@ def dtype_of(atom: Atom) -> str:
 
 
 def literal(number: Any, dtype: str) -> str:
-    """A number as a constant of CUDA."""
+    """A number as a CUDA literal."""
     if dtype == "bool":
         return "true" if number else "false"
     kind = TYPES[dtype]
@@ -190,18 +192,18 @@ def literal(number: Any, dtype: str) -> str:
 
 
 class CudaTerm(NamedTuple):
-    """A name or a constant in the text, and its dtype."""
+    """A name or literal in the text, and its dtype."""
 
     text: str
     dtype: str
 
 
 class Statements:
-    """The statements that compute what is asked for; each of them once."""
+    """The statements that compute the requested expressions, each expression once."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, str], str] = {}
-        # By the name that each defines.
+        # The statements by the name that each defines.
         self._lines: dict[str, str] = {}
 
     @property
@@ -217,7 +219,7 @@ class Statements:
         return name
 
     def wave(self, dtype: str, function: str, operand: str) -> str:
-        """The name of a sine or cosine; where both are asked for, they are computed together."""
+        """The name of a sine or cosine; if both are requested, one call of `sincos` computes them."""
         expression = f"{function}({operand})"
         other = self._names.get((dtype, f"{_WAVES[function]}({operand})"))
         if other is None or (dtype, expression) in self._names:
@@ -231,7 +233,7 @@ class Statements:
         return self._names.setdefault((dtype, expression), f"v{len(self._names)}")
 
     def write(self, equation: Equation, operands: Sequence[CudaTerm | float]) -> CudaTerm:
-        """The result of an elementwise equation that is taken."""
+        """Write an elementwise equation for which `takes` holds, and return its result."""
         primitive = equation.primitive
         functions = Functions(self, _working_dtype(equation))
         given = [functions.given(o, truths=primitive.truths) for o in operands]
@@ -241,8 +243,8 @@ class Statements:
 
 
 def _working_dtype(equation: Equation) -> str:
-    """The dtype of all numbers in an equation. Numbers without axes are as numbers of Python are:
-    beside others they take the dtype of those."""
+    """The dtype in which an equation is computed. 0-d numbers are weakly typed like Python numbers: they take the dtype
+    of the other operands."""
     if equation.primitive in _WIDE:
         return "float64"
     output = equation.output.dtype
@@ -259,7 +261,7 @@ def _is_weak(atom: Atom) -> bool:
 
 
 class Value:
-    """A term among the operands of a `forward`, with operators that write statements."""
+    """An operand of a `forward`: a term with operators that write statements."""
 
     __slots__ = ("functions", "term")
 
@@ -315,7 +317,7 @@ class Functions(definitions.SpecialFunctions):
         return spellings.defined(self, name)
 
     def given(self, operand: CudaTerm | float, *, truths: bool) -> Value:
-        """An operand of an equation: a number in the dtype of the others, unless it is a truth value."""
+        """An operand of an equation, converted to the working dtype unless truth values are kept."""
         kept = truths and isinstance(operand, CudaTerm) and operand.dtype == "bool"
         return Value(self, operand if kept else self._number(operand))  # type: ignore[arg-type]
 
@@ -326,7 +328,7 @@ class Functions(definitions.SpecialFunctions):
         return CudaTerm(self.statements.name(dtype, expression), dtype)
 
     def _number(self, operand: Any) -> CudaTerm:
-        """A term, a value or a number of Python as a number."""
+        """A term, a value or a Python number as a term of the working dtype."""
         if type(operand) in arrays.PLAIN:
             return CudaTerm(literal(operand, self.dtype), self.dtype)
         return self.converted(operand.term if isinstance(operand, Value) else operand, self.dtype)

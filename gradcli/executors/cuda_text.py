@@ -1,11 +1,10 @@
-"""A segment as the text of two CUDA kernels: one pass over its elements, and the end of its reductions.
+"""Write a segment as two CUDA kernels: one pass over its elements, and the final step of its reductions.
 
-In the pass a thread takes elements one grid apart. It reads each operand once, writes what is
-needed elsewhere, and has its own share of every reduction, and of whether the guards hold; the
-threads of a block join theirs, in an order that is always the same, into one partial result. The
-second kernel joins those, with a block for each reduction. Shares are in double precision: in the
-time in which memory brings an element, devices with the fewest units for it still make some ten
-such additions.
+In the pass, a thread processes elements one grid apart. It reads each operand once, writes the stored variables, and
+accumulates its own partial result of every reduction and whether the guards hold. The threads of a block combine these
+in a fixed order into one partial result. The second kernel combines the partial results, with one block for each
+reduction. Partial results are in double precision: even devices with few double-precision units perform some ten such
+additions in the time that memory needs to deliver an element.
 """
 
 from __future__ import annotations
@@ -23,22 +22,23 @@ from gradcli.primitives import reductions
 from gradcli.program import constants
 from gradcli.program.ir import Atom, Equation, Variable
 
-# Of a block.
+# Threads per block.
 THREADS = 256
-# More blocks than any device runs at once, so that none of it is idle at the end, whatever the device:
-# the order of a sum, and its last digits, depend on their number.
+# The maximum number of blocks: more than any device runs at once, so that no part of it is idle at the end. It does not
+# depend on the device, because the order of a sum, and thus its last digits, depend on it.
 MOST_BLOCKS = 16_384
-# With fewer, threads take one batch of elements each.
+# With fewer blocks than this, each thread processes a single batch of elements.
 _FEW_BLOCKS = 1024
-# A thread reads this many bytes of an operand before it computes with them, which keeps the memory busy.
-# Long computations keep it waiting in any case, and few elements leave parts of a device idle.
+# A thread loads this many bytes of each operand before it computes with them, to keep the memory busy. Batches are not
+# used for more than _LONGEST_BATCHED statements, where computation dominates, nor below _LARGE elements, where they
+# would leave parts of the device idle.
 _BATCH_BYTES = 16
 _LONGEST_BATCHED = 64
 _LARGE = 2**20
-# Indices below this, with what a step of the grid adds to them, are 32 bits wide.
+# Indices are 32 bits wide if all are below this, which leaves room for adding a step of the grid.
 SMALL_INDEX = 2**31 - 2**26
 
-# By the name of what joins two elements.
+# Each struct has the capitalised name of the primitive that combines two elements.
 _REDUCTIONS = r"""
 struct Add {
     static __device__ double start() { return 0; }
@@ -82,17 +82,16 @@ template <class Join> __device__ double of_partials(const double* partials, int 
 
 
 def prelude() -> str:
-    """What the kernels of a text share."""
+    """The CUDA source that all kernels of a module share."""
     return f"#define THREADS {THREADS}\n{FUNCTIONS}{_REDUCTIONS}"
 
 
 class Kernels(NamedTuple):
-    """The text of the kernels of a segment, which have `blocks` blocks of THREADS threads.
+    """The source of the kernels of a segment, to be launched with `blocks` blocks of THREADS threads.
 
-    The first, `name`, takes the operands, the stored variables, and, where there are such, the partial
-    results of the reductions and the flag that becomes true where a guard does not hold. Where there
-    are reductions, the second, `name_end`, takes the partial results, of which there are `blocks` for
-    each reduction, and the results; it has a block for each reduction.
+    The first kernel, `name`, takes the operands, the stored variables, and if present the partial results of the
+    reductions and the flag that is set if a guard does not hold. If there are reductions, the second, `name_end`, takes
+    the partial results, `blocks` for each reduction, and the results; it is launched with one block for each reduction.
     """
 
     name: str
@@ -101,13 +100,12 @@ class Kernels(NamedTuple):
 
 
 def kernels(name: str, segment: Segment, operands: Sequence[Atom], strides: Sequence[Shape]) -> Kernels:
-    """The kernels of a segment. `strides` are how many bytes apart neighbours along the axes of the
-    `operands` are."""
+    """The kernels of a segment. `strides` are those of the `operands`, in bytes."""
     return _KernelWriter(segment, operands, strides).kernels(name)
 
 
 def operands_of(segment: Segment) -> list[Atom]:
-    """The variables and arrays that a segment reads, each of them once."""
+    """The distinct variables and arrays that a segment reads."""
     atoms = (a for e in segment.equations.values() for a in e.inputs)
     return list({id(a): a for a in atoms if not _is_made_or_number(a, segment)}.values())
 
@@ -117,13 +115,14 @@ def _is_made_or_number(atom: Atom, segment: Segment) -> bool:
 
 
 class _Axes(NamedTuple):
-    """The sizes of axes, and for each operand how many elements apart neighbours along them are."""
+    """The sizes of axes, and the strides of each operand in elements."""
 
     sizes: Shape
     steps: Sequence[Shape]
 
     def joined(self) -> _Axes:
-        """Neighbouring axes as one, where that is the same to all operands; none of size 1."""
+        """The same axes with adjacent ones merged where the strides of all operands allow it, and without axes of size
+        1."""
         kept: list[int] = []
         sizes = list(self.sizes)
         for axis in range(len(sizes)):
@@ -135,16 +134,16 @@ class _Axes(NamedTuple):
         return _Axes(tuple(sizes[a] for a in kept), [tuple(s[a] for a in kept) for s in self.steps])
 
     def in_order(self) -> Shape:
-        """The steps of an array without gaps, which is read in the order of its elements."""
+        """The strides of a contiguous array."""
         return tuple(math.prod(self.sizes[axis + 1 :]) for axis in range(len(self.sizes)))
 
     def span(self) -> int:
-        """How far apart elements of an operand are at most."""
+        """The largest distance in elements between two elements of an operand."""
         return max((sum((n - 1) * abs(s) for n, s in zip(self.sizes, steps)) for steps in self.steps), default=0)
 
 
 def _steps(shape: Shape, operand: Atom, strides: Shape) -> Shape:
-    """How many elements of an operand, which is broadcast to `shape`, neighbours along each axis are apart."""
+    """The strides in elements of an operand that is broadcast to `shape`."""
     own, width = arrays.shape(operand), _width(operand)
     found = [0 if n == 1 else step // width for n, step in zip(own, strides)]
     return (*[0] * (len(shape) - len(own)), *found)
@@ -155,7 +154,7 @@ def _width(atom: Atom) -> int:
 
 
 class _KernelWriter:
-    """The text of the kernels of one segment."""
+    """Writes the text of the kernels of one segment."""
 
     def __init__(self, segment: Segment, operands: Sequence[Atom], strides: Sequence[Shape]) -> None:
         self.segment = segment
@@ -183,7 +182,7 @@ class _KernelWriter:
         return CudaTerm(literal(number, "bool"), "bool") if dtype_of(atom) == "bool" else number
 
     def _batch(self) -> int:
-        """How many elements a thread takes at a time."""
+        """The number of elements that a thread processes at a time."""
         if self.size < _LARGE or len(self.statements.lines) > _LONGEST_BATCHED:
             return 1
         widths = [_width(a) for a in (*(self.operands[k] for k in self.read), *self.segment.stored)]
@@ -220,14 +219,14 @@ class _KernelWriter:
         )
 
     def _fixed(self) -> list[tuple[int, Atom]]:
-        """The operands that have the same element everywhere."""
+        """The operands that are constant over all elements."""
         return [(k, a) for k, a in enumerate(self.operands) if k not in self.read]
 
     def _batched(self, body: Sequence[str]) -> list[str]:
         return ["#pragma unroll", f"for (int k = 0; k < {self.batch}; ++k) {{", *_indented(body), "}"]
 
     def _loads(self, last: int) -> list[str]:
-        """A batch of each operand; beyond the end its last element."""
+        """Statements that load a batch of each operand; beyond the end they load the last element."""
         if not self.read:
             return []
         arrays_ = [f"{TYPES[dtype_of(self.operands[k])]} x{k}[{self.batch}];" for k in self.read]
@@ -241,7 +240,7 @@ class _KernelWriter:
         return " + ".join(f"p{axis}" if step == 1 else f"p{axis} * {step}" for axis, step in enumerate(steps) if step)
 
     def _positions(self) -> list[str]:
-        """The positions along the axes that a place is made of."""
+        """Statements that compute the positions along those axes that operands are indexed by."""
         order = self.axes.in_order()
         apart = [self.axes.steps[k] for k in self.read if self.axes.steps[k] != order]
         return [
@@ -251,7 +250,7 @@ class _KernelWriter:
         ]
 
     def _element(self, last: int) -> list[str]:
-        """What is computed for an element."""
+        """The statements that compute one element."""
         stores = [f"s{k}[i] = {self.terms[id(v)].text};" for k, v in enumerate(self.segment.stored)]
         joins = [f"r{k} = {_joining(e)}::join({self._share(e)}, r{k});" for k, e in enumerate(self.reductions)]
         holds = [f"holds = holds && {self.terms[id(g)].text};" for g in self.segment.guards]

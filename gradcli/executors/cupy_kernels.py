@@ -1,6 +1,6 @@
-"""Programs on a CUDA device: a kernel of its own for every segment, and CuPy for the rest.
+"""Run programs on a CUDA device: one generated kernel for every segment, and CuPy for the other equations.
 
-Nothing waits for the device: the guards of a run raise one flag there, which is read at its end.
+The host never waits for the device during a run: the guards set one flag on the device, which is read at the end.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from gradcli.timing import phase
 Strides = tuple[tuple[int, ...], ...]
 Known = dict[Variable, Any]
 
-# Whatever can be, is in a kernel: the launch of one costs as much as several elements do. Reductions over some
-# axes are not, for which CuPy has better ways than a thread for each row.
+# Segments include all equations that they can, because launching a kernel costs as much as computing several elements.
+# Partial reductions are left to CuPy, which has better methods than one thread for each row.
 _FUSION = Fusion(smallest=1, longest_row=0, takes=takes)
-# A product and a sum are rounded apart, as on every other backend: x*y - x*y is 0 then, and a sum of products
-# does not turn negative, or into nan below a root, by the rounding of one of them. CuPy adds -ftz=true to all
-# that it compiles, its own kernels as well: in single precision, numbers below 1.2e-38 are 0 on this backend.
+# Products and sums are rounded separately, as on every other backend: x*y - x*y is then 0, and a sum of products cannot
+# turn negative by the rounding of one of them, or nan below a root. CuPy adds -ftz=true to everything that it compiles,
+# including its own kernels: in single precision, numbers below 1.2e-38 are 0 on this backend.
 _OPTIONS = ("--std=c++17", "--fmad=false")
-# A longer segment takes the compiler too long, and one with more arrays does not fit into the 4096 bytes that
-# the arguments of a kernel may have.
+# A longer segment would take too long to compile, and one with more arrays would exceed the 4096 bytes of kernel
+# arguments.
 _MOST_EQUATIONS = 256
 _MOST_OPERANDS = 200
 
 
 def executable(program: Program, namespace: Any) -> Executable:
-    """A function that runs `program` on the device of `namespace`, a `CupyArrays`, compiled for arrays in C order;
-    for others it compiles what reads them when they come.
+    """A function that runs `program` on the device of `namespace`, a `CupyArrays`. It is compiled for arrays in C
+    order; for other memory layouts, kernels are compiled when they occur.
 
-    It takes numbers and arrays of that namespace, and gives arrays of it, or None where a guard does not
-    hold. It raises what the primitives raise, and LimitError where the memory of the device does not suffice.
+    It takes numbers and arrays of that namespace, and returns arrays of it, or None if a guard does not hold. It raises
+    what the primitives raise, and LimitError if the memory of the device does not suffice.
     """
     return _Runner(program, namespace).run
 
 
 class _Runner:
-    """A program, ready to run."""
+    """A compiled program."""
 
     def __init__(self, program: Program, namespace: Any) -> None:
         self.program = program
         self.device = _Device(namespace)
         steps = schedule(program, _FUSION).steps
-        # What is computed by `bind` is charged there.
+        # Equations that are computed by `bind` are charged there.
         self.elements = elements(e for s in steps if isinstance(s, Segment) for e in s.equations.values())
         self.freed = last_uses(steps, program.outputs)
         guards = set(program.guards)
@@ -88,12 +88,12 @@ class _Runner:
 
 
 class _Device:
-    """Arrays of a program on the device of a namespace."""
+    """Conversion of the values and constants of a program to arrays on the device of a namespace."""
 
     def __init__(self, namespace: Any) -> None:
         self.namespace = namespace
         self.cupy = namespace.namespace
-        # By identity, beside the constants themselves, so that this stays theirs.
+        # By id. The constants are kept alive, so that the ids stay unique.
         self._constants: dict[int, tuple[Any, Any]] = {}
 
     def placed(self, array: Any, variable: Variable) -> Any:
@@ -104,7 +104,7 @@ class _Device:
         return array if same else self.namespace.astype(array, variable.dtype)
 
     def constant(self, array: Any) -> Any:
-        """A constant array, which is moved here once; what it repeats along an axis takes no memory here either."""
+        """A constant array on the device. It is transferred once; broadcast axes take no memory there either."""
         if id(array) not in self._constants:
             once = array[tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)]
             moved = self.cupy.broadcast_to(self.namespace.from_numpy(once), array.shape)
@@ -112,18 +112,18 @@ class _Device:
         return self._constants[id(array)][1]
 
     def copy(self, constant: Any) -> Any:
-        """A constant as an array of its own."""
+        """A constant as a new array."""
         if type(constant) in arrays.PLAIN:
             return self.namespace.asarray(constant)
         return self.namespace.copy(self.constant(constant))
 
     def require(self, condition: Any, broken: Any) -> None:
-        """Raise the flag `broken` where a condition does not hold everywhere."""
+        """Set the flag `broken` if a condition does not hold everywhere."""
         self.cupy.logical_or(broken, self.cupy.logical_not(self.cupy.all(condition)), out=broken)
 
 
 class _Whole:
-    """An equation that the namespace computes."""
+    """An equation that is computed by the namespace, outside of kernels."""
 
     def __init__(self, equation: Equation, device: _Device, guard: bool) -> None:
         self.equation = equation
@@ -146,7 +146,7 @@ class _Whole:
 
 
 class _CompiledKernels(NamedTuple):
-    """The functions of `cuda_text.Kernels`, and the number of their blocks."""
+    """The compiled functions of `cuda_text.Kernels`, and the number of blocks."""
 
     first: Any
     last: Any
@@ -154,7 +154,7 @@ class _CompiledKernels(NamedTuple):
 
 
 class _Kernel:
-    """A segment, or a piece of it, with what is compiled for operands that lie in memory in one way or another."""
+    """A segment, or a piece of it, with the kernels compiled so far, by the strides of the operands."""
 
     def __init__(self, segment: Segment, device: _Device) -> None:
         self.segment = segment
@@ -165,7 +165,7 @@ class _Kernel:
         self.compiled: dict[Strides, _CompiledKernels] = {}
 
     def in_order(self) -> Strides:
-        """The steps in bytes between elements of operands without gaps."""
+        """The strides in bytes of contiguous operands."""
         return tuple(_strides(a) if c is None else tuple(c.strides) for a, c in zip(self.operands, self.constants))
 
     def run(self, known: Known, broken: Any) -> Known:
@@ -187,7 +187,7 @@ class _Kernel:
 
 @phase("compile")
 def _compile(kernels: Sequence[_Kernel], device: _Device, strides: Strides | None = None) -> None:
-    """Compile kernels together, for operands in C order, or with the steps in `strides`."""
+    """Compile kernels together, for operands in C order, or with the given strides."""
     steps = [strides or kernel.in_order() for kernel in kernels]
     with arrays.quiet():
         texts = [
@@ -209,7 +209,7 @@ def _strides(variable: Variable) -> tuple[int, ...]:
 
 
 def _pieces(segment: Segment) -> list[Segment]:
-    """A segment as several, one after the other, where it is too long for one kernel."""
+    """A segment that is too long for one kernel as several consecutive segments."""
     pieces = []
     needed: set[Atom] = set(segment.stored)
     for equations in reversed(list(_groups(segment))):

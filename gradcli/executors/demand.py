@@ -1,4 +1,4 @@
-"""What is worth to be compiled for the equations of a program, as they are run again and again."""
+"""The compile policy: decide when compiling the equations of a program pays, as it is run repeatedly."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from gradcli.executors.waves import Waves
 from gradcli.program.ir import Equation
 from gradcli.timing import phase
 
-# So many elements take NumPy as long as it takes to compile an equation, and so many equations as to load the compiler.
+# Compiling an equation takes as long as NumPy takes for MUCH elements, and loading the compiler as long as compiling
+# _LOADING equations.
 MUCH = 2**20
 _LOADING = 32
-# The compiler is not kept for longer than some seconds.
+# The maximum number of equations that are compiled; more would occupy the compiler for longer than some seconds.
 _MOST_EQUATIONS = 10_000
-# Calling a function of NumPy takes as long as so many elements.
+# Calling a NumPy function takes as long as computing this many elements.
 _CALL = 512
 
 
 class Demand:
-    """Counts what runs compute, until there is enough to pay for compiling: sines and cosines `together`, and loops for
-    equations that are `merged`. Loops give the numbers that NumPy gives, so that it makes no difference when that is;
+    """Counts the work of runs until compiling pays: functions that compute sine and cosine `together`, and loops for
+    equations that are `merged`. Loops give the same results as NumPy, so that the time of the switch does not matter;
     for sines see `Waves`."""
 
     def __init__(self, equations: Sequence[Equation], *, reproducible: bool) -> None:
@@ -30,7 +31,7 @@ class Demand:
         self.together: sincos.SinCos | None = self._waves.together
         self.merged = False
         shapes = [e.output.shape for e in equations if loop_text.takes(e)]
-        # One equation takes NumPy no longer.
+        # A loop over a single equation would not be faster than NumPy.
         some = 1 < len(shapes) <= _MOST_EQUATIONS
         self._each = sum(math.prod(shape) + _CALL for shape in shapes) if some else 0
         self._left = MUCH * (len(shapes) + _LOADING)
@@ -38,7 +39,7 @@ class Demand:
         self._update()
 
     def is_met(self) -> bool:
-        """Count one run; whether there is more to be compiled than there was, for one of several threads."""
+        """Count one run; return whether something new is to be compiled. Of several threads, only one gets True."""
         waves, loops = self._waves.are_many(), self._are_many()
         if waves:
             with phase("compile"):
@@ -48,7 +49,7 @@ class Demand:
         return waves or loops
 
     def _update(self) -> None:
-        # Whether something is gained by counting.
+        # Whether counting can still lead to compiling.
         self.counts = self._waves.counts or (self._each > 0 and not self._once.locked())
 
     def _are_many(self) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a library has the functions that a program is made of."""
+"""Check that a library has all functions that a program uses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gradcli.program.ir import Program
 def require(program: Program, namespace: Any) -> None:
     """Look up every primitive that is a function of namespaces.
 
-    Raises MissingFunctionError for one that the library lacks.
+    Raises MissingFunctionError if the library lacks one.
     """
     for primitive in {e.primitive for e in program.equations}:
-        # Plain floats have the elementwise ones alone; the rest are no functions of one number.
+        # The namespace of floats has elementwise functions only; other primitives are not looked up in it.
         if primitive.function is not None and (primitive.elementwise or namespace is not arrays.floats):
             getattr(namespace, primitive.function)

@@ -1,4 +1,4 @@
-"""One pass over blocks: elementwise equations and reductions of them, into buffers that are used again."""
+"""Run a segment: one pass over blocks that computes elementwise equations and their reductions in reused buffers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gradcli.primitives import reductions
 from gradcli.program.ir import Equation, Variable
 from gradcli.timing import phase
 
-# Elements times equations for one thread: with fewer, waking it takes too much of what it saves.
+# The least work for each thread, in elements times equations; with less, waking it costs too much of what it saves.
 _WORTH_A_THREAD = 2**20
 
 
 class Kernel:
-    """A segment, ready to run. The arrays of `dying` are read by nobody else, before or after.
+    """A compiled segment. The arrays of the variables in `dying` are not used elsewhere, and may be overwritten.
 
-    It reads the variables `reads`, and gives `results`: what is stored of it, and its reductions.
+    It reads the variables in `reads`, and returns `results`: its stored variables and its reductions.
     """
 
     def __init__(self, segment: Segment, dying: frozenset[Variable], *, reproducible: bool) -> None:
@@ -39,7 +39,7 @@ class Kernel:
         self.results = [*segment.stored, *(e.output for e in self.reductions)]
 
     def run(self, *given: Any) -> Sequence[Any] | None:
-        """The results from what it reads; None where a guard does not hold."""
+        """The results for the values of `reads`; None if a guard does not hold."""
         if self.demand.counts and self.demand.is_met():
             with phase("compile"):
                 self.code = Code(self.segment, self.dying, self.demand)
@@ -47,7 +47,8 @@ class Kernel:
 
 
 class _Blocks:
-    """How a shape is cut into blocks of `size` elements: along one axis, for each index of those before it."""
+    """The partition of a shape into blocks of at most `size` elements, along one axis for each index of the axes before
+    it."""
 
     def __init__(self, shape: Shape, size: int) -> None:
         self.shape = shape
@@ -58,7 +59,7 @@ class _Blocks:
         self.axis = axis
         most = max(1, self.size // math.prod(self.shape[axis + 1 :]))
         self.pieces = -(-self.shape[axis] // most)
-        # Of one size: the last one keeps no thread waiting.
+        # Blocks have equal sizes, so that no thread waits for a larger one at the end.
         self.rows = -(-self.shape[axis] // self.pieces)
         self.count = math.prod(self.shape[:axis]) * self.pieces
 
@@ -77,7 +78,7 @@ class _Blocks:
 
 
 class _Run:
-    """A kernel at work on its operands."""
+    """One run of a kernel."""
 
     def __init__(self, kernel: Kernel, known: Mapping[Variable, Any]) -> None:
         np = arrays.numpy_namespace()
@@ -90,7 +91,7 @@ class _Run:
         blocks = _Blocks(self.shape, code.block)
         self.blocks = blocks.whole_rows() if kernel.partial else blocks
         self.parts: list[Sequence[Any]] = [()] * self.blocks.count
-        # Of the thread that runs it: the others have none of their own.
+        # The budget of the calling thread, because the other threads have none.
         self.budget = limits.budget()
         self.failed = False
         self.error: BaseException | None = None
@@ -111,7 +112,7 @@ class _Run:
         return min(team.cores(), most) if most > 1 else 1
 
     def _work(self, numbers: Iterator[int]) -> None:
-        """Compute blocks until there are none left."""
+        """Compute blocks until none is left."""
         try:
             taken = self.code.pool.take()
             with arrays.numpy_namespace().quiet():
@@ -137,7 +138,8 @@ class _Run:
 
 
 def _block(array: Any, full: Sequence[bool] | None, prefix: Sequence[int], rows: slice) -> Any:
-    """The block of an operand, which is `full` along these axes, and not broadcast; numbers are the same for all."""
+    """The block of an operand. `full` says for each axis whether the operand is full or broadcast along it; None for a
+    number."""
     if full is None:
         return array
     index = [position if is_full else 0 for position, is_full in zip(prefix, full)]
@@ -145,7 +147,7 @@ def _block(array: Any, full: Sequence[bool] | None, prefix: Sequence[int], rows:
 
 
 def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
-    """The reduction of the whole from those of the blocks, in their order."""
+    """The reduction of the whole array from those of the blocks, in the order of the blocks."""
     np, ufunc = arrays.numpy_namespace(), ufuncs.joining(equation.primitive)
     shape, axis = arrays.shape(equation.inputs[0]), equation.params["axis"]
     if len(axis) == len(shape):
@@ -161,8 +163,8 @@ def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
 def _joined(
     shape: Shape, operands: Sequence[Any], *, keep: bool
 ) -> tuple[Shape, list[tuple[Any, Sequence[bool] | None]]]:
-    """The shape and the operands with neighbouring axes joined, where all operands allow it; for
-    each operand along which axes it is full, and not broadcast, None for a number."""
+    """The shape and the operands with adjacent axes merged, where all operands allow it. Each operand comes with a list
+    that says along which axes it is full and not broadcast; None for a number."""
     ndim = len(shape)
     wide = [a.reshape((1,) * (ndim - a.ndim) + a.shape) if arrays.shape(a) else None for a in operands]
     full = [None if a is None else [n == s for n, s in zip(a.shape, shape)] for a in wide]

@@ -1,6 +1,6 @@
-"""Straight-line Python for equations on arrays: NumPy's functions, called into memory that is used again.
+"""Generate straight-line Python for equations on arrays: calls of NumPy functions that write into reused memory.
 
-The text is made of names that are made here and of numbers, whatever the program was made of.
+The text contains only generated names and numbers, whatever the program was made from, so that `exec` is safe.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from gradcli.program.ir import Atom, Equation, Variable
 
 
 class Lines:
-    """The lines that compute equations one after the other, and what the names in them stand for.
+    """The lines that compute equations one after the other, and the values of the names in them.
 
-    `freed` says which variables are not read any more after each equation, by its number. `place` says where a
-    result is put: the name of an array, or None for a buffer. `together` computes sines with their cosines.
+    `freed` maps the number of each equation to the variables that are not read after it. `place` returns the name of
+    the array for a result, or None if it goes to a buffer. `together` computes sines and cosines in one call.
     """
 
     def __init__(
@@ -35,19 +35,19 @@ class Lines:
     ) -> None:
         self.body: list[str] = []
         self.known: dict[str, Any] = {}
-        # By variable, and by the identity of an array among the constants that is not there as it is.
+        # Keyed by variable, or by the id of a constant array.
         self.names: dict[Any, str] = {}
         self.buffers: list[Buffer] = []
         self._freed = freed
         self._place = place
         self._together = together
-        # By operand: the sine and the cosine of it.
+        # By operand: its sine and cosine.
         self._waves: dict[Variable, dict[Primitive, Variable]] = {}
         for equation in equations if together is not None else ():
             if is_wave(equation):
                 self._waves.setdefault(equation.inputs[0], {})[equation.primitive] = equation.output
         self._global_names: dict[int, str] = {}
-        # The names of variables in no buffer, the buffers of the others, and those in which nothing is.
+        # The names of variables outside of buffers, the buffers of the other variables, and the free buffers.
         self._unbuffered: dict[Variable, str] = {}
         self._held: dict[Variable, int] = {}
         self._free: dict[Buffer, list[int]] = {}
@@ -69,8 +69,8 @@ class Lines:
         self.body.append(f"{self.constant(function)}({', '.join([*operands, self._put(equation.output)])})")
 
     def compute_merged(self, number: int, merged: Merged) -> None:
-        """Write the lines for equations that are computed together."""
-        # The function of NumPy does not keep its code alive.
+        """Write the line for equations that are computed by one loop."""
+        # The ufunc does not keep the machine code of the loop alive.
         self.constant(merged.loop)
         operands = [self.names[v] for v in merged.inputs]
         self._free_buffers(self._freed.get(number, ()))
@@ -78,20 +78,21 @@ class Lines:
         self.body.append(f"{self.constant(merged.loop.ufunc)}({', '.join([*operands, *places])})")
 
     def operand(self, atom: Atom, dtype: str | None = None) -> str:
-        """The name of a variable, or of a constant: a number as one of `dtype`, of which NumPy makes no array each time."""
+        """The name of a variable or constant. A number becomes a 0-d array of `dtype`, so that NumPy need not convert
+        it in each call."""
         if isinstance(atom, Variable):
             return self.names[atom]
         if id(atom) in self.names:
             return self.names[id(atom)]
         if type(atom) is float and dtype is not None:
             np = arrays.numpy_namespace()
-            # One too large for it is infinite, as it is beside arrays.
+            # A number too large for `dtype` becomes infinite, as it does beside arrays; NumPy must not warn.
             with np.quiet():
                 return self.constant(np.asarray(atom, dtype))
         return self.constant(atom)
 
     def constant(self, value: Any) -> str:
-        """A name for anything."""
+        """A global name for any object."""
         name = self._global_names.get(id(value))
         if name is None:
             name = self._global_names[id(value)] = f"c{len(self.known)}"
@@ -99,22 +100,22 @@ class Lines:
         return name
 
     def new_name(self, variable: Variable) -> str:
-        """A name for a variable that is in no buffer."""
+        """A name for a variable outside of buffers."""
         name = self.names[variable] = self._unbuffered[variable] = f"v{len(self.names)}"
         return name
 
     def is_buffer(self, variable: Variable) -> bool:
-        """Whether it is in a buffer."""
+        """Whether a variable is in a buffer."""
         return variable in self._held
 
     def release(self, variables: Iterable[Variable]) -> list[str]:
-        """Have the buffers of variables that are not read any more used again; the names of those in no buffer."""
+        """Free the buffers of variables that are not read any more; return the names of those outside of buffers."""
         gone = [*variables]
         self._free_buffers(gone)
         return [self._unbuffered.pop(v) for v in gone if v in self._unbuffered]
 
     def function(self, lines: Sequence[str]) -> Callable[..., Any]:
-        """The function that a text defines."""
+        """The function `program` that the lines define."""
         exec("\n".join(lines), self.known)
         made: Callable[..., Any] = self.known["program"]
         return made
@@ -143,7 +144,7 @@ class Lines:
         return len(self.buffers) - 1
 
     def _compute_anew(self, equation: Equation, operands: Sequence[str]) -> None:
-        """Without a function that writes into an array: what is computed is copied, where it must be in a place."""
+        """Compute an equation without a function that writes into an array; the result is copied if it has a place."""
         text = f"{self.constant(_forward(equation))}({', '.join(operands)})"
         place = self._place(equation.output)
         if place is None:
@@ -158,14 +159,14 @@ class Lines:
         self._surcharge(equation)
         operand = equation.inputs[0]
         pair = self._waves[operand]
-        # What nobody reads is written too.
+        # The compiled function writes both; one that is not read goes to a buffer.
         unread = [Variable(operand.shape, operand.dtype) for wave in WAVES if wave not in pair]
         outputs = [pair[wave] if wave in pair else unread[0] for wave in WAVES]
         sine, cosine = (f"b{self._buffer(Buffer(v.shape, v.dtype))}" if v in unread else self._put(v) for v in outputs)
         self.body.append(f"{self.constant(together)}({self.names[operand]}, {sine}, {cosine})")
 
     def _surcharge(self, equation: Equation) -> None:
-        """Charge what is computed for some numbers beyond what is charged for any."""
+        """Charge the cost that depends on the values of the operands."""
         surcharge, params = equation.primitive.surcharge, equation.params
         if surcharge is None:
             return
@@ -181,7 +182,7 @@ class Lines:
 
 
 def _dtype_beside(atoms: Sequence[Atom]) -> str | None:
-    """The dtype of a number of Python beside arrays."""
+    """The dtype that a Python number takes beside the arrays among `atoms`."""
     dtypes = {
         a.dtype if isinstance(a, Variable) else arrays.dtype_name(a) for a in atoms if type(a) not in arrays.PLAIN
     }

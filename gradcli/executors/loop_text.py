@@ -1,8 +1,7 @@
-"""Elementwise equations as one loop in LLVM's language.
+"""Write elementwise equations as one loop in LLVM IR.
 
-What stands for each is what the processor has for it, rounded as NumPy rounds: a loop gives the very numbers that
-NumPy's functions give one after the other, but for the signs of nan. No two operations are joined into one that rounds
-once.
+Each primitive is one machine operation with the same rounding as in NumPy, so that a loop gives exactly the results of
+NumPy's functions called one after the other, except for the signs of nan. No operations are contracted into fused ones.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from gradcli.primitives import arithmetic, comparisons, conversions, powers
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 
-# So many elements are computed at a time where they lie side by side.
+# The number of elements that are computed at a time if the arrays are contiguous.
 _WIDTH = 8
 _SIZES = {"float64": 8, "bool": 1}
 _IN_MEMORY = {"float64": "double", "bool": "i8"}
@@ -24,7 +23,7 @@ _IN_MEMORY = {"float64": "double", "bool": "i8"}
 
 @cache
 def _writers() -> Mapping[Primitive, Callable[..., str]]:
-    """How the result of each primitive is written, from the names of its operands."""
+    """For each primitive, the function that writes its result from the names of its operands."""
     comparison = {
         comparisons.less: "olt", comparisons.less_equal: "ole", comparisons.greater: "ogt",
         comparisons.greater_equal: "oge", comparisons.equal: "oeq", comparisons.not_equal: "une",
@@ -44,7 +43,7 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
     }
 
 
-# Of truth values, and numbers that stand for such.
+# Primitives on truth values, for which numbers are converted.
 _LOGIC = {comparisons.logical_and: "and", comparisons.logical_or: "or", comparisons.logical_not: "xor"}
 
 
@@ -65,9 +64,11 @@ def _is_taken(atom: Atom) -> bool:
 
 
 def text(name: str, equations: Sequence[Equation], inputs: Sequence[Variable], outputs: Sequence[Variable]) -> str:
-    """The function `name`, a loop as NumPy calls it, that reads `inputs` and writes `outputs`, in this order: eight
-    elements at a time where all of them lie side by side, and one by one what is left. Inputs without axes are read
-    once."""
+    """The IR of the function `name`, a ufunc inner loop that reads `inputs` and writes `outputs`, in this order.
+
+    If all arrays are contiguous it processes eight elements at a time, and the remaining ones singly. 0-d inputs are
+    read once.
+    """
     operands = [*inputs, *outputs]
     wide = _Body("wide", _WIDTH, equations, inputs, outputs)
     narrow = _Body("narrow", 1, equations, inputs, outputs)
@@ -121,7 +122,7 @@ end:
 
 
 class _Body:
-    """One round of the loop, for `width` elements: a name for every intermediate result."""
+    """One iteration of the loop, for `width` elements, with a name for every intermediate result."""
 
     def __init__(
         self,
@@ -136,7 +137,7 @@ class _Body:
         self.kind = f"<{width} x double>"
         self.truths = f"<{width} x i1>"
         self.declared: set[str] = set()
-        # What is done once, before the loop.
+        # Instructions that are executed once, before the loop.
         self.before: list[str] = []
         self.lines: list[str] = []
         self._count = 0
@@ -149,7 +150,7 @@ class _Body:
             self._store(place, variable)
 
     def number(self, instruction: str) -> str:
-        """The name of what an instruction gives."""
+        """Write an instruction, and return the name of its result."""
         self._count += 1
         name = f"%{self.name}.v{self._count}"
         self.lines.append(f"  {name} = {instruction}")
@@ -184,7 +185,7 @@ class _Body:
     def _computed(self, equation: Equation) -> str:
         primitive, inputs, output = equation.primitive, equation.inputs, equation.output
         if primitive in _LOGIC:
-            # What is not true is what is true or true, but not both.
+            # The negation of x is x xor True.
             other = inputs[1] if len(inputs) > 1 else True
             return self.number(f"{_LOGIC[primitive]} {self.truths} {self._truth(inputs[0])}, {self._truth(other)}")
         if primitive is conversions.cast:
@@ -205,7 +206,7 @@ class _Body:
         return name if atom.dtype == "float64" else self.number(f"uitofp {self.truths} {name} to {self.kind}")
 
     def _truth(self, atom: Atom) -> str:
-        """An atom as a truth value, which all numbers but 0 are."""
+        """An atom as a truth value: a number is true if it is not 0."""
         if not isinstance(atom, Variable):
             return self._all(f"i1 {int(bool(atom))}")
         name = self._names[atom]
@@ -217,7 +218,7 @@ class _Body:
         return loaded if variable.dtype == "float64" else self._from_bytes(loaded)
 
     def _spread(self, place: int, variable: Variable) -> str:
-        """One number for all elements."""
+        """A 0-d operand, broadcast to all elements before the loop."""
         within, self.lines = self.lines, self.before
         memory, element = self._memory(variable), _IN_MEMORY[variable.dtype]
         one = self.number(f"load {element}, ptr %array.{place}")

@@ -1,4 +1,4 @@
-"""Elementwise equations that are computed together, in one pass over memory, by a loop that is compiled for them."""
+"""Group elementwise equations into compiled loops, each of which is one pass over memory."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from gradcli.executors import loop_text, native
 from gradcli.executors.schedule import Segment
 from gradcli.program.ir import Equation, Variable
 
-# NumPy's functions have no more operands than this.
+# The maximum number of operands of a loop, because NumPy limits those of a ufunc.
 _MOST_OPERANDS = 60
-# A longer loop takes the compiler too long.
+# A longer loop takes too long to compile.
 _MOST_EQUATIONS = 200
-# One equation takes NumPy no longer.
+# A loop over a single equation would not be faster than NumPy.
 _FEWEST_EQUATIONS = 2
 
 Readers = Mapping[Variable, Sequence[int]]
 
 
 class Merged(NamedTuple):
-    """Equations over one shape by their outputs, in order. `outputs` are those that are read elsewhere, and `inputs` the
-    variables that they read. `loop` computes the one from the other, arrays into arrays."""
+    """Equations over one shape that one loop computes, by their outputs and in order. `outputs` are the variables that
+    are read elsewhere, and `inputs` the variables that are read from elsewhere."""
 
     equations: Mapping[Variable, Equation]
     inputs: Sequence[Variable]
@@ -34,7 +34,7 @@ class Merged(NamedTuple):
     def of(
         cls, equations: Mapping[Variable, Equation], inputs: Sequence[Variable], outputs: Sequence[Variable]
     ) -> Merged | None:
-        """None where no loop can be compiled for them."""
+        """The merged equations, or None if no loop can be compiled for them."""
         text = loop_text.text("merged", [*equations.values()], inputs, outputs)
         loop = native.loop(native.code("merged", text), [v.dtype for v in inputs], [v.dtype for v in outputs])
         return None if loop is None else cls(equations, inputs, outputs, loop)
@@ -46,8 +46,11 @@ Step = Equation | Segment | Merged
 def merged(
     steps: Sequence[Equation | Segment], read: Container[Variable], may_move: Callable[[Equation], bool]
 ) -> list[Step]:
-    """The steps in an order in which as many equations as can be are computed together. `read` are the variables that
-    are read by others than these. What may not move is before and after the same others as it was."""
+    """The steps, reordered so that as many equations as possible are computed in common loops.
+
+    `read` are the variables that are read outside of these steps. Steps for which `may_move` is false keep their order
+    relative to all others.
+    """
     readers: dict[Variable, list[int]] = {}
     for number, step in enumerate(steps):
         for variable in _reads(step):
@@ -76,14 +79,14 @@ def _merged(run: Mapping[int, Equation], readers: Readers, read: Container[Varia
 
 
 class _Order:
-    """Equations by their numbers, from which those are taken that have all they read."""
+    """A topological order of equations: it hands out those whose operands are all available."""
 
     def __init__(self, equations: Mapping[int, Equation], readers: Readers) -> None:
         self._equations = equations
         self._readers = readers
         made = {e.output for e in equations.values()}
         self._missing = {n: sum(v in made for v in _reads(e)) for n, e in equations.items()}
-        # Those that can be part of a loop, by their shape, and those that cannot.
+        # The ready equations that can be part of a loop, by shape, and the other ready ones.
         self._loops: dict[Shape, list[int]] = {}
         self._others: list[int] = []
         for number, missing in self._missing.items():
@@ -94,7 +97,7 @@ class _Order:
         return not self._loops and not self._others
 
     def loop(self) -> Mapping[int, Equation]:
-        """As many as can be part of one loop, which has one shape."""
+        """As many ready equations of one shape as can be part of one loop."""
         group: dict[int, Equation] = {}
         shape = next(iter(self._loops), None)
         while shape in self._loops and len(group) < _MOST_EQUATIONS:
@@ -107,7 +110,7 @@ class _Order:
         return group
 
     def others(self) -> Sequence[Equation]:
-        """Those that are part of none, and had all they read before."""
+        """The ready equations that cannot be part of a loop."""
         numbers, self._others = sorted(self._others), []
         for number in numbers:
             self._take(number)
@@ -129,7 +132,7 @@ class _Order:
 
 
 def _step(group: Mapping[int, Equation], readers: Readers, read: Container[Variable]) -> Sequence[Step]:
-    """A group as one step; as several where it has too many operands for that."""
+    """A group as one step; as several if it has too many operands, or is not worth a loop."""
     if len(group) < _FEWEST_EQUATIONS:
         return [*group.values()]
     equations = {e.output: e for e in group.values()}
@@ -138,6 +141,6 @@ def _step(group: Mapping[int, Equation], readers: Readers, read: Container[Varia
     if len(inputs) + len(outputs) > _MOST_OPERANDS:
         items, half = [*group.items()], len(group) // 2
         return [s for part in (items[:half], items[half:]) for s in _step(dict(part), readers, read)]
-    # NumPy has no functions of nothing.
+    # A ufunc needs at least one input and one output.
     found = Merged.of(equations, inputs, outputs) if inputs and outputs else None
     return [*equations.values()] if found is None else [found]

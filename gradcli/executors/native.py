@@ -1,4 +1,4 @@
-"""Loops written in LLVM's language as functions of NumPy, compiled for this processor where `llvmlite` is installed."""
+"""Compile loops in LLVM IR to machine code with `llvmlite`, if it is installed, and wrap them as NumPy ufuncs."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from importlib import import_module
 from threading import RLock
 from typing import Any, NamedTuple
 
-# NumPy's numbers for dtypes.
+# NumPy's type numbers of dtypes.
 _TYPES = {"bool": 0, "float64": 12}
-# In the table of the functions of NumPy's C interface.
+# The index of PyUFunc_FromFuncAndData in the table of NumPy's ufunc C API.
 _FROM_LOOP = 1
-# LLVM is told one thing at a time; who holds this may ask for more.
+# LLVM is used by one thread at a time; the lock is reentrant.
 lock = RLock()
 
 if hasattr(os, "register_at_fork"):
-    # Whatever another thread compiles is done before the process forks: in the new one nobody would end it.
+    # A fork waits until no thread compiles, because in the child that thread would not exist, and the lock would stay
+    # held.
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
 class Code(NamedTuple):
-    """Machine code for the loop `name`, at an `address`; it is there for as long as its `engine` is."""
+    """The machine code of the loop `name` at an `address`, valid as long as its `engine` is alive."""
 
     name: str
     address: int
@@ -30,8 +31,8 @@ class Code(NamedTuple):
 
 
 class Loop:
-    """A loop as `ufunc`, NumPy's function around it: it takes arrays with steps, and as those of NumPy's own it frees the
-    lock of Python's for long ones. The machine code lives for as long as this does."""
+    """A loop wrapped as the NumPy function `ufunc`. It accepts strided arrays and, like NumPy's own ufuncs, releases
+    the GIL for long ones. The machine code lives as long as this object."""
 
     __slots__ = ("_kept", "ufunc")
 
@@ -41,14 +42,14 @@ class Loop:
 
 
 def is_there() -> bool:
-    """Whether loops can be compiled."""
+    """Whether loops can be compiled and wrapped."""
     with lock:
         return _target() is not None and _make() is not None
 
 
 def code(name: str, text: str, symbols: Sequence[str] = ()) -> Code | None:
-    """The loop `name` of a text, compiled; None where there is no `llvmlite`, or it fails. `symbols` are functions of the C
-    library that it calls. It does without NumPy."""
+    """The compiled loop `name` of an IR text; None without `llvmlite` or if compiling fails. `symbols` are the C
+    library functions that it calls. NumPy is not needed."""
     with lock:
         target = _target()
         if target is None or not all(map(_is_found, symbols)):
@@ -57,12 +58,12 @@ def code(name: str, text: str, symbols: Sequence[str] = ()) -> Code | None:
             engine = _engine(*target, text)
             return Code(name, engine.get_function_address(name), engine)
         except Exception:
-            # Compilers fail in ways of their own, and NumPy computes the same.
+            # The compiler may raise any exception; NumPy computes the same without it.
             return None
 
 
 def loop(code: Code | None, inputs: Sequence[str], outputs: Sequence[str]) -> Loop | None:
-    """The code as a function of NumPy, over arrays of these dtypes; None where there is none, or NumPy does not take it."""
+    """The code wrapped as a ufunc over arrays of these dtypes; None if there is no code, or NumPy lacks the C API."""
     if code is None or _make() is None:
         return None
     import ctypes
@@ -74,13 +75,13 @@ def loop(code: Code | None, inputs: Sequence[str], outputs: Sequence[str]) -> Lo
         ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), 1, len(inputs), len(outputs), -1,
         ctypes.addressof(called), None, 0,
     )  # fmt: skip
-    # The ufunc looks at all of them for as long as it lives.
+    # The ufunc refers to these objects as long as it lives.
     return Loop(ufunc, code, loops, data, types, called)
 
 
 @cache
 def _target() -> tuple[Any, Any] | None:
-    """LLVM, and what it knows of this processor; None where it is not there, or fails."""
+    """The LLVM bindings and the target of this processor; None if llvmlite is missing or fails."""
     try:
         import llvmlite.binding as llvm
 
@@ -104,7 +105,8 @@ def _engine(llvm: Any, target: Any, text: str) -> Any:
 
 @cache
 def _is_found(symbol: str) -> bool:
-    """Have a function of the C library found. The process ends where code is linked to a name that is not."""
+    """Make a function of the C library known to LLVM; return whether it exists. Linking code to an unknown name would
+    abort the process."""
     import ctypes
 
     import llvmlite.binding as llvm
@@ -118,7 +120,7 @@ def _is_found(symbol: str) -> bool:
 
 @cache
 def _make() -> Any:
-    """What makes a ufunc of a loop in NumPy's C interface; None where NumPy does not have it there."""
+    """The function of NumPy's C API that makes a ufunc from a loop; None if this NumPy does not expose it."""
     import ctypes
 
     try:

@@ -1,4 +1,4 @@
-"""Programs on numbers and arrays of NumPy: those of numbers as a Python function, the others in blocks."""
+"""Run programs on the CPU: programs of scalars as a generated Python function, programs on NumPy arrays in blocks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from gradcli.program.ir import Executable, Program
 
 
 def executable(program: Program, _namespace: Any = None, *, reproducible: bool = False) -> Executable:
-    """A function that runs `program`, in any number of threads at a time. It raises what the primitives raise.
+    """A function that runs `program`, and that any number of threads may call at the same time. It raises what the
+    primitives raise.
 
-    What it gives is the same however often it ran before where it is `reproducible`, and else apart from rounding.
+    If it is `reproducible`, its results do not depend on earlier runs; else they may change by rounding.
 
-    Raises MissingFunctionError where neither NumPy nor SciPy has a function.
+    Raises MissingFunctionError if neither NumPy nor SciPy has a function.
     """
     if not scalars.fits(program):
-        # NumPy is loaded for it.
+        # Imported here, because it loads NumPy.
         from gradcli.executors.blocks import Blocks
 
         functions.require(program, arrays.numpy_namespace())

@@ -1,4 +1,5 @@
-"""A program for so many rows at a time, run for any number of them: block by block, on several threads."""
+"""Run a program that is compiled for a fixed number of rows on any number of rows, block by block on several
+threads."""
 
 from __future__ import annotations
 
@@ -11,15 +12,15 @@ from gradcli.errors import GradcliError
 from gradcli.executors import team
 from gradcli.program.ir import Executable
 
-# From a block's first row and the row behind its last to whether it was computed.
+# Computes the rows [start, stop), and returns whether that succeeded.
 Compute = Callable[[int, int], bool]
 
 
 class RowBlocks:
-    """A program for `size` rows over more: the first axis of those inputs that are `columns` are rows.
+    """A program for `size` rows, applied to more: the inputs in `columns` have the rows as their first axis.
 
-    Rows that are missing in the last block are copies of its last one, so that each row is computed as all others are,
-    wherever it stands. Each row may take `most` steps and array elements.
+    The last block is padded with copies of its last row, so that each row is computed in the same way wherever it
+    stands. Each row may take the numbers of steps and array elements in `most`.
     """
 
     def __init__(self, run: Executable, size: int, columns: Sequence[bool], most: tuple[int, int]) -> None:
@@ -30,8 +31,8 @@ class RowBlocks:
         self._places = arrays.numpy_namespace().arange(size)
 
     def compute(self, inputs: Sequence[Any], outputs: Sequence[Any], start: int, stop: int) -> bool:
-        """Put what the rows from `start` to `stop`, no more than a block has, give into their place in `outputs`; False
-        where the program fails for one of them, or is not good for it."""
+        """Compute the rows [start, stop), at most a block, into their places in `outputs`. Returns False if the program
+        raises an error or a guard fails for one of them."""
         try:
             with limits.within(*self.limits):
                 found = self.run([self._rows(a, start, stop) if c else a for a, c in zip(inputs, self.columns)])
@@ -49,8 +50,8 @@ class RowBlocks:
 
 
 def over_blocks(compute: Compute, count: int, size: int, threads: int, *, stay: bool = False) -> list[tuple[int, int]]:
-    """Have every block of `count` rows computed, and the blocks that were not. The threads `stay` on a core each, see
-    `team.work`."""
+    """Compute `count` rows in blocks, and return the blocks that failed. With `stay`, each thread stays on one core,
+    see `team.work`."""
     if count <= size:
         return [] if compute(0, count) else [(0, count)]
     failed: list[tuple[int, int]] = []
@@ -68,7 +69,7 @@ def over_blocks(compute: Compute, count: int, size: int, threads: int, *, stay: 
         except BaseException as error:
             errors.append(error)
 
-    # A context is for one thread at a time.
+    # A context can be entered by one thread at a time only.
     contexts = [copy_context() for _ in range(threads)]
     team.work(lambda: contexts.pop().run(work), threads, stay=stay)
     if errors:

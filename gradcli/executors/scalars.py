@@ -1,9 +1,8 @@
-"""Scalar programs as generated straight-line Python on `math`.
+"""Run scalar programs as generated straight-line Python with operators and functions of `math`.
 
-The code computes with operators and functions of `math`. Each of its templates gives what
-`gradcli.arrays.floats` gives, or raises where that has an infinity or nan; then the same program
-is run on `gradcli.arrays.floats` instead. The text is made of names that are made here and of
-numbers, whatever the program was made of.
+Each template gives the result of `gradcli.arrays.floats`, or raises an exception where that is infinite or nan; then
+the program is run on `gradcli.arrays.floats` instead. The text contains only generated names and numbers, whatever the
+program was made from.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
-# Texts are nested no deeper than this in one another: Python's parser has a limit.
+# The maximum nesting of expressions, because Python's parser has a limit.
 _DEEPEST = 16
 _DTYPES = frozenset({"float64", "bool"})
-# `maximum` and `minimum` of `gradcli.arrays.floats`, where a nan is never the smaller or the larger.
+# `maximum` and `minimum` of `gradcli.arrays.floats`, which propagate nan.
 _LARGER = "{0} if {0} > {1} or {0} != {0} else {1}"
 _SMALLER = "{0} if {0} < {1} or {0} != {0} else {1}"
 
-# Operands are variables or numbers; where they must be floats, truth values have become such.
+# Operands are variables or numbers; truth values are converted to floats where floats are required.
 _TEMPLATES: dict[Primitive, str] = {
     arithmetic.negative: "-{0}",
     arithmetic.reciprocal: "1.0 / {0}",
@@ -54,7 +53,8 @@ _TEMPLATES: dict[Primitive, str] = {
 
 
 def template(primitive: Primitive) -> str | None:
-    """The text of an elementwise primitive; None where no text gives what `arrays.floats` gives, or raises."""
+    """The template of an elementwise primitive; None if no expression gives, or raises in place of, the result of
+    `arrays.floats`."""
     if primitive in _TEMPLATES or not primitive.elementwise or primitive.function is None:
         return _TEMPLATES.get(primitive)
     function = arrays.floats.raising(primitive.function)
@@ -67,12 +67,12 @@ def template(primitive: Primitive) -> str | None:
 
 
 def _is_unchanged(primitive: Primitive) -> bool:
-    """Whether it leaves the one element of a scalar as it is: it moves or chooses elements."""
+    """Whether a primitive moves or selects elements, and thus leaves the single element of a scalar unchanged."""
     return not primitive.elementwise and (primitive.moves or primitive.selects)
 
 
 def fits(program: Program) -> bool:
-    """Whether every variable of `program` is a float64 number or a truth value, and every constant a number."""
+    """Whether every variable of `program` is a float64 scalar or a truth value, and every constant a number."""
     variables = (*program.inputs, *(e.output for e in program.equations))
     constants = (a for atoms in (*(e.inputs for e in program.equations), program.outputs) for a in atoms)
     return all(v.shape == () and v.dtype in _DTYPES for v in variables) and all(
@@ -87,21 +87,21 @@ def function(
     raised: Callable[..., Any],
     refused: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """`program`, for which `fits` holds, as a function of its inputs.
+    """`program`, for which `fits` must hold, as a Python function of its inputs.
 
-    `result` writes what it returns, an expression, from the names of the outputs. Where `math`
-    raises, the function is `raised`; where an input is no float or a guard does not hold, it is
-    `refused`.
+    `result` writes the expression that the function returns, given the texts of the outputs. If `math` raises an
+    exception, the function returns the result of `raised`, and if an input is not a float or a guard does not hold,
+    that of `refused`, with the same inputs.
     """
     return _FunctionWriter(program, raised, refused).compiled(result)
 
 
 class _FunctionWriter:
-    """The text of a function and what the names in it stand for."""
+    """Writes the text of a function, and collects the objects that the names in it refer to."""
 
     def __init__(self, program: Program, raised: Callable[..., Any], refused: Callable[..., Any]) -> None:
         self.program = program
-        # A name, or where it is read once, in an operator, the text that computes it.
+        # The name of a variable, or the expression that computes it, if it is read only once, in an operator.
         self.names: dict[Variable, str] = {v: f"v{i}" for i, v in enumerate(program.inputs)}
         self.known: dict[str, Any] = {
             **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
@@ -116,7 +116,7 @@ class _FunctionWriter:
         for variable in self.program.inputs:
             self._check(variable, guards, body)
         within = _within_operators(self.program)
-        # How deep the texts in `names` are nested.
+        # The nesting depths of the expressions in `names`.
         depths: dict[Atom, int] = {}
         for equation in self.program.equations:
             text = self._equation(equation)
@@ -158,7 +158,7 @@ class _FunctionWriter:
         if _is_unchanged(primitive) or (primitive is conversions.cast and equation.output.dtype == "float64"):
             return self._float(inputs[0]) if equation.output.dtype == "float64" else operands[0]
         text = template(primitive)
-        # A choice between a number and a truth value is of the kind that was chosen.
+        # `where` between a number and a truth value returns the kind of the operand that is chosen.
         mixed = primitive is comparisons.where and _dtype(inputs[1]) != _dtype(inputs[2])
         if text is None or mixed:
             return f"{self._named(_caller(primitive, equation.params))}({', '.join(operands)})"
@@ -180,8 +180,8 @@ class _FunctionWriter:
 
 
 def _within_operators(program: Program) -> set[Variable]:
-    """The variables that are read once, and in an operator: a number without a name takes less time, and less
-    memory, which long programs feel in the time again."""
+    """The variables that are read once, by an operator. Inlined into expressions, they need less time, and less memory,
+    which also costs time in long programs."""
     uses = Counter(a for e in program.equations for a in e.inputs if isinstance(a, Variable))
     read = {a for e in program.equations if e.primitive.operator for a in e.inputs if isinstance(a, Variable)}
     return {v for v in read if uses[v] == 1}.difference(program.guards, program.inputs, _variables(program.outputs))
@@ -196,7 +196,7 @@ def _dtype(atom: Atom) -> str:
 
 
 def _caller(primitive: Primitive, params: Mapping[str, Any]) -> Callable[..., Any]:
-    """A primitive without a template, as eager evaluation runs it."""
+    """A primitive without a template as a function, evaluated as in eager mode."""
     if primitive.elementwise:
         return functools.partial(primitive.forward, arrays.floats, **params)
     return lambda *operands: bind(primitive, operands, params)

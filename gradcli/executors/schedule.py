@@ -1,9 +1,8 @@
-"""Which equations of a program are computed together, block by block, and in what order.
+"""Decide which equations of a program are computed together block by block, and in what order.
 
-Elementwise equations on large arrays of one shape, and reductions of them, make a *segment*: one
-pass over blocks, in which intermediate results are never whole. What depends on a reduction has
-to wait until the pass is over, so segments stand in *levels*. Everything else is computed array
-by array, in between.
+Elementwise equations on large arrays of one shape, and reductions of them, form a *segment*: one pass over blocks, in
+which intermediate results never exist as whole arrays. Equations that depend on a reduction must wait until the pass is
+over, so segments are arranged in *levels*. All other equations are computed on whole arrays in between.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from gradcli.primitives import arithmetic, conversions, linear, reductions
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
-# Elements of a block: large enough for what NumPy and Python spend on each call, small enough
-# that some blocks stay in the second-level cache of a core.
+# The elements of a block: large enough to amortise the overhead of each NumPy call, small enough for several blocks to
+# fit into the L2 cache of a core.
 BLOCK = 32_768
-# Reductions over some axes need blocks of whole rows, which may be longer, up to this.
+# Partial reductions need blocks of whole rows, which may have up to this many elements.
 LONGEST_ROW = 4 * BLOCK
-# What takes fewer equations than this is computed again in a later segment, rather than kept whole.
+# A variable that takes at most this many equations is recomputed in a later segment instead of being stored.
 _CHEAP = 8
 
 _MAY_BE_THE_SAME = (arithmetic.identity, conversions.cast)
@@ -32,8 +31,8 @@ _FLOATING = ("float64", "float32")
 
 
 def is_reduction(primitive: Primitive) -> bool:
-    """Whether it makes numbers of numbers, joining them two by two. A product is none: a part of it may overflow where the
-    whole does not, and is multiplied anew."""
+    """Whether it reduces numbers by an associative operation on two elements. `prod` is excluded: a partial product may
+    overflow where the whole does not, and is then recomputed."""
     return primitive.reduces is not None and not primitive.truths and primitive is not reductions.prod
 
 
@@ -50,7 +49,7 @@ class Segment:
         self.guards: list[Variable] = []
 
     def prune(self) -> None:
-        """Drop what was put here and is now computed where it is read."""
+        """Drop the equations whose results are not needed any more, because other segments recompute them."""
         needed: set[Atom] = {*self.stored, *self.guards}
         kept = []
         for equation in reversed(self.equations.values()):
@@ -63,21 +62,21 @@ class Segment:
         return (e for e in self.equations.values() if not e.primitive.elementwise)
 
     def is_partial(self) -> bool:
-        """Whether something is reduced along some axes only."""
+        """Whether a reduction runs over some axes only."""
         return any(len(e.params["axis"]) < len(self.shape) for e in self.reductions())
 
 
 class Schedule(NamedTuple):
-    """Steps in order: equations to be computed whole, and segments."""
+    """Steps in order: equations to be computed on whole arrays, and segments."""
 
     steps: tuple[Equation | Segment, ...]
 
 
 class Fusion(NamedTuple):
-    """What an executor computes in segments: equations over `smallest` elements or more that it `takes`.
+    """The equations that an executor computes in segments: those over `smallest` elements or more for which `takes` is
+    true.
 
-    Reductions over some axes only are among them where the blocks for one index of the first axis
-    have at most `longest_row` elements.
+    A partial reduction is included if the elements of one index of the first axis number at most `longest_row`.
     """
 
     smallest: int
@@ -86,13 +85,13 @@ class Fusion(NamedTuple):
 
 
 def schedule(program: Program, fusion: Fusion | None = None) -> Schedule:
-    """The steps that compute `program`; in blocks that suit NumPy where `fusion` is None."""
+    """The steps that compute `program`; by default in blocks that suit NumPy."""
     return _Scheduler(program, fusion or Fusion(BLOCK + 1, LONGEST_ROW, lambda _equation: True)).run()
 
 
 class _Scheduled(NamedTuple):
-    """Where a variable is computed: in the segment `key`, or whole (None); `level` says when it
-    can be read whole."""
+    """Where a variable is computed: in the segment `key`, or on whole arrays (None). `level` is the first level at
+    which it can be read whole."""
 
     key: tuple[Shape, int] | None
     level: int
@@ -132,7 +131,7 @@ class _Scheduler:
         return Schedule(tuple(steps))
 
     def _without_broadcasting(self, equation: Equation) -> Equation:
-        """An elementwise equation reads what was broadcast as it was before, where that suffices."""
+        """An elementwise equation that reads the sources of broadcast operands, if the result shape stays the same."""
         if not equation.primitive.elementwise:
             return equation
         sources = [self._source(a) for a in equation.inputs]
@@ -168,7 +167,7 @@ class _Scheduler:
         self.places[equation.output] = _Scheduled(key, level + 1)
 
     def _bring(self, atom: Atom, key: tuple[Shape, int], segment: Segment) -> None:
-        """Have an operand at hand in a segment: computed there, or whole before it."""
+        """Make an operand available in a segment: recomputed there, or stored before it."""
         if not isinstance(atom, Variable) or atom in segment.equations:
             return
         again = self._cheap(atom, key[0], segment)
@@ -182,8 +181,8 @@ class _Scheduler:
                     self._store(other)
 
     def _cheap(self, variable: Variable, over: Shape, segment: Segment) -> Sequence[Equation] | None:
-        """The equations that compute a variable of an earlier segment of this shape again, in
-        order; None where they are many, or it is whole in any case."""
+        """The equations, in order, that recompute a variable of an earlier segment of this shape; None if they are too
+        many or it is stored anyway."""
         found: dict[Variable, Equation] = {}
         stack = [variable]
         while stack:
@@ -205,7 +204,7 @@ class _Scheduler:
         return variable in self.outputs or variable in self.segments[key].stored
 
     def _blocked_shape(self, equation: Equation) -> Shape | None:
-        """The shape over which an equation is computed block by block; None where it is not."""
+        """The shape over which an equation is computed block by block; None if it is computed on whole arrays."""
         if not self.fusion.takes(equation):
             return None
         if equation.primitive.elementwise:
@@ -226,18 +225,18 @@ class _Scheduler:
         return self._placed(atom).level
 
     def _blocked(self, atom: Atom) -> bool:
-        """Whether an atom of a segment is there block by block, and not a reduction."""
+        """Whether an atom is computed block by block in a segment; a reduction is not."""
         return isinstance(atom, Variable) and atom in self.made and self.made[atom].primitive.elementwise
 
     def _store(self, atom: Atom) -> None:
-        """Have a variable whole, wherever it is computed."""
+        """Make a variable available as a whole array, wherever it is computed."""
         place = self._placed(atom)
         if place.key is not None and self._blocked(atom):
             self.segments[place.key].stored[atom] = None
 
 
 def _unstretched(constant: Any) -> Any:
-    """A constant without the axes along which it is the same element over and over."""
+    """A constant with its broadcast axes reduced to size 1."""
     strides = getattr(constant, "strides", ())
     if 0 not in strides:
         return constant
@@ -246,7 +245,7 @@ def _unstretched(constant: Any) -> Any:
 
 
 def unshared(program: Program) -> frozenset[Variable]:
-    """The variables whose arrays share memory with nothing: no input, source of a view, or output twice."""
+    """The variables whose arrays share memory with no other: not with an input, a view or a second output."""
     own = {e.output for e in program.equations if _makes_array(e)}
     for equation in program.equations:
         if not _makes_array(equation) and not is_reduction(equation.primitive):
@@ -256,7 +255,7 @@ def unshared(program: Program) -> frozenset[Variable]:
 
 
 def exclusive(program: Program) -> frozenset[Variable]:
-    """The variables whose arrays nobody else looks at: those that are `unshared`, and no output."""
+    """The variables whose arrays are used nowhere else: those that are `unshared` and not outputs."""
     return unshared(program).difference(a for a in program.outputs if isinstance(a, Variable))
 
 
@@ -274,7 +273,7 @@ class _Several(Protocol):
 
 
 def last_uses(steps: Sequence[Equation | _Several], outputs: Iterable[Atom]) -> Mapping[int, Sequence[Variable]]:
-    """The variables that no step after a given one reads."""
+    """For each step, by number, the variables that no later step reads and that are not outputs."""
     last: dict[Variable, int] = {}
     for number, step in enumerate(steps):
         equations = (step,) if isinstance(step, Equation) else step.equations.values()

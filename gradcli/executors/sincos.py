@@ -1,15 +1,15 @@
-"""Sine and cosine of many numbers at once, compiled for this processor by LLVM.
+"""Vectorised sine and cosine of float64 arrays, compiled for this processor by LLVM.
 
-NumPy computes the sine and cosine of float64 numbers one by one. Where `llvmlite` is installed, a
-function is compiled that does it for eight at a time, and both together:
+NumPy computes the sine and cosine of float64 numbers one by one. If `llvmlite` is installed, a function is compiled
+that processes eight at a time, and computes both together:
 
-- x = k*pi/2 + r + t, with k whole, |r| <= pi/4 and t the error of r, by fused multiplications with
-  three parts of pi/2. x - k*P1 is exact: it is a multiple of the last place of P1 and below 1.
+- x = k*pi/2 + r + t, with k an integer, |r| <= pi/4 and t the error of r, by fused multiplications with three parts of
+  pi/2. x - k*P1 is exact: it is a multiple of the last place of P1 and below 1.
 - sin(r + t) and cos(r + t) by the polynomials of fdlibm (k_sin.c and k_cos.c, Sun Microsystems 1993).
-- The last two bits of k say which of them is the sine, and their signs.
+- The last two bits of k select which of them is the sine, and the signs.
 
-The error is below 1 unit in the last place. Numbers beyond LIMIT are left to the C library, one by one, so that
-the result for a number depends neither on its place nor on its neighbours.
+The error is below 1 unit in the last place. Numbers beyond LIMIT are passed to the C library one by one, so that the
+result for a number depends neither on its position nor on its neighbours.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any
 
 from gradcli.executors import native
 
-# Beyond, the three parts of pi/2 are too few.
+# Beyond this magnitude three parts of pi/2 do not suffice for the argument reduction.
 LIMIT = 2.0**20
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _TWO_OVER_PI = 0.6366197723675814
-# Added to a number below 2**51 it leaves the nearest whole one in the last bits.
+# Adding it to a number below 2**51 leaves the nearest integer in the last bits of the mantissa.
 _ROUNDING = 1.5 * 2.0**52
 _SINE = (
     -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -37,36 +37,36 @@ _COSINE = (
     -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
 )  # fmt: skip
 
-# sincos(x, sine, cosine): writes both for a float64 array, into two arrays other than it.
+# sincos(x, sine, cosine) writes both for a float64 array, into two arrays that do not overlap it.
 SinCos = Callable[[Any, Any, Any], Any]
 
 _OPERANDS = ("x", "sine", "cosine")
 
 
 def ready() -> SinCos | None:
-    """The function, if it was compiled before."""
+    """The compiled function, if it exists already; else None."""
     return compiled() if _compiled.cache_info().currsize else None
 
 
 def compiled() -> SinCos | None:
-    """The function as a ufunc of NumPy, compiled for this processor; None where there is no `llvmlite`."""
+    """The function as a NumPy ufunc, compiled at the first call; None without `llvmlite`."""
     with native.lock:
         loop = _compiled()
     return None if loop is None else loop.ufunc
 
 
 def compile_meanwhile() -> None:
-    """Have another thread compile the function, for whoever asks for it soon.
+    """Compile the function in a background thread.
 
-    It leaves NumPy alone, which others may import meanwhile: of two threads that import parts of it, one may be given a
-    part that is not whole.
+    The thread does not touch NumPy: if two threads import parts of it concurrently, one may see a partially initialised
+    module.
     """
 
     def compile() -> None:
         with native.lock:
             _code()
 
-    # One that ends with the process would be within LLVM while that is taken down.
+    # Not a daemon thread, which could still be inside LLVM while the process shuts it down.
     Thread(target=compile, name="gradcli-sincos").start()
 
 
@@ -81,8 +81,8 @@ def _compiled() -> native.Loop | None:
 
 
 def _text() -> str:
-    """The loop in LLVM's language: eight numbers at a time where they lie side by side, and those left, or eight among
-    which one is beyond LIMIT, one by one."""
+    """The loop in LLVM IR: eight numbers at a time if the arrays are contiguous; the remaining ones, and groups of
+    eight with a number beyond LIMIT, one by one."""
     wide, narrow = _Body("wide", 8), _Body("narrow", 1)
     wide.write()
     narrow.write()
@@ -152,7 +152,7 @@ end:
 
 
 def _pick(kind: str, table: str, prefix: str) -> str:
-    """What NumPy gives for the operand and both results."""
+    """Instructions that load the pointers or strides of the operand and both results from NumPy's arguments."""
     return "\n".join(
         f"  %{prefix}{name}.at = getelementptr {kind}, ptr %{table}, i64 {place}\n"
         f"  %{prefix}{name} = load {kind}, ptr %{prefix}{name}.at"
@@ -161,7 +161,7 @@ def _pick(kind: str, table: str, prefix: str) -> str:
 
 
 class _Body:
-    """The text of one step of a loop: a name for every intermediate result."""
+    """The text of one iteration of a loop, with a name for every intermediate result."""
 
     def __init__(self, name: str, width: int) -> None:
         self.name = name
@@ -197,12 +197,12 @@ class _Body:
         self.stores = "\n".join(self.lines)
 
     def _reduced(self, x: str, minus_k: str) -> tuple[str, str]:
-        """x - k*pi/2 as a sum of two numbers."""
+        """x - k*pi/2 as the sum of two numbers."""
         first, second, third = map(self._number, _HALF_PI)
         high = self._fma(minus_k, first, x)
         product = self._two("fmul", minus_k, second)
         r = self._two("fadd", high, product)
-        # What the product and the sum have lost (Knuth's TwoSum).
+        # The rounding errors of the product and the sum (Knuth's TwoSum).
         back = self._two("fsub", r, high)
         lost_high = self._two("fsub", high, self._two("fsub", r, back))
         lost = self._two("fadd", lost_high, self._two("fsub", product, back))
@@ -237,7 +237,7 @@ class _Body:
         return self._two("fmul", value, self._number(factor))
 
     def _store(self, name: str, value: str, quadrant: str) -> None:
-        """`value` with its sign changed in the quadrants 2 and 3."""
+        """Store `value`, with its sign changed in quadrants 2 and 3."""
         second = self._put(f"and {self.whole} {quadrant}, {self._integer(2)}")
         sign = self._put(f"shl {self.whole} {second}, {self._integer(62)}")
         bits = self._put(f"bitcast {self.kind} {value} to {self.whole}")
@@ -249,7 +249,7 @@ class _Body:
         return self._put(f"select <{self.width} x i1> {condition}, {self.kind} {first}, {self.kind} {second}")
 
     def pointer(self, array: str) -> str:
-        """The place in an array."""
+        """The name of the pointer to the current element of an array."""
         return f"%{self.name}.{array}"
 
     def _fma(self, a: str, b: str, c: str) -> str:

@@ -1,4 +1,4 @@
-"""Running a program of single numbers whose digits are proved: functions of numbers, with no arrays around them."""
+"""Run a program of scalars in ball arithmetic, by functions of numbers without arrays around them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.program.ir import Atom, Executable, Program, Variable
 
 
 class _Step(NamedTuple):
-    """A function of the numbers in some places, whose result is put into another."""
+    """A call of a function: the slots of its operands, and the slot of its result."""
 
     function: Callable[..., Any]
     params: Mapping[str, Any]
@@ -23,9 +23,9 @@ class _Step(NamedTuple):
 
 
 def executable(program: Program, namespace: Any) -> Executable:
-    """A function from balls of no dimensions to such balls, at the precision at which `program` was recorded.
+    """A function from 0-d balls to 0-d balls, at the precision at which `program` was recorded.
 
-    Raises NotRecordableError where there are tensors in it. What it gives raises what functions of numbers raise.
+    Raises NotRecordableError if the program has tensors. The function raises what functions of numbers raise.
     """
     if any(v.shape for v in (*program.inputs, *(e.output for e in program.equations))):
         raise NotRecordableError("programs of tensors are computed operation by operation in balls")
@@ -62,7 +62,7 @@ def executable(program: Program, namespace: Any) -> Executable:
 
 
 def _number(array: Any) -> Any:
-    """The number of an array of no dimensions, or a truth value."""
+    """The number of a 0-d array, or a truth value."""
     if type(array) is Balls:
         return array.numbers
     return array if type(array) is bool else exact(array)

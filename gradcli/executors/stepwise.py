@@ -1,4 +1,4 @@
-"""Running a program as it stands: one primitive after the other, as eager evaluation does."""
+"""Run a program primitive by primitive, as eager evaluation does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.program.ir import Atom, Program, Variable
 
 
 def run(program: Program, inputs: Sequence[Any]) -> list[Any] | None:
-    """The outputs of `program` for `inputs`, which may be of any kinds, or None where a guard does not hold.
+    """The outputs of `program` for `inputs`, which may be of any kinds, or None if a guard does not hold.
 
     Raises what its primitives raise.
     """

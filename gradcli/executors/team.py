@@ -1,4 +1,4 @@
-"""Threads that stay, and help those who have work that can be shared."""
+"""A thread pool whose threads help callers with work that can be shared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Work = Callable[[], object]
 
 
 class _Team:
-    """Threads that wait for work: one less than there are cores, whoever asks for them."""
+    """A pool of waiting threads, which grows to the largest number of helpers requested so far."""
 
     def __init__(self) -> None:
         self._offers: SimpleQueue[_Shared] = SimpleQueue()
@@ -23,7 +23,7 @@ class _Team:
     def offer(self, shared: _Shared, helpers: int) -> None:
         with self._lock:
             while self._count < helpers:
-                # The process ends without waiting for them: whoever offers work waits for it.
+                # Daemon threads, for which the process does not wait at exit; callers wait for their own work.
                 threading.Thread(target=self._help, name="gradcli", daemon=True).start()
                 self._count += 1
         for _ in range(helpers):
@@ -35,10 +35,10 @@ class _Team:
 
 
 class _Places:
-    """A core for the thread that made this, and one for each that helps it, as long as one does.
+    """Pins the calling thread to its core, and each helper to another one, while helpers are active.
 
-    Where cores share no cache, Linux moves a thread to the core of the one that wakes it, and leaves both there for longer
-    than most work takes. Those who help keep the other one in its place too, as an interrupt does not reach them.
+    If cores share no cache, Linux migrates a woken thread to the core of the thread that wakes it, and leaves both
+    there for longer than most work takes. The helpers also pin the calling thread.
     """
 
     def __init__(self, core: int, cores: set[int]) -> None:
@@ -50,7 +50,7 @@ class _Places:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Have this thread, and that which it helps, stay in their places within the block."""
+        """Within the block, pin this helper and the thread that it helps to their cores."""
         with self._lock:
             self._taken += 1
             own = next(self._others, None)
@@ -67,14 +67,14 @@ class _Places:
 
 
 def _keep(thread: int, cores: set[int]) -> None:
-    """Have a thread, 0 for this one, run on these cores alone."""
-    # Which cores and threads there are may change at any time.
+    """Restrict a thread (0 for the current one) to these cores."""
+    # The available cores and threads may change at any time.
     with suppress(OSError):
         os.sched_setaffinity(thread, cores)
 
 
 class _Shared:
-    """Work that several threads do together, in `places` of theirs if these are given."""
+    """Work that several threads do together, pinned by `places` if given."""
 
     def __init__(self, work: Work, places: _Places | None) -> None:
         self._work = work
@@ -96,7 +96,7 @@ class _Shared:
             self._done.put(None)
 
     def wait(self) -> None:
-        """Until those who help are done. Who has not begun by now never will."""
+        """Wait until the active helpers are done. Helpers that have not begun by now do nothing."""
         with self._lock:
             self._over = True
         for _ in range(self._helping):
@@ -112,38 +112,40 @@ def _renew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # The threads of a process are not in those that it forks.
+    # A forked process has none of the threads of its parent.
     os.register_at_fork(after_in_child=_renew)
 
 
 def cores() -> int:
-    """How many threads may run at a time."""
+    """The number of threads that can run at the same time."""
     return len(_allowed()) or os.cpu_count() or 1
 
 
 def _allowed() -> set[int]:
-    """The cores that this thread may run on; none where the system does not say."""
+    """The cores that this thread may run on; empty if the system does not tell."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 @cache
 def _core() -> Callable[[], int]:
-    """What says on which core this thread runs; a negative number where the system does not."""
+    """A function that returns the core of the current thread; a negative number if the system does not tell."""
     import ctypes
 
     return getattr(ctypes.pythonapi, "sched_getcpu", lambda: -1)
 
 
 def _places(threads: int) -> _Places | None:
-    """Those of all cores; none where there are cores to spare, of which those that others use are better left to them."""
+    """A pinning of the threads if they use all allowed cores. None if there are spare cores, because pinned threads
+    could then block other processes."""
     allowed = _allowed()
     core = _core()() if len(allowed) == threads else -1
     return _Places(core, allowed) if core in allowed else None
 
 
 def work(work: Work, threads: int, *, stay: bool = False) -> None:
-    """Do `work` here and in up to `threads - 1` others at the same time, which must raise nothing. They `stay` on a core
-    each if it runs nothing that starts threads or processes: those would stay there too."""
+    """Run `work` here and in up to `threads - 1` other threads at the same time; it must not raise. With `stay`, each
+    thread is pinned to one core; use it only if `work` starts no threads or processes, which would inherit the
+    pinning."""
     if threads < 2:
         work()
         return

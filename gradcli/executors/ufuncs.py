@@ -1,7 +1,6 @@
-"""Elementwise primitives as functions of NumPy that write into an array that is there already.
+"""Elementwise primitives as NumPy functions that write into an existing array.
 
-Each is called as `function(*operands, out)`. It may be given one of its operands as `out`, unless
-it is said not to be in `NOT_IN_PLACE`.
+Each is called as `function(*operands, out)`. `out` may be one of the operands, except for primitives in `NOT_IN_PLACE`.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ _FLOATING = frozenset({"float64", "float32"})
 
 NOT_IN_PLACE = frozenset({comparisons.where})
 
-# With fewer elements, to choose one by one takes no longer than to choose all by their bits.
+# With fewer elements, a masked copy is as fast as selecting by bit operations.
 _FEW = 1024
 
 
 @cache
 def _own() -> Mapping[Primitive, Into]:
-    """Primitives that are no single function of NumPy, or one that is called otherwise."""
+    """Primitives that are not a single NumPy function, or one with a different call."""
     np = arrays.numpy_namespace()
 
     def rsqrt(x: Any, out: Any) -> None:
@@ -64,7 +63,7 @@ def _own() -> Mapping[Primitive, Into]:
         exponential.sigmoid: sigmoid,
         trigonometric.sech_square: sech_square,
         trigonometric.over_one_plus_square: over_one_plus_square,
-        # NumPy wants the name of `out` here.
+        # NumPy accepts `out` only as a keyword here.
         comparisons.maximum: lambda x, y, out: np.maximum(x, y, out=out),
         comparisons.minimum: lambda x, y, out: np.minimum(x, y, out=out),
         special.relu: lambda x, out: np.maximum(x, 0.0, out=out),
@@ -72,31 +71,31 @@ def _own() -> Mapping[Primitive, Into]:
 
 
 def into(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
-    """The function for `primitive`, or None where there is none."""
+    """The function for `primitive`; None if there is none."""
     if primitive is powers.whole_power:
         return _whole_power(params["n"])
     return _own().get(primitive) or _ufunc(primitive)
 
 
 def of(equation: Equation) -> Into | None:
-    """The function for an equation on arrays, or None where there is none."""
+    """The function for an equation on arrays; None if there is none."""
     return into(equation.primitive, equation.params) if is_plain(equation) else None
 
 
 def is_in_place(equation: Equation) -> bool:
-    """Whether an equation may be written over its operands."""
+    """Whether the result of an equation may be written over its operands."""
     return equation.primitive not in NOT_IN_PLACE and of(equation) is not None
 
 
 def joining(reduction: Primitive) -> Any:
-    """The function of NumPy that joins two elements of what is reduced."""
+    """The NumPy ufunc that combines two elements in a reduction."""
     assert reduction.reduces is not None
     return getattr(arrays.numpy_namespace(), reduction.reduces.name)
 
 
 def _where(condition: Any, x: Any, y: Any, out: Any) -> None:
     np = arrays.numpy_namespace()
-    # What is no truth value is true where it is not 0, as for `np.where`.
+    # A number is true if it is not 0, as in `np.where`.
     chosen = np.asarray(condition, bool)
     count = int(np.count_nonzero(chosen))
     if count in (0, chosen.size):
@@ -109,8 +108,8 @@ def _where(condition: Any, x: Any, y: Any, out: Any) -> None:
 
 
 def _choose_bits(chosen: Any, x: Any, y: Any, out: Any) -> None:
-    """`where` without a jump for each element, which processors guess wrong for conditions in no order, and which takes
-    five times as long then: y ^ ((x ^ y) & mask), on the bits of the numbers as whole ones."""
+    """`where` without branches: y ^ ((x ^ y) & mask) on the bits of the numbers. For unordered conditions, mispredicted
+    branches make the masked copy take five times as long."""
     np = arrays.numpy_namespace()
     bits = f"i{out.itemsize}"
     mask = chosen.astype(bits)
@@ -131,14 +130,14 @@ def _whole_power(n: float) -> Into:
 
     if n == 2:
         return lambda x, out: np.multiply(x, x, out)
-    # Powers of negative numbers NumPy computes one by one.
+    # NumPy computes powers of negative numbers without vectorisation.
     return odd if n % 2 else lambda x, out: np.power(np.abs(x, out), n, out)
 
 
 @cache
 def _ufunc(primitive: Primitive) -> Into | None:
     np = arrays.numpy_namespace()
-    # SciPy is not loaded to see that it has what NumPy lacks.
+    # The spelling is checked first, so that SciPy is not imported only to find what NumPy lacks.
     if primitive.function is None or "numpy" not in primitive.spelling:
         return None
     found = getattr(np, primitive.function, None)
@@ -146,8 +145,8 @@ def _ufunc(primitive: Primitive) -> Into | None:
 
 
 def is_plain(equation: Equation) -> bool:
-    """Whether NumPy's rules for dtypes are those of the language: no truth values or integers
-    among the operands, other than numbers of Python."""
+    """Whether NumPy's promotion rules are those of the language for an equation: no operands are integers or truth
+    values, except Python ints."""
     dtypes = {a.dtype for a in equation.inputs if isinstance(a, Variable)}
     dtypes |= {arrays.dtype_name(a) for a in equation.inputs if not isinstance(a, Variable) and type(a) is not int}
     if equation.primitive.truths:

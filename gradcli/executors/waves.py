@@ -1,4 +1,4 @@
-"""Sines and cosines of a program: how many there were, and when a function is compiled for them."""
+"""Decide when a compiled function for the sines and cosines of a program is used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.primitives import trigonometric
 from gradcli.program.ir import Equation, Variable
 
 WAVES = (trigonometric.sin, trigonometric.cos)
-# So many take as long as it takes to compile a function for them.
+# Computing this many takes NumPy as long as compiling the function.
 MANY = 2**22
 
 
@@ -21,20 +21,20 @@ def is_wave(equation: Equation) -> bool:
 
 
 class Waves:
-    """Counts the sines and cosines that runs of equations compute; those of `reproducible` ones are compiled from the
-    start, as they must not depend on how many there were before.
-    """
+    """Counts the sines and cosines that runs of equations compute. If `reproducible`, the function is compiled from the
+    start, because results must not depend on earlier runs."""
 
     def __init__(self, equations: Iterable[Equation], *, reproducible: bool) -> None:
         self._each = sum(math.prod(e.output.shape) for e in equations if is_wave(e))
-        # The compiled function, if it is to be used from the start.
+        # The compiled function, if it is used from the start.
         self.together = (sincos.compiled() if reproducible else sincos.ready()) if self._each else None
-        # Whether something is gained by counting.
+        # Whether counting can still lead to compiling.
         self.counts = self._each > 0 and self.together is None and not reproducible
         self._left = MANY
 
     def are_many(self) -> bool:
-        """Count one run; whether code for a compiled function is to be made, once there are enough to pay for it."""
+        """Count one run; return whether the code is to be regenerated with the compiled function, because compiling
+        pays or it exists already."""
         self._left -= self._each
         if not self.counts or (self._left > 0 and sincos.ready() is None):
             return False

@@ -1,4 +1,4 @@
-"""Programs that an array library compiles as a whole: XLA for JAX, Inductor for PyTorch."""
+"""Run programs that an array library compiles as a whole: XLA for JAX, Inductor for PyTorch."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gradcli.timing import phase
 
 
 def executable(program: Program, namespace: Compiler) -> Executable:
-    """A function that runs `program` on the arrays of a namespace with a compiler; see `WholeProgram.run`."""
+    """A function that runs `program` on arrays of a namespace with a compiler; see `WholeProgram.run`."""
     return WholeProgram(program, namespace).run
 
 
 class WholeProgram:
-    """A program on the arrays of a namespace, compiled when it is first run, for inputs like those."""
+    """A program on arrays of a namespace, compiled at its first run for inputs with these shapes and dtypes."""
 
     def __init__(self, program: Program, namespace: Compiler) -> None:
         self.namespace = namespace
-        # An array among the constants is an operand too: it is moved once, and no part of the code.
+        # A constant array becomes an operand: it is transferred once, and not embedded in the code.
         found = {id(a): a for a in _atoms(program) if not isinstance(a, Variable) and arrays.shape(a)}
         self.constants = [namespace.asarray(a) for a in found.values()]
         self.function = _function(program, namespace, list(found))
@@ -32,10 +32,10 @@ class WholeProgram:
         self.compiled: Callable[..., Sequence[Any]] | None = None
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
-        """The outputs for `inputs`, or None where a guard does not hold.
+        """The outputs for `inputs`, or None if a guard does not hold.
 
-        Raises BackendError where the library cannot compile the program, EvaluationError for what
-        it refuses when it runs.
+        Raises BackendError if the library cannot compile the program, EvaluationError for errors of the library at run
+        time.
         """
         limits.charge(self.elements)
         operands = [*map(self.namespace.operand, inputs), *self.constants]
@@ -55,7 +55,7 @@ class WholeProgram:
         except GradcliError:
             raise
         except Exception as error:
-            # Compilers fail in ways of their own.
+            # The compiler may raise any exception.
             raise self.namespace.explained(error) or BackendError(
                 f"the backend {self.namespace.name} cannot compile this program: {first_line(error)}",
                 hint=self.namespace.compiler_hint,
@@ -68,8 +68,8 @@ def _atoms(program: Program) -> list[Atom]:
 
 
 def _function(program: Program, namespace: Compiler, constants: Sequence[int]) -> Callable[..., list[Any]]:
-    """The outputs of `program`, and last whether its guards hold, from its inputs and the arrays
-    among its constants, which are told apart by their identity."""
+    """A function that computes the outputs of `program`, followed by whether its guards hold. It takes the inputs and
+    the constant arrays with the ids in `constants`."""
 
     def run(*operands: Any) -> list[Any]:
         known: dict[Any, Any] = dict(zip((*program.inputs, *constants), operands))
@@ -87,7 +87,8 @@ def _function(program: Program, namespace: Compiler, constants: Sequence[int]) -
 
 
 def _all(conditions: Sequence[Any], namespace: Compiler) -> Any:
-    """Whether every element of all conditions is true: those of one shape together, in one reduction."""
+    """Whether all elements of all conditions are true. Conditions of the same shape are combined first, to share one
+    reduction."""
     together: dict[Any, Any] = {(): namespace.asarray(True)}
     for condition in conditions:
         shape = arrays.shape(condition)
