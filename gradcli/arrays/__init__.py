@@ -158,8 +158,10 @@ def owned(array: Array) -> Array:
 
 
 def _counted(kept: Array, array: Array) -> Array:
-    """Charge the elements of `kept` to the budget if it is a copy of `array`. NumPy copies are charged before they are
-    made."""
+    """Charge the elements of `kept` to the budget if it is a copy of `array`.
+
+    NumPy copies are charged before they are made.
+    """
     if kept is not array and foreign_namespace((array,)) is not None:
         limits.charge(size(array))
     return kept
@@ -231,8 +233,7 @@ def beside(array: Array, other: Array) -> Array:
 
 
 def quiet() -> AbstractContextManager[Any]:
-    """A context in which array libraries return nan and inf without warnings, as floats do here, and record no
-    graphs."""
+    """A context in which array libraries return nan and inf without warnings, as floats do, and record no graphs."""
     numpy, torch = backends.loaded("numpy"), backends.loaded("torch")
     if numpy is None:
         return nullcontext()

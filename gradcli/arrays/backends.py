@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 
 class Worth(NamedTuple):
-    """The sizes from which recording and compiling a program pays, in elements of its largest input: for a program that
-    is run once, for the first run of one that may run again, and for a repeated run."""
+    """The sizes from which recording and compiling a program pays, in elements of its largest input.
+
+    `once` is for a program that is run once, `first` for the first run of one that may run again, `again` for repeated
+    runs.
+    """
 
     once: int
     first: int
@@ -182,8 +185,10 @@ def loaded(name: str) -> Any:
 
 
 def _other_module(name: str) -> str | None:
-    """The name of an unrelated module that is imported under the name of a library, such as a script of that name; None
-    if there is none."""
+    """The name of an unrelated module that is imported under the name of a library, None if there is none.
+
+    A user's script with the name of the library, or gradcli itself, may be in `sys.modules` under it.
+    """
     found = getattr(sys.modules.get(name), "__name__", name)
     return None if found == name else str(found)
 

@@ -21,8 +21,7 @@ _LARGEST_EXPONENT = 100_000
 
 
 class Decimal(NamedTuple):
-    """The number `mantissa` * 10**`exponent`: the exact value if `exact`, else at most 10**`exponent` from the
-    value."""
+    """The number `mantissa` * 10**`exponent`: exact if `exact`, else at most 10**`exponent` from the value."""
 
     mantissa: int
     exponent: int
@@ -58,8 +57,10 @@ def decimal(number: Number, digits: int) -> Decimal | None:
 
 
 def _of_ball(number: arb, digits: int) -> str | None:
-    """The decimals of a ball as FLINT writes them, with the last digit off by at most one unit; None if the radius
-    leaves fewer than `digits` digits."""
+    """The decimals of a ball as FLINT writes them, or None if fewer than `digits` digits are certain.
+
+    The last digit is off by at most one unit.
+    """
     found: str = number.str(digits, radius=False)
     written = found.partition("e")[0].lstrip("-0.").replace(".", "")
     return found if len(written) == digits else None
@@ -113,8 +114,10 @@ def _exponent(number: arb) -> int:
 
 
 def bound(number: Number, least: int) -> str | None:
-    """A power of 10, at least 10**-least, that certainly exceeds the magnitude of a number; None for a number without a
-    finite bound."""
+    """A power of 10, at least 10**-least, that certainly exceeds the magnitude of a number.
+
+    None for a number without a finite bound.
+    """
     size = number.abs_upper() if type(number) is arb else abs(arb(number))
     if not size.is_finite():
         return None

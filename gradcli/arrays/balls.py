@@ -95,8 +95,10 @@ _doubts: ContextVar[Doubts | None] = ContextVar("gradcli_doubts", default=None)
 
 @contextmanager
 def doubting(doubts: Doubts | None) -> Iterator[None]:
-    """Within the block, balls stand for all numbers in them, and undecided questions are recorded in `doubts`. If it is
-    None, they raise UndecidedError."""
+    """Within the block, balls stand for all numbers in them, and undecided questions are recorded in `doubts`.
+
+    If it is None, they raise UndecidedError.
+    """
     token = _doubts.set(doubts)
     try:
         yield
@@ -179,8 +181,10 @@ def exact(value: Any) -> Number:
 
 
 def from_text(text: str) -> Number:
-    """The number that a decimal literal such as `0.1`, `-1e-5` or `.5` denotes: 0.1 is one tenth. Raises ValueError for
-    other text."""
+    """The number that a decimal literal such as `0.1`, `-1e-5` or `.5` denotes: 0.1 is one tenth.
+
+    Raises ValueError for other text.
+    """
     match = _TEXT.fullmatch(text.strip().replace("_", ""))
     if match is None:
         raise ValueError(f"{text!r} is not a decimal number")
@@ -244,8 +248,10 @@ def bounded(result: Number, operands: Sequence[Any]) -> Number:
 
 
 class _Dtype:
-    """The dtype of all arrays of balls. It is named float64, because balls take the place of double-precision
-    numbers."""
+    """The dtype of all arrays of balls.
+
+    It is named float64, because balls take the place of double-precision numbers.
+    """
 
     name = "float64"
 

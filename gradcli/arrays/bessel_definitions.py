@@ -28,8 +28,9 @@ _UNIFORM, _UNIFORM_TERMS = 40.0, 14
 
 
 def scaled_i(xp: Any, x: Array, n: int) -> Array:
-    """The mean of u**n*exp(-x*u), u = 1 - cos(t), over all angles t, for x >= 0: (-1)**n times the nth derivative of
-    i0e.
+    """(-1)**n times the nth derivative of i0e, for x >= 0.
+
+    It is the mean of u**n*exp(-x*u), u = 1 - cos(t), over all angles t.
 
     Computed by the midpoint rule, which converges to rounding for a periodic integrand; for large x by Watson's lemma
     for the integral over u.
@@ -97,8 +98,7 @@ class _Uniform(NamedTuple):
 
 
 def _uniform_i(xp: Any, v: Any, x: Array) -> _Uniform:
-    """DLMF 10.41.3, 10.41.5 and 10.41.11, in powers of 1/sqrt(v**2 + x**2), for x > 0; terms that cancel are
-    omitted."""
+    """DLMF 10.41.3, 10.41.5 and 10.41.11, in powers of 1/sqrt(v**2 + x**2), for x > 0, without terms that cancel."""
     root = xp.hypot(v + 0.0 * x, x)
     inverse, part = 1.0 / root, (v / root) * (v / root)
     total, change = 0.0 * root, 0.0 * root

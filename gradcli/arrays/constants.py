@@ -16,8 +16,10 @@ Array = Any
 
 
 def by_formula(formula: Callable[[Any], Any]) -> Callable[[], Array]:
-    """A constant given by a formula such as `by_formula(lambda m: 2.0 / m.sqrt(m.pi))`, where `m` is `math` or its
-    counterpart for balls."""
+    """A constant given by a formula, in which the parameter `m` is `math` or its counterpart for balls.
+
+    For example `by_formula(lambda m: 2.0 / m.sqrt(m.pi))`.
+    """
     number: float = formula(math)
 
     def value() -> Array:

@@ -32,8 +32,10 @@ _STIRLING_COEFFICIENTS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 
 
 
 def as_arrays(xp: Any, *operands: Any) -> Sequence[Array]:
-    """The operands, with Python numbers converted to arrays like the others: a library may not accept two plain numbers
-    in `where` or `log`."""
+    """The operands, with Python numbers converted to arrays like the others.
+
+    A library may not accept two plain numbers in `where` or `log`.
+    """
     zero = next((xp.zeros_like(o) for o in operands if type(o) not in PLAIN), 0.0)
     return [o + zero if type(o) in PLAIN else o for o in operands]
 
@@ -82,8 +84,10 @@ def cbrt(xp: Any, x: Array) -> Array:
 
 
 def gamma(xp: Any, x: Array) -> Array:
-    """The gamma function, computed in float64 by its logarithm. It is nan at -1, -2, …, and inf with the sign of x at
-    0."""
+    """The gamma function, computed in float64 by its logarithm.
+
+    It is nan at -1, -2, …, and inf with the sign of x at 0.
+    """
     wide = xp.astype(x, "float64")
     whole = xp.equal(wide, xp.floor(wide))
     odd = xp.not_equal(xp.remainder(xp.floor(wide), 2.0), 0.0)
@@ -353,8 +357,7 @@ def bessel_y(xp: Any, n: int, x: Array, plain: Callable[[Array], Array]) -> Arra
 
 
 def _integral(xp: Any, n: int, x: Array) -> Array:
-    """Bessel's integral, DLMF 10.9.1, by the midpoint rule, whose error for a periodic integrand is below rounding
-    here."""
+    """Bessel's integral, DLMF 10.9.1, by the midpoint rule, whose error is below rounding for a periodic integrand."""
     total = 0.0 * x
     for k in range(_BESSEL_NODES):
         sine = math.sin((k + 0.5) * math.pi / (2 * _BESSEL_NODES))
@@ -394,8 +397,7 @@ def far_bessel(xp: Any, v: Any, x: Array, second: bool = False) -> Array:
 
 
 def _turned(start: float, shift: Array) -> tuple[Array, Array]:
-    """The cosine and sine of start + shift for shifts below 1/64, where these Taylor polynomials are accurate to
-    rounding."""
+    """The cosine and sine of start + shift for shifts below 1/64, where these polynomials are accurate to rounding."""
     square = shift * shift
     cosine = 1.0 - square * (0.5 - square * (1 / 24 - square * (1 / 720)))
     sine = shift * (1.0 - square * (1 / 6 - square * (1 / 120)))

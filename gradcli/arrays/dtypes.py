@@ -48,8 +48,10 @@ def dtype_name(array: Array) -> str:
 
 @cache
 def _dtype_name(_library: str, dtype: Any) -> str:
-    """The name of a dtype without a prefix such as `torch.`. The library is part of the cache key, because dtypes of
-    two libraries must not be compared."""
+    """The name of a dtype without a prefix such as `torch.`.
+
+    The library is part of the cache key, because dtypes of two libraries must not be compared.
+    """
     return str(dtype).rpartition(".")[2]
 
 

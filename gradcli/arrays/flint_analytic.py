@@ -1,5 +1,7 @@
-"""Analytic functions of FLINT numbers, by the names under which the namespace looks them up, and the table of those
-whose partial derivatives are computed directly (see `gradcli.arrays.flint_partials`)."""
+"""Analytic functions of FLINT numbers, under the names that the namespace looks up.
+
+`ANALYTIC` has those whose partial derivatives are computed directly, see `gradcli.arrays.flint_partials`.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,19 @@ _STUDENT_NEAR = 0.5
 
 
 def _bound_of_k(v: Any, x: Any) -> Any:
-    """A bound of abs(K(v, x)): it is at most K(abs(Re v), Re x) by DLMF 10.32.9, which increases with the first
-    argument and decreases with the second."""
+    """A bound of abs(K(v, x)), which is at most K(abs(Re v), Re x) by DLMF 10.32.9.
+
+    That increases with the first argument and decreases with the second.
+    """
     order, low = v.real.abs_upper(), x.real.lower()
     return low.bessel_k(order) if low > 0 else arb("nan")
 
 
 def _of_gamma(a: Any, x: Any) -> Any:
-    """A bound of the regularised lower incomplete gamma function, from the integral of x**a*s**(a - 1)*exp(-x*s) over 0
-    < s < 1."""
+    """A bound of the regularised lower incomplete gamma function.
+
+    It follows from the integral of x**a*s**(a - 1)*exp(-x*s) over 0 < s < 1.
+    """
     order, low = a.real.lower(), x.real.lower()
     if not (order > 0 and low > 0):
         return arb("nan")
@@ -40,8 +46,10 @@ def _of_gamma(a: Any, x: Any) -> Any:
 
 
 def _of_beta(a: Any, b: Any, x: Any) -> Any:
-    """A bound of the regularised incomplete beta function, from the integral of x**a*s**(a - 1)*(1 - x*s)**(b - 1) over
-    0 < s < 1."""
+    """A bound of the regularised incomplete beta function.
+
+    It follows from the integral of x**a*s**(a - 1)*(1 - x*s)**(b - 1) over 0 < s < 1.
+    """
     order, other, size = a.real.lower(), b.real - 1, abs(x).upper()
     if not (order > 0 and b.real > 0 and size < 1):
         return arb("nan")
@@ -78,8 +86,10 @@ def _of_polylog(s: Any, z: Any) -> Any:
 
 
 def _struve(v: Any, x: Any, sign: int) -> Any:
-    """Struve's function (sign -1) or the modified one (sign 1), DLMF 11.2.1 and 11.2.2. Raises UndecidedError for
-    abs(x) > 10,000."""
+    """Struve's function (sign -1) or the modified one (sign 1), DLMF 11.2.1 and 11.2.2.
+
+    Raises UndecidedError for abs(x) > 10,000.
+    """
     if abs(x).abs_lower() > _STRUVE_FAR:
         raise UndecidedError("Struve's functions are not computed so far out")
     series = (sign * x * x / 4).hypgeom([acb(1)], [3 * _HALF, v + 3 * _HALF])
@@ -87,8 +97,11 @@ def _struve(v: Any, x: Any, sign: int) -> Any:
 
 
 def _stdtr(df: Any, t: Any) -> Any:
-    """The CDF of Student's distribution: the incomplete beta function in the tails, DLMF 8.17.10, a hypergeometric
-    function around 0."""
+    """The CDF of Student's distribution.
+
+    It is computed by the incomplete beta function in the tails, DLMF 8.17.10, and by a hypergeometric function around
+    0.
+    """
     square = t * t / df
     if abs(t.real) > _STUDENT_NEAR:
         tail = (1 / (1 + square)).beta_lower(df / 2, _HALF, regularized=True) / 2
@@ -112,8 +125,7 @@ def _with_zeros(*operands: Any) -> bool:
 
 
 def _falling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A bound of an integral of inverse square roots, which is largest at real operands that are as small as
-    possible."""
+    """A bound of an integral of inverse square roots, which is largest at the smallest real operands."""
     return lambda *operands: function(*(acb(x.real.lower()) for x in operands)).abs_upper()
 
 
@@ -229,8 +241,10 @@ partial_of_one = partial_of_two = partial_of_three = partial_of_four = _partial
 
 
 def _of(name: str, edge: Callable[..., Number | None]) -> Callable[..., Number]:
-    """A function of real numbers that takes its values at infinities and at the ends of its domain from `edge`, which
-    returns None elsewhere."""
+    """A function of real numbers, with its values at infinities and at the ends of its domain given by `edge`.
+
+    `edge` returns None elsewhere.
+    """
 
     def function(*operands: Number) -> Number:
         if any(map(is_nan, operands)):
@@ -274,8 +288,10 @@ def _spherical(
 
 
 def _near(x: Any, n: int, sign: int) -> Any:
-    """The series of the spherical Bessel function of the first kind (sign -1) or the modified one (sign 1), DLMF
-    10.53.1 and 10.53.3."""
+    """The spherical Bessel function of the first kind (sign -1) or the modified one (sign 1), by its series.
+
+    DLMF 10.53.1 and 10.53.3.
+    """
     double = fmpz.fac_ui(2 * n + 1) // (fmpz(2) ** n * fmpz.fac_ui(n))
     return x**n / double * (sign * x * x / 4).hypgeom_0f1(arb(n) + arb(3) / 2)
 
@@ -294,8 +310,7 @@ spherical_yn = _spherical(_spherical_y, lambda _n: NEGATIVE_INFINITY, ZERO)
 
 
 def _spherical_k(x: Any, n: int) -> Any:
-    """The modified spherical Bessel function of the second kind: a polynomial in 1/x times an exponential, DLMF
-    10.49.12."""
+    """The modified spherical Bessel function of the second kind, in closed form by DLMF 10.49.12."""
     terms = (fmpz.fac_ui(n + k) // (fmpz.fac_ui(k) * fmpz.fac_ui(n - k)) / (2 * x) ** k for k in range(n + 1))
     return arb.pi() / 2 * (-x).exp() / x * sum(terms, arb(0))
 

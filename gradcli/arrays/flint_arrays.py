@@ -115,8 +115,10 @@ class FlintArrays(_Known):
         return _arrays(_Floats)
 
     def __getattr__(self, name: str) -> Any:
-        """Look up a function by name. Raises MissingDigitsError for a function without a definition in ball
-        arithmetic."""
+        """Look up a function by name.
+
+        Raises MissingDigitsError for a function without a definition in ball arithmetic.
+        """
         made = _function(name)
         setattr(self, name, made)
         return made

@@ -1,5 +1,4 @@
-"""Bessel functions of FLINT numbers, under the names that the namespace looks up (see
-`gradcli.arrays.flint_numbers`)."""
+"""Bessel functions of FLINT numbers, under the names that the namespace looks up; see `flint_numbers`."""
 
 from __future__ import annotations
 
@@ -93,8 +92,10 @@ k1e = _second(lambda x: x.bessel_k(1, scaled=True), INFINITY)
 
 
 def k0e(x: Number, *, n: int) -> Number:
-    """The integral of u**n*exp(-x*u), u = cosh(t) - 1, over t > 0: 2**n*gamma(n + 1/2)*U(n + 1/2, n + 1, 2*x), DLMF
-    13.4.4."""
+    """The integral of u**n*exp(-x*u), u = cosh(t) - 1, over t > 0.
+
+    It is 2**n*gamma(n + 1/2)*U(n + 1/2, n + 1, 2*x), DLMF 13.4.4.
+    """
     return _second(lambda x: 2**n * arb(n + HALF).gamma() * (2 * x).hypgeom_u(n + HALF, n + 1), INFINITY)(x)
 
 
@@ -120,8 +121,7 @@ def iv(v: Number, x: Number) -> Number:
 
 
 def _modified(v: Any, x: Any) -> Any:
-    """I(v, x); for large orders by DLMF 10.25.2, because the time of FLINT's asymptotic expansion is unbounded
-    there."""
+    """I(v, x), for large orders by DLMF 10.25.2, because FLINT's asymptotic expansion takes unbounded time there."""
     size = absolute(x)
     if not (size > 0 and v > 1 and (v > size * size or (v > _HIGH_ORDER and ctx.prec > _MANY_BITS))):
         return x.bessel_i(v)

@@ -20,8 +20,10 @@ _SUMS = 1_500
 
 @lru_cache(512)
 def eighths(name: str, time: int, bits: int) -> int:
-    """The cost of a function of numbers in eighths of a step, at a precision of `bits`; `time` is its relative cost in
-    floats. The name "" stands for a sum or product."""
+    """The cost of a function of numbers in eighths of a step, at a precision of `bits`.
+
+    `time` is its relative cost in floats. The name "" stands for a sum or product.
+    """
     home = home_of(name) if name else None
     if home is None or home == "flint_functions":
         return 1 + bits // _BITS

@@ -1,5 +1,4 @@
-"""Elementary functions of FLINT numbers, under the names that the namespace looks up (see
-`gradcli.arrays.flint_numbers`)."""
+"""Elementary functions of FLINT numbers, under the names that the namespace looks up; see `flint_numbers`."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ def _zero_at(point: fmpq) -> Callable[[fmpq], int | None]:
 
 
 def _power_of(base: int) -> Callable[[fmpq], int | None]:
-    """A function that returns the n with base**n = x for a fraction x, or None if x is not an integer power of the
-    base."""
+    """A function that returns the integer n with base**n = x for a fraction x, or None if there is none."""
 
     def exactly(x: fmpq) -> int | None:
         number = x if x.q == 1 else 1 / x
@@ -297,8 +295,10 @@ def hypot(x: Number, y: Number) -> Number:
 
 
 def sinc(x: Number, *, n: int) -> Number:
-    """The nth derivative of sin(pi*x)/(pi*x), which is the integral of (pi*t)**n*cos(pi*t*x + n*pi/2) over 0 < t <
-    1."""
+    """The nth derivative of sin(pi*x)/(pi*x).
+
+    It is the integral of (pi*t)**n*cos(pi*t*x + n*pi/2) over 0 < t < 1.
+    """
     if not is_finite(x):
         return UNDEFINED
     if n == 0 and type(x) is fmpq and x.q == 1:

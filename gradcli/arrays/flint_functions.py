@@ -133,8 +133,10 @@ def divide(x: Number, y: Number) -> Number:
 
 
 def _of_infinities(function: object, x: Number, y: Number) -> Number:
-    """The IEEE 754 result where an operand is infinite or nan, or a divisor is 0; finite operands matter by their signs
-    only."""
+    """The IEEE 754 result where an operand is infinite or nan, or a divisor is 0.
+
+    Finite operands matter by their signs only.
+    """
     value: float = function(_sign_of(x), _sign_of(y))  # type: ignore[operator]
     return exact(value)
 

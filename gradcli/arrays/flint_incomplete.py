@@ -1,5 +1,4 @@
-"""Incomplete gamma and beta functions of FLINT numbers, under the names that the namespace looks up (see
-`gradcli.arrays.flint_numbers`)."""
+"""Incomplete gamma and beta functions of FLINT numbers, under the names that the namespace looks up."""
 
 from __future__ import annotations
 

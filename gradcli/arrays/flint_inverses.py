@@ -42,8 +42,10 @@ def betainccinv(a: Number, b: Number, p: Number) -> Number:
 
 
 def stdtrit(df: Number, p: Number) -> Number:
-    """The quantile of Student's distribution, from that of the beta distribution: t**2 = df*(1/x - 1), where
-    betainc(df/2, 1/2, x) = 2*min(p, 1 - p)."""
+    """The quantile of Student's distribution, from that of the beta distribution.
+
+    t**2 = df*(1/x - 1), where betainc(df/2, 1/2, x) = 2*min(p, 1 - p).
+    """
     if is_nan(df) or is_nan(p) or is_infinite(df) or not df > 0 or less(p, ZERO) or less(ONE, p):
         return UNDEFINED
     if is_at(p, HALF):

@@ -30,8 +30,7 @@ _LARGEST = 16
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """The matrix product over the last axis of `a` and the last but one of `b`; a vector stands for a row or a
-    column."""
+    """The matrix product over the last axis of `a` and the last but one of `b`; a vector is a row or a column."""
     left, right = objects(a), objects(b)
     left, right = left[None] if a.ndim == 1 else left, right[:, None] if b.ndim == 1 else right
     product = _of_each(_product, left.shape[-2:-1] + right.shape[-1:], left, right)
@@ -66,8 +65,10 @@ def einsum(*operands: Array, subscripts: str) -> Array:
 
 
 def _order(subscripts: str, tensors: Sequence[Array]) -> Sequence[Sequence[int]]:
-    """The contraction path: the positions of the tensors to multiply in each step; each product is appended to the
-    rest."""
+    """The contraction path: the positions of the tensors to multiply in each step.
+
+    Each product is appended to the remaining tensors.
+    """
     if len(tensors) <= 2:
         return [range(len(tensors))]
     shapes = [np.broadcast_to(0.0, x.shape) for x in tensors]
@@ -97,8 +98,10 @@ def _contracted(a: Array, left: str, b: Array, right: str, kept: set[str]) -> tu
 
 
 def inv(x: Array) -> Array:
-    """The inverse of each matrix. Raises LinAlgError for a singular matrix, UndecidedError for one that may be
-    singular."""
+    """The inverse of each matrix.
+
+    Raises LinAlgError for a singular matrix, UndecidedError for one that may be singular.
+    """
     return solve(x, np.eye(x.shape[-1]))
 
 
@@ -162,8 +165,10 @@ def _exponential(a: Array) -> Iterable[Number]:
 
 
 def _of_each(function: Callable[..., Iterable[Number]], shape: Sequence[int], *matrices: Array) -> Array:
-    """Apply a function to each matrix of a batch and collect the results in one array whose last axes have the sizes
-    `shape`."""
+    """Apply a function to each matrix of a batch, and collect the results in one array.
+
+    The last axes of the result have the sizes `shape`.
+    """
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in matrices))
     spread = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in matrices]
     found = np.empty((*batch, math.prod(shape)), object)

@@ -21,8 +21,10 @@ _HOMES = (
 
 @cache
 def home_of(name: str) -> str | None:
-    """The module of the function of numbers with this name, None if there is none. Modules used most are searched
-    first."""
+    """The module of the function of numbers with this name, None if there is none.
+
+    Modules used most are searched first.
+    """
     return next((home for home in _HOMES if hasattr(import_module(f"gradcli.arrays.{home}"), name)), None)
 
 

@@ -36,8 +36,10 @@ def is_infinite(x: Number) -> bool:
 
 
 def compared(x: Number, y: Number) -> int:
-    """-1, 0 or 1 as x, which is not nan, is below, equal to or above y. Raises UndecidedError if that is not
-    certain."""
+    """-1, 0 or 1 as x, which is not nan, is below, equal to or above y.
+
+    Raises UndecidedError if that is not certain.
+    """
     if x < y:
         return -1
     if x > y:
@@ -111,8 +113,10 @@ def at_infinity(x: Number, below: Any, above: Any) -> Number:
 def analytic(
     compute: Callable[[Any], Any], *, zero: fmpq | None = None, below: Any = UNDEFINED, above: Any = UNDEFINED
 ) -> Unary:
-    """A function that is defined on the whole real line, from its version for balls; `zero` is its value at 0 if that
-    is rational, `below` and `above` are its limits."""
+    """A function that is defined on the whole real line, from its version for balls.
+
+    `zero` is its value at 0 if that is rational, and `below` and `above` are its limits at the infinities.
+    """
 
     def function(x: Number) -> Number:
         if type(x) is fmpq:
@@ -123,8 +127,7 @@ def analytic(
 
 
 def stepwise(step: Callable[[fmpq], fmpz]) -> Unary:
-    """A step function from its version for fractions; for a ball with a step inside, an enclosure of all values
-    between."""
+    """A step function from its version for fractions; a ball with a step inside gives all values between its ends."""
 
     def function(x: Number) -> Number:
         if type(x) is fmpq:
@@ -156,8 +159,10 @@ def root(x: fmpq, n: int) -> fmpq | None:
 
 
 def coefficient(series: Callable[[Any], Any], x: Number, n: int) -> Number:
-    """The nth Taylor coefficient of a function of a power series, at x. The cost of all coefficients up to it is
-    charged."""
+    """The nth Taylor coefficient of a function of a power series, at x.
+
+    The cost of all coefficients up to it is charged.
+    """
     limits.charge_steps(n * n * (_SERIES + ctx.prec) // _PRODUCTS)
     with terms(n + 1):
         return certain(series(arb_series([arb(x), 1], prec=n + 1))[n])
@@ -165,8 +170,10 @@ def coefficient(series: Callable[[Any], Any], x: Number, n: int) -> Number:
 
 @contextmanager
 def terms(count: int) -> Iterator[None]:
-    """Within the block power series have `count` terms; FLINT truncates them, by default after 10, and takes further
-    ones to be 0."""
+    """Within the block, power series have `count` terms.
+
+    FLINT truncates them, by default after 10 terms, and takes further ones to be 0.
+    """
     before = ctx.cap
     ctx.cap = count
     try:

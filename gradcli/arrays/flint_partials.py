@@ -97,8 +97,10 @@ def _real(value: Any) -> Number:
 
 
 def _reach(balls: Sequence[Any], orders: Sequence[int], radii: Sequence[Any]) -> Any:
-    """A bound of the relative variation of a derivative within the balls of the operands, by Cauchy's bound of the next
-    ones."""
+    """A bound of the relative variation of a derivative within the balls of the operands.
+
+    It follows from Cauchy's bounds of the next derivatives.
+    """
     shares = [b.rad() / r if r is not None else arb(0) for b, r in zip(balls, radii)]
     powers = [(1 - share) ** -(n + 1) for share, n in zip(shares, orders)]
     changes = (share * (n + 1) / (1 - share) for share, n in zip(shares, orders))

@@ -29,8 +29,7 @@ def _half_pi(_x: Any = None) -> Number:
 
 
 def _outside(function: Unary, ends: Number | None = None) -> Unary:
-    """A function that is defined for abs(x) >= 1; if `ends` is given, it is infinite at 1 and -1, with the sign of
-    x."""
+    """A function that is defined for abs(x) >= 1, and infinite at 1 and -1 with the sign of x if `ends` is given."""
 
     def guarded(x: Number) -> Number:
         if is_nan(x) or less(absolute(x), ONE):

@@ -69,8 +69,10 @@ log_ndtr = analytic(_log_ndtr, below=NEGATIVE_INFINITY, above=ZERO)
 
 
 def erfcx(x: Number, *, n: int = 0) -> Number:
-    """exp(x**2) times the nth repeated integral of erfc: (-1/2)**n times the nth Taylor coefficient of
-    exp(x**2)*erfc(x), DLMF 7.18.3."""
+    """exp(x**2) times the nth repeated integral of erfc.
+
+    It is (-1/2)**n times the nth Taylor coefficient of exp(x**2)*erfc(x), DLMF 7.18.3.
+    """
     if not is_finite(x):
         return at_infinity(x, INFINITY, ZERO)
     if n == 0 and is_at(x, ZERO):
@@ -228,8 +230,10 @@ def entr(x: Number) -> Number:
 
 
 def _entropies_up_to(high: arb) -> arb:
-    """An enclosure of -x*log(x) for all x from 0 to `high`: the function increases up to 1/e, where it is 1/e, and
-    decreases beyond."""
+    """An enclosure of -x*log(x) for all x from 0 to `high`.
+
+    The function increases up to x = 1/e, where it is 1/e, and decreases beyond.
+    """
     last = -high * high.log()
     top = (-arb(1)).exp()
     return arb(0).union(last) if high < top else arb(0).union(last).union(top)
@@ -348,8 +352,10 @@ def hurwitz_zeta(x: Number, q: Number, *, n: int) -> Number:
 
 
 def _is_far(x: Number, q: Number, n: int) -> bool:
-    """Whether all terms log(q + k)**n/(q + k)**x after the first two are certainly below a rounding error of the
-    second. FLINT's own function does not terminate in reasonable time there."""
+    """Whether the terms of the series after the first two are certainly below a rounding error of the second.
+
+    The terms are log(q + k)**n/(q + k)**x. FLINT's own function does not terminate in reasonable time there.
+    """
     if not (q > 0 and x > 2 * n + 2):
         return False
     near, next_one = arb(q + 1), arb(q + 2)

@@ -37,8 +37,10 @@ def _catching(raising: Callable[..., Any]) -> Callable[[Function], Function]:
 
 
 def raising(name: str) -> Any:
-    """The Python built-in that equals the function `name` of this module, except that it raises where that returns nan
-    or inf; None if there is none."""
+    """The Python built-in that equals the function `name` of this module, but raises where that returns nan or inf.
+
+    None if there is none.
+    """
     function = globals().get(name)
     found = _raising.get(function, function)
     return found if isinstance(found, BuiltinFunctionType) else None

@@ -17,8 +17,10 @@ _KEPT = 4096
 
 
 def by_scipy(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
-    """Call a function of `gradcli.arrays.scipy_parts` with floats or NumPy arrays. Raises MissingFunctionError for
-    arrays of another library."""
+    """Call a function of `gradcli.arrays.scipy_parts` with floats or NumPy arrays.
+
+    Raises MissingFunctionError for arrays of another library.
+    """
     _check(xp, name)
     import numpy
 
@@ -51,8 +53,10 @@ def _check(xp: Any, name: str) -> None:
 
 @lru_cache(_KEPT)
 def _rounded(name: str, params: tuple[tuple[str, Any], ...], *operands: Any) -> float:
-    """Evaluate a function of FLINT numbers at floats and round the result. Cached, because higher-order derivatives
-    repeat the same calls."""
+    """Evaluate a function of FLINT numbers at floats and round the result.
+
+    Cached, because higher-order derivatives repeat the same calls.
+    """
     from flint import fmpq
 
     from gradcli.arrays.balls import UndecidedError, exact, precise, to_float

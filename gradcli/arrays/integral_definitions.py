@@ -76,8 +76,10 @@ def expn(xp: Any, x: Array, n: int) -> Array:
 
 
 def dawsn(xp: Any, x: Array, n: int) -> Array:
-    """The nth derivative of Dawson's integral: from D' = 1 - 2*x*D, and for large x by the asymptotic series, DLMF
-    7.12.1."""
+    """The nth derivative of Dawson's integral.
+
+    It follows from D' = 1 - 2*x*D, and for large x from the asymptotic series, DLMF 7.12.1.
+    """
     if not n:
         return xp.dawsn(x)
     size = xp.abs(x)
@@ -128,8 +130,10 @@ def elliptic(xp: Any, m: Array, n: int, power: float) -> Array:
 
 
 def gamma_density(xp: Any, a: Array, x: Array) -> Array:
-    """x**(a - 1)*exp(-x)/gamma(a); for large a expressed by the distance of x from a, because the logarithms are large
-    and cancel there."""
+    """x**(a - 1)*exp(-x)/gamma(a), the density of the gamma distribution.
+
+    For large a it is expressed by the distance of x from a, because the logarithms are large and cancel there.
+    """
     a, x = as_arrays(xp, a, x)
     large, there = xp.greater_equal(a, STIRLING), xp.greater(x, 0.0)
     low, high, y = xp.where(large, 1.0, a), xp.where(large, a, STIRLING), xp.where(there, x, 1.0)
@@ -175,8 +179,10 @@ def beta_exponent(xp: Any, a: Array, b: Array, x: Array, deviation: Array) -> Ar
 
 
 def beta_density(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """x**(a - 1)*(1 - x)**(b - 1)/beta(a, b); for large parameters rearranged as in `gamma_density` to avoid
-    cancellation."""
+    """x**(a - 1)*(1 - x)**(b - 1)/beta(a, b), the density of the beta distribution.
+
+    For large parameters it is rearranged as in `gamma_density` to avoid cancellation.
+    """
     a, b, x = as_arrays(xp, a, b, x)
     there = xp.logical_and(
         xp.logical_and(xp.greater(a, 0.0), xp.greater(b, 0.0)), xp.logical_and(xp.greater(x, 0.0), xp.less(x, 1.0))
@@ -212,8 +218,10 @@ def beta_density(xp: Any, a: Array, b: Array, x: Array) -> Array:
 
 
 def _beta_density_at_ends(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """The density at x = 0 and 1: 0 or infinite, or the other parameter if the power of the vanishing factor is 0; nan
-    elsewhere."""
+    """The density at x = 0 and 1; nan elsewhere.
+
+    It is 0 or infinite, or the other parameter if the power of the vanishing factor is 0.
+    """
     near, far = xp.where(xp.equal(x, 0.0), a, b), xp.where(xp.equal(x, 0.0), b, a)
     value = xp.where(xp.less(near, 1.0), math.inf, xp.where(xp.equal(near, 1.0), far, 0.0))
     known = xp.logical_and(xp.greater(near, 0.0), xp.greater(far, 0.0))
@@ -229,8 +237,10 @@ def is_of_large(xp: Any, a: Array, b: Array) -> Array:
 
 
 def betainc_of_large(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """The incomplete beta function for large parameters and 0 < x < 1: DLMF 8.18.9 if both are large, 8.18.3 if one
-    is."""
+    """The incomplete beta function for large parameters and 0 < x < 1.
+
+    DLMF 8.18.9 is used if both parameters are large, 8.18.3 if one is.
+    """
     both = xp.greater(xp.minimum(a, b), _BOTH_LARGE)
     s, t, z = xp.where(both, a, 1.0), xp.where(both, b, 1.0), xp.where(both, x, 0.25)
     deviation, total = beta_deviation(xp, s, t, z), s + t
@@ -264,8 +274,9 @@ def _bernoulli() -> Sequence[float]:
 
 
 def hurwitz(xp: Any, x: Array, q: Array, n: int) -> Array:
-    """The sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …, for x != 1, q > 0: (-1)**n times the nth derivative of
-    zeta by x.
+    """(-1)**n times the nth derivative of the Hurwitz zeta function by x, for x != 1 and q > 0.
+
+    It is the sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …
 
     The first terms are summed, and the rest follows by the Euler-Maclaurin formula, DLMF 25.11.5, differentiated term
     by term: the derivatives by t are t**(-x - m) times polynomials in log(t). The result is nan for x < -1, where the
@@ -277,8 +288,9 @@ def hurwitz(xp: Any, x: Array, q: Array, n: int) -> Array:
 
 
 def continued_hurwitz(xp: Any, x: Array, q: Array) -> Array:
-    """The analytic continuation of the sum of (k + q)**-x to x < 1, for q > 0; nan where neither formula below is
-    accurate.
+    """The analytic continuation of the Hurwitz zeta function to x < 1, for q > 0.
+
+    It is the sum of (k + q)**-x for x > 1. The result is nan where neither formula below is accurate.
 
     The Euler-Maclaurin formula cancels for x < 0 unless q is large. There the Taylor series in q about 1, DLMF
     25.11.10, is used, with q shifted to between 1/2 and 3/2 by the first terms.

@@ -26,8 +26,10 @@ def host(name: str) -> Device:
 
 
 def out_of_memory(text: str, free: int | None) -> LimitError:
-    """The error for running out of memory: the size requested, if it is found in the library's message `text`, and the
-    free bytes."""
+    """The error for running out of memory, with the free bytes and the requested size.
+
+    The size is taken from the library's message `text`, if it is found there.
+    """
     size = _SIZE.search(text)
     known = [f"{size[1]} {size[2]} asked for"] if size else []
     if free is not None:

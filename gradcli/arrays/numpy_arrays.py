@@ -33,8 +33,10 @@ asarray, astype, copy, zeros, ones, all = np.asarray, np.astype, np.copy, np.zer
 
 
 class _Quiet:
-    """The effect of `numpy.errstate(all="ignore")` with settings that are built once. Building them, as `errstate` does
-    each time, takes three times as long as an operation on a few numbers."""
+    """The effect of `numpy.errstate(all="ignore")` with settings that are built once.
+
+    Building them, as `errstate` does each time, takes three times as long as an operation on a few numbers.
+    """
 
     __slots__ = ("_token",)
 
@@ -86,8 +88,10 @@ def __getattr__(name: str) -> Any:
 
 
 class _LinearAlgebra:
-    """`numpy.linalg`, with an error for non-finite matrices in the iterative functions of LAPACK, which may print
-    warnings or not terminate for them."""
+    """`numpy.linalg`, with an error for non-finite matrices in the iterative functions of LAPACK.
+
+    For such matrices LAPACK may print warnings or not terminate.
+    """
 
     @cache  # noqa: B019 - there is one
     def __getattr__(self, name: str) -> Any:
@@ -104,8 +108,10 @@ class _LinearAlgebra:
 
 
 def _unless_lost(found: Array, is_singular: Array, x: Array) -> Array:
-    """Replace by nan the results for matrices with a non-finite element that LAPACK calls singular at a pivot of 0:
-    0*inf is nan."""
+    """Replace by nan the results for matrices with a non-finite element that LAPACK calls singular.
+
+    LAPACK stops at a pivot of 0, but 0 times an infinite or nan element is nan.
+    """
     lost = is_singular & ~np.isfinite(x).all((-2, -1)) if np.any(is_singular) else False
     return np.where(lost, np.nan, found) if np.any(lost) else found
 
@@ -293,8 +299,10 @@ def cumprod(x: Array, *, axis: int) -> Array:
 
 
 def _lacks_digits(product: Array) -> Array:
-    """Whether a product may have overflowed or underflowed in between. Such products are recomputed with separate
-    exponents."""
+    """Whether a product may have overflowed or underflowed in between.
+
+    Such products are recomputed with separate exponents.
+    """
     return ~np.isfinite(product) | (np.abs(product) < np.finfo(product.dtype).smallest_normal)
 
 
@@ -304,8 +312,10 @@ def einsum(*operands: Array, subscripts: str) -> Array:
 
 
 def contraction_steps(shapes: Sequence[tuple[int, ...]], *, subscripts: str) -> Sequence[tuple[int, ...]]:
-    """The contraction path of `einsum`: the positions of the operands to multiply in each step; each product is
-    appended to the rest."""
+    """The contraction path of `einsum`: the positions of the operands to multiply in each step.
+
+    Each product is appended to the remaining operands.
+    """
     if len(shapes) <= 2:
         return [tuple(range(len(shapes)))]
     operands = [np.broadcast_to(0.0, shape) for shape in shapes]
@@ -345,8 +355,7 @@ def expm(x: Array) -> Array:
 
 
 def _triangular_expm(x: Array) -> Array:
-    """The exponentials of triangular matrices by SciPy, which computes their diagonals separately; nan for other
-    matrices."""
+    """The exponentials of triangular matrices, whose diagonals SciPy computes separately; nan for other matrices."""
     import scipy.linalg
 
     low, high = (part.any((-2, -1), keepdims=True) for part in (np.tril(x, -1), np.triu(x, 1)))
@@ -393,8 +402,10 @@ def pow(x: Array, q: Array) -> Array:
 
 
 def cbrt(x: Array) -> Array:
-    """The cube root: NumPy's, which is off by up to two units in the last place with some C libraries, corrected by one
-    step of Newton's method as in `floats`."""
+    """The cube root: NumPy's, corrected by one step of Newton's method as in `floats`.
+
+    With some C libraries NumPy's is off by up to two units in the last place.
+    """
     root = np.cbrt(x)
     if root.dtype != np.float64:
         return root
@@ -447,8 +458,10 @@ def whole_iv(n: int, x: Array) -> Array:
 
 
 def _late_overflow(function: Callable[[Array], Array], scaled: Callable[[Array], Array], x: Array) -> Array:
-    """A Bessel function for which SciPy returns inf as soon as exp(x) overflows, computed from the version scaled by
-    exp(-abs(x))."""
+    """A Bessel function for which SciPy returns inf as soon as exp(x) overflows.
+
+    It is computed from the version that is scaled by exp(-abs(x)).
+    """
     size = np.abs(x)
     large = np.logical_and(size > _EXP_IS_LARGE, size < _EXP_IS_INFINITE)
     if not large.any():

@@ -1,5 +1,7 @@
-"""The protocols that gradcli requires of array libraries, apart from the functions of the language, which are looked up
-by name."""
+"""The protocols that array libraries must implement.
+
+The functions of the language are not part of them, because they are looked up by name.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,7 @@ class Library(Protocol):
 
     @property
     def scalars(self) -> Any:
-        """The namespace for elementwise functions of plain numbers while this library is the default; None for
-        floats."""
+        """The namespace for elementwise functions of plain numbers if this library is chosen; None for floats."""
 
     # --- arrays in and out
 
@@ -72,8 +73,10 @@ class Library(Protocol):
         """Normalise a result to an array in the sense of this package."""
 
     def explained(self, error: Exception, /) -> GradcliError | None:
-        """The gradcli error for an error of the library, such as a lack of memory; None if it says that the operands do
-        not fit."""
+        """The gradcli error for an error of the library, such as a lack of memory.
+
+        None if the error says that the operands do not fit.
+        """
 
 
 class Namespace(Library, Protocol):
@@ -119,9 +122,11 @@ class Compiler(Namespace, Protocol):
         """`function` compiled for operands with the shapes and dtypes of `operands`."""
 
     def assumptions(self) -> AbstractContextManager[list[Array]]:
-        """A context for tracing, in which functions that would raise an error for some values (such as a singular
-        matrix) do not inspect them. It yields a list of truth values, which are true where no error would have been
-        raised."""
+        """A context for tracing, in which functions do not raise errors for the values of operands.
+
+        For example, a singular matrix is not refused. It yields a list of truth values, which are true where no error
+        would have been raised.
+        """
 
     def dtype_name(self, array: Array, /) -> str:
         """The name of the dtype of an array, or of its stand-in while a program is compiled."""

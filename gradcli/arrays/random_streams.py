@@ -73,8 +73,10 @@ class RandomStream:
         return radius * math.cos(angle)
 
     def _blocks(self, count: int, dtype: str) -> Any:
-        """Box-Muller transform in blocks. If `count` is not a multiple of the block size, the last block is drawn anew
-        and overlaps the one before it."""
+        """Box-Muller transform in blocks.
+
+        If `count` is not a multiple of the block size, the last block is drawn anew and overlaps the one before it.
+        """
         numpy = numpy_namespace()
         numbers = self._uniform(count, dtype)
         full = count - count % _BLOCK

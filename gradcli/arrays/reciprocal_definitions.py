@@ -1,5 +1,7 @@
-"""Inverse reciprocal functions (acot, asec, acsc and their hyperbolic counterparts) in terms of functions that every
-array library has (see `gradcli.arrays.definitions`)."""
+"""Inverse reciprocal functions (acot, asec, acsc and their hyperbolic counterparts) for all array libraries.
+
+They are expressed in functions that every library has, see `gradcli.arrays.definitions`.
+"""
 
 from __future__ import annotations
 

@@ -24,8 +24,9 @@ NONE, ALL = Right(0, 0), Right(MOST, MOST)
 
 
 def right_digits(found: float, number: Number) -> Right | None:
-    """The number of correct digits of `found` if the exact value is `number`: the largest k <= 16 for which they differ
-    by at most 10**-k times the magnitude of the exact value.
+    """The number of correct digits of `found` if the exact value is `number`.
+
+    It is the largest k <= 16 for which they differ by at most 10**-k times the magnitude of the exact value.
 
     It is 16 if both are equal, also to an infinity, and 0 if exactly one is 0, nan or infinite. The result is None if
     the exact value is undefined.

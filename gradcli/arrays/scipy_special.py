@@ -1,5 +1,7 @@
-"""Special functions of SciPy, with corrections where SciPy is wrong or inaccurate. SciPy is imported at their first
-use."""
+"""Special functions of SciPy, with corrections where SciPy is wrong or inaccurate.
+
+SciPy is imported at their first use.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,10 @@ _BLOCK = 8192
 
 
 def polygamma(n: int, x: Any) -> Any:
-    """SciPy's polygamma; for x far below 0, with the fractional part f of x, the sum over the poles between is
-    polygamma(1 - f) - polygamma(1 - x)."""
+    """SciPy's polygamma, in bounded time also for x far below 0.
+
+    With the fractional part f of x, the sum over the poles between is polygamma(1 - f) - polygamma(1 - x).
+    """
     import numpy as np
     import scipy.special
 
@@ -44,8 +48,10 @@ def polygamma(n: int, x: Any) -> Any:
 
 
 def erfinv(x: Any) -> Any:
-    """SciPy's function, with arguments outside its domain replaced by nan, because SciPy takes a hundred times as long
-    to handle a domain error."""
+    """SciPy's function, with arguments outside its domain replaced by nan.
+
+    SciPy takes a hundred times as long to handle a domain error.
+    """
     import numpy as np
     import scipy.special
 
@@ -84,8 +90,10 @@ jv_of_number = jv
 
 
 def yv(v: Any, x: Any) -> Any:
-    """SciPy's function, except for negative half-integer orders, for which SciPy returns infinities near 0: there a
-    function of the first kind."""
+    """SciPy's function, except for negative half-integer orders.
+
+    For these SciPy returns infinities near 0, where the function is one of the first kind.
+    """
     import numpy as np
 
     value = _with_far(partial(_scipy("yv"), v), v, x, second=True)
@@ -97,8 +105,10 @@ def yv(v: Any, x: Any) -> Any:
 
 
 def iv(v: Any, x: Any) -> Any:
-    """SciPy's function, corrected near 0, where SciPy returns 0, where exp(x) overflows but the result need not, and
-    for large x."""
+    """SciPy's function, corrected near 0, near the overflow of exp(x) and for large x.
+
+    SciPy returns 0 near 0, and inf as soon as exp(x) overflows, although the result need not.
+    """
     import numpy as np
 
     size = np.abs(x)
@@ -119,8 +129,10 @@ def iv(v: Any, x: Any) -> Any:
 
 
 def ive(v: Any, x: Any) -> Any:
-    """SciPy's function, corrected for large x, where SciPy has none, and for negative orders, where it rounds pi times
-    the order or returns nan for infinite values."""
+    """SciPy's function, corrected for large x, where SciPy has none, and for negative orders.
+
+    For negative orders SciPy rounds pi times the order, or returns nan for infinite values.
+    """
     import numpy as np
 
     from gradcli.arrays import bessel_definitions
@@ -179,8 +191,10 @@ def rgamma(x: Any) -> Any:
 
 
 def binom(n: Any, k: Any) -> Any:
-    """The binomial coefficient: SciPy's for integer n and small k, where it is accurate, else by
-    `special_definitions`."""
+    """The binomial coefficient: SciPy's for integer n and small k, else that of `special_definitions`.
+
+    SciPy's is accurate only there.
+    """
     import numpy as np
 
     from gradcli.arrays import special_definitions
@@ -234,8 +248,10 @@ def _scipy(name: str) -> Any:
 
 
 def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) -> Any:
-    """A Bessel function of order v: `near` computes it for small x; for large x, where SciPy loses the phase, the
-    expansion by modulus and phase does."""
+    """A Bessel function of order v, which `near` computes for small x.
+
+    For large x, where SciPy loses the phase, it is the expansion by modulus and phase.
+    """
     import numpy as np
 
     size = np.abs(x)

@@ -31,8 +31,10 @@ class Size(tuple[int, ...]):
 
 
 class ElementCount(int):
-    """The number of elements of a tensor, like NumPy's `size`, which can also be called, like PyTorch's: `x.size()` is
-    the shape, and `x.size(dim)` the size of one axis."""
+    """The number of elements of a tensor, like NumPy's `size`, which can also be called, like PyTorch's.
+
+    `x.size()` is the shape, and `x.size(dim)` the size of one axis.
+    """
 
     sizes: Size
 
@@ -45,8 +47,10 @@ class ElementCount(int):
         return type(self), (tuple(self.sizes),)
 
     def __call__(self, dim: Any = None) -> Any:
-        """The shape, or the size of axis `dim`. Raises ShapeError for an axis out of range, CallError if `dim` is not
-        an integer."""
+        """The shape, or the size of axis `dim`.
+
+        Raises ShapeError for an axis out of range, CallError if `dim` is not an integer.
+        """
         if dim is None:
             return self.sizes
         rank = len(self.sizes)

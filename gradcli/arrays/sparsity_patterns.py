@@ -33,8 +33,7 @@ def taken_entries(pattern: Pattern, positions: Positions) -> int:
 
 
 def merged(pattern: Pattern, sources: Positions, targets: Positions, size: int) -> Pattern:
-    """The pattern of `size` elements, where element targets[i] depends on element sources[i] of `pattern` for each
-    i."""
+    """The pattern of `size` elements, where element targets[i] depends on element sources[i] of `pattern`."""
     return _made(targets.reshape(-1), sources.reshape(-1), (size, pattern.shape[0])) @ pattern
 
 

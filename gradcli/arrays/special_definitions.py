@@ -59,15 +59,16 @@ def rgamma(xp: Any, x: Array) -> Array:
 
 
 def nearest(xp: Any, value: Array, n: Array, k: Array) -> Array:
-    """`value` rounded to an integer where n and k are integers and the float is small enough to have a fractional
-    part."""
+    """`value` rounded to an integer where n and k are integers, unless the float has no fractional part anyway."""
     whole = xp.logical_and(xp.equal(n, xp.floor(n)), xp.equal(k, xp.floor(k)))
     return xp.where(xp.logical_and(whole, xp.less(value, 2.0**53)), xp.round(value), value)
 
 
 def binom(xp: Any, n: Array, k: Array) -> Array:
-    """n!/(k!*(n - k)!) for 0 <= k <= n; by Stirling's formula, DLMF 5.11.1, written in powers, if k or n - k is
-    large."""
+    """n!/(k!*(n - k)!) for 0 <= k <= n.
+
+    If k or n - k is large, it is Stirling's formula, DLMF 5.11.1, written in powers.
+    """
     n, k = as_arrays(xp, n, k)
     low, high = xp.minimum(k, n - k), xp.maximum(k, n - k)
     one, both = (xp.greater_equal(smaller, STIRLING) for smaller in (high, low))
@@ -83,8 +84,10 @@ def binom(xp: Any, n: Array, k: Array) -> Array:
 
 
 def arrangements(xp: Any, n: Array, k: Array) -> Array:
-    """n!/(n - k)! for 0 <= k <= n; by Stirling's formula for n >= 10. If n - k < 10, (n - k)! is (n - k + 10)! divided
-    by ten factors."""
+    """n!/(n - k)! for 0 <= k <= n; by Stirling's formula for n >= 10.
+
+    If n - k < 10, (n - k)! is (n - k + 10)! divided by ten factors.
+    """
     n, k = as_arrays(xp, n, k)
     rest = n - k
     few, low = xp.less(n, STIRLING), xp.less(rest, STIRLING)

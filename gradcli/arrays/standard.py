@@ -1,5 +1,6 @@
-"""The array namespace of a library that follows the Python array API, and the base class of all namespaces except
-NumPy's.
+"""The array namespace of a library that follows the Python array API, and the base class of other namespaces.
+
+All namespaces except NumPy's are derived from it.
 
 https://data-apis.org/array-api/latest/
 """
@@ -109,8 +110,10 @@ class StandardArrays(Library):
         return self.namespace.ones(tuple(shape), dtype=self.dtype(dtype), device=self.device)
 
     def synchronise(self) -> None:
-        """Wait until the device has finished all work issued to it. Does nothing here, because most libraries compute
-        eagerly."""
+        """Wait until the device has finished all work issued to it.
+
+        Does nothing here, because most libraries compute eagerly.
+        """
 
     # --- running a primitive
 
@@ -162,8 +165,10 @@ class StandardArrays(Library):
 
     @contextmanager
     def assumptions(self) -> Iterator[list[Array]]:
-        """A context for tracing, in which functions do not raise errors for the values of their operands; see
-        `Compiler.assumptions`. This default yields an empty list."""
+        """A context for tracing, in which functions do not raise errors for the values of operands.
+
+        This default yields an empty list; see `Compiler.assumptions`.
+        """
         yield []
 
     def operand(self, value: Any) -> Any:

@@ -26,8 +26,10 @@ no_grad: Callable[[], AbstractContextManager[Any]] = torch.no_grad
 
 
 def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function`, whose name in the language is `name`, extended to Python numbers beside tensors; integers become
-    floats as in NumPy."""
+    """`function`, whose name in the language is `name`, extended to Python numbers beside tensors.
+
+    Integers become floats as in NumPy.
+    """
     spelling = spellings.of(name)
     floating = not spelling.keeps_integers
     # Functions that are operators accept a Python number as the second operand.

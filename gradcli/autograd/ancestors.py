@@ -31,8 +31,7 @@ def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None
 
 
 def beginning(sources: Iterable[Any]) -> int:
-    """The sequence number of the earliest of some nodes and tensors; operations that depend on it have higher
-    numbers."""
+    """The sequence number of the earliest of some nodes and tensors; their dependents have higher numbers."""
     nodes = (s if isinstance(s, Node) else s.grad_fn or s for s in sources)
     return min((n.sequence if isinstance(n, Node) else n.since for n in nodes), default=-1)
 

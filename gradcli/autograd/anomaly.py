@@ -36,8 +36,11 @@ class Anomaly:
         self.check_nan = check_nan
 
     def watched(self, visit: Visit, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """Visit a node in a backward pass and return its cotangents. A failure emits a warning that says where the node
-        was recorded; with `check_nan`, nan raises DifferentiationError."""
+        """Visit a node in a backward pass and return its cotangents.
+
+        A failure emits a warning that says where the node was recorded; with `check_nan`, nan raises
+        DifferentiationError.
+        """
         token = _visited.set(node)
         try:
             pulled = visit(node, cotangents)
@@ -73,8 +76,7 @@ def _note(node: Node, _result: Any) -> None:
 
 
 def _tell(node: Node) -> None:
-    """Warn that a node failed, with the tracebacks of its recording and of the recording of the nodes that induced
-    it."""
+    """Warn that a node failed, with the tracebacks of where it and the nodes that induced it were recorded."""
     _warn(f"Error detected in {node.name}. ", "Traceback of forward call that caused the error:", node)
     parent = node.metadata.get(PARENT)
     while parent is not None:
@@ -117,8 +119,11 @@ class set_detect_anomaly:
 
 
 class detect_anomaly:
-    """Within the block, a backward pass that fails warns of where the forward operation was recorded, if it was
-    recorded within such a block too. With `check_nan`, nan is a failure. For debugging, because it is slow."""
+    """Within the block, a backward pass that fails warns of where the forward operation was recorded.
+
+    That operation must have been recorded within such a block too. With `check_nan`, nan is a failure. For debugging,
+    because it is slow.
+    """
 
     def __init__(self, check_nan: bool = True) -> None:
         warnings.warn(_ENABLED, UserWarning, stacklevel=2)

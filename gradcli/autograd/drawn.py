@@ -100,8 +100,10 @@ def _beside(like: Tensor, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Any:
-    """Normal numbers with the given means and standard deviations: of shape `size` if both are numbers, else of the
-    broadcast shape of both."""
+    """Normal numbers with the given means and standard deviations.
+
+    The shape is `size` if both are numbers, else the broadcast shape of both.
+    """
     if size is not None:
         dtype = _floating(options.pop("dtype", None))
         shape = sizes_of((size,))

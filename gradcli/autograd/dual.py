@@ -60,8 +60,10 @@ forward_enabled: ContextVar[bool] = ContextVar("gradcli_forward_enabled", defaul
 
 
 def gives_tangents() -> bool:
-    """Whether operations on duals produce tangents: not in a thread or task without a level, nor in
-    `inference_mode`."""
+    """Whether operations on duals produce tangents here.
+
+    They do not in a thread or task without a level, nor in `inference_mode`.
+    """
     return current_level.get() is not None and forward_enabled.get() and not inference.get()
 
 
@@ -201,8 +203,10 @@ class Dual(Tensor):
 
 
 def _as_it_is(tangent: Tensor) -> Tensor:
-    """A tangent as a separate tensor, which later in-place changes do not affect; a leaf that requires grad is returned
-    itself, because in-place changes of it are refused."""
+    """A tangent as a separate tensor, which later in-place changes do not affect.
+
+    A leaf that requires grad is returned itself, because in-place changes of it are refused.
+    """
     leaf = tangent.is_leaf and tangent.requires_grad
     return tangent if leaf else Tensor(tangent.inner, tangent.grad_fn, tangent.output_nr)
 

@@ -56,8 +56,9 @@ def backward(
     create_graph: bool = False,
     inputs: TensorBase | Sequence[TensorBase] | None = None,
 ) -> None:
-    """Accumulate the gradients of `tensors` (of their sum, weighted by `grad_tensors`) in `.grad` of the leaves, or of
-    `inputs` only.
+    """Accumulate the gradients of `tensors` in `.grad` of the leaves, or of `inputs` only.
+
+    The gradients are those of the sum of `tensors`, weighted by `grad_tensors`.
 
     `grad_tensors` are the cotangents, one for each tensor and in its shape; None stands for the 1 of a scalar. The
     other arguments and the errors are those of `Tensor.backward`.
@@ -261,8 +262,7 @@ class Pass:
             heapq.heappush(self.queue, (-target.sequence, target))
 
     def _arrived(self, node: Node) -> list[Any]:
-        """The cotangents of a node when all have arrived: after the tensor hooks, and captured if they are asked
-        for."""
+        """The cotangents of a node when all have arrived: after the tensor hooks, and captured if asked for."""
         if self.budget is not None:
             self.budget.charge_steps(_VISIT_RECORDED if self.create_graph else _VISIT)
         cotangents = self.pending.pop(node)
@@ -286,8 +286,7 @@ class Pass:
         return pulled
 
     def _pull(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """The cotangents of a node's operands, guarded against zeros that mean "not taken"; the observer is told of
-        them."""
+        """The cotangents of a node's operands, guarded against zeros that mean "not taken"; the observer is called."""
         if cotangents[0] is None and not node.takes_none and all(c is None for c in cotangents):
             return [None] * len(node.edges)
         needed = self.wanted

@@ -46,8 +46,7 @@ def tensor(
 
 
 def _dtype_of(data: Any) -> str | None:
-    """The dtype of data without a given one: the default dtype for Python floats, None to keep the dtype of the
-    data."""
+    """The dtype for data without a given one: the default one for Python floats, None to keep that of the data."""
     default = arrays.default_dtype()
     if default == "float64" or isinstance(data, Tensor) or (type(data) not in arrays.PLAIN and arrays.is_array(data)):
         return None
@@ -110,8 +109,10 @@ def Variable(data: Any = (), requires_grad: bool = False) -> Any:
 
 
 class TensorType:
-    """One of PyTorch's old tensor types: `FloatTensor([1, 2])` converts data to its dtype, `FloatTensor(2, 3)` makes a
-    tensor of a shape."""
+    """One of PyTorch's old tensor types, such as `FloatTensor`.
+
+    `FloatTensor([1, 2])` converts data to its dtype, and `FloatTensor(2, 3)` makes a tensor of a shape.
+    """
 
     def __init__(self, name: str) -> None:
         self.__name__ = name

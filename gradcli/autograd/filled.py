@@ -19,8 +19,10 @@ from gradcli.primitives.creation import one_host_number, sizes_of
 
 
 def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Zeros of a shape, given as separate sizes or as one sequence. `dtype` defaults to the default dtype; `device`,
-    `backend` and `requires_grad` are those of `tensor`."""
+    """Zeros of a shape, given as separate sizes or as one sequence.
+
+    `dtype` defaults to the default dtype; `device`, `backend` and `requires_grad` are those of `tensor`.
+    """
     return _filled(size, 0, dtype or arrays.default_dtype(), options)
 
 
@@ -88,8 +90,10 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
 
 
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
-    """The numbers start, start + step, … below end; start is 0 if one number is given. They are integers if all three
-    are."""
+    """The numbers start, start + step, … below end; start is 0 if one number is given.
+
+    They are integers if all three are.
+    """
     end = options.pop("stop", end)
     if start is None and end is None:
         raise CallError("arange() needs the end of the range", hint="arange(3) is 0, 1, 2")
@@ -105,8 +109,10 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
 
 
 def linspace(start: Any, end: Any = None, steps: Any = None, *, dtype: Any = None, **options: Any) -> Any:
-    """`steps` (50 by default) evenly spaced numbers from start to end, both included. They are in the graph of start
-    and end if these are tensors."""
+    """`steps` (50 by default) evenly spaced numbers from start to end, both included.
+
+    They are in the graph of start and end if these are tensors.
+    """
     end, count = (
         options.pop("stop", end),
         whole(options.pop("num", 50 if steps is None else steps), "a number of steps"),

@@ -55,8 +55,9 @@ class dual_level(ContextDecorator):
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor that shares memory and graph with `tensor`, with the given tangent: `tangent` itself, or a copy if its
-    memory layout differs.
+    """A tensor that shares memory and graph with `tensor`, with the given tangent.
+
+    The tangent is `tangent` itself, or a copy if its memory layout differs.
 
     Results computed from it carry their derivative along the tangent. Raises DifferentiationError outside of a level,
     for a tangent of another shape, or if either argument is already a dual; DtypeError for integers.
@@ -101,8 +102,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 class _set_fwd_grad_enabled:
-    """Turn the tangents of operations on duals on or off from the call on; as a context manager, until the end of the
-    block."""
+    """Turn the tangents of operations on duals on or off from the call on.
+
+    As a context manager, the mode is restored at the end of the block.
+    """
 
     def __init__(self, mode: bool) -> None:
         self._before = forward_enabled.get()

@@ -128,8 +128,10 @@ class Function:
         keywords: Mapping[str, Any],
         push: Callable[[FunctionCtx, Sequence[Any]], None] | None = None,
     ) -> Any:
-        """What `apply` returns. `push` is called with the outputs before the node stores the tensors saved for
-        `backward`."""
+        """What `apply` returns.
+
+        `push` is called with the outputs before the node stores the tensors saved for `backward`.
+        """
         separate = cls.setup_context is not Function.setup_context
         limits.charge_steps(_CALL)
         edges = tuple(i.edge if isinstance(i, Tensor) and i.requires_grad else None for i in inputs)
@@ -178,8 +180,10 @@ def _bound(
 
 
 def once_differentiable(backward: F) -> F:
-    """A decorator, below `@staticmethod`, for a `backward` that is not recorded. Differentiating what it returns raises
-    DifferentiationError."""
+    """A decorator, below `@staticmethod`, for a `backward` that is not recorded.
+
+    Differentiating what it returns raises DifferentiationError.
+    """
 
     @functools.wraps(backward)
     def unrecorded(context: Any, *grads: Any) -> Any:

@@ -40,8 +40,10 @@ _OTHER_VIEW = "A custom Function is returning a view but the jvp is not returnin
 
 
 def apply_to_duals(function: Any, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
-    """The implementation of `apply` for inputs of which some are dual; within `forward` and `jvp`, operations produce
-    no tangents."""
+    """The implementation of `apply` for inputs of which some are dual.
+
+    Within `forward` and `jvp`, operations produce no tangents.
+    """
 
     def push(context: FunctionCtx, outputs: Sequence[Any]) -> None:
         _give_tangents(function, context, inputs, outputs)
@@ -92,8 +94,7 @@ def _give_tangents(function: Any, context: FunctionCtx, inputs: Sequence[Any], o
 
 
 def _given(value: Any, context: FunctionCtx) -> Tensor | None:
-    """The tangent of an input; for a floating tensor without one zeros, or None if the Function does not materialise
-    them."""
+    """The tangent of an input; zeros for a floating tensor without one, None if those are not to be materialised."""
     if not isinstance(value, Tensor) or not arrays.is_floating(value.inner):
         return None
     if isinstance(value, Dual):
@@ -102,8 +103,7 @@ def _given(value: Any, context: FunctionCtx) -> Tensor | None:
 
 
 def _check_view(output: Tensor, tangent: Tensor, inputs: Sequence[Any]) -> None:
-    """Raise DifferentiationError if an output is a view of an input, but its tangent is not a view of the input's
-    tangent."""
+    """Raise DifferentiationError if an output is a view of an input, but its tangent is not a view of that tangent."""
     base = _base(output)
     viewed = next((i for i in inputs if isinstance(i, Dual) and (i is base or _base(i) is base)), None)
     if base is None or viewed is None:

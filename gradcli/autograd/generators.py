@@ -35,8 +35,10 @@ RANDOMNESS = ("error", "different", "same")
 
 
 class Batch(NamedTuple):
-    """A batch that a function is mapped over, and its `randomness`: whether random numbers in it are an error,
-    different or the same in all rows."""
+    """A batch that a function is mapped over, and how random numbers in it are handled.
+
+    `randomness` says whether they are an error, different or the same in all rows.
+    """
 
     nesting: int
     rows: int
@@ -95,8 +97,9 @@ default_generator.seed()
 
 
 def drawn(shape: Shape, draw: Callable[[RandomStream, int], Any], generator: Any = None) -> Any:
-    """An array of random numbers of a shape, where `draw` takes a stream and a count; batched if the rows of an
-    enclosing batch get different numbers.
+    """An array of random numbers of a shape, where `draw` takes a stream and a count.
+
+    It is batched if the rows of an enclosing batch get different numbers.
 
     Raises NotBatchableError in a batch with randomness "error".
     """

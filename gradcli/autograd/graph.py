@@ -56,8 +56,11 @@ class UndefinedGrad(Function):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge to which the gradient of a tensor goes. `grad` and `backward` accept it instead of the tensor, even
-    after the tensor was changed in place. Raises DifferentiationError if the tensor requires no gradient."""
+    """The edge to which the gradient of a tensor goes.
+
+    `grad` and `backward` accept it instead of the tensor, even after the tensor was changed in place. Raises
+    DifferentiationError if the tensor requires no gradient.
+    """
     if not tensor.requires_grad:
         raise DifferentiationError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
@@ -78,8 +81,10 @@ def current_graph_task_id() -> int:
 
 
 def will_engine_execute_node(node: Node) -> bool:
-    """Whether the running backward pass visits a node. Raises DifferentiationError if no pass is running, or the
-    argument is not a node."""
+    """Whether the running backward pass visits a node.
+
+    Raises DifferentiationError if no pass is running, or the argument is not a node.
+    """
     running = current_pass.get()
     if running is None:
         raise DifferentiationError("will_engine_execute_node is to be called during the backward pass")
@@ -102,9 +107,10 @@ def register_multi_grad_hook(
     *,
     mode: Literal["all", "any"] = "all",
 ) -> HookHandle:
-    """Call `fn` in every backward pass that reaches some of `tensors`. In mode "all" it is called once all gradients
-    that the pass computes are known, with a list of them and None for the others; in mode "any" with the first gradient
-    only.
+    """Call `fn` in every backward pass that reaches some of `tensors`.
+
+    In mode "all" it is called once all gradients that the pass computes are known, with a list of them and None for the
+    others; in mode "any" with the first gradient only.
 
     The handle's `remove()` removes the hook. Raises ArgumentError for another mode, and in mode "all"
     DifferentiationError for a tensor that requires no gradient; mode "any" ignores such tensors.

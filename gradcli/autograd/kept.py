@@ -19,8 +19,10 @@ from gradcli.primitives.reductions import sum_
 
 
 class Keeping(Node):
-    """A gradient plus 0 times the operand, as a node: its edges lead to the history of the gradient and to the
-    operand."""
+    """A node that adds 0 times an operand to a gradient.
+
+    Its edges lead to the history of the gradient and to the operand.
+    """
 
     __slots__ = ("operand_shape", "shape")
 
@@ -61,8 +63,7 @@ class Keeping(Node):
 
 
 def keep(gradient: Any, operand: Edge | None, operand_shape: Shape, node_name: str) -> Any:
-    """Put the gradient of a function with respect to an operand into the graph of that operand, by a node with this
-    name.
+    """Put the gradient with respect to an operand into the graph of that operand, by a node with this name.
 
     Batches, series and recorded programs are left unchanged, because there nobody asks whether a gradient is None.
     """

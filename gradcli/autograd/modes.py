@@ -41,8 +41,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @contextmanager
 def refusing_to_leave_the_graph() -> Iterator[None]:
-    """Within the block `no_grad`, `detach`, `data` and hooks raise MissingRuleError, because they act on derivatives by
-    the graph only, not on derivatives carried with the values."""
+    """Within the block, `no_grad`, `detach`, `data` and hooks raise MissingRuleError.
+
+    They act on derivatives by the graph only, not on derivatives that are carried with the values.
+    """
     token = _outside_refused.set(True)
     try:
         yield
@@ -93,8 +95,10 @@ class _GradMode:
 
 
 def _decorated(function: F, mode: Callable[[], AbstractContextManager[None]]) -> F:
-    """A function that runs in a mode. For a generator, the mode is active only while it runs, not in its consumer; for
-    a class, `__init__` is decorated."""
+    """A function that runs in a mode.
+
+    For a generator, the mode is active only while it runs, not in its consumer; for a class, `__init__` is decorated.
+    """
     if isinstance(function, type):
         warnings.warn(_DECORATED_CLASS, FutureWarning, stacklevel=3)
         function.__init__ = _decorated(function.__init__, mode)  # type: ignore[misc]
@@ -189,8 +193,11 @@ class _Switch:
 
 
 class set_grad_enabled(_Switch):
-    """Turn recording on or off from the call on; as a context manager (`with set_grad_enabled(False):`) until the end
-    of the block, as a decorator within the function only."""
+    """Turn recording on or off from the call on.
+
+    As a context manager (`with set_grad_enabled(False):`) the mode is restored at the end of the block; as a decorator
+    it applies within the function only.
+    """
 
     variable = grad_enabled
 

@@ -13,8 +13,7 @@ from gradcli.errors import DifferentiationError
 
 
 class _Saved:
-    """The data and tangent of a tensor when it was saved, and an alias of the tensor by which later changes are
-    detected."""
+    """The data and tangent of a tensor when it was saved, and an alias by which later changes are detected."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.alias = tensor.detach()
@@ -63,8 +62,10 @@ _current: ContextVar[Mutations | None] = ContextVar("gradcli_mutations", default
 
 @contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[Mutations]:
-    """Within the block, tensors saved for backward may be changed in place: backward, which must run within it too,
-    uses their former values. Raises DifferentiationError if nested."""
+    """Within the block, tensors saved for backward may be changed in place: backward uses their former values.
+
+    Backward must run within the block too. Raises DifferentiationError if nested.
+    """
     if _current.get() is not None:
         raise DifferentiationError("allow_mutation_on_saved_tensors contexts cannot be nested")
     mutations = Mutations()

@@ -49,8 +49,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """The destinations of the cotangents: nodes (for a leaf its AccumulateGrad node), and the numbers of their
-        outputs."""
+        """The destinations of the cotangents as nodes and output numbers; a leaf has its AccumulateGrad node."""
         return tuple((None, 0) if e is None else e if isinstance(e[0], Node) else (e[0]._end(), 0) for e in self.edges)
 
     @property
@@ -64,19 +63,25 @@ class Node:
         return self.attached
 
     def register_hook(self, hook: Hook) -> HookHandle:
-        """Call `hook(grad_inputs, grad_outputs)` after a backward pass visited this node; a tuple that it returns
-        replaces the gradients of the operands. The handle's `remove()` removes the hook."""
+        """Call `hook(grad_inputs, grad_outputs)` after a backward pass visited this node.
+
+        A tuple that it returns replaces the gradients of the operands. The handle's `remove()` removes the hook.
+        """
         return self.attach().after.register(hook)
 
     def register_prehook(self, hook: Hook) -> HookHandle:
-        """Call `hook(grad_outputs)` before a backward pass visits this node, after the tensor hooks; a tuple that it
-        returns replaces the gradients of the outputs. The handle's `remove()` removes the hook."""
+        """Call `hook(grad_outputs)` before a backward pass visits this node, after the tensor hooks.
+
+        A tuple that it returns replaces the gradients of the outputs. The handle's `remove()` removes the hook.
+        """
         return self.attach().before.register(hook)
 
     def __call__(self, *gradients: Any) -> Any:
-        """The gradients of the operands from those of the outputs (tensors or None), without hooks: a tensor, or a
-        tuple for several operands. Raises CallError for a wrong number of gradients, or an argument that is not a
-        tensor."""
+        """The gradients of the operands from those of the outputs (tensors or None), without hooks.
+
+        Returns a tensor, or a tuple for several operands. Raises CallError for a wrong number of gradients, or an
+        argument that is not a tensor.
+        """
         if len(gradients) != self.outputs:
             raise CallError(f"expected {self.outputs} arguments, got {len(gradients)} instead")
         for i, gradient in enumerate(gradients):
@@ -140,8 +145,7 @@ class Node:
         return True
 
     def output_modified(self, _number: int, _version: int) -> None:
-        """Called when an output was modified in place and is now at this version, because it may be saved for
-        `pull`."""
+        """Note that an output was modified in place and is now at this version; it may be saved for `pull`."""
 
     def release(self) -> None:
         """Free the tensors saved for `pull`."""
@@ -153,14 +157,18 @@ class Node:
 
 @cache
 def named_class(kind: type[Any], name: str) -> type[Any]:
-    """The subclass of `kind` for nodes with this name. As in PyTorch, each name has a class of its own, without a
-    module."""
+    """The subclass of `kind` for nodes with this name.
+
+    As in PyTorch, each name has a class of its own, without a module.
+    """
     return type(str(name), (kind,), {"__slots__": (), "__module__": "builtins", "name": NodeName(name)})
 
 
 class GradientEdge(NamedTuple):
-    """An output of a node that a gradient flows to. It stands for a tensor in `grad` and `backward`, whatever becomes
-    of the tensor."""
+    """An output of a node that a gradient flows to.
+
+    It stands for a tensor in `grad` and `backward`, whatever becomes of the tensor.
+    """
 
     node: Node
     output_nr: int

@@ -1,5 +1,4 @@
-"""NumPy's protocols for tensors: a call of a NumPy function is dispatched to the function of gradcli with that name,
-and recorded.
+"""NumPy's protocols for tensors: calls of NumPy functions are dispatched to functions of gradcli and recorded.
 
 A function that gradcli lacks is computed by NumPy on the data, if no gradient is lost by that.
 """
@@ -42,8 +41,9 @@ _NOTHING: Mapping[str, tuple[Any, ...]] = {
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """The implementation of `Tensor.__array_ufunc__`: `ufunc(*inputs)`, or NotImplemented if an operand implements the
-    protocol itself.
+    """The implementation of `Tensor.__array_ufunc__`.
+
+    Returns `ufunc(*inputs)`, or NotImplemented if an operand implements the protocol itself.
 
     Raises CallError for keywords that gradcli lacks, and DifferentiationError if gradcli lacks the function and a
     tensor requires grad.
@@ -93,8 +93,10 @@ def _of_module(module: str, name: str) -> Operation | None:
 
 
 def _possible(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a call that have an effect; `out` is unwrapped from the tuple that ufuncs pass. Raises CallError
-    for unsupported ones."""
+    """The keywords of a call that have an effect; `out` is unwrapped from the tuple that ufuncs pass.
+
+    Raises CallError for unsupported ones.
+    """
     given = {key: value for key, value in keywords.items() if not _says_nothing(key, value)}
     if type(given.get("out")) is tuple:
         (given["out"],) = given["out"]
@@ -114,8 +116,10 @@ def _says_nothing(key: str, value: Any) -> bool:
 def _placed(
     function: Callable[..., Any], found: Operation, arguments: Sequence[Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Positional and keyword arguments for `found` from the positional arguments of a NumPy function: from the first
-    position at which the parameters differ, they are passed by NumPy's names."""
+    """Positional and keyword arguments for `found` from the positional arguments of a NumPy function.
+
+    From the first position at which the parameters differ, they are passed by NumPy's names.
+    """
     names, own = _names(function), found.parameters
     known = [parameter.name for parameter in own]
     for place, (name, _) in enumerate(zip(names, arguments)):

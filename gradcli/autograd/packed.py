@@ -101,8 +101,7 @@ class SavedTensor:
         self._node, self._place = arguments
 
     def register_hooks(self, *hooks: Any) -> None:
-        """`register_hooks(pack, unpack)`: store the result of `pack` from now on, and get the tensor by `unpack` from
-        it.
+        """`register_hooks(pack, unpack)`: store the result of `pack` from now on, and restore the tensor by `unpack`.
 
         Raises CallError for anything but two functions, DifferentiationError if the tensor was freed, is None, or has
         hooks already.

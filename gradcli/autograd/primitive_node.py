@@ -175,8 +175,11 @@ class PrimitiveNode(Node):
         return gradient
 
     def _mask_behind(self, i: int, cotangent: Any, mask: Any, pulled: Any, result: Any, operands: Sequence[Any]) -> Any:
-        """A mask of the elements of `pulled`, the cotangent of operand `i`, that were taken, if some of its zeros were
-        computed; None if none were, or it is unknown. `mask` is the mask of the result's cotangent."""
+        """A mask of the elements of `pulled`, the cotangent of operand `i`, that were taken.
+
+        It is None if none of the zeros in `pulled` were computed, or that is unknown. `mask` is the mask of the
+        result's cotangent.
+        """
         if pulled is None or not isinstance((self.edges[i] or (None,))[0], Node):
             return None
         if pulled is cotangent:
@@ -309,8 +312,10 @@ def _keep_constants(saved: list[Any], versions: Sequence[int | None], needs: Nee
 
 
 def fit(cotangent: Any, like: Any) -> Any:
-    """A cotangent unbroadcast to an operand: summed over broadcast axes, and over the rows of a batch that share the
-    operand."""
+    """A cotangent unbroadcast to an operand.
+
+    It is summed over broadcast axes, and over the rows of a batch that share the operand.
+    """
     if type(cotangent) is float and type(like) is float:
         return cotangent
     # A kind inside a tensor, or a bare one.

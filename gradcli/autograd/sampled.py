@@ -41,8 +41,11 @@ def multinomial(input: Any, num_samples: Any, replacement: Any = False, *, gener
 def unique(
     input: Any, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: Any = None
 ) -> Any:
-    """The distinct elements, or slices along an axis, in ascending order; with `return_inverse` also the index of each
-    element among them, with `return_counts` how often each occurs."""
+    """The distinct elements, or slices along an axis, in ascending order.
+
+    With `return_inverse` also the index of each element among them is returned, with `return_counts` how often each
+    occurs.
+    """
     expect(input, TensorBase, "unique takes a tensor")
     given = constant(input)
     if isinstance(given, Kind):

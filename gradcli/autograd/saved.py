@@ -97,8 +97,7 @@ def check_version(saved: TensorBase, version: int | None) -> None:
 
 
 def shape_only(array: Any) -> Any:
-    """A placeholder with the shape of an operand whose values are not needed; a kind is kept, because it has more than
-    a shape."""
+    """A placeholder with the shape of an operand whose values are not needed; a kind is kept as it is."""
     kind = type(array)
     if kind is float or kind in arrays.PLAIN:
         return SCALAR

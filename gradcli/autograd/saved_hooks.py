@@ -37,8 +37,9 @@ def innermost() -> _Packer | None:
 
 
 class saved_tensors_hooks:
-    """Within the block `pack_hook(tensor)` is called with every tensor saved for backward, and its result is stored;
-    `unpack_hook` maps it back to a tensor when it is needed.
+    """Within the block, `pack_hook(tensor)` is called with every tensor saved for backward.
+
+    Its result is stored, and `unpack_hook` maps it back to a tensor when it is needed.
 
     A tensor that requires grad is passed to the hook without its graph. The hook must not change it in place. Later
     in-place changes of a packed tensor are not detected.
@@ -67,8 +68,11 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Within the block tensors saved for backward are kept in the memory of the CPU and moved back to their device when
-    they are needed. `pin_memory` and `device_type` are accepted for compatibility with PyTorch and have no effect."""
+    """Within the block, tensors saved for backward are kept in the memory of the CPU.
+
+    They are moved back to their device when they are needed. `pin_memory` and `device_type` are accepted for
+    compatibility with PyTorch and have no effect.
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(_to_cpu, _from_cpu)
@@ -89,8 +93,10 @@ def _from_cpu(kept: tuple[Any, Any]) -> Tensor:
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Within the block, installing saved-tensor hooks raises DifferentiationError with `error_message`; so does
-    entering the block within such hooks."""
+    """Within the block, installing saved-tensor hooks raises DifferentiationError with `error_message`.
+
+    Entering the block within such hooks raises it too.
+    """
     if innermost() is not None:
         raise DifferentiationError(error_message)
     token = _disabled.set(error_message)

@@ -28,12 +28,16 @@ from gradcli.primitives.series import linear
 
 
 class Untaken(dict[Node, Any]):
-    """The nodes of a pass whose cotangents hold zeros that mean "not taken", each with the mask of what was taken: None
-    if every zero means that, True if none does."""
+    """The nodes of a pass whose cotangents hold zeros that mean "not taken", with the masks of what was taken.
+
+    The mask is None if every zero means that, and True if none does.
+    """
 
     def meet(self, target: Node, mask: Any, arrived: Sequence[Any] | None) -> None:
-        """Record that a cotangent with the mask `mask` is being sent to `target`; `arrived` are the cotangents that
-        arrived there before."""
+        """Record that a cotangent with the mask `mask` is being sent to `target`.
+
+        `arrived` are the cotangents that arrived there before.
+        """
         if target.outputs > 1:
             # A mask would have to belong to one output.
             self[target] = None
@@ -144,8 +148,9 @@ def drop_untaken(
     operands: Sequence[Any],
     params: Params,
 ) -> Any:
-    """`pulled`, the cotangent of operand `i` before unbroadcasting, with 0 for every inf and nan that results only from
-    zeros of `cotangent` outside of its `mask`.
+    """`pulled` with 0 for every inf and nan that results only from zeros of `cotangent` outside of its `mask`.
+
+    `pulled` is the cotangent of operand `i` before unbroadcasting.
 
     Finite elements are kept: they are 0 too, but their own derivatives need not be.
     """
@@ -168,8 +173,10 @@ def drop_if_untaken(cotangent: Any, mask: Any, pulled: Any) -> Any:
 def _drop_untaken_products(
     rule: Any, cotangent: Any, mask: Any, pulled: Any, result: Any, operands: Sequence[Any], params: Params
 ) -> Any:
-    """For multilinear primitives: where no product that was taken has an infinite or nan factor, the sum without the
-    products that have one."""
+    """Drop what was not taken from the cotangent of a multilinear primitive.
+
+    Where no product that was taken has an infinite or nan factor, it is the sum without the products that have one.
+    """
 
     def summed(cotangent: Any, factor: Callable[[Any], Any]) -> Any:
         # An operand of which only the shape is saved is not a factor in this rule.

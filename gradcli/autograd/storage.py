@@ -14,8 +14,7 @@ sharing_lock = RLock()
 
 
 class Counter:
-    """The version counter of tensors that count in-place changes together; `version` is None if changes are not
-    counted.
+    """The version counter of tensors that count in-place changes together; None if changes are not counted.
 
     `nodes` are the nodes that may have saved the data as a result, with the output numbers.
     """
@@ -41,8 +40,10 @@ class Counter:
 
 
 class Storage:
-    """The data shared by tensors. The tensors in `_fresh` hold current data; those in `_forgetful` have dropped theirs
-    and will fetch it again."""
+    """The data shared by tensors.
+
+    The tensors in `_fresh` hold current data; those in `_forgetful` have dropped theirs and will fetch it again.
+    """
 
     __slots__ = ("_forgetful", "_fresh", "_most", "numbers")
 

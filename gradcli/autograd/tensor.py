@@ -1,5 +1,4 @@
-"""The Tensor: an array with an optional place in the graph, and its methods for recording, conversion and in-place
-changes."""
+"""The Tensor: an array with an optional place in the graph, which records operations on it."""
 
 from __future__ import annotations
 
@@ -147,8 +146,10 @@ class Tensor(TensorSurface):
         return arrays.tolist(constant(self.inner))
 
     def numpy(self) -> Any:
-        """The values as a read-only NumPy array. Raises DifferentiationError if the tensor requires grad, except within
-        `no_grad`."""
+        """The values as a read-only NumPy array.
+
+        Raises DifferentiationError if the tensor requires grad, except within `no_grad`.
+        """
         if grad_enabled.get() and self.requires_grad:
             raise DifferentiationError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
@@ -182,8 +183,10 @@ class Tensor(TensorSurface):
         return call_function(function, types, arguments, keywords)
 
     def __dlpack__(self, **options: Any) -> Any:
-        """Export a copy to another library. Raises DifferentiationError if the tensor requires grad, except within
-        `no_grad`."""
+        """Export a copy to another library.
+
+        Raises DifferentiationError if the tensor requires grad, except within `no_grad`.
+        """
         if self.requires_grad and grad_enabled.get():
             raise DifferentiationError("Can't export tensors that require gradient, use tensor.detach()")
         return arrays.owned(self._array()).__dlpack__(**options)
@@ -320,8 +323,10 @@ class Tensor(TensorSurface):
         return self._become(result)
 
     def _before(self, given: Sequence[Any]) -> Tensor:
-        """The tensor before an in-place change by an operation with further operands `given`. Raises
-        DifferentiationError if the change is not allowed."""
+        """The tensor before an in-place change by an operation with further operands `given`.
+
+        Raises DifferentiationError if the change is not allowed.
+        """
         if grad_enabled.get():
             self._check_recorded(given)
         if self.version is None and not inference.get():

@@ -49,8 +49,10 @@ def _numbers(data: Any) -> Any:
 
 
 def _zeros(first: Any, second: Any, *others: int) -> Any:
-    """Zeros of a shape with two or more sizes. `others` is (0,) if it is the default output number of the constructor,
-    which is no size."""
+    """Zeros of a shape with two or more sizes.
+
+    `others` is (0,) if it is the default output number of the constructor, which is no size.
+    """
     sizes = (first, second, *(() if others == (0,) else others))
     return arrays.placed(arrays.zeros(whole_numbers(sizes, "a size"), arrays.default_dtype()))
 
@@ -203,8 +205,10 @@ class TensorBase(Operators):
         self._grad = None
 
     def accumulate_grad(self, cotangent: Self, create_graph: bool) -> None:
-        """Add a cotangent to `.grad`. The first cotangent itself becomes `.grad`, and later ones are added in place,
-        unless a graph is kept."""
+        """Add a cotangent to `.grad`.
+
+        The first cotangent itself becomes `.grad`, and later ones are added in place, unless a graph is kept.
+        """
         # Backward passes in several threads may reach the same leaf.
         with sharing_lock:
             known = self._grad
@@ -228,7 +232,9 @@ class TensorBase(Operators):
 
     def register_hook(self, hook: Callable[[Self], Self | None]) -> HookHandle:
         """Call `hook(grad)` when the gradient of this tensor is known; a tensor that it returns replaces the gradient.
-        The handle's `remove()` removes the hook."""
+
+        The handle's `remove()` removes the hook.
+        """
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
         leave_graph()
@@ -236,9 +242,11 @@ class TensorBase(Operators):
         return node.attach().of_output(self.output_nr).register(hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Self], None]) -> HookHandle:
-        """Call `hook(tensor)` whenever backward has accumulated a gradient in `.grad` of this leaf. The handle's
-        `remove()` removes the hook. Raises DifferentiationError for a non-leaf or a tensor that requires no
-        gradient."""
+        """Call `hook(tensor)` whenever backward has accumulated a gradient in `.grad` of this leaf.
+
+        The handle's `remove()` removes the hook. Raises DifferentiationError for a non-leaf or a tensor that requires
+        no gradient.
+        """
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
         if self.grad_fn is not None:
@@ -269,8 +277,7 @@ class TensorBase(Operators):
 
     @property
     def data(self) -> Any:
-        """A leaf without history that shares the data; in-place changes of it are not counted in the version of this
-        tensor."""
+        """A leaf without history that shares the data; in-place changes of it do not change this tensor's version."""
         return self._alias(Counter(None if self.version is None else 0))
 
     @data.setter

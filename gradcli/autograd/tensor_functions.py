@@ -34,14 +34,12 @@ def _sorted(x: Any, *operands: Any, **params: Any) -> Any:
 
 
 def _split(x: Any, *operands: Any, **params: Any) -> Any:
-    """PyTorch's `split`, which takes sizes of parts, if its keywords are used; else NumPy's, which takes a number of
-    parts."""
+    """PyTorch's `split`, which takes sizes of parts, if its keywords are used; else NumPy's, with their number."""
     return (_of_torch if _WORDS_OF_SPLIT & params.keys() else _of_language)("split", x, *operands, **params)
 
 
 def _median(x: Any, *operands: Any, **params: Any) -> Any:
-    """PyTorch's `median`, which also returns the index, along an axis; else NumPy's, the mean of the middle two
-    elements."""
+    """PyTorch's `median`, which also returns the index, along an axis; else NumPy's, the mean of the middle two."""
     return (_of_torch if operands or params else _of_language)("median", x, *operands, **params)
 
 

@@ -40,8 +40,7 @@ class TensorSurface(TensorBase):
 
     @property
     def at(self) -> Any:
-        """`x.at[key].set(values)`, `x.at[key].add(values)` and so on: a new tensor with some elements changed, as in
-        JAX."""
+        """`x.at[key].set(values)` and similar methods, which return a tensor with some elements changed, as in JAX."""
         # Imported here, because few programs need it.
         from gradcli.autograd.updates import At
 
@@ -124,8 +123,10 @@ class TensorSurface(TensorBase):
         return self[along(number, slice(first, first + count))]
 
     def sort(self, *arguments: Any, **params: Any) -> Any:
-        """The elements in ascending order along an axis (the last by default), and their indices; with NumPy's keyword
-        `axis`, the values only. `gradcli.sort` without an axis is NumPy's."""
+        """The elements in ascending order along an axis (the last by default), and their indices.
+
+        With NumPy's keyword `axis`, only the values are returned. `gradcli.sort` without an axis is NumPy's.
+        """
         from gradcli.autograd.tensor_functions import function
 
         return function("sort")(self, *(arguments if arguments or params else (-1,)), **params)
@@ -155,8 +156,10 @@ class TensorSurface(TensorBase):
         return tile(self, *repeats)
 
     def view(self, *shape: Any) -> Any:
-        """A view with another shape. Raises ShapeError if the memory layout does not allow it; `reshape` copies
-        then."""
+        """A view with another shape.
+
+        Raises ShapeError if the memory layout does not allow it; `reshape` copies then.
+        """
         made = reshape(self, *shape)
         if place_of(self).storage is not place_of(made).storage:
             raise ShapeError(_NO_VIEW)

@@ -166,8 +166,7 @@ class Place:
             raise DifferentiationError(_OVERLAP)
 
     def check_recorded(self, indirectly: bool = False) -> None:
-        """Raise DifferentiationError if a recorded operation must not change this view in place, or (`indirectly`) its
-        base."""
+        """Raise DifferentiationError if a recorded operation must not change this view, or (`indirectly`) its base."""
         if self.refusal is not None:
             made, why = self.refusal
             what = "its base or another view of its base has been modified" if indirectly else "is being modified"
@@ -253,8 +252,10 @@ def _refusal(view: Any, why: str, number: int = 0) -> Refusal:
 
 
 def find_numbers(tensor: Any) -> tuple[Any, int | None]:
-    """Restore the data that a tensor dropped. Returns it with its version, because other threads may change them
-    again."""
+    """Restore the data that a tensor dropped.
+
+    Returns it with its version, because other threads may change them again.
+    """
     with sharing_lock:
         place = tensor.place
         tensor.inner = numbers = place.seen_in(place.storage.numbers)

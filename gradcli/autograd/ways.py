@@ -11,8 +11,10 @@ from gradcli.autograd.node import Node
 
 
 class Ways:
-    """For each leaf with hooks, the number of edges through which a cotangent may still arrive, from waiting nodes and
-    their ancestors. If `useful` is not None, only those nodes are visited."""
+    """For each leaf with hooks, the number of edges through which a cotangent may still arrive.
+
+    The edges are those of waiting nodes and their ancestors. If `useful` is not None, only those nodes are visited.
+    """
 
     def __init__(self, waiting: Iterable[Node], useful: Container[Any] | None) -> None:
         nodes = (node for node in ancestors(*waiting) if useful is None or node in useful)

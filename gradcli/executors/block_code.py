@@ -95,16 +95,17 @@ class Code:
             self.loaded.append(atom)
 
     def _reduction(self, equation: Equation) -> str:
-        """The expression that reduces a block. A partial reduction keeps its axes, so that blocks can be
-        concatenated."""
+        """The expression that reduces a block.
+
+        A partial reduction keeps its axes, so that blocks can be concatenated.
+        """
         reduce = self._lines.constant(ufuncs.joining(equation.primitive).reduce)
         name, axis = self._lines.operand(equation.inputs[0]), equation.params["axis"]
         whole = len(axis) == len(arrays.shape(equation.inputs[0]))
         return f"{reduce}({name}, None)" if whole else f"{reduce}({name}, {axis!r}, None, None, True)"
 
     def _write_over(self, number: int, output: Variable) -> None:
-        """Write a stored result over an operand of the same shape and dtype that is not read any more, if there is
-        one."""
+        """Write a stored result over an operand of the same shape and dtype that is not read any more, if any."""
         if output not in self.segment.stored:
             return
         for atom in self.loaded:

@@ -139,8 +139,7 @@ class _Writer:
             lines.body.append(f"{results}= found; del found")
 
     def _place(self, variable: Variable) -> str | None:
-        """The name of a new array for a variable that is visible outside of the program; None if it can be in a
-        buffer."""
+        """The name of a new array for a variable that is visible outside of the program; None for a buffer."""
         if variable in self.own:
             return None
         name = self.lines.new_name(variable)

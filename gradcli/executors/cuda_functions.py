@@ -144,8 +144,11 @@ _PRODUCTS = frozenset({1.0, 2.0, 3.0, 4.0})
 
 
 def takes(equation: Equation) -> bool:
-    """Whether an equation can be computed in a kernel: CUDA has its functions if it is elementwise, it returns floats
-    or truth values, and integer operands are converted to floats."""
+    """Whether an equation can be computed in a kernel.
+
+    CUDA must have its functions if it is elementwise, it must return floats or truth values, and integer operands must
+    be converted to floats.
+    """
     floating = equation.output.dtype in _FLOATING
     if not floating and equation.output.dtype != "bool":
         return False
@@ -243,8 +246,10 @@ class Statements:
 
 
 def _working_dtype(equation: Equation) -> str:
-    """The dtype in which an equation is computed. 0-d numbers are weakly typed like Python numbers: they take the dtype
-    of the other operands."""
+    """The dtype in which an equation is computed.
+
+    0-d numbers are weakly typed like Python numbers: they take the dtype of the other operands.
+    """
     if equation.primitive in _WIDE:
         return "float64"
     output = equation.output.dtype

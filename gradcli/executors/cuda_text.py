@@ -121,8 +121,7 @@ class _Axes(NamedTuple):
     steps: Sequence[Shape]
 
     def joined(self) -> _Axes:
-        """The same axes with adjacent ones merged where the strides of all operands allow it, and without axes of size
-        1."""
+        """The same axes with adjacent ones merged where all strides allow it, and without axes of size 1."""
         kept: list[int] = []
         sizes = list(self.sizes)
         for axis in range(len(sizes)):

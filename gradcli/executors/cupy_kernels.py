@@ -34,8 +34,9 @@ _MOST_OPERANDS = 200
 
 
 def executable(program: Program, namespace: Any) -> Executable:
-    """A function that runs `program` on the device of `namespace`, a `CupyArrays`. It is compiled for arrays in C
-    order; for other memory layouts, kernels are compiled when they occur.
+    """A function that runs `program` on the device of `namespace`, a `CupyArrays`.
+
+    It is compiled for arrays in C order; for other memory layouts, kernels are compiled when they occur.
 
     It takes numbers and arrays of that namespace, and returns arrays of it, or None if a guard does not hold. It raises
     what the primitives raise, and LimitError if the memory of the device does not suffice.

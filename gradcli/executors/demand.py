@@ -22,9 +22,11 @@ _CALL = 512
 
 
 class Demand:
-    """Counts the work of runs until compiling pays: functions that compute sine and cosine `together`, and loops for
-    equations that are `merged`. Loops give the same results as NumPy, so that the time of the switch does not matter;
-    for sines see `Waves`."""
+    """Counts the work of runs until compiling pays.
+
+    What is compiled are a function that computes sine and cosine `together`, and loops for equations that are `merged`.
+    Loops give the same results as NumPy, so that the time of the switch does not matter; for sines see `Waves`.
+    """
 
     def __init__(self, equations: Sequence[Equation], *, reproducible: bool) -> None:
         self._waves = Waves(equations, reproducible=reproducible)

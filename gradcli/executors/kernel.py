@@ -47,8 +47,10 @@ class Kernel:
 
 
 class _Blocks:
-    """The partition of a shape into blocks of at most `size` elements, along one axis for each index of the axes before
-    it."""
+    """The partition of a shape into blocks of at most `size` elements.
+
+    It divides one axis, for each index of the axes before it.
+    """
 
     def __init__(self, shape: Shape, size: int) -> None:
         self.shape = shape
@@ -138,8 +140,10 @@ class _Run:
 
 
 def _block(array: Any, full: Sequence[bool] | None, prefix: Sequence[int], rows: slice) -> Any:
-    """The block of an operand. `full` says for each axis whether the operand is full or broadcast along it; None for a
-    number."""
+    """The block of an operand.
+
+    `full` says for each axis whether the operand is full or broadcast along it; None for a number.
+    """
     if full is None:
         return array
     index = [position if is_full else 0 for position, is_full in zip(prefix, full)]
@@ -163,8 +167,10 @@ def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
 def _joined(
     shape: Shape, operands: Sequence[Any], *, keep: bool
 ) -> tuple[Shape, list[tuple[Any, Sequence[bool] | None]]]:
-    """The shape and the operands with adjacent axes merged, where all operands allow it. Each operand comes with a list
-    that says along which axes it is full and not broadcast; None for a number."""
+    """The shape and the operands with adjacent axes merged, where all operands allow it.
+
+    Each operand comes with a list that says along which axes it is full and not broadcast; None for a number.
+    """
     ndim = len(shape)
     wide = [a.reshape((1,) * (ndim - a.ndim) + a.shape) if arrays.shape(a) else None for a in operands]
     full = [None if a is None else [n == s for n, s in zip(a.shape, shape)] for a in wide]

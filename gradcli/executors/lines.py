@@ -78,8 +78,10 @@ class Lines:
         self.body.append(f"{self.constant(merged.loop.ufunc)}({', '.join([*operands, *places])})")
 
     def operand(self, atom: Atom, dtype: str | None = None) -> str:
-        """The name of a variable or constant. A number becomes a 0-d array of `dtype`, so that NumPy need not convert
-        it in each call."""
+        """The name of a variable or constant.
+
+        A number becomes a 0-d array of `dtype`, so that NumPy need not convert it in each call.
+        """
         if isinstance(atom, Variable):
             return self.names[atom]
         if id(atom) in self.names:

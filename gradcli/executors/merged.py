@@ -22,8 +22,10 @@ Readers = Mapping[Variable, Sequence[int]]
 
 
 class Merged(NamedTuple):
-    """Equations over one shape that one loop computes, by their outputs and in order. `outputs` are the variables that
-    are read elsewhere, and `inputs` the variables that are read from elsewhere."""
+    """Equations over one shape that one loop computes, by their outputs and in order.
+
+    `outputs` are the variables that are read elsewhere, and `inputs` the variables that are read from elsewhere.
+    """
 
     equations: Mapping[Variable, Equation]
     inputs: Sequence[Variable]

@@ -31,8 +31,11 @@ class Code(NamedTuple):
 
 
 class Loop:
-    """A loop wrapped as the NumPy function `ufunc`. It accepts strided arrays and, like NumPy's own ufuncs, releases
-    the GIL for long ones. The machine code lives as long as this object."""
+    """A loop wrapped as the NumPy function `ufunc`.
+
+    It accepts strided arrays and, like NumPy's own ufuncs, releases the GIL for long ones. The machine code lives as
+    long as this object.
+    """
 
     __slots__ = ("_kept", "ufunc")
 
@@ -48,8 +51,10 @@ def is_there() -> bool:
 
 
 def code(name: str, text: str, symbols: Sequence[str] = ()) -> Code | None:
-    """The compiled loop `name` of an IR text; None without `llvmlite` or if compiling fails. `symbols` are the C
-    library functions that it calls. NumPy is not needed."""
+    """The compiled loop `name` of an IR text; None without `llvmlite` or if compiling fails.
+
+    `symbols` are the C library functions that it calls. NumPy is not needed.
+    """
     with lock:
         target = _target()
         if target is None or not all(map(_is_found, symbols)):
@@ -105,8 +110,10 @@ def _engine(llvm: Any, target: Any, text: str) -> Any:
 
 @cache
 def _is_found(symbol: str) -> bool:
-    """Make a function of the C library known to LLVM; return whether it exists. Linking code to an unknown name would
-    abort the process."""
+    """Make a function of the C library known to LLVM; return whether it exists.
+
+    Linking code to an unknown name would abort the process.
+    """
     import ctypes
 
     import llvmlite.binding as llvm

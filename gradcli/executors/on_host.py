@@ -11,8 +11,9 @@ from gradcli.program.ir import Executable, Program
 
 
 def executable(program: Program, _namespace: Any = None, *, reproducible: bool = False) -> Executable:
-    """A function that runs `program`, and that any number of threads may call at the same time. It raises what the
-    primitives raise.
+    """A function that runs `program`, and that any number of threads may call at the same time.
+
+    It raises what the primitives raise.
 
     If it is `reproducible`, its results do not depend on earlier runs; else they may change by rounding.
 

@@ -1,5 +1,4 @@
-"""Run a program that is compiled for a fixed number of rows on any number of rows, block by block on several
-threads."""
+"""Run a program that is compiled for a fixed number of rows on any number of rows, in blocks on several threads."""
 
 from __future__ import annotations
 
@@ -31,8 +30,10 @@ class RowBlocks:
         self._places = arrays.numpy_namespace().arange(size)
 
     def compute(self, inputs: Sequence[Any], outputs: Sequence[Any], start: int, stop: int) -> bool:
-        """Compute the rows [start, stop), at most a block, into their places in `outputs`. Returns False if the program
-        raises an error or a guard fails for one of them."""
+        """Compute the rows [start, stop), at most a block, into their places in `outputs`.
+
+        Returns False if the program raises an error or a guard fails for one of them.
+        """
         try:
             with limits.within(*self.limits):
                 found = self.run([self._rows(a, start, stop) if c else a for a, c in zip(inputs, self.columns)])
@@ -50,8 +51,10 @@ class RowBlocks:
 
 
 def over_blocks(compute: Compute, count: int, size: int, threads: int, *, stay: bool = False) -> list[tuple[int, int]]:
-    """Compute `count` rows in blocks, and return the blocks that failed. With `stay`, each thread stays on one core,
-    see `team.work`."""
+    """Compute `count` rows in blocks, and return the blocks that failed.
+
+    With `stay`, each thread stays on one core, see `team.work`.
+    """
     if count <= size:
         return [] if compute(0, count) else [(0, count)]
     failed: list[tuple[int, int]] = []

@@ -53,8 +53,10 @@ _TEMPLATES: dict[Primitive, str] = {
 
 
 def template(primitive: Primitive) -> str | None:
-    """The template of an elementwise primitive; None if no expression gives, or raises in place of, the result of
-    `arrays.floats`."""
+    """The template of an elementwise primitive; None if no expression gives the result of `arrays.floats`.
+
+    Where that is infinite or nan, the expression may raise instead.
+    """
     if primitive in _TEMPLATES or not primitive.elementwise or primitive.function is None:
         return _TEMPLATES.get(primitive)
     function = arrays.floats.raising(primitive.function)
@@ -180,8 +182,10 @@ class _FunctionWriter:
 
 
 def _within_operators(program: Program) -> set[Variable]:
-    """The variables that are read once, by an operator. Inlined into expressions, they need less time, and less memory,
-    which also costs time in long programs."""
+    """The variables that are read once, by an operator.
+
+    Inlined into expressions, they need less time, and less memory, which also costs time in long programs.
+    """
     uses = Counter(a for e in program.equations for a in e.inputs if isinstance(a, Variable))
     read = {a for e in program.equations if e.primitive.operator for a in e.inputs if isinstance(a, Variable)}
     return {v for v in read if uses[v] == 1}.difference(program.guards, program.inputs, _variables(program.outputs))

@@ -31,8 +31,10 @@ _FLOATING = ("float64", "float32")
 
 
 def is_reduction(primitive: Primitive) -> bool:
-    """Whether it reduces numbers by an associative operation on two elements. `prod` is excluded: a partial product may
-    overflow where the whole does not, and is then recomputed."""
+    """Whether it reduces numbers by an associative operation on two elements.
+
+    `prod` is excluded: a partial product may overflow where the whole does not, and is then recomputed.
+    """
     return primitive.reduces is not None and not primitive.truths and primitive is not reductions.prod
 
 
@@ -73,8 +75,7 @@ class Schedule(NamedTuple):
 
 
 class Fusion(NamedTuple):
-    """The equations that an executor computes in segments: those over `smallest` elements or more for which `takes` is
-    true.
+    """The equations that an executor computes in segments: those over `smallest` elements that it `takes`.
 
     A partial reduction is included if the elements of one index of the first axis number at most `longest_row`.
     """
@@ -90,8 +91,10 @@ def schedule(program: Program, fusion: Fusion | None = None) -> Schedule:
 
 
 class _Scheduled(NamedTuple):
-    """Where a variable is computed: in the segment `key`, or on whole arrays (None). `level` is the first level at
-    which it can be read whole."""
+    """Where a variable is computed: in the segment `key`, or on whole arrays (None).
+
+    `level` is the first level at which it can be read whole.
+    """
 
     key: tuple[Shape, int] | None
     level: int
@@ -181,8 +184,10 @@ class _Scheduler:
                     self._store(other)
 
     def _cheap(self, variable: Variable, over: Shape, segment: Segment) -> Sequence[Equation] | None:
-        """The equations, in order, that recompute a variable of an earlier segment of this shape; None if they are too
-        many or it is stored anyway."""
+        """The equations, in order, that recompute a variable of an earlier segment of this shape.
+
+        None if they are too many, or the variable is stored anyway.
+        """
         found: dict[Variable, Equation] = {}
         stack = [variable]
         while stack:

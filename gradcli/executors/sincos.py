@@ -81,8 +81,10 @@ def _compiled() -> native.Loop | None:
 
 
 def _text() -> str:
-    """The loop in LLVM IR: eight numbers at a time if the arrays are contiguous; the remaining ones, and groups of
-    eight with a number beyond LIMIT, one by one."""
+    """The loop in LLVM IR, for eight numbers at a time if the arrays are contiguous.
+
+    The remaining numbers, and groups of eight with one beyond LIMIT, are computed one by one.
+    """
     wide, narrow = _Body("wide", 8), _Body("narrow", 1)
     wide.write()
     narrow.write()

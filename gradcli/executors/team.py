@@ -135,17 +135,21 @@ def _core() -> Callable[[], int]:
 
 
 def _places(threads: int) -> _Places | None:
-    """A pinning of the threads if they use all allowed cores. None if there are spare cores, because pinned threads
-    could then block other processes."""
+    """A pinning of the threads if they use all allowed cores.
+
+    None if there are spare cores, because pinned threads could then block other processes.
+    """
     allowed = _allowed()
     core = _core()() if len(allowed) == threads else -1
     return _Places(core, allowed) if core in allowed else None
 
 
 def work(work: Work, threads: int, *, stay: bool = False) -> None:
-    """Run `work` here and in up to `threads - 1` other threads at the same time; it must not raise. With `stay`, each
-    thread is pinned to one core; use it only if `work` starts no threads or processes, which would inherit the
-    pinning."""
+    """Run `work` here and in up to `threads - 1` other threads at the same time; it must not raise.
+
+    With `stay`, each thread is pinned to one core; use it only if `work` starts no threads or processes, which would
+    inherit the pinning.
+    """
     if threads < 2:
         work()
         return

@@ -108,8 +108,10 @@ def _where(condition: Any, x: Any, y: Any, out: Any) -> None:
 
 
 def _choose_bits(chosen: Any, x: Any, y: Any, out: Any) -> None:
-    """`where` without branches: y ^ ((x ^ y) & mask) on the bits of the numbers. For unordered conditions, mispredicted
-    branches make the masked copy take five times as long."""
+    """`where` without branches: y ^ ((x ^ y) & mask) on the bits of the numbers.
+
+    For unordered conditions, mispredicted branches make the masked copy take five times as long.
+    """
     np = arrays.numpy_namespace()
     bits = f"i{out.itemsize}"
     mask = chosen.astype(bits)
@@ -145,8 +147,10 @@ def _ufunc(primitive: Primitive) -> Into | None:
 
 
 def is_plain(equation: Equation) -> bool:
-    """Whether NumPy's promotion rules are those of the language for an equation: no operands are integers or truth
-    values, except Python ints."""
+    """Whether NumPy's promotion rules are those of the language for an equation.
+
+    No operand may be an integer or truth value, except Python ints.
+    """
     dtypes = {a.dtype for a in equation.inputs if isinstance(a, Variable)}
     dtypes |= {arrays.dtype_name(a) for a in equation.inputs if not isinstance(a, Variable) and type(a) is not int}
     if equation.primitive.truths:

@@ -21,8 +21,10 @@ def is_wave(equation: Equation) -> bool:
 
 
 class Waves:
-    """Counts the sines and cosines that runs of equations compute. If `reproducible`, the function is compiled from the
-    start, because results must not depend on earlier runs."""
+    """Counts the sines and cosines that runs of equations compute.
+
+    If `reproducible`, the function is compiled from the start, because results must not depend on earlier runs.
+    """
 
     def __init__(self, equations: Iterable[Equation], *, reproducible: bool) -> None:
         self._each = sum(math.prod(e.output.shape) for e in equations if is_wave(e))
@@ -33,8 +35,10 @@ class Waves:
         self._left = MANY
 
     def are_many(self) -> bool:
-        """Count one run; return whether the code is to be regenerated with the compiled function, because compiling
-        pays or it exists already."""
+        """Count one run; return whether the code is to be regenerated with the compiled function.
+
+        That is so once compiling pays, or if the function exists already.
+        """
         self._left -= self._each
         if not self.counts or (self._left > 0 and sincos.ready() is None):
             return False

@@ -68,8 +68,10 @@ def _atoms(program: Program) -> list[Atom]:
 
 
 def _function(program: Program, namespace: Compiler, constants: Sequence[int]) -> Callable[..., list[Any]]:
-    """A function that computes the outputs of `program`, followed by whether its guards hold. It takes the inputs and
-    the constant arrays with the ids in `constants`."""
+    """A function that computes the outputs of `program`, followed by whether its guards hold.
+
+    It takes the inputs and the constant arrays with the ids in `constants`.
+    """
 
     def run(*operands: Any) -> list[Any]:
         known: dict[Any, Any] = dict(zip((*program.inputs, *constants), operands))
@@ -87,8 +89,10 @@ def _function(program: Program, namespace: Compiler, constants: Sequence[int]) -
 
 
 def _all(conditions: Sequence[Any], namespace: Compiler) -> Any:
-    """Whether all elements of all conditions are true. Conditions of the same shape are combined first, to share one
-    reduction."""
+    """Whether all elements of all conditions are true.
+
+    Conditions of the same shape are combined first, to share one reduction.
+    """
     together: dict[Any, Any] = {(): namespace.asarray(True)}
     for condition in conditions:
         shape = arrays.shape(condition)
