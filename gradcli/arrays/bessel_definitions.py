@@ -18,12 +18,12 @@ Array = Any
 
 # The asymptotic series of the nth derivative of i0e is used for x > 40 + 2*n, with 16 + n terms.
 _FAR, _FAR_BY_ORDER, _TERMS = 40.0, 2.0, 16
-# Nodes of the midpoint rule below that, for n = 0; each order adds one.
+# For smaller x the midpoint rule is used, with _NODES + n nodes.
 _NODES = 32
 # Step and number of nodes of the trapezoidal rule for the derivatives of k0e.
 _STEP, _POINTS = 0.2, 34
-# Beyond this argument the uniform expansion (DLMF 10.41) of modified Bessel functions is accurate to rounding; its
-# number of terms.
+# The uniform expansion (DLMF 10.41) of modified Bessel functions is accurate to rounding for x > _UNIFORM, with
+# _UNIFORM_TERMS terms.
 _UNIFORM, _UNIFORM_TERMS = 40.0, 14
 
 
@@ -98,7 +98,10 @@ class _Uniform(NamedTuple):
 
 
 def _uniform_i(xp: Any, v: Any, x: Array) -> _Uniform:
-    """DLMF 10.41.3, 10.41.5 and 10.41.11, in powers of 1/sqrt(v**2 + x**2), for x > 0, without terms that cancel."""
+    """The expansion by DLMF 10.41.3, 10.41.5 and 10.41.11, in powers of 1/sqrt(v**2 + x**2), for x > 0.
+
+    Terms that cancel are omitted.
+    """
     root = xp.hypot(v + 0.0 * x, x)
     inverse, part = 1.0 / root, (v / root) * (v / root)
     total, change = 0.0 * root, 0.0 * root

@@ -16,7 +16,7 @@ Array = Any
 
 # A scale whose square is negligible beside 1 and still representable in float32.
 SMALL = 2.0**-54
-# From this argument on, Stirling's series with the terms below is accurate to rounding.
+# For arguments of at least this, Stirling's series with the terms below is accurate to rounding.
 STIRLING = 10.0
 _EULER = 0.57721566490153286
 # The asymptotic expansion of Bessel functions by modulus and phase is accurate to rounding with _PHASE_TERMS terms for

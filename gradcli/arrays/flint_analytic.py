@@ -17,9 +17,9 @@ from gradcli.arrays.flint_partials import Analytic, derivative
 
 _HALF = acb(1) / 2
 _FIRST, _FIRST_TWO = frozenset({0}), frozenset({0, 1})
-# Beyond this argument the series of Struve's functions would need too many terms.
+# For larger arguments the series of Struve's functions would need too many terms.
 _STRUVE_FAR = 10_000
-# Beyond this order or operand, the time that FLINT takes for polylogarithms is unbounded.
+# For larger orders or operands, the time that FLINT takes for polylogarithms is unbounded.
 _LARGEST_ORDER, _LARGEST_OPERAND = 100, 10**6
 # For smaller abs(t) the CDF of Student's distribution is computed around 0 instead of from its tail.
 _STUDENT_NEAR = 0.5
@@ -212,7 +212,7 @@ _CONSTANT_AT: Mapping[str, tuple[int, tuple[fmpq, ...]]] = {
 # _MOST_KEPT entries.
 _kept: dict[Any, Number] = {}
 _MOST_KEPT = 1000
-# Beyond _LARGEST_PARAMETER, the time that FLINT takes for these functions is unbounded.
+# For parameters larger than _LARGEST_PARAMETER, the time that FLINT takes for these functions is unbounded.
 _SLOW_FOR_LARGE = frozenset({"gammainc", "gammaincc", "betainc", "betaincc"})
 _LARGEST_PARAMETER = 50_000
 

@@ -12,7 +12,7 @@ from gradcli.arrays.flint_elementary import pow
 from gradcli.arrays.flint_functions import less, subtract
 from gradcli.arrays.flint_numbers import ONE, ZERO, certain, compared, hull, is_at, is_infinite
 
-# Above this parameter, Arb's lower incomplete gamma function is slow and gives wide balls.
+# For larger parameters, Arb's lower incomplete gamma function is slow and gives wide balls.
 _LARGE = 100
 # Where x is within _NEAR standard deviations of a large parameter, or the series below would need more than _MOST_TERMS
 # terms, the lower function is computed as 1 minus the upper one.

@@ -44,9 +44,9 @@ from gradcli.arrays.flint_numbers import (
     whole_order,
 )
 
-# Below this argument polygamma is computed by reflection.
+# For smaller arguments, polygamma is computed by reflection.
 _REFLECTED = -8
-# Above this order the time that FLINT takes is unbounded.
+# For larger orders, the time that FLINT takes is unbounded.
 _HIGHEST_ORDER = 10**18
 # For a ball with fewer accurate bits than _NARROW, FLINT sums at least a term for each order, up to _WIDEST; each is
 # charged _WIDE eighths of a step.

@@ -20,9 +20,9 @@ _LAST_FACTORIAL = 170
 # Above _EXP_FAR, exp(x) is near its overflow, and _EXP_TERMS terms of the asymptotic series of Ei are accurate to
 # rounding.
 _EXP_FAR, _EXP_TERMS = 700.0, 8
-# From here on Dawson's function and its derivatives use the asymptotic series, with this number of terms.
+# For abs(x) > _DAWSON_FAR, Dawson's function and its derivatives use the asymptotic series, with _DAWSON_TERMS terms.
 _DAWSON_FAR, _DAWSON_TERMS = 7.0, 30
-# Up to this magnitude elliptic integrals use their Taylor series, with this number of terms.
+# For abs(m) <= _ELLIPTIC_NEAR, derivatives of elliptic integrals use their Taylor series, with _ELLIPTIC_TERMS terms.
 _ELLIPTIC_NEAR, _ELLIPTIC_TERMS = 0.5, 52
 # The number of terms of atanh(t)/t for t up to 1/3; and the scale that keeps Dekker's splitting of large numbers from
 # overflowing.

@@ -66,7 +66,7 @@ _namespace = sys.modules[__name__]
 _NUMBERS = frozenset({float, int})
 _FLOAT64 = np.dtype("float64")
 _add_reduce: Any = np.add.reduce
-# Below it 1/(1 + exp(-x)) rounds to exp(x); above it exp(-x) is finite, also in float32.
+# For smaller x, 1/(1 + exp(-x)) rounds to exp(x); for larger x, exp(-x) is finite, also in float32.
 SIGMOID_IS_EXP = -80.0
 # The maximum number of squarings in expm: each doubles the relative error, and after 64 no digit is left.
 _SQUARINGS = 64

@@ -10,7 +10,7 @@ from typing import Any
 
 Array = Any
 
-# Below it 1/x may overflow or lose bits, and the inverse hyperbolic function of 1/x equals a logarithm.
+# For smaller abs(x), 1/x may overflow or lose bits, and the inverse hyperbolic function of 1/x equals a logarithm.
 _TINY = 1e-300
 
 

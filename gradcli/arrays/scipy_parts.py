@@ -17,7 +17,7 @@ _U, _V = 5 / 72, -7 / 72
 # Below this abs(a)*max(abs(h), 1), three terms of the series of Owen's T in a are accurate to rounding.
 _OWEN_SMALL = 1e-4
 _SMALL = 1e-50
-# Below it three terms of the series of Student's CDF are accurate to rounding.
+# For t**2*(1 + 1/df) below this, three terms of the series of Student's CDF are accurate to rounding.
 _STUDENT_NEAR = 1e-6
 # The largest relative Newton step by which an inverse of SciPy is corrected; a larger one means that the step is
 # unreliable.

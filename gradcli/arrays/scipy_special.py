@@ -13,12 +13,12 @@ from typing import Any
 from gradcli.arrays import definitions, spellings
 from gradcli.timing import phase
 
-# Below it SciPy steps from pole to pole, in time proportional to abs(x).
+# For smaller x, SciPy steps from pole to pole, in time proportional to abs(x).
 _MANY_POLES = -20.0
 # Above _IVE_FAR SciPy's scaled Bessel functions lose their digits; below _TINY the first term of the series is accurate
 # to rounding.
 _IVE_FAR, _TINY = 1e6, 1e-9
-# Above it exp(x) is close to overflow.
+# For larger abs(x), exp(x) is close to overflow.
 _EXP_IS_LARGE = 700.0
 # For min(k, n - k) below this and integer n, SciPy computes a binomial coefficient as a product.
 _FEW = 20

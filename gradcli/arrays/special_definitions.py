@@ -12,7 +12,8 @@ from gradcli.arrays.definitions import STIRLING, as_arrays, sinpi, stirling
 
 Array = Any
 
-# From this argument on the continued fraction of scaled_erfc is accurate to rounding after _FRACTION_STEPS steps.
+# For arguments above _FRACTION, the continued fraction of scaled_erfc is accurate to rounding after _FRACTION_STEPS
+# steps.
 _FRACTION, _FRACTION_STEPS = 1.5, 60
 
 

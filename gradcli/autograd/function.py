@@ -128,7 +128,7 @@ class Function:
         keywords: Mapping[str, Any],
         push: Callable[[FunctionCtx, Sequence[Any]], None] | None = None,
     ) -> Any:
-        """What `apply` returns.
+        """The implementation of `apply`.
 
         `push` is called with the outputs before the node stores the tensors saved for `backward`.
         """

@@ -60,7 +60,7 @@ class HookHandle:
 
 
 class Attached:
-    """What users attach to a node.
+    """Hooks and data that users attach to a node.
 
     `tensors` has the tensor hooks by output number, `retained` the tensors whose gradient is retained, `before` and
     `after` the hooks of the node itself, and `metadata` arbitrary user data.

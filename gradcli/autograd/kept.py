@@ -65,7 +65,8 @@ class Keeping(Node):
 def keep(gradient: Any, operand: Edge | None, operand_shape: Shape, node_name: str) -> Any:
     """Put the gradient with respect to an operand into the graph of that operand, by a node with this name.
 
-    Batches, series and recorded programs are left unchanged, because there nobody asks whether a gradient is None.
+    Batches, series and recorded programs are left unchanged, because it does not matter there whether a gradient is
+    None.
     """
     if operand is None or not isinstance(gradient, TensorBase) or isinstance(gradient.inner, Kind):
         return gradient

@@ -167,7 +167,7 @@ def named_class(kind: type[Any], name: str) -> type[Any]:
 class GradientEdge(NamedTuple):
     """An output of a node that a gradient flows to.
 
-    It stands for a tensor in `grad` and `backward`, whatever becomes of the tensor.
+    It stands for a tensor in `grad` and `backward`, also if the tensor is changed in place later.
     """
 
     node: Node

@@ -224,7 +224,7 @@ class PrimitiveNode(Node):
         return self.saved is None
 
     def kept(self, place: int) -> Any:
-        """What is saved of an operand, or for -1 of the result; None if only its shape is saved."""
+        """The saved operand at a position, or for -1 the saved result; None if only its shape is saved."""
         if self.saved is None:
             raise DifferentiationError(RELEASED)
         if place >= len(self.saved):

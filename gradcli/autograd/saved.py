@@ -1,4 +1,4 @@
-"""What nodes store of operands and results for backward, and the errors if it was freed or modified."""
+"""Placeholders for operands and results that nodes save, and checks that they were not freed or modified."""
 
 from __future__ import annotations
 

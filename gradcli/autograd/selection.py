@@ -42,7 +42,7 @@ class Untaken(dict[Node, Any]):
             # A mask would have to belong to one output.
             self[target] = None
             return
-        # Of cotangents that arrived before the first such zero, everything was taken.
+        # All elements of cotangents that arrived before the first such zero were taken.
         known = self.get(target, True if arrived and arrived[0] is not None else None)
         if known is None or mask is True:
             self[target] = mask
