@@ -55,8 +55,8 @@ def eager(library: Any, x: Any, q: Any) -> Run:
 
 def compiled(library: Any, x: Any, q: Any) -> Run:
     from gradcli import arrays
+    from gradcli.evaluation.recordings import abstract, recording
     from gradcli.language.syntax import parse
-    from gradcli.run.recordings import abstract, recording
 
     namespace, dtype = arrays.foreign_namespace((x, q)), arrays.dtype_name(x)
     with arrays.using_dtype(dtype):

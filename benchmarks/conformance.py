@@ -65,8 +65,8 @@ def _computed(case: Mapping[str, Any], mode: str, namespace: Any) -> tuple[Any, 
     from unittest import mock
 
     from gradcli import arrays
+    from gradcli.evaluation import session
     from gradcli.language.syntax import parse
-    from gradcli.run import session
 
     with arrays.using_namespace(namespace), arrays.using_dtype("float64"):
         bindings = {name: _placed(value) for name, value in case["bindings"].items()}

@@ -23,8 +23,8 @@ from measure import circumstances, publish
 
 import gradcli
 from gradcli.formulas import languages
-from gradcli.language.reading import read
-from gradcli.run.symbolic import derivatives_as_formulas
+from gradcli.formulas.symbolic import derivatives_as_formulas
+from gradcli.language.parsing import read
 
 LIST = Path(__file__).with_name("derivatives.jsonl")
 POINTS = 20

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     )
     from gradcli.autograd.sampled import bernoulli, multinomial, unique
     from gradcli.autograd.tensor import Tensor
+    from gradcli.calculus.calling_conventions import grad, hessian, jacobian
     from gradcli.calculus.differential_operators import (
         deriv,
         elementwise_grad,
@@ -83,18 +84,17 @@ if TYPE_CHECKING:
         value_and_grad,
         vector_jacobian_product,
     )
-    from gradcli.calculus.forms import grad, hessian, jacobian
     from gradcli.calculus.mapping import vmap
+    from gradcli.compiled.compiling import compile
+    from gradcli.compiled.derivative_check import gradcheck
+    from gradcli.compiled.programs import CompiledProgram
     from gradcli.errors import AccuracyWarning, GradcliError
     from gradcli.models.expansions.power_series import series
     from gradcli.models.fitting.fits import fit
     from gradcli.models.optima.minima import minimize
     from gradcli.models.plotting.pictures import plot
-    from gradcli.models.uncertainty.uncertainties import propagate
-    from gradcli.primitives.pasting import c_, r_
-    from gradcli.run.check import gradcheck
-    from gradcli.run.compiling import compile
-    from gradcli.run.programs import CompiledProgram
+    from gradcli.models.uncertainty.propagation import propagate
+    from gradcli.primitives.index_tricks import c_, r_
     from gradcli.utils.checkpoint import checkpoint
     from gradcli.utils.serialization import load, save
 
@@ -106,7 +106,7 @@ _HOMES = {
     "BoolTensor": "gradcli.autograd.factory",
     "ByteTensor": "gradcli.autograd.factory",
     "CharTensor": "gradcli.autograd.factory",
-    "CompiledProgram": "gradcli.run.programs",
+    "CompiledProgram": "gradcli.compiled.programs",
     "DoubleTensor": "gradcli.autograd.factory",
     "FloatTensor": "gradcli.autograd.factory",
     "Function": "gradcli.autograd.function",
@@ -122,9 +122,9 @@ _HOMES = {
     "as_tensor": "gradcli.autograd.factory",
     "bernoulli": "gradcli.autograd.sampled",
     "bool": "gradcli.autograd.dtype_names",
-    "c_": "gradcli.primitives.pasting",
+    "c_": "gradcli.primitives.index_tricks",
     "checkpoint": "gradcli.utils.checkpoint",
-    "compile": "gradcli.run.compiling",
+    "compile": "gradcli.compiled.compiling",
     "default_generator": "gradcli.autograd.generators",
     "deriv": "gradcli.calculus.differential_operators",
     "device": "gradcli.autograd.dtype_names",
@@ -148,12 +148,12 @@ _HOMES = {
     "full_like": "gradcli.autograd.filled",
     "get_default_dtype": "gradcli.autograd.dtype_names",
     "get_rng_state": "gradcli.autograd.generators",
-    "grad": "gradcli.calculus.forms",
+    "grad": "gradcli.calculus.calling_conventions",
     "grad_and_aux": "gradcli.calculus.differential_operators",
     "grad_named": "gradcli.calculus.differential_operators",
-    "gradcheck": "gradcli.run.check",
+    "gradcheck": "gradcli.compiled.derivative_check",
     "half": "gradcli.autograd.dtype_names",
-    "hessian": "gradcli.calculus.forms",
+    "hessian": "gradcli.calculus.calling_conventions",
     "hessian_tensor_product": "gradcli.calculus.differential_operators",
     "hessian_vector_product": "gradcli.calculus.differential_operators",
     "iinfo": "gradcli.autograd.dtype_names",
@@ -170,7 +170,7 @@ _HOMES = {
     "is_inference": "gradcli.autograd.factory",
     "is_inference_mode_enabled": "gradcli.autograd.modes",
     "is_tensor": "gradcli.autograd.factory",
-    "jacobian": "gradcli.calculus.forms",
+    "jacobian": "gradcli.calculus.calling_conventions",
     "linspace": "gradcli.autograd.filled",
     "load": "gradcli.utils.serialization",
     "logspace": "gradcli.autograd.filled",
@@ -191,8 +191,8 @@ _HOMES = {
     "ones_like": "gradcli.autograd.filled",
     "pi": "math",
     "plot": "gradcli.models.plotting.pictures",
-    "propagate": "gradcli.models.uncertainty.uncertainties",
-    "r_": "gradcli.primitives.pasting",
+    "propagate": "gradcli.models.uncertainty.propagation",
+    "r_": "gradcli.primitives.index_tricks",
     "rand": "gradcli.autograd.drawn",
     "rand_like": "gradcli.autograd.drawn",
     "randint": "gradcli.autograd.drawn",

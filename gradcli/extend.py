@@ -8,11 +8,11 @@ from itertools import count
 from typing import Any
 
 from gradcli.autograd.modes import grad_enabled, no_grad
-from gradcli.calculus.containers import filled, leaves, mapped
 from gradcli.calculus.custom_rules import Rule, transposed
 from gradcli.calculus.differential_operators import as_array
+from gradcli.calculus.pytrees import filled, leaves, mapped
 from gradcli.errors import CallError, MissingRuleError, expect_function
-from gradcli.numpy.made import has_tensors
+from gradcli.numpy.dispatch import has_tensors
 
 __all__ = [
     "defjvp",

@@ -30,8 +30,8 @@ from mpmath import mpf
 
 import gradcli
 from gradcli.errors import GradcliError
-from gradcli.language import scope
-from gradcli.run.certify import Certified
+from gradcli.language.names import scope
+from gradcli.proofs.certify import Certified
 from tests.fuzz.case import Case
 from tests.fuzz.writer import Writer
 from tests.judge import Judge, NotJudgedError

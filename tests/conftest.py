@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from gradcli.cli.environment import Environment
 from gradcli.cli.main import main
+from gradcli.cli.process.environment import Environment
 from tests.cluster_pools import Before, Pool
 
 

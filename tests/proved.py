@@ -23,8 +23,8 @@ import numpy as np
 
 import gradcli
 from gradcli.errors import GradcliError
-from gradcli.run import certify, digits
-from gradcli.run.session import EvaluationRequest
+from gradcli.evaluation.session import EvaluationRequest
+from gradcli.proofs import certify, digits
 from tests import whole_domain
 
 _DATA = Path(__file__).parent / "data"
@@ -69,7 +69,7 @@ def exact(reference: Reference) -> Mapping[str, Any]:
 
 
 def _is_enough(result: Any) -> bool:
-    from gradcli.arrays.balls import is_exact
+    from gradcli.arrays.flint.balls import is_exact
 
     bits = digits.bits_of(_DIGITS)
     return all(is_exact(n) or n.rel_accuracy_bits() >= bits - 40 for n in digits.numbers(result))
@@ -77,7 +77,7 @@ def _is_enough(result: Any) -> bool:
 
 def compared(reference: Reference) -> Iterator[tuple[str, str]]:
     """For each number by key: "agrees", "DISAGREES: …", or the reason why it is unknown."""
-    from gradcli.arrays.balls import precise
+    from gradcli.arrays.flint.balls import precise
 
     balls = exact(reference)
     with precise(1000):
@@ -97,7 +97,7 @@ def compared(reference: Reference) -> Iterator[tuple[str, str]]:
 def _verdict(stored: Any, number: Any, error: Callable[[Any], Fraction]) -> str:
     from flint import arb, fmpq
 
-    from gradcli.arrays.balls import is_nan
+    from gradcli.arrays.flint.balls import is_nan
 
     if stored is None or math.isnan(float(stored)):
         return "nan is stored"

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
+from gradcli.evaluation import session
 from gradcli.language.syntax import parse
-from gradcli.run import certify, session
+from gradcli.proofs import certify
 
 # A number with fewer correct digits has lost more than half of them: 2**-26 is 1.5e-8.
 HALF = 7

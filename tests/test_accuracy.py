@@ -18,7 +18,7 @@ import gradcli
 from gradcli import AccuracyWarning
 from gradcli.calculus.accuracy import digits_left
 from gradcli.calculus.higher_orders import watched_derivatives
-from gradcli.language.interpreter import evaluate
+from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
 from tests import lost_digits, rounding_estimates
 

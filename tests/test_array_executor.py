@@ -19,9 +19,9 @@ from segments import MIXED
 import gradcli
 from gradcli import limits
 from gradcli.errors import BindingError, GradcliError, LimitError
+from gradcli.evaluation.recordings import recording
 from gradcli.executors import on_host, schedule, sincos, team, waves
 from gradcli.language.syntax import parse
-from gradcli.run.recordings import recording
 
 RNG = np.random.default_rng(0)
 # Sizes around those of scalars, of one block, and of several blocks.

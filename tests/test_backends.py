@@ -12,8 +12,9 @@ import pytest
 from namespaces import lacking, lacking_functions
 
 import gradcli
-from gradcli import arrays, installing
-from gradcli.arrays import backends, definitions, keys, memory, numpy_arrays
+from gradcli import arrays, install_command
+from gradcli.arrays import backends, keys, memory, numpy_arrays
+from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.protocol import Namespace
 from gradcli.errors import BackendError, EvaluationError, UsageError
 
@@ -53,7 +54,7 @@ class TestNotInstalled:
         assert (outcome.status, outcome.out) == (1, "")
         assert outcome.error["kind"] == "backend"
         assert outcome.error["message"] == f"the backend {name} is not installed"
-        assert outcome.error["hint"] == installing.command(name)
+        assert outcome.error["hint"] == install_command.command(name)
 
     @pytest.mark.usefixtures("none_installed")
     def test_in_python(self):
@@ -65,7 +66,7 @@ class TestNotInstalled:
         outcome = run("backends")
         assert outcome.status == 0
         for name in LIBRARIES:
-            assert installing.command(name) in outcome.out
+            assert install_command.command(name) in outcome.out
         found = {b["name"]: b for b in run("backends", "--json").json["backends"]}
         assert [*found] == ["numpy", *LIBRARIES]
         assert not any(found[name]["installed"] for name in LIBRARIES)
@@ -120,7 +121,7 @@ class TestNothingIsImported:
         "code",
         [
             "import gradcli; gradcli.compile('log(x**q)').value_and_grad({'x': 5.0, 'q': 3.0})",
-            "from gradcli.cli.main import main; from gradcli.cli.environment import Environment; "
+            "from gradcli.cli.main import main; from gradcli.cli.process.environment import Environment; "
             "main(['eval', 'log(x**q)', 'x=5', 'q=3', '--backend', 'numpy', '--device', 'cpu'], Environment.of_process())",
         ],
     )
@@ -244,27 +245,35 @@ class TestDefinitions:
 
         x = np.array([0.3, 1.0, 2.5, 4.0, 7.25, 24.9, 25.1, 100.3, 3000.0, -2.5, -40.0])
         for n in (0, 1, 2, 3, 6):
-            np.testing.assert_allclose(definitions.jv(numpy_arrays, n, x), special.jv(n, x), rtol=2e-12, atol=2e-15)
+            np.testing.assert_allclose(
+                common_definitions.jv(numpy_arrays, n, x), special.jv(n, x), rtol=2e-12, atol=2e-15
+            )
         for n in (2, 3, 6):
             near = x[np.abs(x) < 700]
-            np.testing.assert_allclose(definitions.whole_iv(numpy_arrays, n, near), special.iv(n, near), rtol=2e-13)
+            np.testing.assert_allclose(
+                common_definitions.whole_iv(numpy_arrays, n, near), special.iv(n, near), rtol=2e-13
+            )
 
     def test_lgamma_at_its_zeros(self):
         # From mpmath with 30 digits.
         x = np.array([0.9999999, 1 - 1e-16, 1.0, 2.0])
         expected = [5.77215746844419283e-08, 6.40838121348000724e-17, 0.0, 0.0]
-        np.testing.assert_allclose(definitions.lgamma(numpy_arrays, x, numpy_arrays.lgamma), expected, rtol=1e-15)
+        np.testing.assert_allclose(
+            common_definitions.lgamma(numpy_arrays, x, numpy_arrays.lgamma), expected, rtol=1e-15
+        )
 
     def test_betaln_of_large_operands(self):
         # log(1/(a*(a + 1))) for b = 2.
         a = np.array([20.0, 1e5, 1e9])
-        np.testing.assert_allclose(definitions.betaln(numpy_arrays, a, 2.0), -np.log(a) - np.log1p(a), rtol=1e-14)
+        np.testing.assert_allclose(
+            common_definitions.betaln(numpy_arrays, a, 2.0), -np.log(a) - np.log1p(a), rtol=1e-14
+        )
 
     @pytest.mark.parametrize("y", [0.3, -0.7, 2.0, -3.0, 0.0, -0.0, np.inf, -np.inf, np.nan])
     def test_floor_divide(self, y):
         x = np.array([0.0, -0.0, 1.0, -1.0, 2.0, 6.0, -6.0, 7.25, 1e6, -1e6, np.nan])
         with np.errstate(all="ignore"):
-            found, expected = definitions.floor_divide(numpy_arrays, x, y), np.floor_divide(x, y)
+            found, expected = common_definitions.floor_divide(numpy_arrays, x, y), np.floor_divide(x, y)
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(expected[expected == 0]))
 

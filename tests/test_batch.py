@@ -18,11 +18,12 @@ from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import NotBatchableError
 from gradcli.kinds import batch
 from gradcli.kinds.batch import Batched, batched, new_nesting, row_by_row, sum_over_rows, unbatched
-from gradcli.kinds.taylor import Jet
-from gradcli.language.interpreter import evaluate
+from gradcli.kinds.jets import Jet
+from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
-from gradcli.primitives import decompositions, indexing, linear, matrices, reductions, scans, shape, table
+from gradcli.primitives import table
 from gradcli.primitives.conversions import cast
+from gradcli.primitives.entries import decompositions, indexing, linear, matrices, reductions, scans, shape
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import NotImplementedRule, Primitive
 from gradcli.program.record import record

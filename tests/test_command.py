@@ -10,9 +10,10 @@ from typing import Annotated
 import pytest
 import typer
 
-from gradcli.cli import diff, graph, main
+from gradcli.cli import main
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
+from gradcli.cli.commands import diff, graph
 from gradcli.errors import ExitStatus
 from gradcli.formulas.documents import separate_formulas
 
@@ -64,7 +65,7 @@ def test_brackets_are_no_styles_of_a_help(run):
 
 def test_a_command_loads_no_other():
     code = (
-        "import sys; from gradcli.cli import main; from gradcli.cli.environment import Environment\n"
+        "import sys; from gradcli.cli import main; from gradcli.cli.process.environment import Environment\n"
         "main.main(sys.argv[1:], Environment.of_process())\n"
         "print(*(name for name in main.COMMANDS if f'gradcli.cli.{name}' in sys.modules), file=sys.stderr)"
     )
@@ -76,9 +77,9 @@ def test_a_command_loads_no_other():
 
 def test_a_command_without_limits_loads_nothing_for_them():
     code = (
-        "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment;"
+        "import sys; from gradcli.cli.main import main; from gradcli.cli.process.environment import Environment;"
         "main(['eval', 'x**2', 'x=3'], Environment(None, None, None, {}));"
-        "sys.exit(not {'gradcli.confined', 'gradcli.cli.spawned', 'numpy'}.isdisjoint(sys.modules))"
+        "sys.exit(not {'gradcli.subprocess_calls', 'gradcli.cli.process.child_process', 'numpy'}.isdisjoint(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

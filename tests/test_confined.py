@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli import confined
-from gradcli.confined import Limits
+from gradcli import subprocess_calls
 from gradcli.errors import AccuracyWarning, CallError, LimitError, UsageError
+from gradcli.subprocess_calls import Limits
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="memory is limited, and processes are listed, on Linux alone"
@@ -76,32 +76,32 @@ def nothing_left() -> Iterator[None]:
 
 class TestCalls:
     def test_a_call_gives_what_its_function_returns_or_raises(self, capfd):
-        assert confined.call(Limits(), double, 21) == 42
-        assert (confined.call(Limits(10, 10**9), double, np.arange(3.0)) == [0, 2, 4]).all()
+        assert subprocess_calls.call(Limits(), double, 21) == 42
+        assert (subprocess_calls.call(Limits(10, 10**9), double, np.arange(3.0)) == [0, 2, 4]).all()
         assert capfd.readouterr() == ("", "")
         error = LimitError("too much", hint="less")
         with pytest.raises(LimitError, match="too much") as raised:
-            confined.call(Limits(), fail, error)
+            subprocess_calls.call(Limits(), fail, error)
         assert raised.value.report() == error.report()
         with pytest.raises(gradcli.GradcliError, match="internal error: KeyError: 'k'"):
-            confined.call(Limits(), fail, KeyError("k"))
+            subprocess_calls.call(Limits(), fail, KeyError("k"))
 
     @pytest.mark.usefixtures("nothing_left")
     def test_one_that_goes_round_without_memory(self):
         with pytest.raises(LimitError, match="needs more than 250 MB of memory"):
-            confined.call(Limits(memory=250_000_000), spin_without_memory)
+            subprocess_calls.call(Limits(memory=250_000_000), spin_without_memory)
 
     def test_one_that_ends_in_another_way(self):
         for number in (signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT):
             with pytest.raises(LimitError, match=f"the process of the program died: {number.name}"):
-                confined.call(Limits(), die, number)
+                subprocess_calls.call(Limits(), die, number)
         with pytest.raises(LimitError, match="died: exit status 3, as where 1 GiB of memory are too few"):
-            confined.call(Limits(memory=2**30), os._exit, 3)
+            subprocess_calls.call(Limits(memory=2**30), os._exit, 3)
         with pytest.raises(LimitError, match=r"longer than 0\.5 s"):
-            confined.call(Limits(seconds=0.5), sleep, 600)
+            subprocess_calls.call(Limits(seconds=0.5), sleep, 600)
         # An alarm of the child itself, after the caller was stopped.
         with pytest.raises(LimitError, match="longer than 100 s"):
-            confined.call(Limits(seconds=100), die, signal.SIGALRM)
+            subprocess_calls.call(Limits(seconds=100), die, signal.SIGALRM)
 
     @pytest.mark.parametrize(
         ("text", "size"),

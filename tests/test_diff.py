@@ -20,15 +20,15 @@ import polars
 import pytest
 
 import gradcli
-from gradcli import installing
-from gradcli.confined import Limits
+from gradcli import install_command
 from gradcli.executors import stepwise
 from gradcli.formulas import languages
 from gradcli.formulas import text as as_text
-from gradcli.language import scope
+from gradcli.formulas.symbolic import derivatives_as_formulas
+from gradcli.language.names import scope
 from gradcli.language.syntax import MAX_LENGTH, parse
-from gradcli.primitives.arithmetic import add
-from gradcli.run.symbolic import derivatives_as_formulas
+from gradcli.primitives.entries.arithmetic import add
+from gradcli.subprocess_calls import Limits
 from tests.printed_code import NEEDS_GCC, STRICT, database, in_c
 
 # A program, the name it is differentiated by, the order, the formula.
@@ -955,8 +955,8 @@ def test_the_derivative_of_zeta_is_a_formula(run, x):
 
 def test_sympy_knows_most_of_the_formulas(run):
     from gradcli.formulas import simplify
+    from gradcli.formulas.symbolic import parsed_formula
     from gradcli.formulas.text import text
-    from gradcli.run.symbolic import parsed_formula
 
     written = 0
     for program, wrt, order, _ in GOLDEN[::4]:
@@ -976,7 +976,7 @@ def test_sympy_knows_most_of_the_formulas(run):
 
 @pytest.mark.parametrize("program", ["(x + 1)**5000", "gamma(x + 1e9)*x"])
 def test_what_sympy_cannot_simplify_in_time_stays_as_it_is(run, monkeypatch, program):
-    monkeypatch.setattr("gradcli.run.by_sympy.LIMITS", Limits(seconds=0.8, memory=2**30))
+    monkeypatch.setattr("gradcli.formulas.sympy_simplification.LIMITS", Limits(seconds=0.8, memory=2**30))
     outcome = run("diff", program, "--simplify")
     assert (outcome.status, outcome.out) == (0, run("diff", program).out)
     assert outcome.err == "warning: SymPy cannot simplify this within its limits of time and memory\n"
@@ -988,7 +988,7 @@ def test_without_sympy_there_is_an_error_that_says_how_to_get_it(run, monkeypatc
     monkeypatch.setitem(sys.modules, "sympy", None)
     outcome = run("diff", "x**2", "--simplify")
     assert outcome.status == 2
-    assert f"{installing.command('sympy')} installs it" in outcome.err
+    assert f"{install_command.command('sympy')} installs it" in outcome.err
 
 
 # --- errors
@@ -1026,7 +1026,7 @@ def test_errors(run, words, status, message):
 
 def test_a_formula_of_numbers_loads_no_array_library():
     code = (
-        "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment;"
+        "import sys; from gradcli.cli.main import main; from gradcli.cli.process.environment import Environment;"
         "main(['diff', 'x**q*sin(x)'], Environment(sys.stdin, sys.stdout, sys.stderr, {}));"
         "sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
     )

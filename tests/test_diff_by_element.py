@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.language import scope
+from gradcli.language.names import scope
 from gradcli.language.syntax import parse
 from tests.printed_code import NEEDS_GCC, STRICT, database, in_c
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli import installing
+from gradcli import install_command
 from gradcli.errors import BindingError, EvaluationError, UsageError
 
 RUMP = "333.75*b**6 + a**2*(11*a**2*b**2 - b**6 - 121*b**4 - 2) + 5.5*b**8 + a/(2*b)"
@@ -408,7 +408,7 @@ class TestPython:
 def test_numbers_alone_load_no_numpy_and_others_no_flint():
     code = """
 import io, sys
-from gradcli.cli.environment import Environment
+from gradcli.cli.process.environment import Environment
 from gradcli.cli.main import main
 main(sys.argv[1:], Environment(io.StringIO(), io.StringIO(), io.StringIO(), {}))
 print(*sorted({"numpy", "flint"} & {*sys.modules}))
@@ -430,7 +430,7 @@ def test_without_flint_the_error_says_how_to_install_it(run, monkeypatch):
     outcome = run("eval", "x", "x=1", "--digits", "5")
     backends.home.cache_clear()
     assert outcome.status == 1
-    assert outcome.err == f"error: the backend flint is not installed\nhint: {installing.command('digits')}\n"
+    assert outcome.err == f"error: the backend flint is not installed\nhint: {install_command.command('digits')}\n"
 
 
 @pytest.mark.parametrize(

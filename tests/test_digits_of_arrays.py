@@ -15,7 +15,7 @@ from test_primitives import CASES, Case, case_of
 
 from gradcli import Tensor, arrays, func, grad
 from gradcli.arrays import backends
-from gradcli.arrays.balls import Balls, UndecidedError, from_text, precise
+from gradcli.arrays.flint.balls import Balls, UndecidedError, from_text, precise
 from gradcli.errors import GradcliError
 from gradcli.primitives import table
 from gradcli.primitives.operation import Operation

@@ -17,16 +17,18 @@ import pytest
 from flint import arb, fmpq
 
 import gradcli
-from gradcli.arrays import backends, flint_arrays, floats, using_namespace
-from gradcli.arrays.balls import Balls, Number, UndecidedError, exact, from_text, precise, to_float
-from gradcli.arrays.flint_arrays import MissingDigitsError
-from gradcli.arrays.flint_names import of_numbers
-from gradcli.arrays.missing_digits import REASONS
+from gradcli.arrays import backends, floats, using_namespace
+from gradcli.arrays.flint import flint_arrays
+from gradcli.arrays.flint.balls import Balls, Number, UndecidedError, exact, from_text, precise, to_float
+from gradcli.arrays.flint.flint_arrays import MissingDigitsError
+from gradcli.arrays.flint.flint_names import of_numbers
+from gradcli.arrays.flint.missing_digits import REASONS
 from gradcli.errors import GradcliError
-from gradcli.kinds.taylor import Jet
-from gradcli.primitives import exponential, table
-from gradcli.primitives.arithmetic import ones_like
+from gradcli.kinds.jets import Jet
+from gradcli.primitives import table
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.entries import exponential
+from gradcli.primitives.entries.arithmetic import ones_like
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
 from tests.proved_digits import DATA, ORDER

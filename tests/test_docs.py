@@ -27,8 +27,8 @@ from typing import NamedTuple
 import pytest
 
 import gradcli
-from gradcli.cli.environment import Environment
 from gradcli.cli.main import COMMANDS, main
+from gradcli.cli.process.environment import Environment
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

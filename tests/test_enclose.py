@@ -14,7 +14,7 @@ import pytest
 
 import gradcli
 from gradcli.errors import BindingError, EvaluationError
-from gradcli.run import enclosures
+from gradcli.proofs import enclosures
 
 # Formulas like those of the Feynman lectures, with boxes for their variables.
 FORMULAS = {
@@ -96,7 +96,7 @@ def test_no_point_is_outside(run, monkeypatch, formula):
 
 def test_a_wrong_ball_is_caught(run, monkeypatch):
     from gradcli.arrays import backends
-    from gradcli.arrays.balls import Balls
+    from gradcli.arrays.flint.balls import Balls
 
     namespace = backends.namespace("flint")
     right = namespace.tanh

@@ -191,7 +191,7 @@ def test_an_internal_error_is_no_traceback(run, monkeypatch):
     def fail(*_arguments):
         raise ZeroDivisionError("made up")
 
-    monkeypatch.setattr("gradcli.run.session.run", fail)
+    monkeypatch.setattr("gradcli.evaluation.session.run", fail)
     outcome = run("eval", "x", "x=1")
     assert outcome.status == 1
     assert outcome.err.startswith("error: internal error: ZeroDivisionError: made up\nhint: ")

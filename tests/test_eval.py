@@ -380,7 +380,7 @@ class TestHelp:
 
 
 def test_the_table_on_a_terminal_is_drawn(run, monkeypatch):
-    monkeypatch.setattr("gradcli.cli.environment.Environment.for_terminal", True)
+    monkeypatch.setattr("gradcli.cli.process.environment.Environment.for_terminal", True)
     outcome = run("eval", "log(x**q)", "x=5", "q=3")
     assert "0.6" in outcome.out
     assert "─" in outcome.out

@@ -20,21 +20,21 @@ from test_conformance import CASES, numbers
 import gradcli
 from gradcli import arrays, limits
 from gradcli.arrays import backends, spellings
+from gradcli.compiled import programs as programs_module
 from gradcli.errors import BackendError, BindingError, GradcliError, NotRecordableError
+from gradcli.evaluation import python_values, session
+from gradcli.evaluation.recordings import Recording, abstract, recording
 from gradcli.executors import kernel, scalars, schedule, stepwise, ufuncs
-from gradcli.executors.blocks import Blocks
+from gradcli.executors.blockwise import Blocks
 from gradcli.executors.choose import executable
 from gradcli.language.syntax import parse
 from gradcli.primitives import table
-from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.bind import bind
-from gradcli.primitives.comparisons import not_equal
+from gradcli.primitives.entries.arithmetic import multiply
+from gradcli.primitives.entries.comparisons import not_equal
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive, not_implemented
 from gradcli.program.ir import Equation, Program, Variable
-from gradcli.run import converted, session
-from gradcli.run import programs as programs_module
-from gradcli.run.recordings import Recording, abstract, recording
 
 RNG = np.random.default_rng(0)
 
@@ -47,7 +47,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def as_inputs(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: converted.value(value) for name, value in values.items()}
+    return {name: python_values.value(value) for name, value in values.items()}
 
 
 def eager(text: str, values: dict[str, Any], wrt: Any = None, grad_output: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -79,7 +79,7 @@ def conformance() -> list[tuple[str, dict[str, Any], list[str], Any]]:
     for case in CASES:
         values = as_inputs({n: numbers(v) for n, v in case["bindings"].items() if n in case["program"]})
         wrt = [n for n in case.get("wrt") or values if n in values]
-        weights = None if "grad_output" not in case else converted.value(numbers(case["grad_output"]))
+        weights = None if "grad_output" not in case else python_values.value(numbers(case["grad_output"]))
         found.append((case["program"], values, wrt, weights))
     return found
 
@@ -499,7 +499,7 @@ def test_a_scalar_program_loads_no_array_library():
 
 def test_eval_of_a_small_program_does_not_load_the_executors(run):
     code = (
-        "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment; import io;"
+        "import sys; from gradcli.cli.main import main; from gradcli.cli.process.environment import Environment; import io;"
         "main(('eval', 'log(x**q)', 'x=5', 'q=3'), Environment(io.StringIO(), sys.stderr, sys.stderr, {}));"
         "sys.exit(any(name.startswith(('gradcli.executors', 'gradcli.program', 'gradcli.formulas')) for name in sys.modules))"
     )

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import gradcli
-from gradcli.cli.environment import Environment
 from gradcli.cli.main import main
+from gradcli.cli.process.environment import Environment
 from gradcli.errors import OutputError
 from gradcli.io import output
 from tests import faults

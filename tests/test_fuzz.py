@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gradcli.errors import EvaluationError, Span
-from gradcli.primitives.arithmetic import negative, sign
-from gradcli.primitives.decompositions import orthonormal
-from gradcli.primitives.exponential import sigmoid
-from gradcli.primitives.trigonometric import cos, sin
+from gradcli.primitives.entries.arithmetic import negative, sign
+from gradcli.primitives.entries.decompositions import orthonormal
+from gradcli.primitives.entries.exponential import sigmoid
+from gradcli.primitives.entries.trigonometric import cos, sin
 from tests.fuzz import checks, commands, mutations, readings
 from tests.fuzz.__main__ import FOUND
 from tests.fuzz.case import Case

@@ -14,12 +14,12 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from gradcli.cli.drawing.layout import Size, layout
-from gradcli.cli.environment import Environment
 from gradcli.cli.main import main
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering.drawing.graph_layout import Size, layout
+from gradcli.evaluation import graph_view as graphs
+from gradcli.evaluation.outline import MANY, outline
 from gradcli.language.syntax import parse
-from gradcli.run import graph as graphs
-from gradcli.run.outline import MANY, outline
 
 SVG = "{http://www.w3.org/2000/svg}"
 SUM = "+".join(f"{k}*x" for k in range(3000))
@@ -551,7 +551,7 @@ class TestUsage:
 
     def test_a_drawing_of_numbers_needs_no_numpy(self):
         code = (
-            "import io, sys\nfrom gradcli.cli.main import main\nfrom gradcli.cli.environment import Environment\n"
+            "import io, sys\nfrom gradcli.cli.main import main\nfrom gradcli.cli.process.environment import Environment\n"
             "out = io.StringIO()\n"
             "main(['graph', 'log(x**q)', 'x=5', 'q=3', '--values'], Environment(None, out, out, {}))\n"
             "assert 'log' in out.getvalue()\nprint('numpy' in sys.modules)"

@@ -14,7 +14,7 @@ import gradcli
 from gradcli.cli import command, hints
 from gradcli.cli.main import COMMANDS
 from gradcli.errors import Proposal, Span
-from gradcli.language import meant
+from gradcli.language.suggestions import unknown_names
 from gradcli.primitives import table
 
 NAMES = {
@@ -133,7 +133,7 @@ def test_a_name_of_another_language_is_known(run, program, expected):
 
 
 def test_what_people_mean_is_there():
-    for name in meant._FUNCTIONS:
+    for name in unknown_names._FUNCTIONS:
         assert table.find(name) is not None or name in ("len", "diff"), name
 
 

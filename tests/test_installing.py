@@ -12,7 +12,7 @@ from importlib import metadata
 
 import pytest
 
-from gradcli import installing
+from gradcli import install_command
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -23,23 +23,23 @@ def pip_that_is_found(monkeypatch):
 
 
 def test_in_a_checkout_and_elsewhere(monkeypatch, tmp_path):
-    monkeypatch.setattr(installing, "_checkout", lambda: ROOT)
+    monkeypatch.setattr(install_command, "_checkout", lambda: ROOT)
     monkeypatch.chdir(ROOT)
-    assert installing.command("sympy") == "pip install '.[sympy]'"
-    assert installing.command() == "pip install ."
+    assert install_command.command("sympy") == "pip install '.[sympy]'"
+    assert install_command.command() == "pip install ."
     monkeypatch.chdir(tmp_path)
-    assert installing.command("sympy") == f"pip install '{ROOT}[sympy]'"
+    assert install_command.command("sympy") == f"pip install '{ROOT}[sympy]'"
 
 
 def test_the_pip_of_another_python_is_not_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(installing, "_checkout", lambda: str(tmp_path))
+    monkeypatch.setattr(install_command, "_checkout", lambda: str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
     monkeypatch.setattr(shutil, "which", lambda _name: "/usr/bin/pip")
     monkeypatch.chdir(tmp_path)
-    assert installing.command("jax") == ".venv/bin/python -m pip install '.[jax]'"
+    assert install_command.command("jax") == ".venv/bin/python -m pip install '.[jax]'"
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert installing.command("jax") == f"{tmp_path}/.venv/bin/python -m pip install '{tmp_path}[jax]'"
+    assert install_command.command("jax") == f"{tmp_path}/.venv/bin/python -m pip install '{tmp_path}[jax]'"
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_by_what_installed_it(monkeypatch, tmp_path, noted, expected):
     (tmp_path / noted).write_text("home = /usr\nuv = 0.9.1\n")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
-    monkeypatch.setattr(installing, "_has_pip", lambda: False)
-    monkeypatch.setattr(installing, "_requirements", lambda extra: [f"gradcli[{extra}]"])
-    monkeypatch.setattr(installing, "_packages", lambda extra: ["one"])
+    monkeypatch.setattr(install_command, "_has_pip", lambda: False)
+    monkeypatch.setattr(install_command, "_requirements", lambda extra: [f"gradcli[{extra}]"])
+    monkeypatch.setattr(install_command, "_packages", lambda extra: ["one"])
     monkeypatch.chdir(tmp_path)
-    assert installing.command("jax") == expected
-    monkeypatch.setattr(installing, "_requirements", lambda extra: ["one"])
-    assert installing.command("jax") == (
+    assert install_command.command("jax") == expected
+    monkeypatch.setattr(install_command, "_requirements", lambda extra: ["one"])
+    assert install_command.command("jax") == (
         "pipx inject gradcli one" if "pipx" in noted else "uv pip install --python bin/python one"
     )
 
@@ -93,15 +93,15 @@ def test_by_what_the_installer_noted(monkeypatch, tmp_path, origin, expected):
     (tmp_path / "a.whl").write_text("")
     if origin is not None:
         origin = origin | {"url": origin["url"].format(tmp_path)}
-    monkeypatch.setattr(installing, "_checkout", lambda: None)
+    monkeypatch.setattr(install_command, "_checkout", lambda: None)
     monkeypatch.setattr(metadata, "distribution", lambda _name: Noted(origin))
     needed = ["numpy", "jax>=0.6; extra == 'jax'", 'one ; extra == "jax"', "two; extra == 'torch'"]
     monkeypatch.setattr(metadata, "requires", lambda _name: needed)
-    assert installing.command("jax") == expected.format(tmp_path)
+    assert install_command.command("jax") == expected.format(tmp_path)
 
 
 def test_an_extra_of_the_checkout_is_known_to_pip():
-    words = shlex.split(installing.command("sympy"))
+    words = shlex.split(install_command.command("sympy"))
     assert words[:2] == ["pip", "install"]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--no-index", "--no-build-isolation", *words[2:]],

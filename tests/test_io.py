@@ -22,15 +22,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gradcli import installing
+from gradcli import install_command
 from gradcli.errors import BindingError, OutputError, UsageError
 from gradcli.io.files import read
 from gradcli.io.json_text import dumps
 from gradcli.io.output import save_npz, write_atomically
 from gradcli.io.variables import read_variables, split_binding
-from gradcli.language.syntax import parse_tables, soft_words
+from gradcli.language.syntax import parse_tables, soft_keywords
 
-SOFT_WORDS = sorted(word.lower() for word in soft_words.SOFT)
+SOFT_WORDS = sorted(word.lower() for word in soft_keywords.SOFT)
 WORDS_OF_THE_GRAMMAR = sorted({*re.findall(r'"([A-Za-z]+)"', parse_tables.read_grammar().decode())} - {*SOFT_WORDS})
 
 fixed = settings(derandomize=True, deadline=None, max_examples=150, database=None)
@@ -570,7 +570,7 @@ class TestParquet:
         monkeypatch.setitem(sys.modules, "polars", None)
         error = refused("a.parquet")
         assert error.message == "'a.parquet', a .parquet file, needs Polars, which is not installed"
-        assert error.hint == installing.command("tables")
+        assert error.hint == install_command.command("tables")
 
 
 class TestSplitBinding:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli import arrays, confined, limits
+from gradcli import arrays, limits, subprocess_calls
 from gradcli.errors import LimitError, UsageError
+from gradcli.evaluation import graph_view, session
+from gradcli.formulas.symbolic import derivatives_as_formulas
 from gradcli.language.syntax import parse
 from gradcli.models import dense_matrices
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
-from gradcli.run import graph, session
-from gradcli.run.symbolic import derivatives_as_formulas
 
 STEPS = "the program takes more than"
 ELEMENTS = "array elements"
@@ -399,7 +399,7 @@ def test_names_are_not_looked_for_among_all_others():
     program, names = parse("x*y"), Unsearchable(("x", "y"))
     bindings = {"x": np.asarray(2.0), "y": np.asarray(3.0)}
     assert session.run(session.EvaluationRequest(program, bindings, names)).grad == {"x": 3.0, "y": 2.0}
-    assert graph.run(graph.GraphRequest(program, bindings, names, values=True)).vertices[0].grad == 3.0
+    assert graph_view.run(graph_view.GraphRequest(program, bindings, names, values=True)).vertices[0].grad == 3.0
     assert [*derivatives_as_formulas(program, {}, names).derivatives] == ["x", "y"]
     assert derivatives_as_formulas(program, bindings, Unsearchable(("x",))).derivatives
 
@@ -468,7 +468,7 @@ def test_variables_that_are_read_take_steps(run, tmp_path):
     [(500_000_000, "500 MB"), (2**31, "2 GiB"), (512_000_000, "512 MB"), (1001, "1,001 bytes"), (1000, "1 kB")],
 )
 def test_how_a_size_of_memory_is_said(size, text):
-    assert confined.size_text(size) == text
+    assert subprocess_calls.size_text(size) == text
 
 
 @pytest.mark.parametrize("make", [arrays.zeros_like, arrays.ones_like])

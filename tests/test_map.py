@@ -12,9 +12,10 @@ import pytest
 
 import gradcli
 from gradcli.errors import BindingError
+from gradcli.evaluation import row_evaluation
+from gradcli.rows import row_programs
 from gradcli.rows.records import blocks, last_line_end
-from gradcli.run import row_programs, single_rows
-from gradcli.run.row_results import Gathered
+from gradcli.rows.row_results import Gathered
 
 TABLE = "run,t\nA,0\nB,2\n"
 
@@ -325,7 +326,7 @@ def alone(monkeypatch):
 
     def evaluated(program, inputs, *options):
         found.append(inputs)
-        return single_rows.evaluated(program, inputs, *options)
+        return row_evaluation.evaluated(program, inputs, *options)
 
     monkeypatch.setattr(row_programs, "evaluated", evaluated)
     return found

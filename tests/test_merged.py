@@ -15,13 +15,14 @@ import pytest
 from segments import BROADCASTING, MIXED
 
 import gradcli
+from gradcli.evaluation.recordings import recording
 from gradcli.executors import demand, loop_text, native, on_host, schedule, ufuncs, waves
 from gradcli.executors.merged import Merged, merged
 from gradcli.language.syntax import parse
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, powers
+from gradcli.primitives import conversions
+from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable
-from gradcli.run.recordings import recording
 
 RNG = np.random.default_rng(0)
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, 0.1, -2.5, 3.0, np.inf, -np.inf, np.nan, 5e-324, -2e-308, 1e308, 1e-200])

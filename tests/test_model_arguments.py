@@ -11,8 +11,8 @@ import pytest
 
 import gradcli
 from gradcli import GradcliError, models
-from gradcli.cli.environment import Environment
 from gradcli.cli.main import main
+from gradcli.cli.process.environment import Environment
 from tests.test_wrong_types import WRONG, attempt, parameters
 
 DATA = {"x": [1.0, 2, 3, 4], "y": [1.0, 3, 2, 5], "dy": [1.0, 1, 2, 1]}
@@ -247,8 +247,8 @@ class Terminal(io.StringIO):
     ],
 )
 def test_what_takes_long_says_on_a_terminal_how_far_it_is(words, shown, monkeypatch):
-    monkeypatch.setattr("gradcli.cli.model_report._PATIENCE", 0.0)
-    monkeypatch.setattr("gradcli.cli.model_report._PAUSE", 0.0)
+    monkeypatch.setattr("gradcli.cli.rendering.model_report._PATIENCE", 0.0)
+    monkeypatch.setattr("gradcli.cli.rendering.model_report._PAUSE", 0.0)
     err = Terminal()
     assert main(words, Environment(io.StringIO(), io.StringIO(), err, {})) == 0
     assert shown in err.getvalue()

@@ -17,10 +17,10 @@ import pytest
 import gradcli
 from gradcli.formulas import languages
 from gradcli.formulas.naming import Names, names_of
-from gradcli.language import scope
+from gradcli.formulas.symbolic import derivatives_as_formulas
+from gradcli.language.names import scope
 from gradcli.language.syntax import parse
 from gradcli.program.ir import Variable
-from gradcli.run.symbolic import derivatives_as_formulas
 from tests.printed_code import STRICT, in_c
 
 # Words and macros of C and C++, of GNU C, and of headers that may be included.

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.cli import ops
+from gradcli.cli.commands import ops
 from gradcli.errors import GradcliError
-from gradcli.language import operations, reference, scope
+from gradcli.language import operations
+from gradcli.language.names import reference, scope
 from gradcli.primitives import table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "functions.md"
@@ -63,7 +64,7 @@ def test_the_operators_are_those_of_the_evaluator():
 
 
 def test_listing_loads_no_array_library():
-    code = "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment\n"
+    code = "import sys; from gradcli.cli.main import main; from gradcli.cli.process.environment import Environment\n"
     code += "main(['ops', *sys.argv[1:]], Environment.of_process())\n"
     code += "print(*({'numpy', 'scipy', 'torch', 'lark'} & set(sys.modules)), file=sys.stderr)"
     for words in ((), ("--json",)):

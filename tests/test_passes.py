@@ -16,21 +16,22 @@ from strategies import NAMES, expressions
 import gradcli
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError
+from gradcli.evaluation.derivative_traces import value_and_gradients
 from gradcli.language.syntax import parse
-from gradcli.primitives import (
+from gradcli.primitives import conversions
+from gradcli.primitives.bind import assume, bind
+from gradcli.primitives.entries import (
     arithmetic,
     comparisons,
-    conversions,
     exponential,
     powers,
     reductions,
     special,
     trigonometric,
 )
-from gradcli.primitives.bind import assume, bind
-from gradcli.primitives.comparisons import where
-from gradcli.primitives.linear import matmul
-from gradcli.program import constants
+from gradcli.primitives.entries.comparisons import where
+from gradcli.primitives.entries.linear import matmul
+from gradcli.program import program_constants
 from gradcli.program.builder import Builder
 from gradcli.program.checker import check
 from gradcli.program.ir import Program, Variable
@@ -38,7 +39,6 @@ from gradcli.program.passes import optimise
 from gradcli.program.patterns import Term
 from gradcli.program.record import record
 from gradcli.program.rewrites import EXACT, FAST, TABLE, MovingRewrite, rewrites
-from gradcli.run.trace import value_and_gradients
 
 VECTOR = np.array([0.5, 1.5, 2.0])
 MATRIX = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])
@@ -65,7 +65,7 @@ def listing(program: Program) -> list[Any]:
     numbers = {v: i for i, v in enumerate([*program.inputs, *(e.output for e in program.equations)])}
 
     def told(atom: Any) -> Any:
-        return numbers[atom] if isinstance(atom, Variable) else constants.key(atom)
+        return numbers[atom] if isinstance(atom, Variable) else program_constants.key(atom)
 
     equations = [(e.primitive, [*map(told, e.inputs)], repr(dict(e.params))) for e in program.equations]
     return [*equations, [*map(told, program.outputs)], [*map(told, program.guards)]]
@@ -356,7 +356,7 @@ ATOMS = [Variable((6,), "float64"), -1.0, 2.0, LARGE, LARGE[:3, None]]
 
 @pytest.mark.parametrize("rule", EVERY_PATTERN, ids=lambda r: r.why)
 def test_no_rules_undo_one_another(rule, monkeypatch):
-    monkeypatch.setattr(constants, "_MOST_FOLDED", 5)
+    monkeypatch.setattr(program_constants, "_MOST_FOLDED", 5)
     for atoms in itertools.product(ATOMS, repeat=len(parts(rule))):
         draft = Watched(rewrites(EXACT, FAST))
         with arrays.quiet():

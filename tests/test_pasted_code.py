@@ -8,7 +8,8 @@ from scipy import special
 
 import gradcli
 from gradcli.errors import GradcliError
-from gradcli.language import python_functions, scope, transforms
+from gradcli.language.interpreter import function_transforms, python_functions
+from gradcli.language.names import scope
 
 
 def value_and_grad(program, **values):
@@ -400,7 +401,7 @@ def test_the_names_of_functions_are_those_of_the_tables():
     functions = python_functions._FUNCTIONS.keys() | python_functions._METHODS_OF_TENSORS.keys()
     assert functions == scope.PYTHON_FUNCTIONS
     assert python_functions._METHODS.keys() == scope.LIST_METHODS
-    made = transforms.MAKERS.keys() | transforms.LOOPS.keys() | transforms._OF_PYTHON.keys()
+    made = function_transforms.MAKERS.keys() | function_transforms.LOOPS.keys() | function_transforms._OF_PYTHON.keys()
     assert made - scope.DERIVATIVES.keys() == scope.TRANSFORMS
 
 

@@ -373,8 +373,8 @@ class Terminal:
     def draw(self, *words, variables=None, encoding="utf-8"):
         import io
 
-        from gradcli.cli.environment import Environment
         from gradcli.cli.main import main
+        from gradcli.cli.process.environment import Environment
 
         stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         stream.isatty = lambda: True
@@ -473,7 +473,7 @@ def test_a_command_with_limits_saves_all_its_files(run, tmp_path):
 
 def test_libraries_that_draw_are_loaded_by_who_draws():
     code = (
-        "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment;"
+        "import sys; from gradcli.cli.main import main; from gradcli.cli.process.environment import Environment;"
         "main(['plot', 'x', 'x=0..1', '--json'], Environment.of_process());"
         "main(['eval', 'x', 'x=0'], Environment.of_process());"
         "print([m for m in ('matplotlib', 'plotext') if m in sys.modules])"

@@ -20,9 +20,10 @@ from samples import at_each
 from gradcli import Tensor, arrays, grad, limits, tensor
 from gradcli.autograd import tensor as autograd_tensor
 from gradcli.errors import LimitError
-from gradcli.primitives import bind, creation, decompositions, linear, powers, series, shape, table
+from gradcli.primitives import bind, jet_rules, table
 from gradcli.primitives.conversions import cast
-from gradcli.primitives.exponential import exp
+from gradcli.primitives.entries import creation, decompositions, linear, powers, shape
+from gradcli.primitives.entries.exponential import exp
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite, Operation
 from gradcli.primitives.primitive import Primitive
@@ -684,7 +685,7 @@ def test_truth_values_count_as_0_and_1(case):
     truths = [np.arange(np.size(o)).reshape(np.shape(o)) % 2 == i % 2 for i, o in enumerate(case.operands)]
     with arrays.quiet():
         found, expected = data(case.call(*truths)), data(case.call(*(t.astype(float) for t in truths)))
-    moves = case.entry.jet is series.linear and case.entry.name not in COUNTED
+    moves = case.entry.jet is jet_rules.linear and case.entry.name not in COUNTED
     assert found.dtype == (bool if moves else expected.dtype)
     # Elements put into a boolean array stay boolean.
     np.testing.assert_array_equal(found, expected.astype(found.dtype))

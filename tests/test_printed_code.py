@@ -17,7 +17,7 @@ import polars
 import pytest
 
 import gradcli
-from gradcli.language import scope
+from gradcli.language.names import scope
 from gradcli.language.syntax import parse
 from tests.printed_code import NEEDS_GCC, in_c
 

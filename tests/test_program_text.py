@@ -14,16 +14,17 @@ from test_passes import assert_same, results
 import gradcli
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, GradcliError
+from gradcli.evaluation.derivative_traces import value_and_gradients
 from gradcli.formulas.text import LANGUAGE, text
-from gradcli.language.interpreter import evaluate
+from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
-from gradcli.primitives import exponential, powers, special, table
+from gradcli.primitives import table
+from gradcli.primitives.entries import exponential, powers, special
 from gradcli.primitives.primitive import Primitive
-from gradcli.program import constants
+from gradcli.program import program_constants
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
-from gradcli.run.trace import value_and_gradients
 
 VECTOR = np.array([0.5, 1.5, 2.0])
 MATRIX = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])
@@ -55,7 +56,7 @@ def same(first: Program, second: Program) -> bool:
         known = {v: number(v.name) for v in program.inputs}
 
         def atom(a: Any) -> int:
-            return known[a] if isinstance(a, Variable) else number(constants.key(a))
+            return known[a] if isinstance(a, Variable) else number(program_constants.key(a))
 
         for primitive, inputs, params, output in program.equations:
             operands = [atom(a) for a in inputs]

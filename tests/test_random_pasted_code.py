@@ -13,9 +13,9 @@ from test_syntax import show
 
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError
+from gradcli.evaluation import session
 from gradcli.formulas.text import text
 from gradcli.language.syntax import parse, parse_expression, tree
-from gradcli.run import session
 
 pytestmark = pytest.mark.filterwarnings("ignore::gradcli.errors.AccuracyWarning")
 QUIET = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))

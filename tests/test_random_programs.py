@@ -10,8 +10,8 @@ from strategies import NAMES, programs
 import gradcli
 from gradcli import limits
 from gradcli.errors import ExitStatus, GradcliError
+from gradcli.evaluation import session
 from gradcli.language.syntax import parse
-from gradcli.run import session
 
 FLOATS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 1e-300, 1e300, float("inf"), float("nan")])
 VALUES = st.one_of(

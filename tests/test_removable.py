@@ -254,8 +254,8 @@ def test_whatever_is_looked_at_it_is_no_error_of_its_own(run, program):
 
 
 def test_a_program_is_looked_through_once(monkeypatch):
-    from gradcli.language import removable
-    from gradcli.language.interpreter import evaluate
+    from gradcli.language.interpreter.run import evaluate
+    from gradcli.language.stable import removable
 
     looked = []
     points = removable._points

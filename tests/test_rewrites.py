@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.language import stable, stable_forms
-from gradcli.language.stable_forms import RULES
+from gradcli.language.stable import stable_expressions, stable_forms
+from gradcli.language.stable.stable_forms import RULES
 from gradcli.language.syntax import parse
 
 # Smaller numbers have fewer digits; by default pytest treats numbers below 1e-12 as 0.
@@ -265,7 +265,7 @@ def test_every_rule_is_an_equality(rule):
     pattern, equal = (gradcli.compile(text) for text in (rule.pattern, rule.stable))
     bound = {name: values[name] for name in pattern.inputs}
     from gradcli.autograd.tensor import Tensor
-    from gradcli.language.interpreter import evaluate
+    from gradcli.language.interpreter.run import evaluate
 
     plain = evaluate(pattern.program, {n: Tensor(v) for n, v in bound.items()}, rewrite=False).value
     np.testing.assert_allclose(plain.inner, equal(**bound), rtol=1e-14)
@@ -274,9 +274,9 @@ def test_every_rule_is_an_equality(rule):
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern)
 def test_every_rule_finds_its_pattern(rule):
     program = parse(rule.pattern)
-    found = stable.rewrites(program, (), ())[program.body[0].value]
+    found = stable_expressions.rewrites(program, (), ())[program.body[0].value]
     rules = []
-    while isinstance(found, stable.Rewritten):
+    while isinstance(found, stable_expressions.Rewritten):
         rules.append(found.rule)
         found = found.original
     assert rule in rules
@@ -284,7 +284,7 @@ def test_every_rule_finds_its_pattern(rule):
 
 def test_hardly_any_pattern_is_tried_that_does_not_fit(monkeypatch):
     tried = []
-    match = stable._match
-    monkeypatch.setattr(stable, "_match", lambda *given: tried.append(given) or match(*given))
-    stable.rewrites(parse("x" + "+log(1+x)-sin(x)/y*sqrt(x)" * 100), (), ())
+    match = stable_expressions._match
+    monkeypatch.setattr(stable_expressions, "_match", lambda *given: tried.append(given) or match(*given))
+    stable_expressions.rewrites(parse("x" + "+log(1+x)-sin(x)/y*sqrt(x)" * 100), (), ())
     assert len(tried) < 300

@@ -11,9 +11,9 @@ import pytest
 import gradcli
 from gradcli.errors import BindingError, EvaluationError, GradcliError, LimitError, ShapeError, UsageError
 from gradcli.executors import row_blocks
-from gradcli.language.reading import read
-from gradcli.run import row_paths
-from gradcli.run.row_programs import RowProgram
+from gradcli.language.parsing import read
+from gradcli.rows import row_paths
+from gradcli.rows.row_programs import RowProgram
 
 _DRAW = np.random.default_rng(7)
 _N = 150

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.language import scope
-from gradcli.language.reading import read
+from gradcli.language.names import scope
+from gradcli.language.parsing import read
 
 
 def instructions(function: Callable[[], Any]) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 import gradcli
 from gradcli.errors import BackendError, BindingError, DifferentiationError, EvaluationError, UsageError
-from gradcli.models.expansions.convergence import suggested_radius
+from gradcli.models.expansions.convergence_radius import suggested_radius
 
 
 def bernoulli(n: int) -> Fraction:
@@ -211,7 +211,7 @@ def test_without_flint_coefficients_are_floats(monkeypatch: pytest.MonkeyPatch) 
     def missing(*_: Any) -> Any:
         raise BackendError("there is no python-flint")
 
-    monkeypatch.setattr("gradcli.run.digits.computing", missing)
+    monkeypatch.setattr("gradcli.proofs.digits.computing", missing)
     found = gradcli.series("sin(x)", x=0, order=3)
     assert [c.exact for c in found.coefficients] == [None] * 4
     assert found.text == "x - 0.16666666666666666*x**3"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.evaluation.recordings import recording
 from gradcli.executors import native, schedule, sincos, waves
 from gradcli.language.syntax import parse
-from gradcli.run.recordings import recording
 
 RNG = np.random.default_rng(0)
 # Half of pi to 80 bits.

@@ -15,8 +15,8 @@ from gradcli.arrays import sparsity_patterns
 from gradcli.calculus.colouring import colouring
 from gradcli.calculus.sparse import Coordinates
 from gradcli.errors import DifferentiationError, LimitError, NotRecordableError
+from gradcli.evaluation.hessians import program_hessian
 from gradcli.language.syntax import parse
-from gradcli.run.hessians import program_hessian
 
 ROSENBROCK = "sum(100*(x[1:]-x[:-1]**2)**2 + (1-x[:-1])**2)"
 GRID = "sum((X[1:,:]-X[:-1,:])**4) + sum((X[:,1:]-X[:,:-1])**4)"

@@ -19,12 +19,12 @@ from gradcli import arrays
 from gradcli.formulas import languages
 from gradcli.formulas.formula import formula
 from gradcli.formulas.text import text
-from gradcli.formulas.writing import write
-from gradcli.language.interpreter import evaluate
+from gradcli.formulas.text_writer import write
+from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
-from gradcli.primitives import reductions
 from gradcli.primitives.bind import bind
-from gradcli.primitives.comparisons import greater
+from gradcli.primitives.entries import reductions
+from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program
 from gradcli.program.record import record

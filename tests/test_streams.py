@@ -183,7 +183,7 @@ def test_a_pipe_that_nobody_has_the_other_end_of(run, tmp_path, monkeypatch):
 
 def test_a_file_never_gets_the_number_of_a_closed_stream(tmp_path):
     """Otherwise output of libraries to standard error would be written into the file."""
-    code = "import os, sys; from gradcli.cli.environment import Environment; Environment.of_process()\n"
+    code = "import os, sys; from gradcli.cli.process.environment import Environment; Environment.of_process()\n"
     code += f"sys.exit(open({str(tmp_path / 'a')!r}, 'w').fileno())"
     command = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", sys.executable, "-c", code]
     assert subprocess.run(command, check=False).returncode > 2

@@ -28,7 +28,7 @@ from gradcli.language.syntax import (
     tree,
 )
 from gradcli.language.syntax import parser as syntax_parser
-from gradcli.language.syntax.words import FOREIGN_WORDS
+from gradcli.language.syntax.foreign_keywords import FOREIGN_WORDS
 
 
 def show(node: Any) -> str:

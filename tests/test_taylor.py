@@ -13,10 +13,10 @@ import gradcli
 from gradcli import Tensor, grad, tensor
 from gradcli.calculus import higher_orders
 from gradcli.errors import LimitError
-from gradcli.kinds.taylor import Jet
-from gradcli.primitives.arithmetic import multiply
+from gradcli.kinds.jets import Jet
+from gradcli.primitives.entries.arithmetic import multiply
+from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.primitive import NotImplementedRule, not_implemented
-from gradcli.primitives.reductions import sum_
 from tests import high_orders, mixed_derivatives
 from tests.samples import at_each
 from tests.test_conformance import CASES as CONFORMANCE

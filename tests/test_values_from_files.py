@@ -213,8 +213,8 @@ class TestStandardInput:
         assert "error: the table and the value of 'k' cannot both be standard input" in outcome.err
 
     def test_a_closed_one(self):
-        from gradcli.cli.environment import Environment
         from gradcli.cli.main import main
+        from gradcli.cli.process.environment import Environment
 
         err = io.StringIO()
         assert main(["eval", "a", "a=@-"], Environment(None, io.StringIO(), err, {})) == 2

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli import installing
+from gradcli import install_command
 from gradcli.errors import BackendError, UsageError
 from gradcli.timing import phase
 
@@ -55,7 +55,7 @@ class Backend(NamedTuple):
     @property
     def install(self) -> str:
         """The shell command that installs the library."""
-        return installing.command(self.extra)
+        return install_command.command(self.extra)
 
 
 BACKENDS = (
@@ -98,7 +98,7 @@ BACKENDS = (
 # Ball arithmetic is selected by asking for digits, not as a backend for float arrays.
 DIGITS = Backend(
     "flint",
-    home="gradcli.arrays.flint_arrays",
+    home="gradcli.arrays.flint.flint_arrays",
     extra="digits",
     classes=[("gradcli", "Balls")],
     executor="single_numbers",

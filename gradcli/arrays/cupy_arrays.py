@@ -13,9 +13,10 @@ import cupyx
 import cupyx.scipy.special
 import numpy as np
 
-from gradcli import installing
-from gradcli.arrays import definitions, spellings
+from gradcli import install_command
+from gradcli.arrays import spellings
 from gradcli.arrays.backends import Device
+from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.keys import check_key
 from gradcli.arrays.memory import out_of_memory
 from gradcli.arrays.standard import StandardArrays
@@ -25,7 +26,7 @@ Array = Any
 Key = tuple[Any, ...]
 
 
-class CupyArrays(definitions.SpecialFunctions, StandardArrays):
+class CupyArrays(common_definitions.SpecialFunctions, StandardArrays):
     """CuPy on one of its devices, which is made the current device while a primitive runs."""
 
     name = "cupy"
@@ -115,7 +116,7 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         return cupy.argsort(x, axis=axis)
 
     def remainder(self, x: Array, y: Array) -> Array:
-        return definitions.remainder(self, x, y, self._remainder)
+        return common_definitions.remainder(self, x, y, self._remainder)
 
     def _remainder(self, x: Array, y: Array) -> Array:
         # CuPy's own remainder is x - floor(x/y)*y, which loses all digits for large x/y.
@@ -124,7 +125,7 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         return cupy.where(opposite, value + y, value)
 
     def floor_divide(self, x: Array, y: Array) -> Array:
-        return definitions.floor_divide(self, x, y)
+        return common_definitions.floor_divide(self, x, y)
 
     def lgamma(self, x: Array) -> Array:
         # CuPy, as SciPy, returns -inf at -inf; the C standard and `math` say inf.
@@ -228,7 +229,7 @@ def on_device(name: str) -> CupyArrays:
         # CuPy can be installed without the CUDA libraries, but needs NVRTC to compile its kernels.
         raise BackendError(
             f"CuPy does not find the libraries of CUDA: {str(error).partition(':')[0]}",
-            hint=f"{installing.command('cupy')} brings them, pip install 'cupy-cuda13x[ctk]' those of CUDA 13",
+            hint=f"{install_command.command('cupy')} brings them, pip install 'cupy-cuda13x[ctk]' those of CUDA 13",
         ) from None
     return _on(int(number or 0))
 

@@ -14,7 +14,7 @@ from math import copysign, inf, isfinite, isinf, isnan, nan
 from types import BuiltinFunctionType
 from typing import Any, TypeVar
 
-from gradcli.arrays import definitions
+from gradcli.arrays.definitions import common_definitions
 
 __all__ = ["copysign", "isfinite", "isinf", "isnan"]
 
@@ -269,7 +269,7 @@ def gamma(x: float) -> float:
 
 def lgamma(x: float) -> float:
     if 0.75 < x < 1.25 or 1.75 < x < 2.25:
-        return definitions.lgamma(sys.modules[__name__], x, math.lgamma)  # type: ignore[no-any-return]
+        return common_definitions.lgamma(sys.modules[__name__], x, math.lgamma)  # type: ignore[no-any-return]
     try:
         return math.lgamma(x)
     except (ValueError, OverflowError):

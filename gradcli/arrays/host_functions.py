@@ -59,8 +59,8 @@ def _rounded(name: str, params: tuple[tuple[str, Any], ...], *operands: Any) -> 
     """
     from flint import fmpq
 
-    from gradcli.arrays.balls import UndecidedError, exact, precise, to_float
-    from gradcli.arrays.flint_names import of_numbers
+    from gradcli.arrays.flint.balls import UndecidedError, exact, precise, to_float
+    from gradcli.arrays.flint.flint_names import of_numbers
 
     function = of_numbers(name)
     assert function is not None

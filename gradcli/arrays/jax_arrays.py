@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import jax.scipy.linalg
 import jax.scipy.special
 
-from gradcli.arrays import definitions, numpy_arrays, spellings
+from gradcli.arrays import numpy_arrays, spellings
 from gradcli.arrays.backends import Device
+from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.keys import check_key
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.arrays.standard import StandardArrays
@@ -27,7 +28,7 @@ Key = tuple[Any, ...]
 _DEVICES_HINT = "its devices are cpu, cuda and cuda:N"
 
 
-class JaxArrays(definitions.SpecialFunctions, StandardArrays):
+class JaxArrays(common_definitions.SpecialFunctions, StandardArrays):
     """JAX on one of its devices."""
 
     name = "jax"
@@ -113,7 +114,7 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
         return jnp.zeros(tuple(shape), values.dtype, device=self.device).at[key].add(values)
 
     def remainder(self, x: Array, y: Array) -> Array:
-        return definitions.remainder(self, x, y, jnp.remainder)
+        return common_definitions.remainder(self, x, y, jnp.remainder)
 
     def floor_divide(self, x: Array, y: Array) -> Array:
         value = jnp.floor_divide(x, y)
@@ -123,16 +124,16 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
         return jnp.where(x == 0, -jnp.copysign(math.inf, x), jax.scipy.special.digamma(x))
 
     def lgamma(self, x: Array) -> Array:
-        return definitions.lgamma(self, x, jax.scipy.special.gammaln)
+        return common_definitions.lgamma(self, x, jax.scipy.special.gammaln)
 
     def gamma(self, x: Array) -> Array:
-        return definitions.gamma(self, x)
+        return common_definitions.gamma(self, x)
 
     def j0(self, x: Array) -> Array:
-        return definitions.jv(self, 0, x)
+        return common_definitions.jv(self, 0, x)
 
     def j1(self, x: Array) -> Array:
-        return definitions.jv(self, 1, x)
+        return common_definitions.jv(self, 1, x)
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         return jnp.einsum(subscripts, *operands)

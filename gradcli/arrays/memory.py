@@ -19,9 +19,9 @@ def host(name: str) -> Device:
     except (ValueError, OSError, AttributeError):
         return Device(name, "processor")
     # Imported here, because few runs need it.
-    from gradcli import confined
+    from gradcli import subprocess_calls
 
-    left = confined.memory_left()
+    left = subprocess_calls.memory_left()
     return Device(name, "processor", total, free if left is None else min(free, left))
 
 

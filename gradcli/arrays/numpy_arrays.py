@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.arrays import definitions, dtypes, scipy_special, spellings
+from gradcli.arrays import dtypes, scipy_special, spellings
 from gradcli.arrays.backends import Device
+from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import PLAIN, default_dtype, dtype_name
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.errors import GradcliError
@@ -436,7 +437,7 @@ def lgamma(x: Array) -> Array:
     with quiet():
         value = np.where(size < _GAMMA_IS_INVERSE, -np.log(size), value)
         if near.any():
-            value[near] = definitions.lgamma(np, np.asarray(x)[near], np.zeros_like)
+            value[near] = common_definitions.lgamma(np, np.asarray(x)[near], np.zeros_like)
     return value
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gradcli.arrays import definitions, spellings
+from gradcli.arrays import spellings
+from gradcli.arrays.definitions import common_definitions
 from gradcli.timing import phase
 
 # For smaller x, SciPy steps from pole to pole, in time proportional to abs(x).
@@ -135,7 +136,7 @@ def ive(v: Any, x: Any) -> Any:
     """
     import numpy as np
 
-    from gradcli.arrays import bessel_definitions
+    from gradcli.arrays.definitions import bessel_definitions
 
     size, order, whole = np.abs(x), np.abs(v), np.equal(np.remainder(v, 1.0), 0.0)
     value = _scipy("ive")(v, x)
@@ -145,7 +146,7 @@ def ive(v: Any, x: Any) -> Any:
         second = _scipy("kve")(order, size) * np.exp(-2.0 * size)
         second = np.where(np.isinf(second), _scipy("kv")(order, size) * np.exp(-size), second)
         # A value that overflowed before it is multiplied by a small number need not be infinite.
-        second = np.where(np.isinf(second) & (size > 1.0), np.nan, second) * definitions.sinpi(np, order)
+        second = np.where(np.isinf(second) & (size > 1.0), np.nan, second) * common_definitions.sinpi(np, order)
         value = np.where(mirrored, _scipy("ive")(order, x) + (2.0 / np.pi) * second, value)
     far = (size > _IVE_FAR) & (size < np.inf) & (np.greater(x, 0.0) | whole) & (size > -10.0 * np.where(whole, 0.0, v))
     if not far.any():
@@ -159,7 +160,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     """SciPy's function, except where SciPy returns nan for large parameters."""
     import numpy as np
 
-    from gradcli.arrays import integral_definitions
+    from gradcli.arrays.definitions import integral_definitions
 
     value = _scipy("betainc")(a, b, x)
     large = integral_definitions.is_of_large(np, a, b) & np.greater(x, 0.0) & np.less(x, 1.0)
@@ -173,7 +174,7 @@ def hurwitz_zeta(x: Any, q: Any) -> Any:
     """SciPy's function, continued analytically to x < 1, where SciPy returns nan, and nan for nan operands."""
     import numpy as np
 
-    from gradcli.arrays import integral_definitions
+    from gradcli.arrays.definitions import integral_definitions
 
     value = np.where(np.isnan(x) | np.isnan(q), np.nan, _scipy("zeta")(x, q))
     low = np.less(x, 1.0) & np.greater(x, -np.inf) & np.greater(q, 0.0) & np.less(q, np.inf)
@@ -197,7 +198,7 @@ def binom(n: Any, k: Any) -> Any:
     """
     import numpy as np
 
-    from gradcli.arrays import special_definitions
+    from gradcli.arrays.definitions import special_definitions
 
     few = np.equal(np.floor(n), n) & (np.minimum(k, np.subtract(n, k)) < _FEW)
     found = special_definitions.binom(_functions, np.where(few, 1.0, n), np.where(few, 1.0, k))
@@ -206,7 +207,7 @@ def binom(n: Any, k: Any) -> Any:
 
 
 def arrangements(n: Any, k: Any) -> Any:
-    from gradcli.arrays import special_definitions
+    from gradcli.arrays.definitions import special_definitions
 
     return _of_whole("arrangements", special_definitions.arrangements(_functions, n, k), n, k)
 
@@ -215,7 +216,7 @@ def _of_whole(quotient: str, value: Any, n: Any, k: Any) -> Any:
     """`value`, correctly rounded by `factorial_quotients` where n and k are integers in the range of its table."""
     import numpy as np
 
-    from gradcli.arrays import factorial_quotients
+    from gradcli.arrays.definitions import factorial_quotients
 
     n, k = np.broadcast_arrays(n, k)
     whole = (
@@ -255,7 +256,9 @@ def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) 
     import numpy as np
 
     size = np.abs(x)
-    far = np.logical_and(size > definitions.BESSEL_FAR, size > definitions.BESSEL_FAR_BY_ORDER * np.abs(v))
+    far = np.logical_and(
+        size > common_definitions.BESSEL_FAR, size > common_definitions.BESSEL_FAR_BY_ORDER * np.abs(v)
+    )
     far = np.logical_and(far, size < np.inf)
     negative = np.less(x, 0.0)
     if negative.any():
@@ -271,7 +274,7 @@ def _with_far(near: Callable[[Any], Any], v: Any, x: Any, second: bool = False) 
     for start in range(0, large.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         part = order if type(order) is float else order[block]
-        there[block] = definitions.far_bessel(np, part, large[block], second)
+        there[block] = common_definitions.far_bessel(np, part, large[block], second)
     if negative.any():
         odd = np.not_equal(np.remainder(order, 2.0), 0.0)
         there = np.where(np.broadcast_to(negative, far.shape)[far] & odd, -there, there)

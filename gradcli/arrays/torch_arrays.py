@@ -11,8 +11,9 @@ from typing import Any
 import array_api_compat.torch as standard_torch
 import torch
 
-from gradcli.arrays import definitions, floats, numpy_arrays, spellings
+from gradcli.arrays import floats, numpy_arrays, spellings
 from gradcli.arrays.backends import Device
+from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.keys import check_key, forwards, has_arrays
 from gradcli.arrays.memory import host, out_of_memory
@@ -65,7 +66,7 @@ def _dtype_of(tensors: Sequence[Array], floating: bool) -> Any:
     return torch.float64 if floating else torch.int64
 
 
-class TorchArrays(definitions.SpecialFunctions, StandardArrays):
+class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
     """PyTorch on one of its devices; functions of the Python array API come from array-api-compat."""
 
     name = "torch"
@@ -170,25 +171,25 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
         return torch.where(torch.isnan(x), x, torch.sign(x)) if x.is_floating_point() else torch.sign(x)
 
     def heaviside(self, x: Array, y: Any) -> Array:
-        return definitions.heaviside(self, x, y)
+        return common_definitions.heaviside(self, x, y)
 
     def lgamma(self, x: Array) -> Array:
-        return definitions.lgamma(self, x, self._function("lgamma"))
+        return common_definitions.lgamma(self, x, self._function("lgamma"))
 
     def remainder(self, x: Array, y: Array) -> Array:
-        return definitions.remainder(self, x, y, self._function("remainder"))
+        return common_definitions.remainder(self, x, y, self._function("remainder"))
 
     def j0(self, x: Array) -> Array:
-        return definitions.jv(self, 0, x)
+        return common_definitions.jv(self, 0, x)
 
     def j1(self, x: Array) -> Array:
-        return definitions.jv(self, 1, x)
+        return common_definitions.jv(self, 1, x)
 
     def y0(self, x: Array) -> Array:
-        return definitions.bessel_y(self, 0, x, self._function("y0"))
+        return common_definitions.bessel_y(self, 0, x, self._function("y0"))
 
     def y1(self, x: Array) -> Array:
-        return definitions.bessel_y(self, 1, x, self._function("y1"))
+        return common_definitions.bessel_y(self, 1, x, self._function("y1"))
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         dtype = reduce(torch.promote_types, (o.dtype for o in operands))

@@ -44,6 +44,6 @@ def __dir__() -> list[str]:
 
 
 if __name__ != "gradcli.autograd":
-    from gradcli.module_names import share
+    from gradcli.package_aliases import share
 
     share(__name__, "gradcli.autograd", _MODULES)

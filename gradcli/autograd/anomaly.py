@@ -15,7 +15,7 @@ from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.observers import Visit, watcher
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import assume, components
-from gradcli.primitives.comparisons import equal
+from gradcli.primitives.entries.comparisons import equal
 
 # The keys in the metadata of a node: the traceback of its recording, and the node whose backward recorded it.
 TRACEBACK, PARENT = "traceback_", "parent_"

@@ -14,9 +14,9 @@ from gradcli.autograd.dtype_names import known_dtype
 from gradcli.autograd.factory import as_tensor, finished
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
-from gradcli.primitives import creation
 from gradcli.primitives.axes import whole
-from gradcli.primitives.creation import sizes_of
+from gradcli.primitives.entries import creation
+from gradcli.primitives.entries.creation import sizes_of
 
 
 def rand(*size: Any, dtype: Any = None, generator: Any = None, **options: Any) -> Tensor:

@@ -20,16 +20,16 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.autograd.views import Place, place_of
 from gradcli.errors import DifferentiationError, MissingRuleError
-from gradcli.kinds.order import DUAL, PAIR
-from gradcli.kinds.taylor import Jet
+from gradcli.kinds.jets import Jet
+from gradcli.kinds.levels import DUAL, PAIR
 from gradcli.primitives import strides
-from gradcli.primitives.arithmetic import identity, zeros_like
 from gradcli.primitives.bind import Kind
+from gradcli.primitives.entries.arithmetic import identity, zeros_like
+from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.families import elementwise
+from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.reductions import sum_
-from gradcli.primitives.series import linear
 
 _NO_PARAMS: Mapping[str, Any] = {}
 

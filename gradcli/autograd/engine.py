@@ -32,9 +32,9 @@ from gradcli.autograd.targets import (
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.ways import Ways, has_hooks
 from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Span, flag
-from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import not_equal
+from gradcli.primitives.entries.arithmetic import zeros_like
+from gradcli.primitives.entries.comparisons import not_equal
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 # The pass that is running in this context.

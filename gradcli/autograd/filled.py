@@ -12,10 +12,10 @@ from gradcli import arrays, limits
 from gradcli.autograd.factory import as_tensor, finished
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
-from gradcli.primitives import creation
-from gradcli.primitives.arithmetic import zeros_like as zeros_in_its_place
 from gradcli.primitives.axes import whole
-from gradcli.primitives.creation import one_host_number, sizes_of
+from gradcli.primitives.entries import creation
+from gradcli.primitives.entries.arithmetic import zeros_like as zeros_in_its_place
+from gradcli.primitives.entries.creation import one_host_number, sizes_of
 
 
 def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:

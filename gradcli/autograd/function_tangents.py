@@ -19,7 +19,7 @@ from gradcli.autograd.dual import (
 from gradcli.autograd.function_node import FunctionCtx, among
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.arithmetic import zeros_like
+from gradcli.primitives.entries.arithmetic import zeros_like
 
 _NUMBER = "Function's jvp returned an invalid number of forward gradients (expected {} but got {})"
 _CONSTANT = (

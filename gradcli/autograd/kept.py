@@ -12,10 +12,10 @@ from typing import Any
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.node import Edge, Node, named_class
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.reductions import sum_
+from gradcli.primitives.entries.arithmetic import zeros_like
+from gradcli.primitives.entries.reductions import sum_
 
 
 class Keeping(Node):

@@ -11,7 +11,7 @@ from gradcli.autograd.node import Edge, Node
 from gradcli.autograd.saved import ShapeOnly, check_version
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError, DifferentiationError
-from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.entries.arithmetic import identity
 
 # A pack hook maps a tensor to what is stored, an unpack hook maps that back to a tensor.
 Pack = Callable[[Any], Any]

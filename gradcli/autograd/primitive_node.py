@@ -27,11 +27,11 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant
-from gradcli.primitives.comparisons import not_equal, where
-from gradcli.primitives.needs import Needs
+from gradcli.primitives.entries.comparisons import not_equal, where
+from gradcli.primitives.entries.reductions import sum_to
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.reductions import sum_to
+from gradcli.primitives.saved_tensors import Needs
 
 # The versions of up to four operands that were never changed in place. All nodes share this tuple to save memory.
 UNCHANGED: Sequence[int | None] = (0,) * 4

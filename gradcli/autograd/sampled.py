@@ -10,7 +10,7 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import NotBatchableError, ShapeError, expect
 from gradcli.primitives.axes import normalize_axis, truth, whole
 from gradcli.primitives.bind import Kind, constant
-from gradcli.primitives.indexing import index
+from gradcli.primitives.entries.indexing import index
 
 
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:

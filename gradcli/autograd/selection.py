@@ -13,18 +13,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.constants import is_exact
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.autograd.node import Node
 from gradcli.autograd.saved import ShapeOnly
-from gradcli.primitives.arithmetic import ones_like
 from gradcli.primitives.bind import Kind, Params, assume, components, constant
-from gradcli.primitives.comparisons import equal, isfinite, logical_and, logical_not, logical_or, not_equal, where
 from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.entries.arithmetic import ones_like
+from gradcli.primitives.entries.comparisons import (
+    equal,
+    isfinite,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+    where,
+)
+from gradcli.primitives.entries.reductions import any_
+from gradcli.primitives.entries.scans import sort
 from gradcli.primitives.families import predicate
+from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.reductions import any_
-from gradcli.primitives.scans import sort
-from gradcli.primitives.series import linear
 
 
 class Untaken(dict[Node, Any]):

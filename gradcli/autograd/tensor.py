@@ -14,14 +14,15 @@ from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, class_of_n
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
-from gradcli.kinds.switching import watcher_now
+from gradcli.kinds.branch_points import watcher_now
 from gradcli.limits import budget as budget_now
-from gradcli.primitives import arithmetic, comparisons, conversions, powers
+from gradcli.primitives import conversions
 from gradcli.primitives.bind import Kind, bind, components, compute, constant, on_floats, readings, together
-from gradcli.primitives.indexing import has_arrays, index, normalize_key
+from gradcli.primitives.entries import arithmetic, comparisons, powers
+from gradcli.primitives.entries.indexing import has_arrays, index, normalize_key
+from gradcli.primitives.entries.shape import iter_first_axis
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.shape import iter_first_axis
 
 _INFERENCE_IN_PLACE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed. "
@@ -227,7 +228,7 @@ class Tensor(TensorSurface):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Tensor):
             # Imported here, because only programs that index by tensors need it.
-            from gradcli.primitives.places_by_row import differ_by_row, taken_first
+            from gradcli.primitives.entries.batched_indexing import differ_by_row, taken_first
 
             if differ_by_row(key) and key.dtype.startswith("int"):
                 return taken_first(self, key)
@@ -245,7 +246,7 @@ class Tensor(TensorSurface):
             part.copy_(conversions.reshape(value, arrays.shape(value)[extra:]) if extra > 0 else value)
         else:
             # Imported here, because only programs that change tensors in place need it.
-            from gradcli.primitives.replacing import replaced
+            from gradcli.primitives.entries.functional_update import replaced
 
             self._in_place(lambda old, new: replaced(old, places, new), conversions.cast(value, self.dtype))
 

@@ -17,11 +17,11 @@ from gradcli.autograd.storage import Counter, sharing_lock
 from gradcli.autograd.views import Place, place_of, settle, write
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, NotBatchableError, ShapeError, flag
 from gradcli.kinds.batch import nestings
-from gradcli.kinds.order import TENSOR
-from gradcli.primitives.arithmetic import identity
+from gradcli.kinds.levels import TENSOR
 from gradcli.primitives.axes import whole_numbers
 from gradcli.primitives.bind import Kind, components
 from gradcli.primitives.conversions import cast
+from gradcli.primitives.entries.arithmetic import identity
 from gradcli.primitives.operators import Operators
 
 _NON_LEAF_GRAD = (

@@ -14,16 +14,16 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.views import place_of
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, expect, flag
 from gradcli.primitives import strides, table
-from gradcli.primitives.arithmetic import add, identity, zeros_like
 from gradcli.primitives.axes import gathered, normalize_axes, normalize_axis, whole
 from gradcli.primitives.bind import Kind, constant
-from gradcli.primitives.comparisons import logical_and, logical_not, logical_or, not_equal
 from gradcli.primitives.conversions import broadcast_to, cast, reshape
-from gradcli.primitives.indexing import along, index
+from gradcli.primitives.entries.arithmetic import add, identity, zeros_like
+from gradcli.primitives.entries.comparisons import logical_and, logical_not, logical_or, not_equal
+from gradcli.primitives.entries.indexing import along, index
+from gradcli.primitives.entries.reductions import sum_
+from gradcli.primitives.entries.shape import concat, squeeze, tile
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.operators import operand
-from gradcli.primitives.reductions import sum_
-from gradcli.primitives.shape import concat, squeeze, tile
 
 _OTHER = "the other one is a tensor"
 _NO_VIEW = (

@@ -8,11 +8,11 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError
-from gradcli.primitives.arithmetic import add, divide, multiply, negative
-from gradcli.primitives.comparisons import maximum, minimum
 from gradcli.primitives.conversions import broadcast_to, cast
-from gradcli.primitives.indexing import has_arrays, index, normalize_key, scatter
-from gradcli.primitives.powers import power
+from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative
+from gradcli.primitives.entries.comparisons import maximum, minimum
+from gradcli.primitives.entries.indexing import has_arrays, index, normalize_key, scatter
+from gradcli.primitives.entries.powers import power
 
 
 class At:

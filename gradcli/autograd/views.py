@@ -19,7 +19,7 @@ from gradcli.autograd.storage import Counter, Storage, sharing_lock
 from gradcli.errors import DifferentiationError
 from gradcli.primitives import strides
 from gradcli.primitives.bind import bind
-from gradcli.primitives.indexing import index
+from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import Layout
 
@@ -142,7 +142,7 @@ class Place:
     def positions(self) -> Any:
         """The indices of the elements of this place in the flattened storage."""
         # Imported here, because only programs that change tensors in place need it.
-        from gradcli.primitives.replacing import positions
+        from gradcli.primitives.entries.functional_update import positions
 
         return arrays.to_numpy(self.seen_in(positions(arrays.shape(self.storage.numbers))))
 
@@ -290,7 +290,7 @@ def made_again(place: Place, base: Any) -> Any:
 
 def _put(whole: Any, places: Any, part: Any) -> Any:
     # Imported here, because only programs that change tensors in place need it.
-    from gradcli.primitives.replacing import put
+    from gradcli.primitives.entries.functional_update import put
 
     return put(whole, places, part)
 
@@ -307,7 +307,7 @@ def _among_elements_of(base: Any, place: Place) -> Any:
     """The indices of the elements of a place in the flattened base."""
     if base.place.primitive is None:
         return place.positions()
-    from gradcli.primitives.replacing import numbers_among
+    from gradcli.primitives.entries.functional_update import numbers_among
 
     numbers = numbers_among(base.place.positions(), place.positions())
     if (numbers < 0).any():

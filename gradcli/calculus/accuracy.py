@@ -9,8 +9,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.kinds import batch
-from gradcli.kinds.taylor import Jet
-from gradcli.primitives.arithmetic import absolute, multiply, subtract
+from gradcli.kinds.jets import Jet
+from gradcli.primitives.entries.arithmetic import absolute, multiply, subtract
 
 # Relative error of a float64 number that has lost half of its bits.
 _HALF_OF_A_FLOAT = 2.0**-26

@@ -10,9 +10,9 @@ from gradcli.autograd.engine import grad
 from gradcli.autograd.function import Function
 from gradcli.autograd.modes import enable_grad, grad_enabled, set_grad_enabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import containers
-from gradcli.calculus.calls import tensors_in
+from gradcli.calculus import pytrees
 from gradcli.calculus.derivatives import zeros
+from gradcli.calculus.function_calls import tensors_in
 from gradcli.calculus.mapping import as_tensor
 from gradcli.errors import DifferentiationError
 
@@ -39,8 +39,8 @@ class Rule:
         Raises DifferentiationError where the value depends on outer tensors, whose gradients would be lost.
         """
         with set_grad_enabled(self.recorded):
-            self.value = self.run(*containers.filled(self.arguments, given))
-        found = [as_tensor(y) for y in containers.leaves(self.value)]
+            self.value = self.run(*pytrees.filled(self.arguments, given))
+        found = [as_tensor(y) for y in pytrees.leaves(self.value)]
         if any(y.requires_grad for y in found):
             raise DifferentiationError(_FROM_OUTSIDE, hint="give it those tensors as arguments")
         # Wrap the outputs, as an argument may be returned unchanged.
@@ -50,8 +50,8 @@ class Rule:
         """Return the value, recorded as one operation. With `own_rows`, one call computes all rows of a batch."""
         function = BatchedCustomRule if own_rows else CustomRule
         self.recorded = grad_enabled.get()
-        outputs = function.apply(self, *containers.leaves(self.arguments))
-        return containers.filled(self.value, outputs)
+        outputs = function.apply(self, *pytrees.leaves(self.arguments))
+        return pytrees.filled(self.value, outputs)
 
 
 class CustomRule(Function):
@@ -74,8 +74,8 @@ class CustomRule(Function):
         given = list(ctx.given)
         for place, x in zip(ctx.places, saved):
             given[place] = x
-        value = containers.filled(rule.value, saved[len(ctx.places) :])
-        found = rule.pull(containers.filled(rule.arguments, given), value, containers.filled(rule.value, cotangents))
+        value = pytrees.filled(rule.value, saved[len(ctx.places) :])
+        found = rule.pull(pytrees.filled(rule.arguments, given), value, pytrees.filled(rule.value, cotangents))
         slopes = [g for x, g in zip(rule.arguments, found) for g in _slopes(x, g)]
         needed = ctx.needs_input_grad[1:]
         return (None, *(as_tensor(g) if need and g is not None else None for g, need in zip(slopes, needed)))
@@ -87,23 +87,23 @@ class BatchedCustomRule(CustomRule):
 
 def _slopes(argument: Any, found: Any) -> list[Any]:
     if found is None:
-        return [None] * len(containers.leaves(argument))
-    return containers.aligned(argument, found)
+        return [None] * len(pytrees.leaves(argument))
+    return pytrees.aligned(argument, found)
 
 
 def transposed(push: Callable[..., Any], arguments: Sequence[Any], cotangents: Any) -> tuple[Any, ...]:
     """Transpose the linear function `push` from tangents to value tangents: return the cotangents of `arguments`."""
     again = grad_enabled.get()
     with enable_grad():
-        tangents = [_tangent(x) for x in containers.leaves(tuple(arguments))]
-        pushed = tensors_in(containers.mapped(as_tensor, push(*containers.filled(tuple(arguments), tangents))))
+        tangents = [_tangent(x) for x in pytrees.leaves(tuple(arguments))]
+        pushed = tensors_in(pytrees.mapped(as_tensor, push(*pytrees.filled(tuple(arguments), tangents))))
         places = [i for i, t in enumerate(tangents) if t.requires_grad]
-        pairs = [(y, as_tensor(g)) for y, g in zip(pushed, containers.leaves(cotangents)) if y.requires_grad]
+        pairs = [(y, as_tensor(g)) for y, g in zip(pushed, pytrees.leaves(cotangents)) if y.requires_grad]
         found = _gradients(pairs, [tangents[i] for i in places], again)
     filled: list[Any] = [None] * len(tangents)
     for place, g in zip(places, found):
         filled[place] = g
-    transposes: tuple[Any, ...] = containers.filled(tuple(arguments), filled)
+    transposes: tuple[Any, ...] = pytrees.filled(tuple(arguments), filled)
     return transposes
 
 

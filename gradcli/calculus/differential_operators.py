@@ -13,17 +13,17 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import containers, func
-from gradcli.calculus.calls import Callback
-from gradcli.calculus.containers import mapped
+from gradcli.calculus import func, pytrees
+from gradcli.calculus.function_calls import Callback
 from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.pytrees import mapped
 from gradcli.errors import CallError, DifferentiationError, expect, expect_function
-from gradcli.primitives.arithmetic import multiply, ones_like
 from gradcli.primitives.bind import components
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.matrices import tensordot
+from gradcli.primitives.entries.arithmetic import multiply, ones_like
+from gradcli.primitives.entries.matrices import tensordot
+from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.operators import operand
-from gradcli.primitives.reductions import sum_
 
 Argnum = int | tuple[int, ...] | list[int]
 
@@ -257,7 +257,7 @@ def _one_element(value: Any) -> Tensor:
 
 def _like(arguments: tuple[Any, ...], found: Any) -> Any:
     """Convert results to writable arrays where no argument is a tensor."""
-    if any(isinstance(leaf, Tensor) for leaf in containers.leaves(arguments)):
+    if any(isinstance(leaf, Tensor) for leaf in pytrees.leaves(arguments)):
         return found
     return mapped(as_array, found)
 

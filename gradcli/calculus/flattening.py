@@ -7,11 +7,11 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import containers
+from gradcli.calculus import pytrees
 from gradcli.calculus.mapping import as_tensor
 from gradcli.errors import ShapeError
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.shape import concat
+from gradcli.primitives.entries.shape import concat
 
 
 def flatten(container: Any) -> tuple[Tensor, Callable[[Any], Any]]:
@@ -20,7 +20,7 @@ def flatten(container: Any) -> tuple[Tensor, Callable[[Any], Any]]:
 
     Both are recorded in the graph. The function raises ShapeError for a vector of another length.
     """
-    parts = [as_tensor(x) for x in containers.leaves(container)]
+    parts = [as_tensor(x) for x in pytrees.leaves(container)]
     ends = [0, *accumulate(part.size for part in parts)]
 
     def unflatten(vector: Any) -> Any:
@@ -28,7 +28,7 @@ def flatten(container: Any) -> tuple[Tensor, Callable[[Any], Any]]:
         if whole.shape != (ends[-1],):
             raise ShapeError(f"a vector of {ends[-1]} numbers is needed, not one of shape {list(whole.shape)}")
         pieces = [reshape(whole[start:end], part.shape) for part, (start, end) in zip(parts, pairwise(ends))]
-        return containers.filled(container, pieces)
+        return pytrees.filled(container, pieces)
 
     # An empty container becomes an empty vector.
     return concat([reshape(part, (-1,)) for part in parts] or [as_tensor([])]), unflatten

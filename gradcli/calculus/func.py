@@ -15,16 +15,16 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import containers
-from gradcli.calculus.calls import Call, Callback, called, pulled, tensors_in, with_aux
+from gradcli.calculus import pytrees
+from gradcli.calculus.batches_and_series import coefficient_of, comes_from_series_alone, series_of
 from gradcli.calculus.derivatives import jacobians, zeros
+from gradcli.calculus.function_calls import Call, Callback, called, pulled, tensors_in, with_aux
 from gradcli.calculus.mapping import as_tensor, vmap
-from gradcli.calculus.readings import coefficient_of, comes_from_series_alone, series_of
 from gradcli.calculus.rows import units
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, expect_function
-from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import components
 from gradcli.primitives.conversions import reshape
+from gradcli.primitives.entries.arithmetic import zeros_like
 
 Argnums = int | tuple[int, ...]
 
@@ -64,7 +64,7 @@ def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = Fal
             )
         # The graph is not needed again; releasing it early frees memory.
         found = pulled(call, [call.value], None, create_graph=call.recorded, retain_graph=call.recorded)
-        slopes = containers.filled(chosen, found)
+        slopes = pytrees.filled(chosen, found)
         value = call.released(call.value)
         return _one_or_all(slopes, argnums), ((value, call.released(call.aux)) if has_aux else value)
 
@@ -84,12 +84,10 @@ def vjp(function: Callback, *primals: Any, has_aux: bool = False) -> tuple[Any, 
 
     def pull(*cotangents: Any) -> tuple[Any, ...]:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
-        seeds = [
-            _fitting(as_tensor(c), y) for y, c in zip(tensors_in(call.value), containers.aligned(call.value, given))
-        ]
+        seeds = [_fitting(as_tensor(c), y) for y, c in zip(tensors_in(call.value), pytrees.aligned(call.value, given))]
         again = call.recorded or any(map(_is_inside, seeds)) or any(s.requires_grad for s in seeds)
         found = pulled(call, tensors_in(call.value), seeds, create_graph=again and grad_enabled.get())
-        filled: tuple[Any, ...] = containers.filled(primals, found)
+        filled: tuple[Any, ...] = pytrees.filled(primals, found)
         return filled
 
     value = call.released(call.value)
@@ -108,14 +106,14 @@ def jvp(
     expect_function(function)
     for given, what in ((primals, "primals"), (tangents, "tangents")):
         expect(given, (tuple, list), f"the {what} are a tuple, of one value for each argument")
-    points = [as_tensor(x) for x in containers.leaves(primals)]
-    directions = [_fitting(as_tensor(v), x) for x, v in zip(points, containers.aligned(primals, tangents))]
+    points = [as_tensor(x) for x in pytrees.leaves(primals)]
+    directions = [_fitting(as_tensor(v), x) for x, v in zip(points, pytrees.aligned(primals, tangents))]
     found = None
     if not _within_series.get() and not any(map(_is_inside, (*points, *directions))):
         found = _along_by_series(function, primals, points, directions, has_aux, strict)
     if found is None:
-        call = called(function, containers.filled(primals, points), has_aux)
-        along = containers.filled(call.value, _pushed(call, strict)(directions))
+        call = called(function, pytrees.filled(primals, points), has_aux)
+        along = pytrees.filled(call.value, _pushed(call, strict)(directions))
         found = call.released(call.value), along, call.released(call.aux)
     return found if has_aux else found[:2]
 
@@ -130,8 +128,8 @@ def linearize(function: Callback, *primals: Any) -> tuple[Any, Callback]:
     push = _pushed(call, False)
 
     def along(*tangents: Any) -> Any:
-        given = containers.aligned(primals, tangents)
-        return containers.filled(call.value, push([_fitting(as_tensor(v), x) for x, v in zip(call.inputs, given)]))
+        given = pytrees.aligned(primals, tangents)
+        return pytrees.filled(call.value, push([_fitting(as_tensor(v), x) for x, v in zip(call.inputs, given)]))
 
     return call.released(call.value), along
 
@@ -149,9 +147,9 @@ def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -
         chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
         call = called(of_chosen, chosen, has_aux)
         blocks = [
-            _one_or_all(containers.filled(chosen, _jacobian(call, value)), argnums) for value in tensors_in(call.value)
+            _one_or_all(pytrees.filled(chosen, _jacobian(call, value)), argnums) for value in tensors_in(call.value)
         ]
-        found = containers.filled(call.value, blocks)
+        found = pytrees.filled(call.value, blocks)
         return (found, call.released(call.aux)) if has_aux else found
 
     return jacobian
@@ -167,11 +165,11 @@ def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> C
     @functools.wraps(function)
     def jacobian(*arguments: Any, **keywords: Any) -> Any:
         chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
-        points = [as_tensor(x) for x in containers.leaves(chosen)]
+        points = [as_tensor(x) for x in pytrees.leaves(chosen)]
 
         def along(place: int, direction: Tensor) -> Any:
             directions = [direction if i == place else zeros_like(x) for i, x in enumerate(points)]
-            primals, tangents = containers.filled(chosen, points), containers.filled(chosen, directions)
+            primals, tangents = pytrees.filled(chosen, points), pytrees.filled(chosen, directions)
             _, *found = jvp(of_chosen, primals, tangents, has_aux=has_aux)
             return tuple(found)
 
@@ -180,10 +178,10 @@ def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> C
             single = Tensor(arrays.beside(units(point, 0, point.size), point.inner))
             slopes, *further = vmap(functools.partial(along, place), out_dims=-1)(single)
             structure, aux = slopes, further
-            columns.append([reshape(c, (*c.shape[:-1], *point.shape)) for c in containers.leaves(slopes)])
-        blocks = [_one_or_all(containers.filled(chosen, row), argnums) for row in zip(*columns)]
-        found = containers.filled(structure, blocks)
-        return (found, containers.mapped(lambda a: a[..., 0], aux[0])) if has_aux and aux else found
+            columns.append([reshape(c, (*c.shape[:-1], *point.shape)) for c in pytrees.leaves(slopes)])
+        blocks = [_one_or_all(pytrees.filled(chosen, row), argnums) for row in zip(*columns)]
+        found = pytrees.filled(structure, blocks)
+        return (found, pytrees.mapped(lambda a: a[..., 0], aux[0])) if has_aux and aux else found
 
     return jacobian
 
@@ -220,7 +218,7 @@ def _along_by_series(
     series = [series_of(x, v) for x, v in zip(points, directions)]
     try:
         with _series_inside():
-            returned = function(*containers.filled(primals, series))
+            returned = function(*pytrees.filled(primals, series))
     except NotImplementedError:
         return None
     value, aux = with_aux(returned) if has_aux else (returned, None)
@@ -228,8 +226,8 @@ def _along_by_series(
         return None
     if strict:
         _check_depends(map(_is_inside, tensors_in(value)))
-    first, second = (containers.mapped(functools.partial(coefficient_of, number=k), value) for k in (0, 1))
-    return first, second, containers.mapped(_plain, aux)
+    first, second = (pytrees.mapped(functools.partial(coefficient_of, number=k), value) for k in (0, 1))
+    return first, second, pytrees.mapped(_plain, aux)
 
 
 @contextmanager

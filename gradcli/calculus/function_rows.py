@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import containers
-from gradcli.calculus.readings import batch_of, rows_of
+from gradcli.calculus import pytrees
+from gradcli.calculus.batches_and_series import batch_of, rows_of
 from gradcli.errors import CallError, DifferentiationError
 from gradcli.kinds import batch
-from gradcli.primitives.shape import moveaxis
+from gradcli.primitives.entries.shape import moveaxis
 
 _BOTH = (
     "You tried to vmap over {0}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please "
@@ -38,6 +38,6 @@ def apply_to_rows(function: Any, inputs: tuple[Any, ...], nesting: int, size: in
     outputs, axes = returned
     each = [
         y if axis is None or not isinstance(y, Tensor) else batch_of(moveaxis(y, axis, 0), nesting)
-        for y, axis in zip(containers.leaves(outputs), containers.spread(axes, outputs))
+        for y, axis in zip(pytrees.leaves(outputs), pytrees.spread(axes, outputs))
     ]
-    return containers.filled(outputs, each)
+    return pytrees.filled(outputs, each)

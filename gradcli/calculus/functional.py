@@ -11,13 +11,13 @@ from typing import Any
 
 from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import containers, func
-from gradcli.calculus.calls import Callback
+from gradcli.calculus import func, pytrees
+from gradcli.calculus.function_calls import Callback
 from gradcli.calculus.mapping import as_tensor
 from gradcli.calculus.strictness import check_dependence
 from gradcli.errors import CallError, DifferentiationError, expect_function, flag
-from gradcli.primitives.arithmetic import ones_like
 from gradcli.primitives.conversions import reshape
+from gradcli.primitives.entries.arithmetic import ones_like
 
 _OF_INPUTS = "the input to the user-provided function is"
 _STRATEGIES = ("forward-mode", "reverse-mode")
@@ -193,7 +193,7 @@ def _scalar(function: Callback, name: str) -> Callback:
     """Wrap `function`, whose value must have one element, to return a scalar."""
 
     def scalar(*given: Tensor) -> Tensor:
-        found = containers.leaves(function(*given))
+        found = pytrees.leaves(function(*given))
         if len(found) != 1 or not isinstance(found[0], Tensor):
             raise CallError(f"The function given to {name} should return a single Tensor")
         value = found[0]

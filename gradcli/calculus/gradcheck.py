@@ -14,11 +14,11 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.differences import EPSILON, Difference, difference
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, expect
-from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.axes import one_number, whole
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.entries.arithmetic import multiply
+from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.operators import operand
-from gradcli.primitives.reductions import sum_
 
 TOLERANCE = 1e-6
 

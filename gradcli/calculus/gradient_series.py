@@ -10,7 +10,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.kinds import batch
-from gradcli.kinds.taylor import Jet
+from gradcli.kinds.jets import Jet
 from gradcli.primitives.conversions import reshape
 
 

@@ -19,15 +19,15 @@ from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.calculus.rows import shaped
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds import batch
-from gradcli.kinds.rounding import Roundings
-from gradcli.kinds.switching import Switching, watcher_now, watching
-from gradcli.kinds.taylor import Jet, check_order, shadow_of
-from gradcli.primitives.arithmetic import add, multiply
+from gradcli.kinds.branch_points import Switching, watcher_now, watching
+from gradcli.kinds.jets import Jet, check_order, shadow_of
+from gradcli.kinds.perturbed_roundings import Roundings
 from gradcli.primitives.bind import Kind, assume, concrete, constant
-from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import permute, reshape
-from gradcli.primitives.reductions import sum_
-from gradcli.primitives.shape import iter_first_axis, stack
+from gradcli.primitives.entries.arithmetic import add, multiply
+from gradcli.primitives.entries.comparisons import isfinite
+from gradcli.primitives.entries.reductions import sum_
+from gradcli.primitives.entries.shape import iter_first_axis, stack
 
 if TYPE_CHECKING:
     from gradcli.calculus.kinks import Settled

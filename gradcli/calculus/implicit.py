@@ -15,11 +15,11 @@ from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.calculus.rows import shaped
 from gradcli.kinds import batch
-from gradcli.kinds.taylor import Jet
-from gradcli.primitives.arithmetic import add, multiply, negative
+from gradcli.kinds.jets import Jet
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.matrices import solve
-from gradcli.primitives.shape import concat, matrix_transpose, stack
+from gradcli.primitives.entries.arithmetic import add, multiply, negative
+from gradcli.primitives.entries.matrices import solve
+from gradcli.primitives.entries.shape import concat, matrix_transpose, stack
 
 # Derivatives by unknown, and for each by names joined with commas as in `higher_orders`.
 Found = dict[str, dict[str, Any]]

@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
 from gradcli import limits
-from gradcli.arrays.constants import Array, ratio
+from gradcli.arrays.mathematical_constants import Array, ratio
 
 if TYPE_CHECKING:
     from fractions import Fraction

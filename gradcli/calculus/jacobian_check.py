@@ -19,8 +19,8 @@ from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.gradient import grad
 from gradcli.calculus.mapping import vmap
 from gradcli.errors import ExpectationError, GradcheckError, GradcliError, expect
-from gradcli.primitives.arithmetic import zeros_like
-from gradcli.primitives.shape import stack
+from gradcli.primitives.entries.arithmetic import zeros_like
+from gradcli.primitives.entries.shape import stack
 
 Callback = Callable[..., Any]
 

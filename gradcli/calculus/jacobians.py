@@ -14,11 +14,11 @@ from gradcli.calculus.higher_orders import Function
 from gradcli.calculus.rows import units
 from gradcli.errors import EvaluationError, LimitError
 from gradcli.kinds import batch
-from gradcli.kinds.taylor import Jet
+from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import assume
-from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import permute, reshape
-from gradcli.primitives.shape import concat
+from gradcli.primitives.entries.comparisons import isfinite
+from gradcli.primitives.entries.shape import concat
 
 
 def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], value: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Finds the true derivatives of a function at points where its computation switches branches or has a kink.
 
 `abs(x)**2` and `where(x == 0, 1, sin(x)/x)` are smooth at 0, though `abs` and the comparison are not. At such a point,
-f is expanded along rays x + t*v, t > 0, by one-sided Taylor series (`gradcli.kinds.one_sided`). If f is smooth to order
+f is expanded along rays x + t*v, t > 0, by one-sided Taylor series (`gradcli.kinds.one_sided_jets`). If f is smooth to order
 n, the coefficients 0 to n along all rays are those of one polynomial in v. This is checked along the directions that
 determine the polynomial, along their opposites, and along some further directions.
 """
@@ -16,19 +16,19 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.arrays.constants import is_exact, ratio
+from gradcli.arrays.mathematical_constants import is_exact, ratio
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import repeated
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.errors import EvaluationError, GradcliError, LimitError
-from gradcli.kinds.one_sided import OutsideError, Ray
-from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
+from gradcli.kinds.one_sided_jets import OutsideError, Ray
 from gradcli.primitives.bind import Kind, assume, concrete
-from gradcli.primitives.comparisons import equal, isfinite, less_equal, maximum
 from gradcli.primitives.conversions import permute, reshape
-from gradcli.primitives.reductions import max_, sum_
-from gradcli.primitives.shape import stack
+from gradcli.primitives.entries.arithmetic import absolute, add, multiply, subtract
+from gradcli.primitives.entries.comparisons import equal, isfinite, less_equal, maximum
+from gradcli.primitives.entries.reductions import max_, sum_
+from gradcli.primitives.entries.shape import stack
 
 # Number of coefficients beyond those requested: roots and quotients of numbers that are 0 at the point use some up.
 _FURTHER = 6

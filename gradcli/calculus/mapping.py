@@ -11,12 +11,12 @@ from gradcli.autograd.factory import tensor
 from gradcli.autograd.function import mapped_rows
 from gradcli.autograd.generators import RANDOMNESS, Batch, batches
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import containers
-from gradcli.calculus.readings import batch_of, rows_of
+from gradcli.calculus import pytrees
+from gradcli.calculus.batches_and_series import batch_of, rows_of
 from gradcli.errors import CallError, ShapeError, expect, expect_function
 from gradcli.kinds import batch
 from gradcli.primitives.axes import normalize_axis
-from gradcli.primitives.shape import moveaxis
+from gradcli.primitives.entries.shape import moveaxis
 
 
 def as_tensor(x: Any) -> Tensor:
@@ -47,21 +47,21 @@ def vmap(
 
     @functools.wraps(func)
     def mapped(*arguments: Any, **keywords: Any) -> Any:
-        axes = [*_axes(in_dims, arguments), *[0] * len(containers.leaves(keywords))]
+        axes = [*_axes(in_dims, arguments), *[0] * len(pytrees.leaves(keywords))]
         given = [
-            x if axis is None else _sliced(x, axis) for x, axis in zip(containers.leaves((arguments, keywords)), axes)
+            x if axis is None else _sliced(x, axis) for x, axis in zip(pytrees.leaves((arguments, keywords)), axes)
         ]
         size = _rows(x.shape[0] for x, axis in zip(given, axes) if axis is not None)
         nesting = batch.new_nesting()
         with batch.row_by_row(nesting), _own_rules(nesting, size), _drawing(Batch(nesting, size, randomness)):
             each = [x if axis is None else batch_of(x, nesting) for x, axis in zip(given, axes)]
-            positional, named = containers.filled((arguments, keywords), each)
+            positional, named = pytrees.filled((arguments, keywords), each)
             returned = func(*positional, **named)
-            rows = [rows_of(as_tensor(y), nesting, size) for y in containers.leaves(returned)]
-        places = containers.spread(out_dims, returned)
+            rows = [rows_of(as_tensor(y), nesting, size) for y in pytrees.leaves(returned)]
+        places = pytrees.spread(out_dims, returned)
         if None in places:
             raise CallError("out_dims says for each result along which axis its rows stand, and None is no axis")
-        return containers.filled(returned, [_moved(y, 0, place) for y, place in zip(rows, places)])
+        return pytrees.filled(returned, [_moved(y, 0, place) for y, place in zip(rows, places)])
 
     return mapped
 
@@ -95,7 +95,7 @@ def _own_rules(nesting: int, size: int) -> Iterator[None]:
 
 def _axes(in_dims: Any, arguments: tuple[Any, ...]) -> list[Any]:
     expect(in_dims, (int, tuple, list), "in_dims is a number, or a tuple in the structure of the arguments")
-    axes = containers.spread(in_dims, arguments)
+    axes = pytrees.spread(in_dims, arguments)
     for axis in axes:
         expect(axis, (int, type(None)), "in_dims has the number of an axis, or None, for each argument")
     return axes

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli.executors import stepwise
-from gradcli.kinds.taylor import Jet
+from gradcli.kinds.jets import Jet
 from gradcli.program.ir import Program
 from gradcli.program.passes import optimise, separated
 from gradcli.program.record import record

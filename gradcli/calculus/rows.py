@@ -12,16 +12,16 @@ from gradcli.autograd.engine import grad
 from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.readings import rows_of
+from gradcli.calculus.batches_and_series import rows_of
 from gradcli.errors import LimitError, NotBatchableError
 from gradcli.kinds import batch
-from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.axes import MOST_AXES
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.indexing import index
-from gradcli.primitives.shape import concat, stack
+from gradcli.primitives.entries.arithmetic import zeros_like
+from gradcli.primitives.entries.comparisons import equal
+from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.shape import concat, stack
 
 # Bounds on the number of rows with nan that are recomputed separately, and on the size of the value.
 _MOST_ROWS, _MOST_ELEMENTS = 256, 4096

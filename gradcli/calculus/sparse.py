@@ -14,11 +14,11 @@ from gradcli.calculus.colouring import Colouring, colouring
 from gradcli.calculus.rows import shaped
 from gradcli.executors import stepwise
 from gradcli.kinds import batch
-from gradcli.kinds.rounding import Roundings
-from gradcli.kinds.taylor import Jet, shadow_of
+from gradcli.kinds.jets import Jet, shadow_of
+from gradcli.kinds.perturbed_roundings import Roundings
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.indexing import index, scatter
-from gradcli.primitives.shape import concat
+from gradcli.primitives.entries.indexing import index, scatter
+from gradcli.primitives.entries.shape import concat
 from gradcli.program.ir import Program
 from gradcli.program.sparsity import dependence
 

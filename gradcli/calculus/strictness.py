@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.calls import Callback, called, gradients, tensors_in
+from gradcli.calculus.function_calls import Callback, called, gradients, tensors_in
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.arithmetic import ones_like
+from gradcli.primitives.entries.arithmetic import ones_like
 
 _NO_GRADIENTS = (
     "Output {} of the user-provided function does not require gradients. The outputs must be computed in a "

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar, 
 
 import typer
 
-from gradcli.cli.environment import Environment
+from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, GradcliError, UsageError, did_you_mean, nearest
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:
         return True
     # Imported here because only incorrect programs need them.
     from gradcli import arrays
-    from gradcli.language.proposed import runs
+    from gradcli.language.interpreter.proposal_checks import runs
 
     with arrays.using_namespace(None):
         values = dict(_values(options))
@@ -75,9 +75,9 @@ def _reader(name: str, values: Mapping[str, Any]) -> Callable[[str], tree.Module
 
 def _values(options: Any) -> Iterator[tuple[str, Any]]:
     """The values of names among the words of the command line, as far as they are constants."""
-    from gradcli.cli import inputs
+    from gradcli.cli.arguments import inputs
+    from gradcli.evaluation.constant_expressions import constant
     from gradcli.io import variables
-    from gradcli.run.constant_expressions import constant
 
     for word in getattr(options, "words", None) or ():
         with suppress(GradcliError):

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from gradcli.cli import command
-from gradcli.cli.environment import Environment, is_unicode, words_of_process
-from gradcli.cli.interrupts import Interrupts
+from gradcli.cli.process.environment import Environment, is_unicode, words_of_process
+from gradcli.cli.process.interrupts import Interrupts
 from gradcli.errors import ExitStatus, GradcliError, PipeClosed, internal
 
 # The commands, whose modules have the same names, and the first lines of their help pages.
@@ -56,17 +56,17 @@ def main(
 
 
 def _apart(arguments: Sequence[str], environment: Environment, options: Any) -> ExitStatus:
-    from gradcli.cli import spawned
+    from gradcli.cli.process import child_process
 
-    return spawned.run(main, arguments, environment, options)
+    return child_process.run(main, arguments, environment, options)
 
 
 def _explained(error: Exception) -> GradcliError:
     if isinstance(error, GradcliError):
         return error
-    from gradcli import confined
+    from gradcli import subprocess_calls
 
-    refused = confined.out_of_memory(error)
+    refused = subprocess_calls.out_of_memory(error)
     if refused is None and isinstance(error, OSError):
         # As a rule of a library's file; files named on the command line raise errors of their own.
         return GradcliError(f"the system refused: {error}", hint="check its limits and its disks")

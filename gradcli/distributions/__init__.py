@@ -71,6 +71,6 @@ __all__ = [
 ]
 
 if __name__ != "gradcli.distributions":
-    from gradcli.module_names import share
+    from gradcli.package_aliases import share
 
     share(__name__, "gradcli.distributions")

@@ -23,12 +23,12 @@ from gradcli.distributions.distribution import (
     exactly_one,
 )
 from gradcli.errors import ArgumentError
-from gradcli.primitives.comparisons import clip, minimum, where
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.exponential import log1p, sigmoid, softplus, xlogy
-from gradcli.primitives.rearranging import one_hot, take_along_axis
-from gradcli.primitives.scans import softmax
-from gradcli.primitives.statistics import logsumexp
+from gradcli.primitives.entries.comparisons import clip, minimum, where
+from gradcli.primitives.entries.exponential import log1p, sigmoid, softplus, xlogy
+from gradcli.primitives.entries.gather_scatter import one_hot, take_along_axis
+from gradcli.primitives.entries.scans import softmax
+from gradcli.primitives.entries.statistics import logsumexp
 
 _ONE_OF_TWO = ("probs", "logits")
 BOOLEAN: Constraint = ("Boolean()", lambda x: (x == 0) | (x == 1))

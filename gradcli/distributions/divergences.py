@@ -21,11 +21,11 @@ from gradcli.distributions.univariate import (
     Uniform,
 )
 from gradcli.errors import MissingRuleError
-from gradcli.primitives.comparisons import logical_and, where
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.equations import solve_triangular
-from gradcli.primitives.exponential import softplus
-from gradcli.primitives.special import betaln, digamma, lgamma
+from gradcli.primitives.entries.comparisons import logical_and, where
+from gradcli.primitives.entries.exponential import softplus
+from gradcli.primitives.entries.linear_systems import solve_triangular
+from gradcli.primitives.entries.special import betaln, digamma, lgamma
 
 Formula = Callable[[Any, Any], Any]
 _FORMULAS: dict[tuple[type[Distribution], type[Distribution]], Formula] = {}

@@ -18,15 +18,15 @@ from gradcli.distributions.distribution import (
 )
 from gradcli.distributions.univariate import Gamma
 from gradcli.errors import ArgumentError
-from gradcli.primitives.comparisons import clip, where
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.decompositions import cholesky
-from gradcli.primitives.equations import solve_triangular
-from gradcli.primitives.linear import diagonal
-from gradcli.primitives.matrices import inv
-from gradcli.primitives.rearranging import one_hot
-from gradcli.primitives.special import digamma, lgamma
-from gradcli.primitives.statistics import logsumexp
+from gradcli.primitives.entries.comparisons import clip, where
+from gradcli.primitives.entries.decompositions import cholesky
+from gradcli.primitives.entries.gather_scatter import one_hot
+from gradcli.primitives.entries.linear import diagonal
+from gradcli.primitives.entries.linear_systems import solve_triangular
+from gradcli.primitives.entries.matrices import inv
+from gradcli.primitives.entries.special import digamma, lgamma
+from gradcli.primitives.entries.statistics import logsumexp
 
 # The tolerance for the sum of the elements of a simplex, as in PyTorch.
 _SUM_ERROR = 1e-6

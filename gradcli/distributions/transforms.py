@@ -12,8 +12,8 @@ from gradcli.autograd.modes import no_grad
 from gradcli.distributions.distribution import Distribution, as_tensor
 from gradcli.distributions.multivariate import Independent
 from gradcli.errors import ArgumentError
-from gradcli.primitives.exponential import logit, sigmoid, softplus
-from gradcli.primitives.trigonometric import atanh, tanh
+from gradcli.primitives.entries.exponential import logit, sigmoid, softplus
+from gradcli.primitives.entries.trigonometric import atanh, tanh
 
 
 class Transform:

@@ -20,9 +20,9 @@ from gradcli.distributions.distribution import (
     positive,
 )
 from gradcli.errors import ArgumentError
-from gradcli.primitives.comparisons import clip, logical_and, where
-from gradcli.primitives.incomplete_inverses import betaincinv, gammaincinv
-from gradcli.primitives.special import betaln, digamma, lgamma
+from gradcli.primitives.entries.comparisons import clip, logical_and, where
+from gradcli.primitives.entries.incomplete_inverses import betaincinv, gammaincinv
+from gradcli.primitives.entries.special import betaln, digamma, lgamma
 
 _EULER_GAMMA = 0.5772156649015329
 

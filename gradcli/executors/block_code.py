@@ -10,8 +10,8 @@ from gradcli import arrays
 from gradcli.executors import schedule, ufuncs
 from gradcli.executors.buffers import Buffer, Buffers
 from gradcli.executors.demand import Demand
-from gradcli.executors.lines import Lines
 from gradcli.executors.merged import Merged, Step, merged
+from gradcli.executors.reused_memory import Lines
 from gradcli.executors.schedule import Segment, last_uses
 from gradcli.executors.waves import WAVES
 from gradcli.program.ir import Atom, Equation, Variable

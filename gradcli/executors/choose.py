@@ -6,7 +6,7 @@ from importlib import import_module
 
 from gradcli.arrays import backends
 from gradcli.arrays.protocol import Namespace
-from gradcli.executors import functions
+from gradcli.executors import missing_functions
 from gradcli.program.ir import Executable, Program
 from gradcli.timing import phase
 
@@ -19,7 +19,7 @@ def executable(program: Program, namespace: Namespace | None = None) -> Executab
     MissingFunctionError if the library lacks a function.
     """
     if namespace is not None:
-        functions.require(program, namespace)
+        missing_functions.require(program, namespace)
     backend = backends.of_namespace(namespace)
     assert backend is not None
     run: Executable = import_module(f"gradcli.executors.{backend.executor}").executable(program, namespace)

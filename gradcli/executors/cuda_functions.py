@@ -12,10 +12,12 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.arrays import definitions, spellings
+from gradcli.arrays import spellings
+from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.spellings import Spelling
-from gradcli.primitives import conversions, special
-from gradcli.primitives.powers import by_squaring
+from gradcli.primitives import conversions
+from gradcli.primitives.entries import special
+from gradcli.primitives.entries.powers import by_squaring
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 
@@ -306,7 +308,7 @@ class Value:
         return self.functions.call("negative", self)
 
 
-class Functions(definitions.SpecialFunctions):
+class Functions(common_definitions.SpecialFunctions):
     """The namespace in which the `forward` of an elementwise primitive writes statements."""
 
     name = "cuda"

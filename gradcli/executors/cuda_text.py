@@ -18,8 +18,8 @@ from gradcli.arrays.shapes import Shape
 from gradcli.executors.cuda_functions import PRELUDE as FUNCTIONS
 from gradcli.executors.cuda_functions import TYPES, CudaTerm, Statements, dtype_of, literal
 from gradcli.executors.schedule import Segment
-from gradcli.primitives import reductions
-from gradcli.program import constants
+from gradcli.primitives.entries import reductions
+from gradcli.program import program_constants
 from gradcli.program.ir import Atom, Equation, Variable
 
 # Threads per block.
@@ -111,7 +111,7 @@ def operands_of(segment: Segment) -> list[Atom]:
 
 
 def _is_made_or_number(atom: Atom, segment: Segment) -> bool:
-    return atom in segment.equations if isinstance(atom, Variable) else constants.number(atom) is not None
+    return atom in segment.equations if isinstance(atom, Variable) else program_constants.number(atom) is not None
 
 
 class _Axes(NamedTuple):
@@ -176,7 +176,7 @@ class _KernelWriter:
     def _term(self, atom: Atom) -> CudaTerm | float:
         if id(atom) in self.terms:
             return self.terms[id(atom)]
-        number = constants.number(atom)
+        number = program_constants.number(atom)
         assert number is not None
         return CudaTerm(literal(number, "bool"), "bool") if dtype_of(atom) == "bool" else number
 

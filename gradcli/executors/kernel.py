@@ -14,7 +14,7 @@ from gradcli.executors import team, ufuncs
 from gradcli.executors.block_code import Code
 from gradcli.executors.demand import Demand
 from gradcli.executors.schedule import Segment
-from gradcli.primitives import reductions
+from gradcli.primitives.entries import reductions
 from gradcli.program.ir import Equation, Variable
 from gradcli.timing import phase
 

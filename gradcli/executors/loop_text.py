@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, comparisons, conversions, powers
+from gradcli.primitives import conversions
+from gradcli.primitives.entries import arithmetic, comparisons, powers
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 

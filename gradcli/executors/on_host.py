@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.executors import functions, scalars, stepwise
+from gradcli.executors import missing_functions, scalars, stepwise
 from gradcli.program.ir import Executable, Program
 
 
@@ -21,11 +21,11 @@ def executable(program: Program, _namespace: Any = None, *, reproducible: bool =
     """
     if not scalars.fits(program):
         # Imported here, because it loads NumPy.
-        from gradcli.executors.blocks import Blocks
+        from gradcli.executors.blockwise import Blocks
 
-        functions.require(program, arrays.numpy_namespace())
+        missing_functions.require(program, arrays.numpy_namespace())
         return Blocks(program, reproducible=reproducible).run
-    functions.require(program, arrays.floats)
+    missing_functions.require(program, arrays.floats)
     run = scalars.function(
         program, _as_list, raised=lambda *inputs: stepwise.run(program, inputs), refused=lambda *_inputs: None
     )

@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays import definitions
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, powers, special, trigonometric
+from gradcli.arrays.definitions import common_definitions
+from gradcli.primitives import conversions
 from gradcli.primitives.bind import bind
+from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
@@ -46,7 +47,7 @@ _TEMPLATES: dict[Primitive, str] = {
     trigonometric.sech: "((t := exp(-fabs({0}))) + t) / (1.0 + t * t)",
     trigonometric.sech_square: "(t := exp(fabs({0}) * -2.0)) * 4.0 / ((t := 1.0 + t) * t)",
     trigonometric.over_one_plus_square: (
-        f"{definitions.SMALL**2!r} / ({definitions.SMALL**2!r} + (t := {{0}} * {definitions.SMALL!r}) * t)"
+        f"{common_definitions.SMALL**2!r} / ({common_definitions.SMALL**2!r} + (t := {{0}} * {common_definitions.SMALL!r}) * t)"
     ),
     special.relu: _LARGER.replace("{1}", "0.0"),
 }

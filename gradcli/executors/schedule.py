@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.primitives import arithmetic, conversions, linear, reductions
+from gradcli.primitives import conversions
+from gradcli.primitives.entries import arithmetic, linear, reductions
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import limits
-from gradcli.arrays.balls import Balls, exact
+from gradcli.arrays.flint.balls import Balls, exact
 from gradcli.errors import NotRecordableError
 from gradcli.primitives.bind import forward_in
 from gradcli.primitives.primitive import Primitive

@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays import definitions
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, powers, special, trigonometric
+from gradcli.arrays.definitions import common_definitions
+from gradcli.primitives import conversions
+from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Variable
 
@@ -47,9 +48,9 @@ def _own() -> Mapping[Primitive, Into]:
         np.divide(np.multiply(out, 4.0, out), np.multiply(below, below, below), out)
 
     def over_one_plus_square(x: Any, out: Any) -> None:
-        np.multiply(x, definitions.SMALL, out)
-        np.add(np.multiply(out, out, out), definitions.SMALL**2, out)
-        np.divide(definitions.SMALL**2, out, out)
+        np.multiply(x, common_definitions.SMALL, out)
+        np.add(np.multiply(out, out, out), common_definitions.SMALL**2, out)
+        np.divide(common_definitions.SMALL**2, out, out)
 
     return {
         arithmetic.identity: lambda x, out: np.copyto(out, x),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from gradcli.executors import sincos
-from gradcli.primitives import trigonometric
+from gradcli.primitives.entries import trigonometric
 from gradcli.program.ir import Equation, Variable
 
 WAVES = (trigonometric.sin, trigonometric.cos)

@@ -15,7 +15,7 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.numbers import Decimal, common_factor, square_part
-from gradcli.primitives.arithmetic import absolute
+from gradcli.primitives.entries.arithmetic import absolute
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.builder import frozen
 from gradcli.program.ir import Variable

@@ -15,7 +15,7 @@ from gradcli.formulas.documents import Code, Document, Formulas, functions
 from gradcli.formulas.naming import Names, Naming, with_underscores
 from gradcli.formulas.stability import stable
 from gradcli.formulas.text import negated, sinc
-from gradcli.formulas.writing import (
+from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
     CONDITIONAL,

@@ -9,10 +9,10 @@ from functools import reduce
 
 from gradcli import limits
 from gradcli.formulas.rewriting import Rewriter, finite_number
-from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
-from gradcli.primitives.powers import whole_power
-from gradcli.primitives.reductions import mean
-from gradcli.primitives.trigonometric import sech_square, tanh
+from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
+from gradcli.primitives.entries.powers import whole_power
+from gradcli.primitives.entries.reductions import mean
+from gradcli.primitives.entries.trigonometric import sech_square, tanh
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
 # Sums of more terms are left as they are.

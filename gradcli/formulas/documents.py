@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli import limits
-from gradcli.formulas.joined_programs import together
+from gradcli.formulas.merged_programs import together
 from gradcli.formulas.naming import Names, Naming, names_of
-from gradcli.primitives.arithmetic import multiply
-from gradcli.primitives.powers import whole_power
+from gradcli.primitives.entries.arithmetic import multiply
+from gradcli.primitives.entries.powers import whole_power
 from gradcli.program.ir import Program
 
 # A repeated part of a formula gets a name if it has more characters than this.

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.formulas.rewriting import Rewriter, finite_number
-from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
-from gradcli.primitives.exponential import exp, log, logaddexp, softplus
-from gradcli.primitives.powers import whole_power
+from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
+from gradcli.primitives.entries.exponential import exp, log, logaddexp, softplus
+from gradcli.primitives.entries.powers import whole_power
+from gradcli.primitives.entries.reductions import SIGNATURE, max_, sum_
+from gradcli.primitives.entries.scans import softmax
 from gradcli.primitives.primitive import Primitive, not_implemented
-from gradcli.primitives.reductions import SIGNATURE, max_, sum_
-from gradcli.primitives.scans import softmax
-from gradcli.program import constants
+from gradcli.program import program_constants
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
 # Cost of one term of a sum, in eighths of a step.
@@ -273,4 +273,4 @@ def _parts(equation: Equation, factor: float) -> Sequence[tuple[float, Atom]]:
 def _same(first: Atom | None, second: Atom | None) -> bool:
     if first is None or second is None or isinstance(first, Variable) or isinstance(second, Variable):
         return first is second
-    return constants.key(first) == constants.key(second)
+    return program_constants.key(first) == program_constants.key(second)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from gradcli.formulas import angles
+from gradcli.formulas import trigonometric_identities
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Unit, in_order, is_call
-from gradcli.formulas.choices import by_condition, conditions
 from gradcli.formulas.expansion import MOST_TERMS, expanded
 from gradcli.formulas.identities import chosen
 from gradcli.formulas.lengths import Lengths
 from gradcli.formulas.matrix_products import without_transposes
+from gradcli.formulas.nested_conditionals import by_condition, conditions
 from gradcli.formulas.quotients import Quotients
 
 # Only sums of at most this many terms are searched for terms with a common function.
@@ -37,7 +37,7 @@ class Forms:
         derivative of 1/(1 + exp(-x)) would become exp(x)/(exp(x) + 1)**2, which is nan where exp(x) overflows."""
         algebra, best = self.algebra, self.best(root)
         terms = [algebra.scale(c, t) for t, c in algebra.terms(best).items()]
-        forms = [[t, *map(self.best, angles.inside_a_sum(algebra, t))] for t in terms]
+        forms = [[t, *map(self.best, trigonometric_identities.inside_a_sum(algebra, t))] for t in terms]
         return algebra.add(*[min(of_term, key=self.length) for of_term in forms])
 
     def best(self, root: Formula) -> Formula:
@@ -93,7 +93,7 @@ class Forms:
     def _candidates(self, node: Formula) -> Iterator[Formula]:
         for form in dict.fromkeys(self._forms(node)):
             yield form
-            yield from angles.merged(self.algebra, form)
+            yield from trigonometric_identities.merged(self.algebra, form)
             if isinstance(form, Sum):
                 yield self._factored(form, lambda c, symbolic: symbolic or c > 0)
                 yield self._factored(form, lambda _c, _symbolic: True)
@@ -107,13 +107,13 @@ class Forms:
         algebra = self.algebra
         yield node
         yield expanded(algebra, node)
-        yield from angles.with_other_squares(algebra, node)
-        yield from angles.with_double_angles(algebra, node)
-        yield from angles.with_hyperbolic(algebra, node)
+        yield from trigonometric_identities.with_other_squares(algebra, node)
+        yield from trigonometric_identities.with_double_angles(algebra, node)
+        yield from trigonometric_identities.with_hyperbolic(algebra, node)
         yield from self._with_other_roots(node)
         yield from without_transposes(algebra, node, self.best)
         if algebra.has_time():
-            for form in dict.fromkeys([node, angles.by_sines(algebra, node)]):
+            for form in dict.fromkeys([node, trigonometric_identities.by_sines(algebra, node)]):
                 yield self._with_best_factors(self.quotients.flat(form))
 
     def _with_other_roots(self, node: Formula) -> Iterator[Formula]:
@@ -122,7 +122,7 @@ class Forms:
         for base, exponent in algebra.powers(node).items():
             n = algebra.as_number(exponent)
             if n is not None and n.denominator == 2:
-                for form in angles.with_other_squares(algebra, base):
+                for form in trigonometric_identities.with_other_squares(algebra, base):
                     if not isinstance(form, Sum):
                         yield algebra.multiply(
                             node, algebra.power(base, algebra.number(-n)), algebra.power(form, exponent)

@@ -15,18 +15,18 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, TooLongError, in_order, is_call
-from gradcli.formulas.equations import EquationWriter, NoFloatError
 from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import IDENTITIES, is_linear, number
 from gradcli.formulas.matrix_products import outer_product, reshaped, special_product
 from gradcli.formulas.numbers import decimal
-from gradcli.primitives.comparisons import equal, greater, greater_equal, less, less_equal, where
+from gradcli.formulas.printed_equations import EquationWriter, NoFloatError
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.exponential import log
-from gradcli.primitives.linear import matmul
+from gradcli.primitives.entries.comparisons import equal, greater, greater_equal, less, less_equal, where
+from gradcli.primitives.entries.exponential import log
+from gradcli.primitives.entries.linear import matmul
+from gradcli.primitives.entries.reductions import mean, sum_
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.reductions import mean, sum_
-from gradcli.program import constants
+from gradcli.program import program_constants
 from gradcli.program.checker import check
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import optimise, without_dead_code
@@ -103,10 +103,10 @@ class _Reader:
             return self.known[atom]
         if arrays.dtype_name(atom) == "bool" and not arrays.shape(atom):
             return self.algebra.true if atom else self.algebra.false
-        value = constants.number(atom)
+        value = program_constants.number(atom)
         if value is not None and math.isfinite(value) and arrays.dtype_name(atom) != "bool":
             return self._number(value)
-        return self.algebra.array(atom, constants.key(atom), arrays.shape(atom), arrays.dtype_name(atom))
+        return self.algebra.array(atom, program_constants.key(atom), arrays.shape(atom), arrays.dtype_name(atom))
 
     def _number(self, value: float) -> Formula:
         algebra = self.algebra

@@ -17,7 +17,7 @@ from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum
 from gradcli.formulas.numbers import factors
 from gradcli.formulas.probing import are_equal
 from gradcli.formulas.special_identities import SPECIAL_IDENTITIES
-from gradcli.primitives.comparisons import (
+from gradcli.primitives.entries.comparisons import (
     equal,
     greater,
     greater_equal,
@@ -28,11 +28,11 @@ from gradcli.primitives.comparisons import (
     not_equal,
     where,
 )
-from gradcli.primitives.exponential import log
+from gradcli.primitives.entries.exponential import log
+from gradcli.primitives.entries.special import bessel_i, bessel_j, digamma
+from gradcli.primitives.entries.trigonometric import cos, sin, sinc, tanh
+from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.series import linear
-from gradcli.primitives.special import bessel_i, bessel_j, digamma
-from gradcli.primitives.trigonometric import cos, sin, sinc, tanh
 
 Identity = Callable[[Algebra, Sequence[Formula], Mapping[str, Any]], Formula | None]
 

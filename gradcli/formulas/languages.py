@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from gradcli.formulas.documents import Document, Formulas
-from gradcli.formulas.writing import LackingError, Language
+from gradcli.formulas.text_writer import LackingError, Language
 
 NAMES = ("text", "latex", "python", "c", "sql", "polars")
 

@@ -13,7 +13,7 @@ from gradcli.formulas.documents import Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Naming, names_of
 from gradcli.formulas.numbers import written_fraction
 from gradcli.formulas.text import OUTER, key_text, sizes
-from gradcli.formulas.writing import (
+from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
     CONDITIONAL,
@@ -29,8 +29,8 @@ from gradcli.formulas.writing import (
     operators,
     write,
 )
-from gradcli.primitives.linear import latin
-from gradcli.program import constants
+from gradcli.primitives.entries.linear import latin
+from gradcli.program import program_constants
 from gradcli.program.ir import Equation
 
 _LETTERS = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", """alpha beta gamma delta epsilon zeta eta theta iota kappa
@@ -116,7 +116,7 @@ def _number(value: Any) -> Piece:
 
 
 def _array(constant: Any) -> Piece:
-    element = constants.uniform(constant)
+    element = program_constants.uniform(constant)
     if element is not None:
         return Piece(f"\\operatorname{{full}}\\left({sizes(arrays.shape(constant))}, {_number(element).text}\\right)")
     if len(arrays.shape(constant)) > 2:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from gradcli import arrays
 from gradcli.formulas.algebra import Algebra, Application, Formula, Symbol, in_order
-from gradcli.formulas.equations import turned
 from gradcli.formulas.numbers import Decimal, over_bar
-from gradcli.formulas.writing import ATOM, POWER, PRODUCT, SUM, UNARY
+from gradcli.formulas.printed_equations import turned
+from gradcli.formulas.text_writer import ATOM, POWER, PRODUCT, SUM, UNARY
 from gradcli.primitives import table
 from gradcli.program.ir import Variable
 

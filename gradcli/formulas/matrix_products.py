@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, is_call, is_constant
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
-from gradcli.primitives.linear import contract, matmul
+from gradcli.primitives.entries.linear import contract, matmul
 
 
 def special_product(algebra: Algebra, operands: Sequence[Formula], shape: Shape) -> Formula | None:

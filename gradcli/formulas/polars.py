@@ -11,11 +11,11 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, one_line
-from gradcli.formulas.joined_programs import together
+from gradcli.formulas.merged_programs import together
 from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
 from gradcli.formulas.stability import stable
 from gradcli.formulas.text import negated
-from gradcli.formulas.writing import (
+from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
     POWER,

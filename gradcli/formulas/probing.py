@@ -9,11 +9,18 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Symbol, in_order
-from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
 from gradcli.primitives.bind import bind
-from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_and, logical_not, logical_or
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.powers import raised
+from gradcli.primitives.entries.arithmetic import absolute, add, multiply, subtract
+from gradcli.primitives.entries.comparisons import (
+    equal,
+    isfinite,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+)
+from gradcli.primitives.entries.powers import raised
 
 # Maps a random number from [0, 1) to a sample value: positive, negative, or larger.
 _PROBES: tuple[Callable[[float], float], ...] = (

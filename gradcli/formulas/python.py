@@ -34,7 +34,7 @@ from gradcli.formulas.text import (
     with_keywords,
 )
 from gradcli.formulas.text import number as plain_number
-from gradcli.formulas.writing import (
+from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
     POWER,
@@ -57,7 +57,7 @@ from gradcli.formulas.writing import (
     write,
 )
 from gradcli.primitives.primitive import Primitive
-from gradcli.program import constants
+from gradcli.program import program_constants
 from gradcli.program.ir import Equation, Program
 
 _IMPORTS = {"np": "import numpy as np", "special": "from scipy import special"}
@@ -94,7 +94,7 @@ def _number(value: Any) -> Piece:
 
 
 def _array(constant: Any) -> Piece:
-    shape, element = arrays.shape(constant), constants.uniform(constant)
+    shape, element = arrays.shape(constant), program_constants.uniform(constant)
     if element is not None:
         return function("np.full", sizes(shape), _as_float(_number(element)).text)
     return function("np.array", listed_array(constant, lambda n: _as_float(_number(n)).text))

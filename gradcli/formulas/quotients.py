@@ -9,12 +9,12 @@ from itertools import combinations
 from itertools import product as pairs
 from typing import Any, NamedTuple
 
-from gradcli.formulas import polynomials
+from gradcli.formulas import polynomial_algebra
 from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, in_order, is_constant
-from gradcli.formulas.angles import with_other_squares
 from gradcli.formulas.expansion import expanded
 from gradcli.formulas.numbers import Decimal, content
-from gradcli.formulas.polynomials import Polynomial
+from gradcli.formulas.polynomial_algebra import Polynomial
+from gradcli.formulas.trigonometric_identities import with_other_squares
 
 # Sums with more variables, larger exponents or larger coefficients are not read as polynomials.
 _MOST_VARIABLES = 8
@@ -125,7 +125,7 @@ class Quotients:
             return node
         (polynomial,) = read.polynomials
         self.algebra.charge(len(polynomial) ** 2)
-        found = [*polynomials.factors(polynomial)]
+        found = [*polynomial_algebra.factors(polynomial)]
         if sum(n for _, n in found) < 2:
             return node
         whole = [self.algebra.power(self._formula(read, f), self.algebra.number(n)) for f, n in found]
@@ -187,14 +187,14 @@ class Quotients:
             return None
         f, g = read.polynomials
         self.algebra.charge(len(f) * len(g))
-        common = polynomials.common_divisor(f, g)
+        common = polynomial_algebra.common_divisor(f, g)
         if common is None or not any(map(any, common)):
             return None
         sign, divisor = self.algebra.split(self._formula(read, common))
         first, second = (
             self.algebra.multiply(self._outside(read, i), self.algebra.scale(sign, self._formula(read, quotient)))
             for i, p in enumerate((f, g))
-            if (quotient := polynomials.divided(p, common)) is not None
+            if (quotient := polynomial_algebra.divided(p, common)) is not None
         )
         return divisor, first, second
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.primitives.arithmetic import divide, multiply, negative
+from gradcli.primitives.entries.arithmetic import divide, multiply, negative
 from gradcli.primitives.primitive import Primitive
-from gradcli.program import constants
+from gradcli.program import program_constants
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import without_dead_code
 
@@ -91,5 +91,5 @@ def finite_number(atom: Atom) -> float | None:
     """The value of an operand that is a finite number (not a truth value), else None."""
     if isinstance(atom, Variable) or arrays.dtype_name(atom) == "bool":
         return None
-    number = constants.number(atom)
+    number = program_constants.number(atom)
     return number if number is not None and math.isfinite(number) else None

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.numbers import factors
-from gradcli.formulas.writing import operands_of
+from gradcli.formulas.text_writer import operands_of
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable

@@ -27,7 +27,7 @@ _FAMILIES = frozenset({"scaled_i", "k0e", "dawsn", "ellipk", "ellipe"})
 
 def _primitive(name: str) -> Primitive:
     # The primitive is loaded already: a program contains its derivative.
-    from gradcli.primitives.bessel import scaled_i
+    from gradcli.primitives.entries.bessel import scaled_i
 
     found = scaled_i if name == "scaled_i" else table.known(name)
     assert isinstance(found, Primitive)

@@ -15,7 +15,7 @@ from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, wit
 from gradcli.formulas.sql_dialects import DIALECTS, FLOORED, FLOORED_REST, LARGER, Dialect
 from gradcli.formulas.stability import stable
 from gradcli.formulas.text import negated
-from gradcli.formulas.writing import (
+from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
     PRODUCT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from gradcli.formulas.writing import (
+from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
     SUM,

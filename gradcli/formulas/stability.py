@@ -5,8 +5,8 @@ from __future__ import annotations
 from gradcli.formulas.cancellation import without_cancellation
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.exponential_sums import without_overflow
-from gradcli.formulas.squares import without_squares
-from gradcli.formulas.writing import Language
+from gradcli.formulas.root_sum_squares import without_squares
+from gradcli.formulas.text_writer import Language
 from gradcli.program.ir import Program
 
 

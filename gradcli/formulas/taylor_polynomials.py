@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gradcli.formulas.documents import SHORT, Code, one_line
 from gradcli.formulas.languages import find
 from gradcli.formulas.naming import names_of
-from gradcli.formulas.writing import write
+from gradcli.formulas.text_writer import write
 from gradcli.program.ir import Program
 
 # A fraction with more characters is written as a decimal.

@@ -12,8 +12,8 @@ from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import SHORT, Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Names, names_of
 from gradcli.formulas.numbers import written_fraction
-from gradcli.formulas.squares import without_squares
-from gradcli.formulas.writing import (
+from gradcli.formulas.root_sum_squares import without_squares
+from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
     POWER,
@@ -39,8 +39,8 @@ from gradcli.formulas.writing import (
     write,
 )
 from gradcli.primitives import table
-from gradcli.primitives.linear import latin
-from gradcli.program import constants
+from gradcli.primitives.entries.linear import latin
+from gradcli.program import program_constants
 from gradcli.program.ir import Equation, Program, owner_name
 
 # Maximum characters of a program that can be read back; equals the limit of `gradcli.language.syntax`.
@@ -105,7 +105,7 @@ def array(constant: Any) -> Piece:
         raise DifferentiationError(f"a tensor of {arrays.dtype_name(constant)} cannot be written as text")
     if 0 in shape:
         return function("zeros", sizes(shape))
-    element = constants.uniform(constant)
+    element = program_constants.uniform(constant)
     if element is not None and arrays.dtype_name(constant) == "float64":
         return function("full", sizes(shape), number(element).text)
     return Piece(listed_array(constant, lambda n: number(n).text))

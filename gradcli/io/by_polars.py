@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli import installing
+from gradcli import install_command
 from gradcli.errors import BindingError
 from gradcli.timing import phase
 
@@ -23,5 +23,5 @@ def needed(what: str) -> Any:
     """Polars. Raises BindingError, which says that `what` needs it, where it is not installed."""
     polars = found()
     if polars is None:
-        raise BindingError(f"{what} needs Polars, which is not installed", hint=installing.command("tables"))
+        raise BindingError(f"{what} needs Polars, which is not installed", hint=install_command.command("tables"))
     return polars

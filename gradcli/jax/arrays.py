@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.calculus.containers import mapped
 from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.pytrees import mapped
 
 
 def to_tensor(x: Any) -> Any:

@@ -12,8 +12,8 @@ from gradcli.jax.arrays import of_tensors
 from gradcli.jax.tree_util import tree_leaves, tree_map
 from gradcli.kinds.batch import nestings
 from gradcli.primitives import table
-from gradcli.primitives.comparisons import where
-from gradcli.primitives.shape import stack
+from gradcli.primitives.entries.comparisons import where
+from gradcli.primitives.entries.shape import stack
 
 # Functions with the same name and meaning in gradcli, and those with another name there.
 _SAME = frozenset(

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.mapping import as_tensor
 from gradcli.errors import ArgumentError
-from gradcli.numpy.made import has_tensors
+from gradcli.numpy.dispatch import has_tensors
 
 # The random streams of a key: for samples, for split keys and for folded keys.
 _DRAWN, _SPLIT, _FOLDED = range(3)

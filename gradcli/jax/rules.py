@@ -9,9 +9,9 @@ from typing import Any
 
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.containers import leaves, mapped
 from gradcli.calculus.custom_rules import Rule, transposed
 from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.pytrees import leaves, mapped
 from gradcli.errors import CallError, MissingRuleError, expect_function
 from gradcli.jax.arrays import to_tensor
 

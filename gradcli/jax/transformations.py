@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli.calculus import func, mapping
-from gradcli.calculus.containers import mapped
 from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.pytrees import mapped
 from gradcli.errors import expect_function
 from gradcli.jax.arrays import given_tensors, to_tensor
 from gradcli.utils.checkpoint import checkpoint as _checkpoint

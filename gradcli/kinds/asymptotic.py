@@ -17,18 +17,18 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.arrays.constants import is_exact
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError, UndecidedError
+from gradcli.kinds.jets import Jet
 from gradcli.kinds.laurent import unobserved
-from gradcli.kinds.order import PATTERN
-from gradcli.kinds.taylor import Jet
-from gradcli.primitives.arithmetic import add, divide, multiply, negative, reciprocal, subtract
+from gradcli.kinds.levels import PATTERN
 from gradcli.primitives.bind import Kind, assume, bind, concrete, constant
-from gradcli.primitives.comparisons import equal, greater, less
-from gradcli.primitives.exponential import exp, expm1, log, log1p, log2, log10
-from gradcli.primitives.logarithmic_powers import power_times_log, power_times_logs, unknown_from
+from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
+from gradcli.primitives.entries.comparisons import equal, greater, less
+from gradcli.primitives.entries.exponential import exp, expm1, log, log1p, log2, log10
+from gradcli.primitives.entries.logarithmic_powers import power_times_log, power_times_logs, unknown_from
+from gradcli.primitives.entries.powers import general_power, power, rsqrt, sqrt, whole_power
 from gradcli.primitives.operators import Operators
-from gradcli.primitives.powers import general_power, power, rsqrt, sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}

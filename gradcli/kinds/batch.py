@@ -10,16 +10,16 @@ from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.errors import NotBatchableError
-from gradcli.kinds.order import BATCHED
+from gradcli.kinds.levels import BATCHED
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.batching import exchange
 from gradcli.primitives.bind import assume, bind, components, concrete
 from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.entries.arithmetic import multiply
+from gradcli.primitives.entries.reductions import sum_
+from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.reductions import sum_
-from gradcli.primitives.series import linear
 
 
 class Batched(Operators):

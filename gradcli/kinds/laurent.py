@@ -9,21 +9,21 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.constants import is_exact, ratio
+from gradcli.arrays.mathematical_constants import is_exact, ratio
 from gradcli.errors import EvaluationError
-from gradcli.kinds.order import PATTERN
-from gradcli.kinds.rounding import Roundings
-from gradcli.kinds.taylor import Jet, observer
-from gradcli.primitives.arithmetic import add, divide, multiply, negative, reciprocal, subtract
+from gradcli.kinds.jets import Jet, observer
+from gradcli.kinds.levels import PATTERN
+from gradcli.kinds.perturbed_roundings import Roundings
 from gradcli.primitives.bind import assume, bind
-from gradcli.primitives.comparisons import isfinite
-from gradcli.primitives.elementary import coth, csch
-from gradcli.primitives.exponential import exp, log
+from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
+from gradcli.primitives.entries.comparisons import isfinite
+from gradcli.primitives.entries.elementary import coth, csch
+from gradcli.primitives.entries.exponential import exp, log
+from gradcli.primitives.entries.powers import general_power, whole_power
+from gradcli.primitives.entries.special import digamma, gamma, polygamma
+from gradcli.primitives.entries.trigonometric import sinh, tanh
 from gradcli.primitives.operators import Operators
-from gradcli.primitives.powers import general_power, whole_power
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.special import digamma, gamma, polygamma
-from gradcli.primitives.trigonometric import sinh, tanh
 
 _NO_PARAMS: Mapping[str, Any] = {}
 
@@ -157,7 +157,7 @@ def _stripped(valuation: int, jet: Any) -> Laurent:
 def _is_zero(coefficient: Any) -> bool:
     """Whether an exact number is 0. A ball that stands for all its numbers is not: keeping a zero coefficient in the
     series is correct."""
-    from gradcli.arrays.balls import exact, stands_for_others
+    from gradcli.arrays.flint.balls import exact, stands_for_others
 
     number = exact(coefficient) if type(coefficient) is float else coefficient.item()
     return not stands_for_others(number) and not coefficient

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gradcli.arrays.balls import exact, stands_for_others
+from gradcli.arrays.flint.balls import exact, stands_for_others
+from gradcli.kinds.jets import Jet
 from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
-from gradcli.kinds.order import PATTERN
-from gradcli.kinds.taylor import Jet
-from gradcli.primitives.arithmetic import add, divide, multiply, negative, reciprocal, subtract
+from gradcli.kinds.levels import PATTERN
 from gradcli.primitives.bind import bind
+from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
+from gradcli.primitives.entries.powers import whole_power
 from gradcli.primitives.operators import Operators
-from gradcli.primitives.powers import whole_power
 from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}

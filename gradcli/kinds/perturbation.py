@@ -14,7 +14,7 @@ import itertools
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.primitives.decompositions import ROUNDINGS
+from gradcli.primitives.entries.decompositions import ROUNDINGS
 
 
 class Eigen(NamedTuple):

@@ -8,11 +8,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError, nearest
-from gradcli.language import scope, stable
-from gradcli.language.reading import charged
+from gradcli.language.names import scope
+from gradcli.language.names.unused import does_something
+from gradcli.language.parsing import charged
+from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import parse_equations, tree
 from gradcli.language.syntax.parser import Said, program_body
-from gradcli.language.unused import does_something
 from gradcli.primitives import table
 
 _HINT = "an equation is left = right, left == right, or an expression that is to be 0"
@@ -159,7 +160,7 @@ class _Reader:
         end = Span(len(self.source), len(self.source) + 1)
 
         def call(name: str, argument: tree.Expression) -> tree.Expression:
-            return tree.Call(end, name, end, None, (argument,), (), stable.MODULE)
+            return tree.Call(end, name, end, None, (argument,), (), stable_expressions.MODULE)
 
         count = len(self.equations)
         vectors = tuple(call("ravel", tree.Name(end, _name(k), "")) for k in range(1, count + 1))

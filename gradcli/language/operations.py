@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.errors import Span
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
-from gradcli.primitives.shape import matrix_transpose, transpose
+from gradcli.primitives.entries.shape import matrix_transpose, transpose
 
 # The binary operators, by symbol.
 _OPERATORS = {symbol: table.known(name) for name, symbol in table.operators().items() if name != "negative"}

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli import numpy as np
-from gradcli.calculus.containers import mapped
 from gradcli.calculus.custom_rules import Rule
 from gradcli.calculus.differential_operators import as_array, make_vjp
-from gradcli.numpy.made import has_tensors
+from gradcli.calculus.pytrees import mapped
+from gradcli.numpy.dispatch import has_tensors
 
 
 def fixed_point(

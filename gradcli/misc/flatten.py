@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.calculus import containers, flattening
+from gradcli.calculus import flattening, pytrees
 from gradcli.calculus.differential_operators import as_array
-from gradcli.numpy.made import has_tensors
+from gradcli.numpy.dispatch import has_tensors
 
 
 def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -16,7 +16,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     vector, fill = flattening.flatten(_with_sorted_keys(value))
 
     def unflatten(given: Any) -> Any:
-        return fill(given) if has_tensors(given) else containers.mapped(as_array, fill(given))
+        return fill(given) if has_tensors(given) else pytrees.mapped(as_array, fill(given))
 
     return (vector if has_tensors(value) else as_array(vector)), unflatten
 

@@ -9,7 +9,7 @@ from typing import Any
 _HOMES: dict[str, str] = {
     "fit": "gradcli.models.fitting.fits",
     "minimize": "gradcli.models.optima.minima",
-    "propagate": "gradcli.models.uncertainty.uncertainties",
+    "propagate": "gradcli.models.uncertainty.propagation",
     "plot": "gradcli.models.plotting.pictures",
     "series": "gradcli.models.expansions.power_series",
     "solve": "gradcli.models.equations.roots",

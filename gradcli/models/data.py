@@ -11,12 +11,12 @@ from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, beginning, did_you_mean
 from gradcli.models.categories import Categories
 from gradcli.rows.blocks import Column
+from gradcli.rows.concatenation import Together
 from gradcli.rows.failures import failure_of
 from gradcli.rows.frames import column_of, frame_of, numbers_of
+from gradcli.rows.outputs import STDIN
 from gradcli.rows.reading import Chosen, Reading
 from gradcli.rows.sources import files
-from gradcli.rows.targets import STDIN
-from gradcli.rows.together import Together
 
 
 class Data(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.primitives import decompositions, matrices, singular
+from gradcli.primitives.entries import decompositions, matrices, singular_vectors
 from gradcli.primitives.primitive import Primitive
 
 
@@ -45,7 +45,7 @@ def singular_values(matrix: Any) -> Any:
 def right_singular_vectors(matrix: Any) -> tuple[Any, Any]:
     """The singular values of a matrix `[m, n]`, in descending order, and an orthogonal matrix `[n, n]`: its first rows
     are the right singular vectors, and the others span the null space."""
-    _charge(singular.right_vectors, matrix)
+    _charge(singular_vectors.right_vectors, matrix)
     _, sizes, directions = arrays.numpy_namespace().linalg.svd(matrix)
     return sizes, directions
 

@@ -266,6 +266,6 @@ __all__ = [
 ]
 
 if __name__ != "gradcli.nn":
-    from gradcli.module_names import share
+    from gradcli.package_aliases import share
 
     share(__name__, "gradcli.nn")

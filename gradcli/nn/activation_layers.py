@@ -6,9 +6,9 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.nn import functional
+from gradcli.nn.function_modules import REQUIRED, FunctionModule, defaults
 from gradcli.nn.module import Module
 from gradcli.nn.parameter import parameter
-from gradcli.nn.settings import REQUIRED, FunctionModule, defaults
 
 
 class _InPlace(FunctionModule):

@@ -19,10 +19,10 @@ from gradcli.nn.linear_layers import Linear
 from gradcli.nn.module import Module
 from gradcli.nn.norm_layers import LayerNorm
 from gradcli.nn.parameter import filled, parameter
-from gradcli.primitives.comparisons import where
-from gradcli.primitives.equations import linear
-from gradcli.primitives.scans import softmax
-from gradcli.primitives.shape import concat
+from gradcli.primitives.entries.comparisons import where
+from gradcli.primitives.entries.linear_systems import linear
+from gradcli.primitives.entries.scans import softmax
+from gradcli.primitives.entries.shape import concat
 
 Activation = str | Callable[[Any], Any]
 

@@ -13,10 +13,10 @@ from gradcli.autograd.factory import as_tensor
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
-from gradcli.nn.dropping import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, gumbel_softmax
-from gradcli.nn.windows import fold, unfold
+from gradcli.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, gumbel_softmax
+from gradcli.nn.folding import fold, unfold
 from gradcli.primitives import table
-from gradcli.primitives.statistics import var
+from gradcli.primitives.entries.statistics import var
 
 __all__ = [
     "alpha_dropout",

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, EvaluationError
 from gradcli.nn.module import Module
-from gradcli.primitives.shape import stack
+from gradcli.primitives.entries.shape import stack
 
 Tensors = Mapping[str, Any]
 # Where a tensor is stored: a registry of a module, and its name there.

@@ -18,13 +18,13 @@ from gradcli.autograd.drawn import randperm
 from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, expect
-from gradcli.primitives.arithmetic import add, multiply, sign
-from gradcli.primitives.comparisons import clip
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.decompositions import qr
-from gradcli.primitives.linear import diagonal
-from gradcli.primitives.shape import matrix_transpose
-from gradcli.primitives.special import ndtr, ndtri
+from gradcli.primitives.entries.arithmetic import add, multiply, sign
+from gradcli.primitives.entries.comparisons import clip
+from gradcli.primitives.entries.decompositions import qr
+from gradcli.primitives.entries.linear import diagonal
+from gradcli.primitives.entries.shape import matrix_transpose
+from gradcli.primitives.entries.special import ndtr, ndtri
 
 # The default slope of a leaky ReLU.
 _LEAKY_SLOPE = 0.01

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.nn.settings import FunctionModule, defaults
+from gradcli.nn.function_modules import FunctionModule, defaults
 
 
 class _Loss(FunctionModule):

@@ -10,9 +10,9 @@ from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.nn import functional, init
+from gradcli.nn.function_modules import REQUIRED, FunctionModule, defaults
 from gradcli.nn.module import Module
 from gradcli.nn.parameter import filled, parameter
-from gradcli.nn.settings import REQUIRED, FunctionModule, defaults
 
 
 def _reset(weight: Tensor | None, bias: Tensor | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.nn.settings import REQUIRED, FunctionModule, defaults
+from gradcli.nn.function_modules import REQUIRED, FunctionModule, defaults
 
 
 class _MaxPool(FunctionModule):

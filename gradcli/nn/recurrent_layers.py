@@ -15,11 +15,11 @@ from gradcli.errors import ArgumentError, EvaluationError, ShapeError
 from gradcli.nn import functional, init
 from gradcli.nn.module import Module
 from gradcli.nn.parameter import parameter
-from gradcli.primitives.equations import linear
-from gradcli.primitives.exponential import sigmoid
-from gradcli.primitives.shape import concat, flip, stack
-from gradcli.primitives.special import relu
-from gradcli.primitives.trigonometric import tanh
+from gradcli.primitives.entries.exponential import sigmoid
+from gradcli.primitives.entries.linear_systems import linear
+from gradcli.primitives.entries.shape import concat, flip, stack
+from gradcli.primitives.entries.special import relu
+from gradcli.primitives.entries.trigonometric import tanh
 
 # The state between steps: the hidden state, and for LSTM also the cell state.
 State = tuple[Any, ...]

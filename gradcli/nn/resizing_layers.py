@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.nn import functional
+from gradcli.nn.function_modules import REQUIRED, FunctionModule, defaults
 from gradcli.nn.module import Module
-from gradcli.nn.settings import REQUIRED, FunctionModule, defaults
 
 
 class _Pad(Module):

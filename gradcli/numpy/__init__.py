@@ -1,7 +1,7 @@
 """NumPy with differentiable functions, as `autograd.numpy`: `import gradcli.numpy as np`.
 
 All names are NumPy's. Called with tensors, functions dispatch to gradcli, see `gradcli.autograd.numpy_protocols`;
-`gradcli.numpy.made` has those for which NumPy does not dispatch.
+`gradcli.numpy.dispatch` has those for which NumPy does not dispatch.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as _numpy
 
 from gradcli.numpy import fft, linalg, random
-from gradcli.numpy.made import array, asanyarray, asarray, full, make_diagonal, recorded
-from gradcli.primitives.pasting import c_, r_
+from gradcli.numpy.dispatch import array, asanyarray, asarray, full, make_diagonal, recorded
+from gradcli.primitives.index_tricks import c_, r_
 
 __all__ = ["array", "asanyarray", "asarray", "c_", "fft", "full", "linalg", "make_diagonal", "r_", "random"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.linalg as _linalg
 
-from gradcli.numpy.made import recorded
+from gradcli.numpy.dispatch import recorded
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 from gradcli.optim import lr_scheduler
 from gradcli.optim.adagrad import Adadelta, Adagrad
 from gradcli.optim.adam import Adam, AdamW
-from gradcli.optim.adam_relatives import Adamax, NAdam, RAdam
+from gradcli.optim.adam_variants import Adamax, NAdam, RAdam
 from gradcli.optim.lbfgs import LBFGS
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.rmsprop import RMSprop
@@ -27,6 +27,6 @@ __all__ = [
 ]
 
 if __name__ != "gradcli.optim":
-    from gradcli.module_names import share
+    from gradcli.package_aliases import share
 
     share(__name__, "gradcli.optim")

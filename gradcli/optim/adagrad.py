@@ -12,8 +12,8 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.optim.optimizer import Optimizer, Parameters, at_least_0
-from gradcli.primitives.arithmetic import zeros_like
-from gradcli.primitives.powers import sqrt
+from gradcli.primitives.entries.arithmetic import zeros_like
+from gradcli.primitives.entries.powers import sqrt
 
 
 class Adagrad(Optimizer):

@@ -14,10 +14,10 @@ from gradcli.arrays import quiet
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, expect
 from gradcli.optim.optimizer import Optimizer, Parameters, running_mean
-from gradcli.primitives.arithmetic import divide, zeros_like
 from gradcli.primitives.bind import carried
-from gradcli.primitives.comparisons import maximum
-from gradcli.primitives.powers import sqrt
+from gradcli.primitives.entries.arithmetic import divide, zeros_like
+from gradcli.primitives.entries.comparisons import maximum
+from gradcli.primitives.entries.powers import sqrt
 
 
 class Adam(Optimizer):

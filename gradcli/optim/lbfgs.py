@@ -14,11 +14,11 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError, expect, expect_callable
 from gradcli.optim.line_search import TrialStep, strong_wolfe
 from gradcli.optim.optimizer import Closure, Optimizer, Parameters
-from gradcli.primitives.arithmetic import absolute, zeros_like
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.reductions import max_ as largest
-from gradcli.primitives.reductions import sum_ as total
-from gradcli.primitives.shape import concat
+from gradcli.primitives.entries.arithmetic import absolute, zeros_like
+from gradcli.primitives.entries.reductions import max_ as largest
+from gradcli.primitives.entries.reductions import sum_ as total
+from gradcli.primitives.entries.shape import concat
 
 # A step whose product with the change of the gradient is at most this is not used for the inverse Hessian.
 _LEAST_CURVATURE = 1e-10

@@ -8,8 +8,8 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.optim.optimizer import Optimizer, Parameters, running_mean
-from gradcli.primitives.arithmetic import zeros_like
-from gradcli.primitives.powers import sqrt
+from gradcli.primitives.entries.arithmetic import zeros_like
+from gradcli.primitives.entries.powers import sqrt
 
 
 class RMSprop(Optimizer):

@@ -12,8 +12,8 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.optim.optimizer import Optimizer, Parameters
-from gradcli.primitives.arithmetic import sign, zeros_like
-from gradcli.primitives.comparisons import clip, where
+from gradcli.primitives.entries.arithmetic import sign, zeros_like
+from gradcli.primitives.entries.comparisons import clip, where
 
 
 class Rprop(Optimizer):

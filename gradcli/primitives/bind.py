@@ -41,7 +41,7 @@ OUTSIDE = 100
 class Kind:
     """An operand type that interprets primitives in its own way, such as a traced, batched or differentiated value.
 
-    Kinds nest: the operand with the highest `level` (see `gradcli.kinds.order`) is outermost. Its `read` unwraps its
+    Kinds nest: the operand with the highest `level` (see `gradcli.kinds.levels`) is outermost. Its `read` unwraps its
     own kind, binds the primitive to the values inside and wraps the result again. `inner` is the value without this
     kind.
 

@@ -15,8 +15,8 @@ from gradcli.errors import ShapeError
 from gradcli.primitives import strides
 from gradcli.primitives.axes import gathered, normalize_axis
 from gradcli.primitives.bind import bind
+from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.series import linear
 from gradcli.primitives.strides import always
 
 Operands = Sequence[Any]

@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives import batching
+from gradcli.primitives.jet_rules import from_derivative, linear
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.series import from_derivative, linear
 
 
 def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gradcli.primitives.argument_errors import FOREIGN, refuse
 from gradcli.primitives.bind import Kind
-from gradcli.primitives.refusals import FOREIGN, refuse
 from gradcli.primitives.signature import SEQUENCES, parse_signature, with_arrays, with_own_names
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, comparisons, powers
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.conversions import permuted
-from gradcli.primitives.indexing import index
-from gradcli.primitives.linear import matmul
-from gradcli.primitives.shape import matrix_transpose, stack
+from gradcli.primitives.entries import arithmetic, comparisons, powers
+from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.linear import matmul
+from gradcli.primitives.entries.shape import matrix_transpose, stack
 
 _NO_PARAMS: Mapping[str, Any] = {}
 _AS_THEY_ARE = Kind, float, int

@@ -10,15 +10,15 @@ from gradcli.arrays import floats, spellings
 from gradcli.arrays.shapes import Shape
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError, MissingRuleError
+from gradcli.primitives.argument_errors import FOREIGN, refuse
 from gradcli.primitives.bind import Kind, bind
-from gradcli.primitives.elements import broadcast_elements, largest_operand
-from gradcli.primitives.needs import Needs
+from gradcli.primitives.costs import broadcast_elements, largest_operand
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Operation
-from gradcli.primitives.refusals import FOREIGN, refuse
+from gradcli.primitives.saved_tensors import Needs
 from gradcli.primitives.signature import SEQUENCES, used_parameters, with_arrays
 from gradcli.primitives.strides import Layout, always
-from gradcli.primitives.surcharges import of_one
+from gradcli.primitives.value_costs import of_one
 
 Vjp = Callable[..., Any] | None
 Prepared = tuple[Sequence[Any], Mapping[str, Any]]
@@ -63,7 +63,7 @@ class Primitive(Operation):
         **params)`
     jet
         the rule for truncated Taylor series, `rule(primitive, y, *operands, **params)`: a generator of the coefficients
-        of the result y, see `gradcli.primitives.series`
+        of the result y, see `gradcli.primitives.jet_rules`
     batch
         the batching rule, see `gradcli.primitives.batching`
     prepare(*arguments)
@@ -110,7 +110,7 @@ class Primitive(Operation):
         whether its derivatives are nan where it is not differentiable; otherwise they are those of a convention
     elements(shapes, params)
         the number of elements of the result, or the larger number of elements that take as long to compute, see
-        `gradcli.primitives.elements`
+        `gradcli.primitives.costs`
     fails
         whether it raises for some inputs, so that it must be evaluated even if its result is not used
     view(x, **params)

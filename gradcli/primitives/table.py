@@ -7,10 +7,11 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-from gradcli.primitives import (
+from gradcli.primitives import conversions
+from gradcli.primitives.distribution_names import is_distribution, is_within_distributions
+from gradcli.primitives.entries import (
     arithmetic,
     comparisons,
-    conversions,
     creation,
     exponential,
     indexing,
@@ -23,7 +24,6 @@ from gradcli.primitives import (
     statistics,
     trigonometric,
 )
-from gradcli.primitives.distribution_names import is_distribution, is_within_distributions
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
 
@@ -277,7 +277,7 @@ def find(name: str, *dialects: str) -> Operation | None:
     if dialects and is_within_distributions(dialects[0]):
         if not is_distribution(dialects[0]):
             return None
-        from gradcli.primitives.probability import methods
+        from gradcli.primitives.entries.probability import methods
 
         return methods(dialects[0]).get(name)
     for dialect in dialects:
@@ -312,7 +312,7 @@ def shared(name: str) -> Operation | None:
 
 def why_missing(name: str) -> str | None:
     """The reason why a well-known name is not supported; None if it is not known."""
-    from gradcli.primitives.beyond import REASONS
+    from gradcli.primitives.unsupported import REASONS
 
     return REASONS.get(name)
 
@@ -341,10 +341,13 @@ def _of_libraries() -> dict[tuple[str, str], Operation]:
 
 def of_libraries() -> tuple[Operation, ...]:
     """The entries with a library's own meaning of a name, imported only by programs in that library's dialect."""
-    from gradcli.primitives import meanings, torch_forms
+    from gradcli.primitives.entries import library_variants, torch_variants
 
     return tuple(
-        e for file in (meanings, torch_forms) for e in vars(file).values() if isinstance(e, Operation) and e.dialects
+        e
+        for file in (library_variants, torch_variants)
+        for e in vars(file).values()
+        if isinstance(e, Operation) and e.dialects
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import NotRecordableError
-from gradcli.kinds.order import ABSTRACT
-from gradcli.primitives import conversions, linear
+from gradcli.kinds.levels import ABSTRACT
+from gradcli.primitives import conversions
 from gradcli.primitives.bind import Kind, bind
+from gradcli.primitives.entries import linear
 from gradcli.primitives.primitive import Primitive
 
 # Primitives whose result is a view, so that a stand-in array with a single element in memory suffices.

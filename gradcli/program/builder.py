@@ -10,11 +10,12 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import GradcliError
-from gradcli.primitives import arithmetic, conversions, exponential, powers
+from gradcli.primitives import conversions
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.entries import arithmetic, exponential, powers
 from gradcli.primitives.primitive import Primitive
-from gradcli.program import constants
+from gradcli.program import program_constants
 from gradcli.program.ir import Atom, Equation, Variable
 from gradcli.program.rewrites import Rewrites
 
@@ -62,7 +63,9 @@ class Builder:
         inputs = self._ordered(primitive, inputs)
         if inner != shape:
             return self.fit(self.apply(primitive, inputs, params, inner, dtype), shape, dtype)
-        folded = constants.filled(0.0, shape, dtype) if 0 in shape else _folded(primitive, inputs, params, shape)
+        folded = (
+            program_constants.filled(0.0, shape, dtype) if 0 in shape else _folded(primitive, inputs, params, shape)
+        )
         if folded is None and self._depth < _DEEPEST:
             self._depth += 1
             folded = self.rewrites.rewritten(self, primitive, inputs, params, shape, dtype)
@@ -98,7 +101,11 @@ class Builder:
         return found is not None and found in self.true
 
     def _known_truth(self, atom: Atom) -> Atom:
-        return constants.filled(True, atom.shape, "bool") if isinstance(atom, Variable) and atom in self.true else atom
+        return (
+            program_constants.filled(True, atom.shape, "bool")
+            if isinstance(atom, Variable) and atom in self.true
+            else atom
+        )
 
     def _shared(
         self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape, dtype: str
@@ -137,7 +144,7 @@ class Builder:
             return equation.inputs[0] if equation is not None and equation.primitive is broadcast_to else atom
         if not arrays.shape(atom):
             return atom
-        element = constants.uniform(atom)
+        element = program_constants.uniform(atom)
         return atom if element is None else arrays.tidy(element)
 
 
@@ -157,7 +164,7 @@ def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, A
             return None
     if primitive is broadcast_to:
         return _broadcast_constant(inputs[0], shape)
-    if not constants.may_be_folded(shape):
+    if not program_constants.may_be_folded(shape):
         return None
     try:
         with arrays.quiet():
@@ -210,7 +217,7 @@ def _dtype(
 
 def equation_key(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> Hashable:
     """A key that is equal for equations with bit-identical results."""
-    operands = tuple([a if isinstance(a, Variable) else constants.key(a) for a in inputs])
+    operands = tuple([a if isinstance(a, Variable) else program_constants.key(a) for a in inputs])
     return (primitive, operands, frozen(params) if params else ())
 
 
@@ -223,5 +230,5 @@ def frozen(value: Any) -> Hashable:
     if isinstance(value, slice):
         return (slice, value.start, value.stop, value.step)
     if arrays.is_array(value):
-        return constants.key(value)
+        return program_constants.key(value)
     return value  # type: ignore[no-any-return]

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli.arrays.shapes import Shape
-from gradcli.kinds.order import PATTERN
+from gradcli.kinds.levels import PATTERN
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
-from gradcli.program import constants
+from gradcli.program import program_constants
 from gradcli.program.ir import Atom, Equation, Variable
 
 Parts = dict[str, Atom]
@@ -142,7 +142,7 @@ class Sorts:
         if isinstance(atom, Variable):
             equation = definitions.get(atom)
             return equation.primitive if equation is not None and equation.primitive in self._primitives else None
-        number = constants.number(atom)
+        number = program_constants.number(atom)
         signed = None if number is None else _signed(number)
         return signed if signed in self._numbers else True
 
@@ -167,9 +167,11 @@ def _begins(pattern: Any, sort: Sort) -> bool:
 def _may_fit(pattern: Any, atom: Atom, definitions: Mapping[Variable, Equation]) -> bool:
     """Whether the root of a pattern matches: a cheap test, which most patterns fail."""
     if not isinstance(pattern, Pattern):
-        return constants.is_number(atom, pattern)
+        return program_constants.is_number(atom, pattern)
     if pattern.primitive is None:
-        return pattern.name not in CONSTANTS or (constants.is_constant(atom) and constants.keeps_signs(atom))
+        return pattern.name not in CONSTANTS or (
+            program_constants.is_constant(atom) and program_constants.keeps_signs(atom)
+        )
     if not isinstance(atom, Variable):
         return False
     equation = definitions.get(atom)
@@ -196,4 +198,4 @@ def _all(pairs: Sequence[tuple[Any, Atom]], parts: Parts, definitions: Mapping[V
 def _same(first: Atom, second: Atom) -> bool:
     if isinstance(first, Variable) or isinstance(second, Variable):
         return first is second
-    return constants.key(first) == constants.key(second)
+    return program_constants.key(first) == program_constants.key(second)

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 from gradcli import arrays, limits
 from gradcli.autograd.modes import refusing_draws
 from gradcli.errors import NotRecordableError
-from gradcli.kinds.order import RECORDED
+from gradcli.kinds.levels import RECORDED
 from gradcli.primitives.bind import assume, bind, constant
-from gradcli.primitives.comparisons import logical_not
+from gradcli.primitives.entries.comparisons import logical_not
+from gradcli.primitives.entries.reductions import all_
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.reductions import all_
 from gradcli.program.checker import check
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.timing import phase

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.primitives.arithmetic import identity, negative, ones_like, sign, zeros_like
-from gradcli.primitives.comparisons import (
+from gradcli.primitives.conversions import broadcast_to, cast, permute, reshape
+from gradcli.primitives.entries.arithmetic import identity, negative, ones_like, sign, zeros_like
+from gradcli.primitives.entries.comparisons import (
     equal,
     greater,
     greater_equal,
@@ -30,11 +31,10 @@ from gradcli.primitives.comparisons import (
     not_equal,
     where,
 )
-from gradcli.primitives.conversions import broadcast_to, cast, permute, reshape
-from gradcli.primitives.powers import general_power, whole_power
+from gradcli.primitives.entries.powers import general_power, whole_power
+from gradcli.primitives.entries.special import relu
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.special import relu
-from gradcli.program import constants
+from gradcli.program import program_constants
 from gradcli.program.ir import Atom
 from gradcli.program.patterns import (
     CONSTANTS,
@@ -283,7 +283,7 @@ def _is_small(rule: _Prepared, parts: Parts) -> bool:
     """Whether the result of a rule's constants is small enough to be folded. Otherwise the rules that move a sign out
     of a product and into its constant would undo one another forever."""
     shapes = [arrays.shape(parts[name]) for name in rule.constants]
-    return not any(shapes) or constants.may_be_folded(broadcast(shapes))
+    return not any(shapes) or program_constants.may_be_folded(broadcast(shapes))
 
 
 def _holds(draft: Draft, given: Template, parts: Parts) -> bool:

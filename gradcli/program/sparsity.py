@@ -15,7 +15,8 @@ from gradcli.arrays import sparsity_patterns
 from gradcli.arrays.shapes import Shape
 from gradcli.arrays.sparsity_patterns import Pattern
 from gradcli.errors import LimitError
-from gradcli.primitives import batching, indexing, linear
+from gradcli.primitives import batching
+from gradcli.primitives.entries import indexing, linear
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.positions import moved, positions, spread, targets
 

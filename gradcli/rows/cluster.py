@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 from gradcli.errors import GradcliError, OutputError, UsageError
 from gradcli.io import system
-from gradcli.rows import driver, manifest, sources, workers
-from gradcli.rows.driver import Died, Pool, Tasks
+from gradcli.rows import manifest, sources, task_retries, workers
 from gradcli.rows.manifest import Input, Manifest, Part
 from gradcli.rows.pipeline import Progress
+from gradcli.rows.task_retries import Died, Pool, Tasks
 
 RETRIES = 3
 
@@ -143,7 +143,7 @@ def _tasks(
 
 def _told(request: Request, pool: Pool, tasks: Tasks[int]) -> Generator[tuple[int, dict[str, Any]]]:
     """The result of each task. Raises UsageError for workers of another version."""
-    with closing(driver.done(pool, tasks, request.retries)) as results:
+    with closing(task_retries.done(pool, tasks, request.retries)) as results:
         for key, result in results:
             if isinstance(result, Died):
                 yield key, {"error": _died(result.workers, request.work.relief)}

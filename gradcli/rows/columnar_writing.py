@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gradcli.errors import OutputError
 from gradcli.io import by_polars
-from gradcli.rows.absent import without
 from gradcli.rows.blocks import Block, Column
+from gradcli.rows.masked_results import without
 from gradcli.rows.reading import Reader
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from gradcli import installing
+from gradcli import install_command
 from gradcli.errors import GradcliError, UsageError
 from gradcli.rows import workers
 from gradcli.timing import phase
@@ -75,7 +75,7 @@ def _distributed() -> Any:
         import distributed
     except ImportError as error:
         raise GradcliError(
-            "--cluster needs Dask, which is not installed", hint=f"{installing.command('cluster')} installs it"
+            "--cluster needs Dask, which is not installed", hint=f"{install_command.command('cluster')} installs it"
         ) from error
     return distributed
 

@@ -11,22 +11,22 @@ from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, did_you_mean, pointing_into
 from gradcli.executors import sincos
 from gradcli.executors.waves import WAVES
-from gradcli.language import scope
-from gradcli.language.reading import read
+from gradcli.language.names import scope
+from gradcli.language.parsing import read
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MOST_LIMITED
 from gradcli.primitives import table
-from gradcli.rows.absent import masked
 from gradcli.rows.blocks import Column
 from gradcli.rows.columns import hint_of
 from gradcli.rows.failures import no_number
+from gradcli.rows.masked_results import masked
 from gradcli.rows.plan import VALUE, Plan
+from gradcli.rows.row_results import Gathered, RowResults
 from gradcli.rows.row_uncertainties import PREFIX, checked, combined
-from gradcli.run.row_results import Gathered, RowResults
 
 if TYPE_CHECKING:
-    from gradcli.run.row_programs import RowProgram
+    from gradcli.rows.row_programs import RowProgram
 
 # Upper bound of the cached programs of a program column.
 _MOST_PROGRAMS = 1_000
@@ -165,7 +165,7 @@ class Evaluation:
     def _made(self, program: Module) -> _Program:
         """The program with the columns and values that it reads. Raises BindingError for a name without a value."""
         # Imported here, while another thread compiles and some readers read ahead.
-        from gradcli.run.row_programs import RowProgram
+        from gradcli.rows.row_programs import RowProgram
 
         asked, columns = self._plan.asked, self._plan.columns
         reads = scope.outer_reads(program)

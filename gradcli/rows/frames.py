@@ -10,11 +10,11 @@ from warnings import warn
 from gradcli import arrays
 from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
 from gradcli.limits import MOST_LIMITED
-from gradcli.rows.absent import without
 from gradcli.rows.blocks import Column, numbers_at
 from gradcli.rows.columns import failing_text, words_of
 from gradcli.rows.evaluation import Evaluation
 from gradcli.rows.failures import OddText, failure_of
+from gradcli.rows.masked_results import without
 from gradcli.rows.plan import COLUMN, Asked, planned
 
 ON_ERROR = ("null", "fail")

@@ -13,9 +13,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import beginning
 from gradcli.io import json_text
-from gradcli.rows.absent import without
 from gradcli.rows.blocks import MOST_LOST, Column
 from gradcli.rows.columns import SAYS_NOTHING, failing_text, words_of
+from gradcli.rows.masked_results import without
 
 # Without the constants that Python accepts beyond JSON.
 _DECODER = json.JSONDecoder(parse_constant=str)

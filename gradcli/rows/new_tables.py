@@ -8,8 +8,8 @@ from typing import IO, Any
 from gradcli.errors import BindingError
 from gradcli.io import by_polars, json_text
 from gradcli.io.output import write_atomically
+from gradcli.rows.outputs import check_path, compressing
 from gradcli.rows.sources import format_of
-from gradcli.rows.targets import check_path, compressing
 
 # Writes a file at a path by calling a function with a stream.
 Save = Callable[[str, Callable[[IO[bytes]], object]], None]

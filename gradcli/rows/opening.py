@@ -8,8 +8,8 @@ from typing import IO
 from gradcli.errors import BindingError, UsageError
 from gradcli.io import preambles
 from gradcli.rows import columnar, sources
-from gradcli.rows.lines import FORMAT as LINES
-from gradcli.rows.lines import LinesReader
+from gradcli.rows.json_line_rows import FORMAT as LINES
+from gradcli.rows.json_line_rows import LinesReader
 from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, Reading, closed_on_error
 from gradcli.rows.records import MAX_RECORD
 

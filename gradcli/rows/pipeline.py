@@ -15,13 +15,13 @@ from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError, ShapeError
 from gradcli.limits import MOST_LIMITED
 from gradcli.rows import arenas
-from gradcli.rows.absent import without
 from gradcli.rows.blocks import MOST_LOST, Block, Piece, numbers_at
+from gradcli.rows.element_columns import Shapes, Spread, shapes_of
 from gradcli.rows.evaluation import Evaluated, Evaluation
 from gradcli.rows.failures import Failure, OddText, failure_of
+from gradcli.rows.masked_results import without
 from gradcli.rows.plan import Plan
 from gradcli.rows.reading import Chosen, Reader
-from gradcli.rows.spread import Shapes, Spread, shapes_of
 from gradcli.rows.writing import Writer, check_width, writer
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, UsageError, did_you_mean
-from gradcli.kinds.taylor import check_order
-from gradcli.language import scope
-from gradcli.language.reading import read
+from gradcli.kinds.jets import check_order
+from gradcli.language.names import scope
+from gradcli.language.parsing import read
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.rows.column_names import check_dots, hint_of_column, nearest_column
 from gradcli.rows.row_uncertainties import KEY, PREFIX
-from gradcli.rows.titles import check_dots, hint_of_column, nearest_column
 
 # The prefix of a column name in place of a value.
 COLUMN = "column:"
@@ -238,7 +238,7 @@ def _both(name: str) -> BindingError:
 def unread(name: str, reads: Collection[str], given: Collection[str], program: Module) -> BindingError:
     """The error for a `given` name that the program does not read."""
     # Imported only for programs with errors.
-    from gradcli.language.run_together import unread_hint
+    from gradcli.language.suggestions.joined_names import unread_hint
 
     hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program)
     return BindingError(f"the program does not read '{name}'", hint=hint)

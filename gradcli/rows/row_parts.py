@@ -10,12 +10,12 @@ from gradcli.errors import GradcliError
 from gradcli.io import json_text
 from gradcli.rows import workers
 from gradcli.rows.cluster import Tell, check_same
+from gradcli.rows.element_columns import Shapes
 from gradcli.rows.failures import Failure, OddText
 from gradcli.rows.job import Job
 from gradcli.rows.manifest import Manifest, Part
 from gradcli.rows.pipeline import Odd, Report
 from gradcli.rows.plan import of_plain
-from gradcli.rows.spread import Shapes
 
 PART_BYTES = 2**26
 _COUNTS = ("rows_in", "rows_out", "missing", "failed", "nonfinite", "texts")

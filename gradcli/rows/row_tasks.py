@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from gradcli.errors import GradcliError
 from gradcli.io import output, system
-from gradcli.rows import parts
+from gradcli.rows import file_division
 from gradcli.rows.failures import RowError
 from gradcli.rows.job import Job
 from gradcli.rows.opening import open_table
@@ -22,7 +22,7 @@ def divide(task: Mapping[str, Any]) -> dict[str, Any]:
     """The format of the file at `path` and, under `parts`, its parts of about `part_bytes`."""
     _check_size(task)
     job = Job.of_json(task["job"])
-    format, found = parts.divided(task["path"], job.reading, task["part_bytes"])
+    format, found = file_division.divided(task["path"], job.reading, task["part_bytes"])
     return {"format": job.to or format, "parts": [(None, None) if part is None else part for part in found]}
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, cast
 
-from gradcli import installing
+from gradcli import install_command
 from gradcli.errors import BindingError, UsageError, did_you_mean
 from gradcli.io import system
 
@@ -304,7 +304,7 @@ def _library(compression: str, what: str) -> Any:
         return importlib.import_module("backports.zstd")
     except ImportError as error:
         raise BindingError(
-            f"{what} needs {_LIBRARIES[compression]}, which is not installed", hint=installing.command("tables")
+            f"{what} needs {_LIBRARIES[compression]}, which is not installed", hint=install_command.command("tables")
         ) from error
 
 

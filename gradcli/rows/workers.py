@@ -12,7 +12,7 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from gradcli import __version__, confined
+from gradcli import __version__, subprocess_calls
 from gradcli.errors import GradcliError, Span, UsageError, internal
 
 VERSION = __version__
@@ -41,7 +41,7 @@ def _plain(error: BaseException) -> dict[str, Any]:
     if isinstance(error, OSError):
         error = GradcliError(f"the system refused: {error}", hint=SAME_FILES)
     if not isinstance(error, GradcliError):
-        error = confined.out_of_memory(error) or internal(error)
+        error = subprocess_calls.out_of_memory(error) or internal(error)
     return {"message": error.message, "hint": error.hint, "span": error.span, "text": error.source}
 
 

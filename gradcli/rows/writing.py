@@ -9,11 +9,11 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from gradcli.errors import BindingError, LimitError
 from gradcli.io import by_polars, json_text
 from gradcli.rows import columnar
-from gradcli.rows.absent import without
 from gradcli.rows.blocks import Block
 from gradcli.rows.columnar_writing import ColumnarWriter
-from gradcli.rows.lines import FORMAT as LINES
-from gradcli.rows.lines import LinesWriter
+from gradcli.rows.json_line_rows import FORMAT as LINES
+from gradcli.rows.json_line_rows import LinesWriter
+from gradcli.rows.masked_results import without
 from gradcli.rows.plain_columns import plain
 from gradcli.rows.reading import Reader
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from scipy import linalg as _linalg
 
-from gradcli.numpy.made import dispatched
+from gradcli.numpy.dispatch import dispatched
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from scipy import special as _special
 
-from gradcli.numpy.made import dispatched
+from gradcli.numpy.dispatch import dispatched
 
 
 def __getattr__(name: str) -> Any:

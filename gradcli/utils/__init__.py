@@ -15,6 +15,6 @@ def __getattr__(name: str) -> Any:
 
 
 if __name__ != "gradcli.utils":
-    from gradcli.module_names import share
+    from gradcli.package_aliases import share
 
     share(__name__, "gradcli.utils", ("checkpoint", "data"))

@@ -11,9 +11,9 @@ from test_conformance import BETTER, CASES, assert_same, numbers
 
 import gradcli
 from gradcli import arrays
-from gradcli.language import scope
+from gradcli.evaluation import session
+from gradcli.language.names import scope
 from gradcli.language.syntax import parse
-from gradcli.run import session
 
 
 def each_of(cases: Sequence[dict[str, Any]]) -> pytest.MarkDecorator:

@@ -16,14 +16,15 @@ from test_conformance import CASES, numbers
 from gradcli import arrays
 from gradcli.arrays import spellings
 from gradcli.errors import EvaluationError, GradcliError
+from gradcli.evaluation.recordings import Recording, abstract, recording
 from gradcli.executors import cuda_functions, cuda_text, cupy_kernels, schedule
 from gradcli.language.syntax import parse
-from gradcli.primitives import arithmetic, comparisons, conversions, matrices, powers, reductions, trigonometric
+from gradcli.primitives import conversions
 from gradcli.primitives.bind import bind
+from gradcli.primitives.entries import arithmetic, comparisons, matrices, powers, reductions, trigonometric
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable
-from gradcli.run.recordings import Recording, abstract, recording
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="g++ is not installed")
 RNG = np.random.default_rng(0)

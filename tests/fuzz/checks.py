@@ -21,7 +21,7 @@ from gradcli import limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.errors import AccuracyWarning, GradcliError
-from gradcli.language.interpreter import evaluate
+from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
 from tests.fuzz.case import Case, Finding
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from gradcli.cli.drawing import formats
-from gradcli.cli.environment import Environment
 from gradcli.cli.main import main
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering.drawing import formats
 from gradcli.errors import GradcliError
 from gradcli.formulas import languages
-from gradcli.language import scope
+from gradcli.language.names import scope
 from gradcli.language.syntax import parse
 from gradcli.primitives import table
 from tests.fuzz import checks

@@ -13,8 +13,9 @@ import numpy as np
 from gradcli.autograd import tensor as autograd_tensor
 from gradcli.calculus.higher_orders import watched_derivatives
 from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
-from gradcli.primitives import bind, decompositions, table
-from gradcli.primitives.arithmetic import copysign
+from gradcli.primitives import bind, table
+from gradcli.primitives.entries import decompositions
+from gradcli.primitives.entries.arithmetic import copysign
 from gradcli.primitives.primitive import Primitive
 from tests.fuzz import checks
 from tests.fuzz.case import Finding

@@ -15,12 +15,12 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import digits_left
 from gradcli.calculus.higher_orders import watched_derivatives, watched_leaf
 from gradcli.errors import GradcliError, LimitError
-from gradcli.kinds.rounding import Roundings
-from gradcli.kinds.taylor import Jet
-from gradcli.language import scope
-from gradcli.language.interpreter import evaluate
+from gradcli.evaluation import session
+from gradcli.kinds.jets import Jet
+from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.language.interpreter.run import evaluate
+from gradcli.language.names import scope
 from gradcli.language.syntax import parse
-from gradcli.run import session
 from tests.fuzz import checks, proofs, readings
 from tests.fuzz.case import Case, Finding
 from tests.fuzz.comparison import Comparison, Way, is_far_out

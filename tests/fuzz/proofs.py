@@ -12,8 +12,9 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.errors import EvaluationError, GradcliError
-from gradcli.run import digits, session
-from gradcli.run.session import EvaluationRequest
+from gradcli.evaluation import session
+from gradcli.evaluation.session import EvaluationRequest
+from gradcli.proofs import digits
 from tests.fuzz import checks, commands, readings
 from tests.fuzz.case import Finding
 from tests.fuzz.comparison import Comparison, Way
@@ -120,7 +121,7 @@ def by_differences(point: Point, nudge: bool = False, steps: int = 20 * checks.M
 
 
 def _precise() -> AbstractContextManager[None]:
-    from gradcli.arrays.balls import precise
+    from gradcli.arrays.flint.balls import precise
 
     return precise(_BITS)
 
@@ -141,7 +142,7 @@ class _Surroundings:
 
     def value(self, moves: Sequence[tuple[_Element, int]]) -> Any:
         """Where elements are moved by so many steps."""
-        from gradcli.arrays.balls import Balls
+        from gradcli.arrays.flint.balls import Balls
 
         there = {name: numbers.copy() for name, numbers in self.exact.items()}
         for (name, key), count in moves:

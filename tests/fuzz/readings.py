@@ -17,10 +17,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import _by_reverse_mode, derivatives
 from gradcli.errors import GradcliError
-from gradcli.language import scope
-from gradcli.language.interpreter import evaluate
+from gradcli.language.interpreter.run import evaluate
+from gradcli.language.names import scope
 from gradcli.language.syntax import parse, tree
-from gradcli.primitives.reductions import sum_
+from gradcli.primitives.entries.reductions import sum_
 from tests.fuzz import checks, commands
 from tests.fuzz.case import Case
 

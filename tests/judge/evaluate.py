@@ -10,7 +10,7 @@ import numpy as np
 from mpmath import mpf
 
 from gradcli.errors import GradcliError
-from gradcli.language import dialects
+from gradcli.language.names import dialects
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.signature import rename

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax import tree
+from gradcli.language.syntax.ambiguities import Readings
 from gradcli.language.syntax.lexer import Token, place
-from gradcli.language.syntax.readings import Readings
 
 Child: TypeAlias = "tree.SyntaxNode | Token"
 

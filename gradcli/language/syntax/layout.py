@@ -219,7 +219,7 @@ class _Layout:
 def _check_head(head: Token) -> None:
     """Raise ProgramSyntaxError for a statement with a block that the language lacks, such as `try:`."""
     # Imported only where a name starts a line with a colon, which few programs have.
-    from gradcli.language.syntax.words import FOREIGN_WORDS, foreign_word
+    from gradcli.language.syntax.foreign_keywords import FOREIGN_WORDS, foreign_word
 
     if head.value in FOREIGN_WORDS:
         raise foreign_word(head.value, place(head))

@@ -91,7 +91,7 @@ def _check_name(source: str, token: Token, words: Collection[str]) -> None:
 
 def _unexpected(source: str, place: int) -> NoReturn:
     # Imported here as only wrong programs need it.
-    from gradcli.language.syntax.characters import unexpected_character
+    from gradcli.language.syntax.invalid_characters import unexpected_character
 
     raise unexpected_character(source, place)
 

@@ -9,15 +9,15 @@ from gradcli.errors import GradcliError, ProgramSyntaxError, Span
 from gradcli.language.syntax import (
     build_expressions,
     build_statements,
+    implicit_products,
     lalr,
     layout,
     lexer,
     parse_tables,
-    products,
-    soft_words,
+    soft_keywords,
     tree,
 )
-from gradcli.language.syntax.readings import Readings
+from gradcli.language.syntax.ambiguities import Readings
 
 _OPENING, _CLOSING = ("LPAR", "LSQB", "LBRACE", "INDENT"), ("RPAR", "RSQB", "RBRACE", "DEDENT")
 # The semantic actions, by the names that the grammar gives them.
@@ -156,26 +156,26 @@ def _read(source: str, start: str, *, lines: bool) -> Any:
 
 def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterator[lexer.Token]:
     """The tokens of the grammar, with a final END."""
-    words = soft_words.told_apart(lexer.scan(source, prepared))
-    laid_out = layout.laid_out(products.with_products(words, source), source, lines=lines)
+    words = soft_keywords.told_apart(lexer.scan(source, prepared))
+    laid_out = layout.laid_out(implicit_products.with_products(words, source), source, lines=lines)
     if not any(word in source for word in ("import", *lexer.PREFIXES)):
         return laid_out
     # Imported here as only programs with prefixes need it.
-    from gradcli.language.syntax.libraries import named
+    from gradcli.language.syntax.library_prefixes import named
 
     return named(laid_out)
 
 
 def _explained(source: str, unexpected: lalr.UnexpectedToken) -> GradcliError:
     # Imported here as only wrong programs need it.
-    from gradcli.language.syntax.mistakes import explain
+    from gradcli.language.syntax.syntax_errors import explain
 
     return explain(source, unexpected)
 
 
 def _propose(error: GradcliError, source: str, read: Read) -> None:
     """Replace the hint of a syntax error by a correction, where the statement uses a known foreign notation."""
-    from gradcli.language.syntax.notations import proposal
+    from gradcli.language.syntax.foreign_notations import proposal
 
     def is_read(text: str, place: int) -> bool:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal as OneOf
 
 from gradcli.errors import Span
-from gradcli.language.syntax.node import Expression, Statement, SyntaxNode
+from gradcli.language.syntax.syntax_node import Expression, Statement, SyntaxNode
 
 __all__ = ["Expression", "Statement", "SyntaxNode"]
 

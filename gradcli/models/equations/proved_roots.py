@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 from flint import arb, arb_mat, fmpq
 
 from gradcli import arrays
-from gradcli.arrays import intervals
-from gradcli.arrays.balls import Balls, Number, UndecidedError, exact, precise, precision
-from gradcli.arrays.intervals import Bounds
+from gradcli.arrays.flint import intervals
+from gradcli.arrays.flint.balls import Balls, Number, UndecidedError, exact, precise, precision
+from gradcli.arrays.flint.intervals import Bounds
 from gradcli.calculus.implicit import implicit_derivatives, square_jacobian
 from gradcli.errors import EvaluationError
 from gradcli.models.equations.systems import System
-from gradcli.run import digits as proving
-from gradcli.run.boxes import Boxed
+from gradcli.proofs import digits as proving
+from gradcli.proofs.interval_evaluation import Boxed
 
 _MOST_STEPS, _MOST_WIDENINGS = 40, 6
 # `_LOST` bits of the working precision are allowed for rounding, and the first radius of the box is `_WIDER` times the

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import LimitError
 from gradcli.models import dense_matrices
-from gradcli.models.equations.far_roots import far_zeros
-from gradcli.models.equations.rounding_errors import are_told
+from gradcli.models.equations.roots_at_all_magnitudes import far_zeros
+from gradcli.models.equations.rounding_noise import are_told
 from gradcli.models.equations.sign_changes import ScalarEquation
 from gradcli.models.equations.systems import System
 from gradcli.models.equations.zeros import Range, Zeros, zeros_around

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.calculus.implicit import implicit_derivatives
+from gradcli.compiled.evaluated import check_digits, in_namespace
 from gradcli.errors import BindingError, UsageError, did_you_mean, expect, flag
-from gradcli.language import scope
+from gradcli.evaluation import python_values
 from gradcli.language.equations import Equations, read_equations
+from gradcli.language.names import scope
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
-from gradcli.models import arguments, dense_matrices
-from gradcli.models.equations.everywhere import NEAR, crossings_everywhere
+from gradcli.models import checked_arguments, dense_matrices
 from gradcli.models.equations.root_search import Candidate, balanced_sizes, judged, search, sizes_of
-from gradcli.models.equations.rounding_errors import is_noisy, told
+from gradcli.models.equations.rounding_noise import is_noisy, told
 from gradcli.models.equations.sign_changes import AllCrossings, Crossing, ScalarEquation, all_crossings, root_between
 from gradcli.models.equations.systems import System
+from gradcli.models.equations.unbounded_search import NEAR, crossings_everywhere
 from gradcli.models.equations.unknowns import read_with_unknown
 from gradcli.models.results import MAY_BE_NULL, Watcher
-from gradcli.run import converted
-from gradcli.run.evaluated import check_digits, in_namespace
 
 # The default start of an unknown.
 START = 1.0
@@ -122,11 +122,13 @@ def solve(
     limits.check(max_steps=max_steps, max_elements=max_elements)
     with limits.within(max_steps, max_elements):
         expect(equations, str, "equations are a text")
-        constants = {**arguments.named(values, "'values'"), **named}
-        starts = dict.fromkeys(arguments.names(unknowns, "'unknowns'"), START) | arguments.named(start, "'start'")
+        constants = {**checked_arguments.named(values, "'values'"), **named}
+        starts = dict.fromkeys(checked_arguments.names(unknowns, "'unknowns'"), START) | checked_arguments.named(
+            start, "'start'"
+        )
         ends: tuple[float, float] | None = None
-        for name, given in arguments.named(bracket, "'bracket'").items():
-            ends = arguments.pair(given, f"the bracket of '{name}'")
+        for name, given in checked_arguments.named(bracket, "'bracket'").items():
+            ends = checked_arguments.pair(given, f"the bracket of '{name}'")
             starts[name] = ends[0]
         twice = next((name for name in starts if name in constants), None)
         if twice is not None:
@@ -135,9 +137,9 @@ def solve(
         proof = None if digits is None else ProofOptions(digits, max_precision, partial(in_namespace, constants))
         known = in_namespace(constants)
         found = in_namespace(starts)
-        arguments.whole(seed, "'seed'", 0)
-        by = None if wrt is None else arguments.names(wrt, "'wrt'")
-        whole = arguments.whole(order, "'order'", 0)
+        checked_arguments.whole(seed, "'seed'", 0)
+        by = None if wrt is None else checked_arguments.names(wrt, "'wrt'")
+        whole = checked_arguments.whole(order, "'order'", 0)
         return solved(question_of(equations, found, known, by, whole, ends, flag(all, "all"), seed, proof))
 
 
@@ -329,7 +331,9 @@ def _root(question: RootQuestion, system: System, found: Candidate) -> Root:
             derivatives = missing
         else:
             made = implicit_derivatives(system.function, named, by, question.order)
-            derivatives = {n: missing[n] | {key: converted.plain(d, {}) for key, d in made[n].items()} for n in named}
+            derivatives = {
+                n: missing[n] | {key: python_values.plain(d, {}) for key, d in made[n].items()} for n in named
+            }
     return Root(named, found.residual, condition, derivatives)
 
 

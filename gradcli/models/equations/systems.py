@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.compiled.programs import CompiledProgram
 from gradcli.errors import EvaluationError, GradcliError, LimitError, Span, UsageError
-from gradcli.kinds.taylor import Jet
+from gradcli.evaluation import session
+from gradcli.kinds.jets import Jet
 from gradcli.language.equations import Equations
-from gradcli.language.interpreter import evaluate
+from gradcli.language.interpreter.run import evaluate
 from gradcli.models.packing import Packing
 from gradcli.primitives.bind import concrete
-from gradcli.run import session
-from gradcli.run.programs import CompiledProgram
 
 # Smaller derivatives may be due to underflow.
 _LOST = 1e-290

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gradcli.language import scope
 from gradcli.language.equations import Equations, read_equations
+from gradcli.language.names import scope
 from gradcli.language.syntax import parse_equations, tree
 
 

@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from gradcli import limits
+from gradcli.compiled.evaluated import check_digits, in_namespace
 from gradcli.errors import (
     BackendError,
     BindingError,
@@ -20,12 +21,15 @@ from gradcli.errors import (
     did_you_mean,
     expect,
 )
+from gradcli.evaluation.diagnose import Warning
+from gradcli.formulas.derivation import example
+from gradcli.formulas.symbolic import recorded_formula
 from gradcli.formulas.taylor_polynomials import FORMULAS, FUNCTIONS, TaylorTerm, formula, polynomial
-from gradcli.language import scope
-from gradcli.language.reading import read
+from gradcli.language.names import scope
+from gradcli.language.parsing import read
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
-from gradcli.models import arguments
-from gradcli.models.expansions.convergence import ENOUGH, Radius, suggested_radius
+from gradcli.models import checked_arguments
+from gradcli.models.expansions.convergence_radius import ENOUGH, Radius, suggested_radius
 from gradcli.models.expansions.taylor_coefficients import (
     Expansion,
     SeriesQuestion,
@@ -34,10 +38,6 @@ from gradcli.models.expansions.taylor_coefficients import (
     in_floats,
 )
 from gradcli.models.results import MAY_BE_NULL
-from gradcli.run.derivation import example
-from gradcli.run.diagnose import Warning
-from gradcli.run.evaluated import check_digits, in_namespace
-from gradcli.run.symbolic import recorded_formula
 
 ORDER = 6
 LANGUAGES = (*FORMULAS, *FUNCTIONS)
@@ -110,17 +110,17 @@ def series(
     with limits.within(max_steps, max_elements):
         expect(program, str, "a program is a text")
         tree = read(program)
-        given = {**arguments.named(values, "'values'"), **named}
+        given = {**checked_arguments.named(values, "'values'"), **named}
         reads = scope.outer_reads(tree)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
             # Imported only for programs with errors.
-            from gradcli.language.run_together import unread_hint
+            from gradcli.language.suggestions.joined_names import unread_hint
 
             hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, tree)
             raise BindingError(f"the program does not read '{unknown}'", hint=hint)
         scope.check(tree, given)
-        names = [*given] if wrt is None else [*arguments.names(wrt, "'wrt'")]
+        names = [*given] if wrt is None else [*checked_arguments.names(wrt, "'wrt'")]
         missing = next((name for name in names if name not in given), None)
         if missing is not None:
             raise BindingError(f"a series is around a point, and '{missing}' has no value", hint=f"give {missing}=0")

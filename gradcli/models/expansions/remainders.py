@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 from flint import fmpq
 
-from gradcli.arrays import intervals
-from gradcli.arrays.balls import INFINITY, Number, UndecidedError, precise
-from gradcli.arrays.intervals import Bounds
+from gradcli.arrays.flint import intervals
+from gradcli.arrays.flint.balls import INFINITY, Number, UndecidedError, precise
+from gradcli.arrays.flint.intervals import Bounds
 from gradcli.errors import BindingError, LimitError, UsageError, did_you_mean
 from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
-from gradcli.run import digits as proved
-from gradcli.run.boxes import Box, Boxed
-from gradcli.run.enclosures import UnboundedError
-from gradcli.run.interval_inputs import Intervals, given, points
+from gradcli.proofs import digits as proved
+from gradcli.proofs.enclosures import UnboundedError
+from gradcli.proofs.interval_evaluation import Box, Boxed
+from gradcli.proofs.interval_inputs import Intervals, given, points
 
 _BITS = 128
 # Decimal digits of a bound, which is rounded up.

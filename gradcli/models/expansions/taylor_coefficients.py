@@ -14,15 +14,15 @@ from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, EvaluationError, Span
-from gradcli.kinds.taylor import check_order
-from gradcli.language.interpreter import evaluate
+from gradcli.evaluation import session
+from gradcli.evaluation.diagnose import Warning, all_finite
+from gradcli.kinds.jets import check_order
+from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax.tree import Module
 from gradcli.models.packing import Packing
 from gradcli.primitives.bind import assume, concrete
-from gradcli.primitives.comparisons import equal
-from gradcli.primitives.reductions import any_
-from gradcli.run import session
-from gradcli.run.diagnose import Warning, all_finite
+from gradcli.primitives.entries.comparisons import equal
+from gradcli.primitives.entries.reductions import any_
 
 # The decimal digits that determine a float, and the largest number of digits to compute with; a number that is still
 # not separated from 0 then is taken for 0.
@@ -69,12 +69,12 @@ def in_balls(question: SeriesQuestion, digits: int | None, most: int = _MOST) ->
     Raises BackendError where FLINT is not installed or lacks a function, UndecidedError where a comparison is undecided
     or no digit of a float is known, and what `in_floats` raises.
     """
-    from gradcli.run import digits as proved
+    from gradcli.proofs import digits as proved
 
     wanted = digits or _FLOAT
     with proved.computing():
-        from gradcli.arrays.balls import UndecidedError, exact, is_exact, precise, to_float
-        from gradcli.arrays.flint_numbers import fraction, is_finite
+        from gradcli.arrays.flint.balls import UndecidedError, exact, is_exact, precise, to_float
+        from gradcli.arrays.flint.flint_numbers import fraction, is_finite
 
         def number(found: Any) -> TaylorNumber:
             found = exact(found)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ExitStatus, GradcliError, LimitError
 from gradcli.models.fitting.convergence import CONVERGED, ROUNDING, largest_offset, message_of, of_one_minimum, terms
-from gradcli.models.fitting.descent import Descended, descend
-from gradcli.models.fitting.fitted import Ending, Starts
+from gradcli.models.fitting.fit_results import Ending, Starts
+from gradcli.models.fitting.levenberg_marquardt import Descended, descend
 from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
 from gradcli.models.fitting.linearisations import linearised
 from gradcli.models.fitting.polish import Polished, polished

@@ -16,7 +16,7 @@ from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Solved
 from gradcli.models.fitting.fit_tables import prediction, residuals
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline
-from gradcli.rows import new_tables, targets
+from gradcli.rows import new_tables, outputs
 
 # Number of points of the fitted curve in a plot.
 _CURVE = 400
@@ -46,7 +46,7 @@ class FitFiles(NamedTuple):
                 raise UsageError(f"'{output}' is read and would be written", hint="give what is written another name")
         for path in (self.residuals, self.predict):
             if path is not None:
-                targets.check_path(path)
+                outputs.check_path(path)
         if self.plot is not None:
             from gradcli.models.plotting.by_matplotlib import format_of
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, did_you_mean
-from gradcli.language import scope
+from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.inference import Assumptions
@@ -17,7 +17,7 @@ from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.responses import check_response, doubts, response_of, trials_of
 from gradcli.models.fitting.units import Units, in_units, units_of
 from gradcli.models.packing import Bounds, Packing
-from gradcli.rows.titles import check_dots, hint_of_column, nearest_column
+from gradcli.rows.column_names import check_dots, hint_of_column, nearest_column
 
 
 class Parameters(NamedTuple):

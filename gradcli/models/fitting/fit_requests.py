@@ -9,11 +9,11 @@ from typing import NamedTuple
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, UsageError, did_you_mean, expect_callable
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models import arguments
+from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fitted import Ending, Endings, Fit
+from gradcli.models.fitting.fit_results import Ending, Endings, Fit
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
 from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, likelihood
 from gradcli.models.uncertainty.uncertain_values import Uncertain
@@ -89,13 +89,13 @@ def check(request: FitRequest, search: SearchOptions) -> None:
     type, and BindingError for a column of groups that the data do not have.
     """
     known = request.known
-    arguments.one_of(known.family, FAMILIES, "family")
-    arguments.one_of(known.loss, LOSSES, "loss")
+    checked_arguments.one_of(known.family, FAMILIES, "family")
+    checked_arguments.one_of(known.loss, LOSSES, "loss")
     likelihood(known.family, known.loss)
     if not 0 < known.level < 1:
         raise UsageError(f"there is no level {known.level:g}", hint="it lies between 0 and 1: 0.95")
-    arguments.whole(search.starts, "the number of starts", 1)
-    arguments.whole(search.seed, "the seed", 0)
+    checked_arguments.whole(search.starts, "the number of starts", 1)
+    checked_arguments.whole(search.seed, "the seed", 0)
     if search.watch is not None:
         expect_callable(search.watch, "what watches the iterations is a function")
     limits.check(max_steps=request.limits[0], max_elements=request.limits[1])

@@ -8,15 +8,15 @@ from typing import Any
 
 from gradcli.errors import BindingError, expect, flag
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models import arguments
+from gradcli.models import checked_arguments
 from gradcli.models.data import table_of
 from gradcli.models.fitting.estimation import SearchOptions
+from gradcli.models.fitting.fit_execution import performed
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, prior_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import MEDIAN
-from gradcli.models.fitting.requested_fits import performed
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.packing import Bounds
 from gradcli.models.results import Watcher
@@ -92,9 +92,11 @@ def fit(
     for text, what in ((response, "'response' is a text"), (by, "'by' is the name of a column")):
         if text is not None:
             expect(text, str, what)
-    given = {**arguments.named(values, "'values'"), **named}
-    columns = {name: value for name, value in given.items() if arguments.is_array(value)}
-    numbers = {n: arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns}
+    given = {**checked_arguments.named(values, "'values'"), **named}
+    columns = {name: value for name, value in given.items() if checked_arguments.is_array(value)}
+    numbers = {
+        n: checked_arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns
+    }
     # A column made from an array gets a title that is no name, except for an offset, whose title is read as an
     # expression.
     deviations = None if sigma is None else _of_rows(sigma, "sigma=[…]", columns)
@@ -102,18 +104,18 @@ def fit(
     of_trials = None if trials is None else _of_rows(trials, "trials=[…]", columns)
     of_predictors = {
         name: _of_rows(said, f"x_sigma={{'{name}': […]}}", columns)
-        for name, said in arguments.named(x_sigma, "'x_sigma'").items()
+        for name, said in checked_arguments.named(x_sigma, "'x_sigma'").items()
     }
     request = FitRequest(
         model,
         response,
         table_of(data).with_vectors(columns),
-        Parameters(numbers, arguments.names(fix, "'fix'"), bounds_of(bounds), _priors(prior)),
+        Parameters(numbers, checked_arguments.names(fix, "'fix'"), bounds_of(bounds), _priors(prior)),
         Assumptions(
             family,
             loss,
             flag(absolute_sigma, "absolute_sigma"),
-            arguments.number(level, "'level'"),
+            checked_arguments.number(level, "'level'"),
             _loss_scale(loss_scale),
         ),
         deviations,
@@ -125,7 +127,9 @@ def fit(
         term,
     )
     files = FitFiles(
-        arguments.path(residuals, "'residuals'"), arguments.path(predict, "'predict'"), arguments.path(plot, "'plot'")
+        checked_arguments.path(residuals, "'residuals'"),
+        checked_arguments.path(predict, "'predict'"),
+        checked_arguments.path(plot, "'plot'"),
     )
     found = performed(request, SearchOptions(starts, seed, watch), files).fits
     return found[0] if by is None else found
@@ -136,15 +140,15 @@ def _of_rows(said: Any, title: str, columns: dict[str, Any]) -> Any:
     added to the `columns` under the `title`."""
     if isinstance(said, str):
         return said
-    if not arguments.is_array(said):
-        return arguments.number(said, f"a number for each row, as in {title},")
+    if not checked_arguments.is_array(said):
+        return checked_arguments.number(said, f"a number for each row, as in {title},")
     columns[title] = said
     return title
 
 
 def _priors(given: Any) -> dict[str, tuple[float, float]]:
     found = {}
-    for name, said in arguments.named(given, "'prior'").items():
+    for name, said in checked_arguments.named(given, "'prior'").items():
         uncertain = uncertain_values.given(said, name)
         if uncertain is None:
             raise BindingError(f"the prior of '{name}' has no uncertainty", hint=f"write {name}=500±50")
@@ -156,4 +160,4 @@ def _loss_scale(given: Any) -> float | None:
     """The threshold of a robust loss; None where it follows from the median of the residuals."""
     if given is None or (isinstance(given, str) and given == MEDIAN):
         return None
-    return arguments.number(given, "'loss_scale'")
+    return checked_arguments.number(given, "'loss_scale'")

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.models.fitting import small_matrices
+from gradcli.models.fitting import batched_matrices
 from gradcli.models.fitting.convergence import ROUNDING, largest_offset, of_one_minimum, relative_offset, terms
-from gradcli.models.fitting.descent import descend
 from gradcli.models.fitting.estimation import MUCH, REACH, WAYS, SearchOptions, plainest
 from gradcli.models.fitting.inference import Rows, Statistics, statistics
+from gradcli.models.fitting.levenberg_marquardt import descend
 from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
@@ -173,7 +173,7 @@ def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _Here]
     for _ in range(_STEPS):
         newton = _newton(there)
         with np.errstate(all="ignore"):
-            offset = relative_offset(small_matrices.lengths(newton.inside), np.sqrt(2 * there.cost), p, dof[left])
+            offset = relative_offset(batched_matrices.lengths(newton.inside), np.sqrt(2 * there.cost), p, dof[left])
         go = newton.is_definite & ~(offset <= _DONE)
         left = left[go]
         if not len(left):
@@ -206,10 +206,10 @@ def _at(stacked: Stacked, points: Any) -> _Here:
 
 def _newton(here: _Here) -> _Newton:
     with np.errstate(all="ignore"):
-        root = small_matrices.cholesky(here.hessian)
-        inverse = small_matrices.inverse(root)
-        inside = small_matrices.product(inverse.swapaxes(0, 1), here.pull)
-        step = small_matrices.product(inverse, inside)
+        root = batched_matrices.cholesky(here.hessian)
+        inverse = batched_matrices.inverse(root)
+        inside = batched_matrices.product(inverse.swapaxes(0, 1), here.pull)
+        step = batched_matrices.product(inverse, inside)
         shares = np.einsum("iig->ig", root) ** 2 / np.einsum("iig->ig", here.hessian)
         is_definite = (shares > _SINGULAR).all(axis=0) & np.isfinite(step).all(axis=0)
     return _Newton(step, inside, is_definite)

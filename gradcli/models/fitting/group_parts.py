@@ -10,11 +10,11 @@ import numpy as np
 
 from gradcli.errors import GradcliError
 from gradcli.io import json_text
-from gradcli.models.fitting.concluded_fits import plan_of
-from gradcli.models.fitting.fit_accounts import Account
+from gradcli.models.fitting.fit_execution import Prepared
 from gradcli.models.fitting.fit_requests import FitRequest
-from gradcli.models.fitting.plain_fits import question_data, row_data
-from gradcli.models.fitting.requested_fits import Prepared
+from gradcli.models.fitting.fit_runs import plan_of
+from gradcli.models.fitting.fit_serialisation import question_data, row_data
+from gradcli.models.fitting.fit_summaries import Account
 from gradcli.models.fitting.stacked_problems import portions
 from gradcli.rows import workers
 from gradcli.rows.cluster import Tell

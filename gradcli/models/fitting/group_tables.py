@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from gradcli.io import json_text
-from gradcli.models.fitting.fitted import Fit, numbers_of
+from gradcli.models.fitting.fit_results import Fit, numbers_of
 from gradcli.models.results import as_json
 from gradcli.rows import new_tables
 

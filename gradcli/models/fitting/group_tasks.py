@@ -10,9 +10,9 @@ import numpy as np
 
 from gradcli.io import output, system
 from gradcli.models.fitting import group_tables
-from gradcli.models.fitting.concluded_fits import of_portion
-from gradcli.models.fitting.fit_accounts import account_of
-from gradcli.models.fitting.plain_fits import fitting_of, plan_of_data
+from gradcli.models.fitting.fit_runs import of_portion
+from gradcli.models.fitting.fit_serialisation import fitting_of, plan_of_data
+from gradcli.models.fitting.fit_summaries import account_of
 
 
 def compute(task: Mapping[str, Any]) -> dict[str, Any]:

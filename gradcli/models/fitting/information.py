@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.models.fitting import small_matrices
+from gradcli.models.fitting import batched_matrices
 
 # Singular values of the scaled Jacobian below this, relative to the largest, are rounding errors.
 NOTHING = 1e-13
@@ -73,13 +73,13 @@ def information(factor: Any, rows: int) -> Information:
     factor = np.where(np.isfinite(factor).all(axis=(1, 2))[:, None, None], factor, 0.0)
     scales = _scales(np.linalg.norm(factor, axis=1))
     scaled = factor / scales[:, None, :]
-    found = small_matrices.inverse(small_matrices.aside(scaled))
+    found = batched_matrices.inverse(batched_matrices.aside(scaled))
     axes = np.ascontiguousarray(found.transpose(2, 0, 1)) / scales[:, :, None]
     null = [np.zeros((0, factor.shape[-1]))] * len(factor)
     is_determined = np.ones(len(factor), "bool")
     # Columns have length 1: with an inverse this short all parameters are determined.
     with np.errstate(all="ignore"):
-        left = np.flatnonzero(~(small_matrices.squares(found).sum(0) < _LONG**2))
+        left = np.flatnonzero(~(batched_matrices.squares(found).sum(0) < _LONG**2))
     if not len(left):
         return Information(scaled, axes, axes @ axes.mT, null, is_determined)
     axes[left], open_ones = _axes_and_null(scaled[left], scales[left], rows)

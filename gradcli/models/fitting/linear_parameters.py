@@ -8,10 +8,10 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError
+from gradcli.evaluation.derivative_traces import row_derivatives
 from gradcli.models.fitting.problems import Problem
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import needed_variables, optimise
-from gradcli.run.trace import row_derivatives
 
 
 def linear_parameters(problem: Problem, point: Any) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.team import cores
-from gradcli.models.fitting import small_matrices
+from gradcli.models.fitting import batched_matrices
 from gradcli.models.fitting.likelihoods import Cost
 from gradcli.models.fitting.problems import Problem
 
@@ -160,7 +160,7 @@ def _factorised(columns: Sequence[Any], known: Any) -> Any:
 def _of_products(columns: Sequence[Any], known: Any) -> Any:
     """As `_factorised`, for many matrices: from the scalar products of the columns where these are well conditioned."""
     products = _products(columns, known)
-    found = small_matrices.cholesky(products)
+    found = batched_matrices.cholesky(products)
     # The residuals may lie in the span of the derivatives, up to rounding errors.
     found[-1, -1] = np.where(np.isnan(found[-1, -1]) & np.isfinite(found[0, -1]), 0, found[-1, -1])
     shares = np.einsum("iig->ig", found)[:-1] ** 2 / np.einsum("iig->ig", products)[:-1]
@@ -177,7 +177,7 @@ def _products(columns: Sequence[Any], known: Any) -> Any:
     for i, column in enumerate(columns):
         for j in range(i + 1):
             found[i, j] = found[j, i] = np.vecdot(column, columns[j])
-    return found + small_matrices.aside(known @ known.mT) if known.shape[-1] else found
+    return found + batched_matrices.aside(known @ known.mT) if known.shape[-1] else found
 
 
 def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, list[Any]]:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
+from gradcli.evaluation.derivative_traces import row_derivatives
 from gradcli.models.fitting.problems import Problem
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.program.passes import optimise
-from gradcli.run.trace import row_derivatives
 
 # Weights of the equations.
 _EXACT, _ABOUT, _HARDLY = 3.0, 1.0, 0.1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Span, UsageError
-from gradcli.language.reading import read
+from gradcli.language.parsing import read
 from gradcli.language.syntax import tree
 
 # A '~' between two operands; before a single operand it negates truth values.

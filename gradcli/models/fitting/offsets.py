@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gradcli.errors import BindingError, UsageError, did_you_mean
-from gradcli.language import scope
-from gradcli.language.reading import read
+from gradcli.language.names import scope
+from gradcli.language.parsing import read
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.model_texts import ModelText, rewritten
 

@@ -7,15 +7,15 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
+from gradcli.evaluation.row_evaluation import evaluated
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import Cost
-from gradcli.models.nonfinite_values import nonfinite
-from gradcli.run.kept_programs import row_program
-from gradcli.run.row_programs import RowProgram
-from gradcli.run.row_results import RowResults
-from gradcli.run.single_rows import evaluated
+from gradcli.models.fitting.row_program_cache import row_program
+from gradcli.models.nonfinite_errors import nonfinite
+from gradcli.rows.row_programs import RowProgram
+from gradcli.rows.row_results import RowResults
 
 
 class Problem:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.models.fitting.descent import descend
+from gradcli.models.fitting.levenberg_marquardt import descend
 from gradcli.models.fitting.linearisations import Linearised, linearised
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.results import Watcher

@@ -10,12 +10,12 @@ import numpy as np
 from flint import arb
 
 from gradcli import limits
-from gradcli.arrays.balls import Balls, Number, exact, from_text, precise, to_float
+from gradcli.arrays.flint.balls import Balls, Number, exact, from_text, precise, to_float
+from gradcli.calculus.batches_and_series import batch_of, rows_of
 from gradcli.calculus.mapping import as_tensor
-from gradcli.calculus.readings import batch_of, rows_of
 from gradcli.errors import EvaluationError
 from gradcli.kinds import batch
-from gradcli.language.interpreter import evaluate
+from gradcli.language.interpreter.run import evaluate
 from gradcli.models.fitting.problems import Problem
 from gradcli.primitives.bind import concrete
 
@@ -36,7 +36,7 @@ class ProvedResiduals(NamedTuple):
 
 def proved_residuals(problem: Problem, point: Any, free: Any, first: Any) -> ProvedResiduals:
     """The residuals at the minimum next to a point `[p]`, to which Gauss-Newton steps of the `free` parameters `[p]`
-    lead; `first` `[n, p]` are the derivatives of the model there. To be called within `gradcli.run.digits.computing`.
+    lead; `first` `[n, p]` are the derivatives of the model there. To be called within `gradcli.proofs.digits.computing`.
 
     Raises EvaluationError where the balls are too wide to tell, and what the model raises in ball arithmetic.
     """

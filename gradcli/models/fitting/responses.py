@@ -6,12 +6,12 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, Span, UsageError
-from gradcli.language import scope
+from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data
 from gradcli.models.fitting.problems import in_row
-from gradcli.models.nonfinite_values import nonfinite
-from gradcli.run.row_programs import RowProgram
+from gradcli.models.nonfinite_errors import nonfinite
+from gradcli.rows.row_programs import RowProgram
 
 # Distance of a share times its trials from a whole number up to which it is a count, as in R's glm; and the relative
 # distance for a quotient of whole numbers.

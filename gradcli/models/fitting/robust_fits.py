@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.models.fitting.convergence import message_of
 from gradcli.models.fitting.estimation import SearchOptions, estimated, local
-from gradcli.models.fitting.fitted import Ending
+from gradcli.models.fitting.fit_results import Ending
 from gradcli.models.fitting.likelihoods import TUNING, median_deviation
 from gradcli.models.fitting.problems import Problem
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradcli import arrays
-from gradcli.models.optima.subproblems import Step, step
+from gradcli.models.optima.trust_region_steps import Step, step
 
 # Upper bound of the halvings of the step along the projected gradient: 60 shorten it by 1e18.
 _MOST_HALVINGS = 60

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from gradcli.errors import BindingError, GradcliError, Span
+from gradcli.evaluation.constant_expressions import constant
+from gradcli.evaluation.python_values import listed, value
 from gradcli.models.packing import Bounds
-from gradcli.run.constant_expressions import constant
-from gradcli.run.converted import listed, value
 
 _ENTRY = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
 _OPENING, _CLOSING = "([{", ")]}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.models import dense_matrices
-from gradcli.models.optima import searches
+from gradcli.models.optima import scipy_methods
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.lagrangian import by_lagrangian
 from gradcli.models.optima.newton import SearchEnd
@@ -50,7 +50,7 @@ def constrained(
         if not math.isfinite(objective.value_and_gradient(begin)[0]):
             continue
         limit = most if method == "slsqp" else min(most, _SLOW)
-        found = searches.search(method, objective, constraints, begin, low, high, limit, watch)
+        found = scipy_methods.search(method, objective, constraints, begin, low, high, limit, watch)
         found = polished(objective, constraints, found, low, high)
         better, is_minimum = _better(objective, constraints, found, best, low, high)
         best = better
@@ -203,7 +203,7 @@ def _feasible(
     value, gradient = objective.value_and_gradient(point)
     if infeasible(constraints, point).any() or not math.isfinite(value):
         return best._replace(point=point, value=value, gradient=gradient) if math.isfinite(value) else best
-    found = searches.search("slsqp", objective, constraints, point, low, high, most, watch)
+    found = scipy_methods.search("slsqp", objective, constraints, point, low, high, most, watch)
     found = polished(objective, constraints, found, low, high)
     return (
         best._replace(point=point, value=value, gradient=gradient)

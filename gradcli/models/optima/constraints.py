@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.compiled.programs import CompiledProgram
 from gradcli.errors import EvaluationError, GradcliError, LimitError, ProgramSyntaxError, Span
+from gradcli.evaluation import session
 from gradcli.models.optima.objectives import matrix
 from gradcli.models.packing import Packing
-from gradcli.run import session
-from gradcli.run.programs import CompiledProgram
 
 _RELATION = re.compile(r"<=|>=|==|!=|<|>|=")
 _OPENING, _CLOSING = "([{", ")]}"

@@ -11,8 +11,8 @@ from gradcli.errors import LimitError
 from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.optimality import infeasible
+from gradcli.models.optima.optimization_problems import PosedObjective, check_start
 from gradcli.models.optima.populations import MOST_VARIABLES, Population
-from gradcli.models.optima.posing import PosedObjective, check_start
 from gradcli.models.optima.verdicts import judged
 from gradcli.models.results import Watcher
 

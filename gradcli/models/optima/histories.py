@@ -63,9 +63,9 @@ def check_paths(trace: str | None, plot: str | None) -> None:
     for path in (trace, plot):
         expect(path, (str, NoneType), "the path of a file is a text")
     if trace is not None:
-        from gradcli.rows import targets
+        from gradcli.rows import outputs
 
-        targets.check_path(trace)
+        outputs.check_path(trace)
     if plot is not None:
         from gradcli.models.plotting import by_matplotlib
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.models.optima.constraints import Constraints
-from gradcli.models.optima.endings import VANISHES
+from gradcli.models.optima.end_messages import VANISHES
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import Objective, is_sparse
 from gradcli.models.results import Iteration, Watcher

@@ -7,14 +7,14 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import LimitError, UsageError
-from gradcli.models.optima import searches
+from gradcli.models.optima import scipy_methods
 from gradcli.models.optima.constrained import constrained, polished
-from gradcli.models.optima.endings import STUCK
-from gradcli.models.optima.ends_of_domains import at_infinite_slopes
+from gradcli.models.optima.end_messages import STUCK
+from gradcli.models.optima.infinite_slopes import at_infinite_slopes
 from gradcli.models.optima.newton import NoHessianError, SearchEnd, newton
 from gradcli.models.optima.nonsmooth import descend
 from gradcli.models.optima.objectives import MOST_DENSE
-from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.optima.optimization_problems import PosedObjective
 from gradcli.models.results import Watcher
 
 
@@ -34,9 +34,9 @@ def _searched(posed: PosedObjective, start: Any, method: str, most: int, watch: 
         )
     if method == "newton" and len(posed.constraints):
         raise UsageError("the method newton takes no constraints", hint="--method auto does")
-    if method in searches.METHODS:
-        found = searches.search(method, *given, most, watch)
-        if method in searches.WITH_CONSTRAINTS:
+    if method in scipy_methods.METHODS:
+        found = scipy_methods.search(method, *given, most, watch)
+        if method in scipy_methods.WITH_CONSTRAINTS:
             return polished(posed.objective, posed.constraints, found, posed.low, posed.high)
         return found
     if len(posed.constraints):
@@ -55,9 +55,11 @@ def _searched(posed: PosedObjective, start: Any, method: str, most: int, watch: 
     bounded = bool(np.isfinite(posed.low).any() or np.isfinite(posed.high).any())
     by_products = not bounded and posed.objective.has_products(at)
     chosen = "trust-krylov" if by_products else "l-bfgs"
-    found = searches.search(chosen, posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
+    found = scipy_methods.search(chosen, posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
     if not math.isfinite(found.value) and chosen != "l-bfgs":
-        found = searches.search("l-bfgs", posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
+        found = scipy_methods.search(
+            "l-bfgs", posed.objective, posed.constraints, at, posed.low, posed.high, most, watch
+        )
     # With few variables there is no Hessian only at a kink, where the search may have started.
     is_stuck = method == "auto" and not found.converged and len(start) <= MOST_DENSE
     return descend(posed.objective, found, start, posed.low, posed.high, most, watch) if is_stuck else found

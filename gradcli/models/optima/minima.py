@@ -7,24 +7,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.compiled.compiling import compile
+from gradcli.compiled.programs import CompiledProgram
 from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expect_callable, flag
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models import arguments
+from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable, table_of
-from gradcli.models.optima import histories, optimality, searches
+from gradcli.models.optima import histories, optimality, scipy_methods
 from gradcli.models.optima.global_search import GlobalEnd, search_globally
 from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
-from gradcli.models.optima.posing import MinimizeRequest, PosedObjective, posed
+from gradcli.models.optima.optimization_problems import MinimizeRequest, PosedObjective, posed
 from gradcli.models.optima.sensitivities import Sensitivity, sensitivities
 from gradcli.models.optima.training import STOCHASTIC, Training, of_training, train
 from gradcli.models.optima.verdicts import judged
 from gradcli.models.packing import Bounds
 from gradcli.models.results import MAY_BE_NULL, Iteration, Watcher
-from gradcli.run.compiling import compile
-from gradcli.run.programs import CompiledProgram
 
-METHODS = ("auto", "newton", *searches.METHODS, *STOCHASTIC)
+METHODS = ("auto", "newton", *scipy_methods.METHODS, *STOCHASTIC)
 # The default upper bound of iterations.
 _MOST = 1_000
 # Upper bound of the starts of a global search: more would exceed the limit of steps.
@@ -123,24 +123,24 @@ def minimize(
 
     expect(program, str, "a program is a text")
     training = Training(method, steps, lr, momentum, batch, epochs, schedule, seed)
-    arguments.one_of(method, METHODS, "method")
+    checked_arguments.one_of(method, METHODS, "method")
     training.check()
     is_global = flag(global_, "global_") or starts is not None
     if starts is not None:
-        starts = arguments.whole(starts, "the number of starts", 1)
+        starts = checked_arguments.whole(starts, "the number of starts", 1)
         if starts > _MOST_STARTS:
             raise UsageError(f"the number of starts is {starts}, and at most {_MOST_STARTS:,}")
     if is_global and method in STOCHASTIC:
         raise UsageError(f"--global and --method {method} contradict each other", hint="leave out one of them")
-    constants = arguments.names(sensitivity, "'sensitivity'")
+    constants = checked_arguments.names(sensitivity, "'sensitivity'")
     asked = MinimizeRequest(
         program,
-        {**arguments.named(values, "'values'"), **named},
-        None if wrt is None else arguments.names(wrt, "'wrt'"),
-        [*dict.fromkeys([*arguments.names(const, "'const'"), *constants])],
+        {**checked_arguments.named(values, "'values'"), **named},
+        None if wrt is None else checked_arguments.names(wrt, "'wrt'"),
+        [*dict.fromkeys([*checked_arguments.names(const, "'const'"), *constants])],
         data if isinstance(data, DataTable) else table_of(data),
         bounds,
-        arguments.names(subject_to, "'subject_to'"),
+        checked_arguments.names(subject_to, "'subject_to'"),
         flag(max, "max"),
         is_global,
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.models.optima.bounded_steps import bounded_step
-from gradcli.models.optima.endings import STUCK, UNBOUNDED, VANISHES, extremum
+from gradcli.models.optima.end_messages import STUCK, UNBOUNDED, VANISHES, extremum
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.results import Iteration, Watcher
 

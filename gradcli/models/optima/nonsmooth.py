@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.models.optima.kinks import shortest_mean
+from gradcli.models.optima.gradient_sampling import shortest_mean
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.results import Iteration, Watcher

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.compiled.programs import CompiledProgram
 from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
-from gradcli.language import scope
-from gradcli.language.interpreter import evaluate
+from gradcli.evaluation.hessian_products import HessianProducts
+from gradcli.language.interpreter.run import evaluate
+from gradcli.language.names import scope
 from gradcli.models.packing import Packing
-from gradcli.models.second_runs import run_twice
-from gradcli.run.hessian_products import HessianProducts
-from gradcli.run.programs import CompiledProgram
+from gradcli.models.perturbed_runs import run_twice
 
 # Upper bound of the variables for a dense Hessian.
 MOST_DENSE = 1_000

@@ -14,7 +14,7 @@ from gradcli.models import dense_matrices
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.newton import SearchEnd, held
 from gradcli.models.optima.objectives import Objective, is_sparse
-from gradcli.models.optima.subproblems import is_definite
+from gradcli.models.optima.trust_region_steps import is_definite
 
 # Relative tolerances within which a gradient, and the residual of a constraint, count as 0.
 SLOPE, RESIDUAL = 1e-6, 1e-8

@@ -13,7 +13,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.errors import LimitError
 from gradcli.models.optima.optimality import RESIDUAL
-from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.optima.optimization_problems import PosedObjective
 from gradcli.models.results import Iteration, Watcher
 
 # Upper bound of the variables: in more dimensions, sampled points are too sparse to be useful.

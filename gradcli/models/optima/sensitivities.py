@@ -17,7 +17,7 @@ from gradcli.models import dense_matrices
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import Active
-from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.optima.optimization_problems import PosedObjective
 from gradcli.models.optima.verdicts import Verdict
 from gradcli.models.packing import Packing
 from gradcli.models.results import MAY_BE_NULL

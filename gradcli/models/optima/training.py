@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import UsageError
-from gradcli.models import arguments, dense_matrices
+from gradcli.models import checked_arguments, dense_matrices
 from gradcli.models.optima.newton import SearchEnd
-from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.optima.optimization_problems import PosedObjective
 from gradcli.models.optima.verdicts import Verdict
 from gradcli.models.results import Iteration, Watcher
 from gradcli.optim.adam import Adam
@@ -58,7 +58,7 @@ class Training(NamedTuple):
                 f"--{asked[0]} is for the methods {', '.join(STOCHASTIC)}", hint="add --method adam, or leave it out"
             )
         if self.schedule is not None:
-            arguments.one_of(self.schedule, [*SCHEDULES], "schedule")
+            checked_arguments.one_of(self.schedule, [*SCHEDULES], "schedule")
         if self.steps is not None and self.epochs is not None:
             raise UsageError("--steps and --epochs contradict each other", hint="leave out one of them")
         for name in ("steps", "batch", "epochs"):
@@ -67,9 +67,9 @@ class Training(NamedTuple):
                 raise UsageError(f"--{name} is a whole number of 1 or more")
         if type(self.seed) is not int or self.seed < 0:
             raise UsageError("--seed is a whole number of 0 or more")
-        if self.lr is not None and not 0 < arguments.number(self.lr, "'lr'") < math.inf:
+        if self.lr is not None and not 0 < checked_arguments.number(self.lr, "'lr'") < math.inf:
             raise UsageError("--lr is a number above 0")
-        if self.momentum is not None and not 0 <= arguments.number(self.momentum, "'momentum'") < 1:
+        if self.momentum is not None and not 0 <= checked_arguments.number(self.momentum, "'momentum'") < 1:
             raise UsageError("--momentum is a number from 0 to below 1")
 
     def optimizer(self, parameters: Mapping[str, Tensor]) -> Optimizer:

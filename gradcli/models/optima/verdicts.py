@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima import optimality
 from gradcli.models.optima.constrained import lagrangian_hessian
-from gradcli.models.optima.endings import (
+from gradcli.models.optima.end_messages import (
     BY_BOUNDS,
     FALLS_FROM_FLAT,
     FALLS_FROM_KINK,
@@ -22,11 +22,11 @@ from gradcli.models.optima.endings import (
     extremum,
     told,
 )
-from gradcli.models.optima.kinks import Surroundings
+from gradcli.models.optima.gradient_sampling import Surroundings
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.optima.optimality import Active
-from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.optima.optimization_problems import PosedObjective
 
 # A search is unbounded where a variable is beyond `_FAR` or the objective below -`_FAR`.
 _FAR = 1e20

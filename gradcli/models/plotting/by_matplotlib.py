@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import IO, Any
 
-from gradcli import arrays, installing
+from gradcli import arrays, install_command
 from gradcli.errors import BackendError, UsageError, did_you_mean
 from gradcli.io import output
 from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline, alone, density, shown
@@ -62,7 +62,7 @@ def _needed() -> Any:
             import matplotlib.figure
         except ImportError:
             raise BackendError(
-                "a picture needs Matplotlib, which is not installed", hint=installing.command("plot")
+                "a picture needs Matplotlib, which is not installed", hint=install_command.command("plot")
             ) from None
         except ValueError as error:
             # For example, an invalid backend in the environment.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from gradcli import arrays, installing
+from gradcli import arrays, install_command
 from gradcli.errors import BackendError
 from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline, alone, shown
 from gradcli.models.plotting.tick_marks import Axis
@@ -49,7 +49,7 @@ def _needed() -> Any:
             import plotext
         except ImportError:
             raise BackendError(
-                "a picture on a terminal needs plotext, which is not installed", hint=installing.command("plot")
+                "a picture on a terminal needs plotext, which is not installed", hint=install_command.command("plot")
             ) from None
     return plotext
 

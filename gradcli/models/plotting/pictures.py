@@ -17,17 +17,17 @@ from gradcli.errors import (
     UsageError,
     expect,
 )
-from gradcli.language import scope
-from gradcli.language.reading import read
+from gradcli.evaluation import python_values
+from gradcli.language.names import scope
+from gradcli.language.parsing import read
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models import arguments
+from gradcli.models import checked_arguments
 from gradcli.models.plotting import by_matplotlib, ranges
 from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, shown
 from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, one_by_one, program_label
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
-from gradcli.run import converted
 
 if TYPE_CHECKING:
     from gradcli.models.data import DataTable
@@ -88,7 +88,7 @@ class Plot:
         """Save the picture as `.png`, `.svg` or `.pdf`. Raises CallError for a value that is not a path, UsageError for
         another extension, BackendError where Matplotlib is not installed, and OutputError where the file cannot be
         written."""
-        name = arguments.path(path, "'path'")
+        name = checked_arguments.path(path, "'path'")
         if name is None:
             raise CallError("'path' is the path of a picture, not None")
         by_matplotlib.save(self.chart(), name)
@@ -146,17 +146,20 @@ def plot(
     limits.check(max_steps=max_steps, max_elements=max_elements)
     expect(program, str, "a program is a text")
     expect(log, str, "the names of axes are a text")
-    path = arguments.path(output, "'output'")
+    path = checked_arguments.path(output, "'output'")
     if path is not None:
         by_matplotlib.format_of(path)
     with limits.within(max_steps, max_elements):
-        given = {name: _given(name, value) for name, value in {**arguments.named(values, "'values'"), **named}.items()}
+        given = {
+            name: _given(name, value)
+            for name, value in {**checked_arguments.named(values, "'values'"), **named}.items()
+        }
         parsed = read(program)
         reads = scope.outer_reads(parsed)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
             # Imported only for programs with errors.
-            from gradcli.language.run_together import unread_hint
+            from gradcli.language.suggestions.joined_names import unread_hint
 
             hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, parsed)
             raise BindingError(f"the program does not read '{unknown}'", hint=hint)
@@ -225,7 +228,7 @@ def _given(name: str, value: Any) -> Any:
     if isinstance(value, str):
         word = f"{name}={value}"
         return ranges.value(value, "float64", word, len(word) - len(value))
-    return value if isinstance(value, (PlotRange, SeveralValues)) else converted.value(value)
+    return value if isinstance(value, (PlotRange, SeveralValues)) else python_values.value(value)
 
 
 def _data(data: Any) -> tuple[DataTable, Sequence[str] | None] | None:

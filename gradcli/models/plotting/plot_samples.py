@@ -10,13 +10,13 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, Proposal, ShapeError, UsageError
-from gradcli.language import scope
+from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, refined
-from gradcli.run.row_programs import RowProgram
-from gradcli.run.row_results import RowResults
+from gradcli.rows.row_programs import RowProgram
+from gradcli.rows.row_results import RowResults
 
 # Upper bounds of the curves in one picture, and of the evaluations for all of them.
 _MOST_CURVES = 50

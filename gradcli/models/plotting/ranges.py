@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import ProgramSyntaxError
-from gradcli.run.constant_expressions import constant
-from gradcli.run.nested_texts import Read, items, unreadable
+from gradcli.evaluation.constant_expressions import constant
+from gradcli.evaluation.nested_lists import Read, items, unreadable
 
 _MARK = ".."
 _HINT = "write x=0..20, from the lower number to the higher"

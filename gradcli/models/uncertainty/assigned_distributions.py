@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import did_you_mean
-from gradcli.run.nested_texts import Read, items, unreadable
+from gradcli.evaluation.nested_lists import Read, items, unreadable
 
 HINT = "write x=~uniform(4.9, 5.1), x=~triangular(0, 1) or x=~lognormal(0, 0.1)"
 _CALL = re.compile(r"\s*~\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import BindingError, did_you_mean
+from gradcli.evaluation.nested_lists import Read
 from gradcli.models.packing import Packing
 from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
 from gradcli.models.uncertainty.uncertain_values import HINT, given, in_floats, is_uncertain, uncertain
-from gradcli.run.nested_texts import Read
 
 # Rounding error of the eigenvalues of a correlation matrix, relative to its size: they may be less than 0 by so much.
 _ROUNDING = 1e-12

@@ -12,7 +12,7 @@ from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeErr
 from gradcli.language.syntax.tree import Module
 from gradcli.models.results import Sampling
 from gradcli.models.uncertainty.input_quantities import Quantities
-from gradcli.run.row_programs import RowProgram
+from gradcli.rows.row_programs import RowProgram
 
 # Largest number of input values drawn at once.
 _AT_ONCE = 2**20

@@ -9,19 +9,19 @@ from itertools import compress
 from gradcli import arrays
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.errors import EvaluationError, Span
-from gradcli.kinds.rounding import Roundings
-from gradcli.kinds.taylor import Jet, shadow_of
-from gradcli.language.interpreter import evaluate
+from gradcli.evaluation.diagnose import Warning
+from gradcli.kinds.jets import Jet, shadow_of
+from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.language.interpreter.run import evaluate
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, dofs_drawn
-from gradcli.models.uncertainty.other_ways import other_ways, ways_at
+from gradcli.models.uncertainty.path_changes import other_ways, ways_at
 from gradcli.models.uncertainty.second_order import SecondOrder
 from gradcli.models.uncertainty.significant_digits import stated, tolerance
 from gradcli.models.uncertainty.singularities import Singularity
-from gradcli.primitives.series import locally_constant
-from gradcli.run.diagnose import Warning
+from gradcli.primitives.jet_rules import locally_constant
 
 # Relative difference of a value that may be a rounding error, and not an effect of the formula.
 _ROUNDING = 1e-12

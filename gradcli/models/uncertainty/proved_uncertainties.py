@@ -11,13 +11,13 @@ from typing import Any
 from flint import arb, fmpq
 
 from gradcli import arrays
-from gradcli.arrays.balls import Balls, Number, exact, from_text, is_exact, is_nan, to_float
+from gradcli.arrays.flint.balls import Balls, Number, exact, from_text, is_exact, is_nan, to_float
+from gradcli.evaluation import session
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.assigned_distributions import FAMILIES
 from gradcli.models.uncertainty.coverage import coverage_factor, whole_dof
 from gradcli.models.uncertainty.input_quantities import Quantities, Quantity, of_python
-from gradcli.run import digits as proved_digits
-from gradcli.run import session
+from gradcli.proofs import digits as proved_digits
 
 # Newton steps, each of which doubles the digits: from the 16 of a float to more than are ever requested.
 _STEPS = 10
@@ -33,13 +33,13 @@ def in_digits(
     max_precision: int,
 ) -> tuple[Any, bool]:
     """The propagation `found` in floats with each number as a text of `digits` proved digits, and whether all numbers
-    have so many; to be called within `gradcli.run.digits.computing`.
+    have so many; to be called within `gradcli.proofs.digits.computing`.
 
     The decimals in `values` are exact, as are correlations, degrees of freedom and the level as they are written.
     `labels` are those of several results, None for a single one. Results of second order and of Monte Carlo are left
     out.
 
-    Raises what `gradcli.run.digits.run` raises.
+    Raises what `gradcli.proofs.digits.run` raises.
     """
 
     names = [*inputs.packing.shapes]

@@ -11,8 +11,8 @@ from gradcli import arrays, limits
 from gradcli.calculus.gradient_series import Along, gradients_along
 from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError, ShapeError
-from gradcli.kinds.switching import Switching, watching
-from gradcli.language.interpreter import evaluate
+from gradcli.kinds.branch_points import Switching, watching
+from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.coverage import size_of
 from gradcli.models.uncertainty.input_quantities import Quantities

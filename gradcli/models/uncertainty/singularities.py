@@ -17,10 +17,10 @@ import numpy as np
 from gradcli import limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError, Span
 from gradcli.language.syntax.tree import Module
-from gradcli.models.nonfinite_values import nonfinite
+from gradcli.models.nonfinite_errors import nonfinite
 from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.models.uncertainty.monte_carlo import columns_of
-from gradcli.run.row_programs import RowProgram
+from gradcli.rows.row_programs import RowProgram
 
 # Range of an input on each side of its estimate, in standard uncertainties.
 _NORMAL = 2.0

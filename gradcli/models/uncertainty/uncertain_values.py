@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import BindingError
+from gradcli.evaluation.constant_expressions import constant
+from gradcli.evaluation.nested_lists import Read, nested, unreadable
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.shape import stack
-from gradcli.run.constant_expressions import constant
-from gradcli.run.nested_texts import Read, nested, unreadable
+from gradcli.primitives.entries.shape import stack
 
 _MARK = re.compile(r"±|\+-|\+/-")
 # The digits in parentheses stand for the last places of the value; with a decimal point they are the uncertainty itself

@@ -10,8 +10,8 @@ from gradcli.autograd.modes import no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.shape import stack
-from gradcli.primitives.statistics import norm
+from gradcli.primitives.entries.shape import stack
+from gradcli.primitives.entries.statistics import norm
 
 # Added to the norm as in PyTorch, so that a norm of 0 causes no division by 0.
 _OFF_ZERO = 1e-6

@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError
-from gradcli.primitives.sampling import padded
-from gradcli.primitives.shape import stack
+from gradcli.primitives.entries.sampling import padded
+from gradcli.primitives.entries.shape import stack
 
 
 def pad_sequence(

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ShapeError, expect
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.shape import concat
+from gradcli.primitives.entries.shape import concat
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Any:

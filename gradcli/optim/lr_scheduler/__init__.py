@@ -1,7 +1,8 @@
 """Learning rate schedules, with the names and behaviour of `torch.optim.lr_scheduler`."""
 
+from gradcli.optim.lr_scheduler.composed import ChainedScheduler, SequentialLR
 from gradcli.optim.lr_scheduler.cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from gradcli.optim.lr_scheduler.factors import (
+from gradcli.optim.lr_scheduler.multiplicative import (
     ConstantLR,
     ExponentialLR,
     LambdaLR,
@@ -13,7 +14,6 @@ from gradcli.optim.lr_scheduler.factors import (
 )
 from gradcli.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from gradcli.optim.lr_scheduler.scheduler import LRScheduler
-from gradcli.optim.lr_scheduler.several import ChainedScheduler, SequentialLR
 
 __all__ = [
     "ChainedScheduler",

@@ -12,7 +12,7 @@ from typing import Any
 
 from scipy import stats as _stats
 
-from gradcli.numpy.made import dispatched
+from gradcli.numpy.dispatch import dispatched
 from gradcli.primitives.distribution_names import DISTRIBUTIONS
 from gradcli.scipy.stats import bernoulli, dirichlet, multivariate_normal
 

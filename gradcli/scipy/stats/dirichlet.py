@@ -8,7 +8,7 @@ from typing import Any
 from scipy import stats
 
 from gradcli import numpy as np
-from gradcli.numpy.made import has_tensors
+from gradcli.numpy.dispatch import has_tensors
 from gradcli.scipy.special import gammaln, xlogy
 
 _distribution = stats.dirichlet

@@ -10,7 +10,7 @@ from scipy import stats
 
 from gradcli import numpy as np
 from gradcli.errors import CallError, ShapeError
-from gradcli.numpy.made import has_tensors
+from gradcli.numpy.dispatch import has_tensors
 from gradcli.scipy.linalg import solve_triangular
 
 _LOG_2_PI = math.log(2.0 * math.pi)

@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.autograd.factory import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
-from gradcli.primitives.shape import stack
+from gradcli.primitives.entries.shape import stack
 
 
 def default_collate(batch: Sequence[Any]) -> Any:

@@ -1,0 +1,406 @@
+"""Reads a program and the values of its names from the words and options of a command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from gradcli import arrays, limits
+from gradcli.arrays import backends, mathematical_constants
+from gradcli.cli.process.environment import Environment
+from gradcli.errors import BindingError, Span, UnknownNameError, UsageError, did_you_mean
+from gradcli.evaluation.constant_expressions import constant
+from gradcli.io import system, variables
+from gradcli.io.json_numbers import MAX_TEXT
+from gradcli.language.names import scope
+from gradcli.language.parsing import read as parsed
+from gradcli.language.syntax.lexer import MAX_LENGTH
+from gradcli.language.syntax.tree import Module
+from gradcli.timing import phase
+
+
+class BindingOptions(Protocol):
+    """The options of a command that takes a program and values."""
+
+    @property
+    def words(self) -> list[str] | None: ...
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def vars(self) -> str | None: ...
+    @property
+    def max_steps(self) -> int: ...
+    @property
+    def max_elements(self) -> int: ...
+
+
+class LeafOptions(BindingOptions, Protocol):
+    """The options of a command that also differentiates by names that have values."""
+
+    @property
+    def wrt(self) -> list[str] | None: ...
+    @property
+    def const(self) -> list[str] | None: ...
+
+
+class ProgramOptions(LeafOptions, Protocol):
+    """The options of such a command that can choose the array library."""
+
+    @property
+    def backend(self) -> str: ...
+    @property
+    def device(self) -> str | None: ...
+
+
+class Inputs(NamedTuple):
+    """A program, the values of the names that it reads, and the names to differentiate by."""
+
+    program: Module
+    bindings: dict[str, Any]
+    wrt: tuple[str, ...]
+
+
+class Sources(NamedTuple):
+    """A program, and functions that return the values of the names that it reads, as arrays of the default namespace;
+    ball arithmetic calls them again at each precision."""
+
+    program: Module
+    values: dict[str, Callable[[], Any]]
+
+    def bindings(self) -> dict[str, Any]:
+        return {name: arrays.placed(value()) for name, value in self.values.items()}
+
+
+def check_digits(options: Any, others: Sequence[str] = ()) -> None:
+    """Raise UsageError where `--digits` contradicts options, whose names are `others`, or exceeds --max-precision."""
+    if options.digits is None:
+        return
+    if others:
+        raise UsageError(f"--digits and {others[0]} contradict each other", hint="leave out one of them")
+    if options.max_precision < options.digits:
+        raise UsageError(
+            f"--max-precision {options.max_precision} is less than --digits {options.digits}",
+            hint="it is the most digits to compute with",
+        )
+
+
+def is_exact(options: Any) -> bool:
+    """Whether input numbers keep the exact decimals that were typed."""
+    return getattr(options, "digits", None) is not None or getattr(options, "enclose", False)
+
+
+@contextmanager
+def computing(options: ProgramOptions) -> Iterator[Any]:
+    """Within the block, use the requested array library and limits. Yields its namespace, None for NumPy."""
+    if not is_exact(options):
+        namespace = arrays.chosen(options.backend, options.device)
+    else:
+        namespace = backends.namespace(backends.DIGITS.name)
+    with arrays.using_namespace(namespace), limits.within(options.max_steps, options.max_elements):
+        yield namespace
+
+
+def _program_text(options: BindingOptions, environment: Environment) -> tuple[str, Sequence[str]]:
+    """The text of the program, and the remaining words, which bind names."""
+    words = options.words or []
+    if _reads_program(options):
+        if options.vars == "-":
+            raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
+        return environment.read_stdin("the program", MAX_LENGTH), words[1:]
+    taken = options.vars == "-" or getattr(options, "data", None) == "-" or any(map(reads_input, words))
+    if not taken and environment.has_unread_input():
+        _check_input(options, environment)
+    if options.file is not None:
+        return read_program(options.file), words
+    if not words:
+        raise UsageError("there is no program", hint="gradcli eval 'log(x**q)' x=5 q=3")
+    _check_order(words)
+    return words[0], words[1:]
+
+
+_DEGREES = re.compile(r"(?<![\w.])a?(?:sin|cos|tan)d(?=\s*\()")
+
+
+def tell_of_degrees(text: str, options: BindingOptions, environment: Environment) -> None:
+    """Print a note if a program calls functions that compute in degrees, unless it defines them itself."""
+    calls = _DEGREES.findall(text)
+    defined = {n for n in calls if re.search(rf"\bdef\s+{n}\b", text)}
+    defined |= {n for n in calls if calls.count(n) > 1 and re.search(rf"(?<![\w.]){n}\([\w, ]*\)\s*=(?!=)", text)}
+    told = dict.fromkeys(n for n in calls if n not in defined)
+    if told and not getattr(options, "quiet", False):
+        environment.complain(
+            f"note: {', '.join(told)} computes in degrees, and the derivative by an angle is one by degrees"
+        )
+
+
+def _reads_program(options: BindingOptions) -> bool:
+    """Whether the program is read from standard input."""
+    return options.file is None and (options.words or [])[:1] == ["-"]
+
+
+def _check_input(options: BindingOptions, environment: Environment) -> None:
+    """Warn that standard input is not read. Raises UsageError if the program must have been meant to be there."""
+    words = options.words or []
+    if options.file is None and all(map(is_binding, words)):
+        raise UsageError(
+            "the program on standard input is not read", hint=f"'-' reads it: gradcli eval {' '.join(['-', *words])}"
+        )
+    if not getattr(options, "quiet", False):
+        environment.complain("warning: standard input is not read: the program is given already")
+
+
+_BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
+_FROM_INPUT = re.compile(r"\s*[^\W\d]\w*\s*=\s*@-(:|$)")
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def is_binding(word: str) -> bool:
+    """Whether a word has the form NAME=VALUE."""
+    return _BINDING.match(word) is not None
+
+
+def reads_input(word: str) -> bool:
+    """Whether a word has the form NAME=@-."""
+    return _FROM_INPUT.match(word) is not None
+
+
+def _check_order(words: Sequence[str]) -> None:
+    """Raise UsageError if the program comes after values, or if there are spaces around the `=` of a value."""
+    if is_binding(words[0]) and any(not is_binding(w) for w in words[1:]):
+        # Imported here because only incorrect command lines need it.
+        from shlex import quote
+
+        program = next(w for w in words[1:] if not is_binding(w))
+        values = " ".join(quote(w) for w in words if w is not program)
+        raise UsageError(
+            f"'{words[0]}' stands where the program should", hint=f"the program comes first: {quote(program)} {values}"
+        )
+    parts = ["", *words[1:], ""]
+    for before, word, behind in zip(parts, parts[1:], parts[2:]):
+        name, sign, value = (before, "=", behind) if word == "=" else ("", "", "")
+        if word.endswith("=") and _NAME.fullmatch(word[:-1]):
+            name, sign, value = word[:-1], "=", behind
+        elif word.startswith("=") and len(word) > 1 and _NAME.fullmatch(before):
+            name, sign, value = before, "=", word[1:]
+        if sign and name and value:
+            raise UsageError(f"there are spaces around '=' in a value for '{name}'", hint=f"write {name}={value}")
+
+
+def read_program(path: str) -> str:
+    """The text of a program file. Raises UsageError if it cannot be read."""
+    try:
+        return system.read_text(path, MAX_LENGTH)
+    except UnicodeDecodeError:
+        raise UsageError(f"the program {path} is not UTF-8 text", hint="save it as UTF-8") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(f"cannot read the program {path}: {reason}", hint="check the path") from None
+
+
+def names_of(texts: Sequence[str] | None) -> tuple[str, ...]:
+    """The distinct names in lists such as `x,q`."""
+    names = (n.strip() for text in texts or () for n in text.split(","))
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inputs:
+    """The program, the values of its names, and the names to differentiate by.
+
+    Raises what `read` raises, and BindingError for a name to differentiate by that has no value.
+    """
+    program, bindings = read(options, environment, dtype)
+    return Inputs(program, bindings, leaves(bindings, options))
+
+
+def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple[Module, dict[str, Any]]:
+    """Parse the program and read the values of its names, as arrays of the default namespace.
+
+    Raises what `sources` raises.
+    """
+    found = sources(options, environment, dtype)
+    return found.program, found.bindings()
+
+
+# Evaluates the value in a word, from its text, dtype, the whole word, and the offset of the text in it.
+Reading = Callable[[str, str, str, int], Any]
+
+
+def sources(options: BindingOptions, environment: Environment, dtype: str, reading: Reading | None = None) -> Sources:
+    """Parse the program, and prepare the values of its names. `reading` evaluates values in words; by default they are
+    expressions, or intervals with --enclose.
+
+    Raises UsageError if there is no program, ProgramSyntaxError for invalid text, and BindingError for a file that
+    cannot be read, a name that is given twice or that the program does not read. A value that is invalid raises
+    BindingError only when it is evaluated.
+    """
+    with phase("parse"):
+        text, words = _program_text(options, environment)
+        tell_of_degrees(text, options, environment)
+        program = parsed(text)
+    reads = scope.outer_reads(program)
+    values = bound(words, dtype, options, environment, reading)
+    if reading is None:
+        # Names that are used as masks keep truth values that were written as such.
+        for name in scope.masks(program) & values.keys():
+            read = values[name]
+            if isinstance(read, partial) and read.func is constant:
+                values[name] = partial(read, truths=True)
+    scope.check(program, values)
+    for word, name in zip(words, tuple(values)):
+        if name not in reads:
+            raise _unused(name, program, reads, values, word)
+    for name, value in by_vars(options, environment, dtype).items():
+        if name in values:
+            raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
+        if name in reads:
+            values[name] = value
+    return Sources(program, values)
+
+
+def by_vars(options: BindingOptions, environment: Environment, dtype: str) -> dict[str, Callable[[], Any]]:
+    """The functions that return the values of `--vars`, by name."""
+    given = variables_of(options.vars, environment, is_exact(options))
+    return {name: partial(_read, number, dtype) for name, number in given.items()}
+
+
+def name_span(word: str) -> Span:
+    """The span of the name in NAME=VALUE."""
+    return Span(0, word.index("="))
+
+
+def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping[str, Any], word: str) -> BindingError:
+    # Imported here because only incorrect programs need it.
+    from gradcli.language.suggestions.joined_names import unread_hint
+
+    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program)
+    return BindingError(f"the program does not read '{name}'", hint=hint, span=name_span(word), source=word)
+
+
+def _read(number: Any, dtype: str) -> Any:
+    """A value from a file; decimals that were kept exact become floats unless exact arithmetic is used."""
+    if mathematical_constants.is_exact():
+        return number
+    return arrays.astype(float(number) if isinstance(number, float) else number, dtype)
+
+
+def bound(
+    words: Sequence[str],
+    dtype: str,
+    options: BindingOptions,
+    environment: Environment,
+    reading: Reading | None = None,
+) -> dict[str, Callable[[], Any]]:
+    """The functions that return the values of the names bound in words. Raises BindingError for a file that cannot be
+    read."""
+    values: dict[str, Callable[[], Any]] = {}
+    files: dict[str, tuple[str, str, int]] = {}
+    reading = reading or (_interval if getattr(options, "enclose", False) else constant)
+    for word in words:
+        name, text, offset = variables.split_binding(word)
+        text = _without_prefix(name, text, options, environment)
+        if name in values:
+            raise BindingError(
+                f"'{name}' is given twice", hint="give each name one value", span=name_span(word), source=word
+            )
+        if text.startswith("@"):
+            files[name] = (text[1:], word, offset)
+        # Keeps the order of the words; the values of files are inserted below.
+        values[name] = partial(reading, text, dtype, word, offset)
+    form = getattr(options, "input_form", None)
+    if files or form is not None:
+        values |= {name: partial(_read, v, dtype) for name, v in _from_files(files, form, options, environment).items()}
+    return values
+
+
+# Without m and f, which may be meant as metres and femtoseconds, or as the suffix of a C float.
+_PREFIXES = {"p": -12, "n": -9, "u": -6, "µ": -6, "μ": -6, "k": 3, "M": 6, "G": 9, "T": 12}
+_PREFIXED = re.compile(rf"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)) ?([{''.join(_PREFIXES)}])\s*")
+
+
+def _without_prefix(name: str, text: str, options: BindingOptions, environment: Environment) -> str:
+    """A number with an SI prefix, such as 10k or 2.2u, rewritten with a power of ten; a note is printed."""
+    found = _PREFIXED.fullmatch(text)
+    if found is None:
+        return text
+    written = f"{found[1]}e{_PREFIXES[found[2]]}"
+    if not getattr(options, "quiet", False):
+        environment.complain(f"note: {name}={text.strip()} is read as {written}")
+    return written
+
+
+def _from_files(
+    asked: Mapping[str, tuple[str, str, int]], form: str | None, options: BindingOptions, environment: Environment
+) -> dict[str, Any]:
+    """The values of names that are read from files; `asked` maps names to (reference, word, offset)."""
+    from gradcli.cli.process import streams
+    from gradcli.io import files
+
+    def standard_input() -> BinaryIO:
+        name = next(name for name, (text, *_) in asked.items() if files.is_standard_input(text))
+        for is_taken, what in ((options.vars == "-", "--vars"), (_reads_program(options), "the program")):
+            if is_taken:
+                raise UsageError(
+                    f"{what} and the value of '{name}' cannot both be standard input", hint="put one of them in a file"
+                )
+        return streams.input_of(environment, f"'{name}'")
+
+    reading = files.Reading(options.max_elements, is_exact(options), form, standard_input)
+    return dict(zip(asked, files.read_all([files.Reference(*place) for place in asked.values()], reading)))
+
+
+def _interval(text: str, dtype: str, whole: str, offset: int) -> Any:
+    """The value of an expression, or intervals."""
+    # Imported here because intervals need FLINT.
+    from gradcli.proofs import interval_inputs
+
+    if not interval_inputs.is_interval(text):
+        return constant(text, dtype, whole, offset)
+    return interval_inputs.intervals(text, offset, whole, lambda part, at: constant(part, dtype, whole, at))
+
+
+def cotangent(text: str | None, dtype: str) -> Any:
+    """The value of `--grad-output`, or None if it is not given."""
+    if text is None:
+        return None
+    try:
+        return constant(text, dtype, text)
+    except UnknownNameError as error:
+        error.hint = "--grad-output is an expression without names, as in [1, 0]"
+        raise
+
+
+def variables_of(vars_from: str | None, environment: Environment, exact: bool) -> dict[str, Any]:
+    """The values of `--vars` by name. Raises BindingError if they cannot be read."""
+    if vars_from is None:
+        return {}
+    if vars_from == "-":
+        return variables.read_variables(environment.read_stdin("--vars", MAX_TEXT), "standard input", exact)
+    try:
+        text = system.read_text(vars_from, MAX_TEXT)
+    except UnicodeDecodeError:
+        raise BindingError(f"the variables {vars_from} are not UTF-8 text", hint="save them as UTF-8") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise BindingError(f"cannot read the variables {vars_from}: {reason}", hint="check the path") from None
+    return variables.read_variables(text, vars_from, exact)
+
+
+def leaves(bindings: Mapping[str, Any], options: LeafOptions) -> tuple[str, ...]:
+    """The names to differentiate by. Raises BindingError for one that has no value, and UsageError for one that is in
+    both --wrt and --const."""
+    wrt = options.wrt
+    chosen = tuple(bindings) if wrt is None else names_of(wrt)
+    # A dict keeps the order and is fast to search.
+    constant_names = dict.fromkeys(names_of(options.const))
+    for option, names in (("--wrt", chosen), ("--const", constant_names)):
+        for name in names:
+            if name not in bindings:
+                hint = did_you_mean(name, bindings, f"give it a value, as in {name}=1")
+                raise BindingError(f"{option} names '{name}', which has no value", hint=hint)
+    both = [n for n in chosen if wrt is not None and n in constant_names]
+    if both:
+        raise UsageError(f"'{both[0]}' stands in both --wrt and --const", hint="leave it out of one of them")
+    return tuple(n for n in chosen if n not in constant_names)

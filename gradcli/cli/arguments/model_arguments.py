@@ -1,0 +1,45 @@
+"""Reads the program, the data and the values of names from the words of `gradcli fit` and `gradcli minimize`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gradcli.cli.arguments import inputs, map_arguments
+from gradcli.cli.process import streams
+from gradcli.cli.process.environment import Environment
+from gradcli.models.data import DataTable, table_of
+from gradcli.rows.outputs import STDIN
+from gradcli.rows.reading import Reading
+
+
+class ModelWords(NamedTuple):
+    """The text of a program, the `table` of its data (None without files), and the `values` of names as numbers and
+    arrays; `words` maps names to the words with their values, for error messages."""
+
+    text: str
+    table: DataTable | None
+    values: dict[str, Any]
+    words: dict[str, str]
+
+
+def given(
+    options: inputs.BindingOptions, environment: Environment, example: str, reading: Reading | None = None
+) -> ModelWords:
+    """Read the words of a command line; `example` is a correct command line for hints.
+
+    Raises UsageError if there is no program, and BindingError for data or values that cannot be read.
+    """
+    text, words = map_arguments.program_of(options, environment, example)
+    sources = map_arguments.files_among(words)
+    titles: dict[str, str] = {}
+    bound: dict[str, str] = {}
+    for word in words:
+        if inputs.is_binding(word):
+            map_arguments.sort(word, titles, bound)
+    map_arguments.check_input(bound, sources or ["no file"])
+    values = {name: value() for name, value in inputs.bound([*bound.values()], "float64", options, environment).items()}
+    for name, number in inputs.variables_of(options.vars, environment, False).items():
+        values.setdefault(name, number)
+    stream = streams.input_of(environment, "the data") if STDIN in sources else None
+    table = table_of(sources or None, reading, stream).with_names(titles) if sources or titles else None
+    return ModelWords(text, table, values, bound)

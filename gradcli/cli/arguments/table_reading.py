@@ -1,0 +1,51 @@
+"""The options that say how tables are read, shared by all commands that read tables."""
+
+from __future__ import annotations
+
+from typing import Annotated, Protocol
+
+import typer
+
+from gradcli.errors import UsageError
+from gradcli.rows.outputs import NAMES
+from gradcli.rows.reading import Reading
+
+FORMATS = "|".join(NAMES)
+
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar=FORMATS, help="The format to read; default: by the name, or by the content."),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option("--separator", metavar="CHARACTER", help="What separates the fields; default: recognised."),
+]
+DecimalComma = Annotated[bool, typer.Option("--decimal-comma", help="Numbers are written 1,5; default: recognised.")]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", metavar="NAME", help="The encoding of the text, as in latin-1.")
+]
+NoHeader = Annotated[bool, typer.Option("--no-header", help="The first line is a row: columns are called c1 c2 …")]
+
+
+class ReadingOptions(Protocol):
+    """The options of a command that reads tables."""
+
+    @property
+    def from_(self) -> str | None: ...
+    @property
+    def separator(self) -> str | None: ...
+    @property
+    def decimal_comma(self) -> bool: ...
+    @property
+    def encoding(self) -> str | None: ...
+    @property
+    def no_header(self) -> bool: ...
+
+
+def reading_of(options: ReadingOptions) -> Reading:
+    """How tables are to be read. Raises UsageError for an unknown format."""
+    if options.from_ is not None and options.from_ not in NAMES:
+        raise UsageError(f"there is no format {options.from_!r}", hint=f"--from {' or '.join(NAMES)}")
+    return Reading(
+        options.from_, options.separator, options.decimal_comma, options.encoding, header=not options.no_header
+    )

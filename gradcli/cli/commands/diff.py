@@ -1,0 +1,279 @@
+"""The command `gradcli diff`: prints derivatives as formulas."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from gradcli import arrays, limits
+from gradcli.cli import options as opt
+from gradcli.cli.arguments import inputs
+from gradcli.cli.command import Command
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering.render import number_text, show_json
+from gradcli.cli.rendering.warning_output import warning_json, warning_text
+from gradcli.errors import ExitStatus, Span, UnknownNameError, UsageError, did_you_mean
+from gradcli.evaluation.diagnose import Warning, unused_parts
+from gradcli.formulas import languages
+from gradcli.formulas.documents import Formulas
+from gradcli.formulas.symbolic import derivatives_as_formulas
+from gradcli.language.names import scope
+from gradcli.language.syntax import tree
+from gradcli.limits import MAX_PRECISION
+from gradcli.program.ir import Variable, owner_name
+
+_HELP = """\
+A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
+name, unless the derivative is by that name: its value there then stands below the formula. A tensor
+gives its name a shape. The formulas are simplified as for real numbers where the functions are
+smooth: at a kink or a pole, eval has the conventions, and the formula need not.
+
+Examples:
+
+  gradcli diff 'log(x**q)' --wrt x
+
+  gradcli diff 'a*exp(-x**2/2)' --wrt x --order 2 --to latex
+
+  gradcli diff 'sum((X@w - y)**2)' X='eye(3, 2)' w=[1,2] y=[1,2,3] --wrt w --to python
+"""
+
+
+class DiffOptions(opt.ProgramRun):
+    """The options of `gradcli diff`."""
+
+    words: opt.Words = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    input_form: opt.From = None
+    wrt: Annotated[
+        list[str] | None,
+        typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
+    ] = None
+    order: Annotated[int, typer.Option("--order", metavar="N", help="The derivatives of order N.")] = 1
+    to: Annotated[
+        str, typer.Option("--to", metavar="|".join(languages.NAMES), help="The language of the formulas.")
+    ] = "text"
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            "--dialect",
+            metavar="|".join(languages.DIALECTS),
+            help="The database that --to sql is for; default: what most of them have.",
+        ),
+    ] = None
+    simplify: Annotated[
+        bool, typer.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")
+    ] = False
+    digits: opt.Digits = None
+    max_precision: opt.MaxPrecision = MAX_PRECISION
+    json: opt.Json = False
+
+
+def run(options: DiffOptions, environment: Environment) -> ExitStatus:
+    """Differentiate, simplify and print; see `gradcli diff --help`."""
+    _check(options)
+    with limits.within(options.max_steps, options.max_elements):
+        sources = inputs.sources(options, environment, "float64")
+        program, bindings = sources.program, sources.bindings()
+        _check_brackets(program, bindings)
+        wrt = _names(program, bindings, options)
+        named = {*bindings, *inputs.names_of(options.wrt)}
+        warnings = [
+            *unused_parts(program),
+            *_constants(program, {*bindings, *wrt}),
+            *_names_of_functions(program, named),
+        ]
+        language = languages.find(options.to, options.dialect)
+        formulas = derivatives_as_formulas(program, bindings, wrt, options.order, language=language)
+        simplified = _by_sympy(formulas) if options.simplify else None
+        document = languages.document(options.to, simplified or formulas, options.dialect)
+        warnings += _infinite(program, formulas)
+        point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
+        read = [owner_name(v.name or "") for v in formulas.value.inputs] if point else []
+        missing = [name for name in read if name not in bindings]
+        if missing:
+            warnings.append(_no_value(program, point, missing[0]))
+        values = _values(options, sources, wrt, point) if point and not missing else None
+        if values is not None:
+            warnings += values.warnings
+        elif options.digits is not None:
+            raise UsageError("--digits is for values at a point", hint="give every name a value, as in x=3")
+    if options.json:
+        record = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
+        record |= {} if options.dialect is None else {"dialect": options.dialect}
+        done = {"simplified": simplified is not None} if options.simplify else {}
+        notes = [warning_json(w, program.source) for w in warnings]
+        found = {} if values is None else {"values": values.derivatives}
+        show_json(record | done | document.members | found | ({"warnings": notes} if notes else {}), environment)
+    else:
+        environment.write(document.text + "\n")
+        if values is not None:
+            environment.write(_beside(languages.find(options.to).comment, values))
+        for warning in warnings:
+            environment.complain(warning_text(warning, program.source))
+        if options.simplify and simplified is None:
+            environment.complain("warning: SymPy cannot simplify this within its limits of time and memory")
+    return ExitStatus.SUCCESS if values is None or values.complete else ExitStatus.FAILURE
+
+
+class _Values(NamedTuple):
+    """The values at a point: the point, the derivatives by their names, the warnings, and whether all requested digits
+    are proved (`complete`)."""
+
+    point: Mapping[str, Any]
+    derivatives: Mapping[str, Any]
+    warnings: Sequence[Warning]
+    complete: bool = True
+
+
+def _values(options: DiffOptions, sources: inputs.Sources, wrt: Sequence[str], point: Mapping[str, Any]) -> _Values:
+    from gradcli.evaluation import session
+
+    given = [n for n in wrt if n in sources.values]
+
+    def request() -> session.EvaluationRequest:
+        order = options.order if options.order > 1 else None
+        return session.EvaluationRequest(sources.program, sources.bindings(), given, order=order)
+
+    complete = True
+    if options.digits is None:
+        result = session.run(request())
+    else:
+        from gradcli.proofs import digits
+
+        with digits.computing():
+            result, complete = digits.run(request, options.digits, options.max_precision)
+            point = digits.texts(lambda: {n: v for n, v in sources.bindings().items() if n in point}, options.digits)
+    found = (result.grad if options.order == 1 else result.derivatives) or {}
+    derivatives = {key: value for key, value in found.items() if key.count(",") == options.order - 1}
+    return _Values(point, derivatives, [w for w in result.warnings if w.code != "unused"], complete)
+
+
+def _beside(comment: str, values: _Values) -> str:
+    """The values at a point, as comment lines of the output language."""
+    where = ", ".join(f"{name}={number_text(value)}" for name, value in values.point.items())
+    found = values.derivatives
+    lines = [f"{key}: " * (len(found) > 1) + number_text(value) for key, value in found.items()]
+    return "".join(f"{comment} {line} at {where}\n" for text in lines for line in text.splitlines())
+
+
+def _no_value(program: tree.Module, point: Collection[str], missing: str) -> Warning:
+    """The warning that the given values are unused because another name has none."""
+    span = scope.outer_reads(program)[missing].span
+    names = " and ".join(f"'{name}'" for name in point)
+    return Warning("point", "parse", missing, span, f"the value of {names} is not used: '{missing}' has none")
+
+
+def _by_sympy(formulas: Formulas) -> Formulas | None:
+    from gradcli.formulas import sympy_simplification
+
+    return sympy_simplification.simplified(formulas)
+
+
+def _check(options: DiffOptions) -> None:
+    if options.order < 1:
+        raise UsageError("--order is 1 or more", hint="--order 2 is the second derivative")
+    if options.to not in languages.NAMES:
+        meant = {"tex": "latex", "numpy": "python", "py": "python", "c++": "c"}.get(options.to)
+        hint = (
+            f"did you mean '{meant}'?"
+            if meant
+            else did_you_mean(options.to, languages.NAMES, f"--to is one of {', '.join(languages.NAMES)}")
+        )
+        raise UsageError(f"there is no language {options.to!r} to write formulas in", hint=hint)
+    if options.dialect is not None and options.to != "sql":
+        raise UsageError("--dialect is for --to sql", hint=f"gradcli diff … --to sql --dialect {options.dialect}")
+    if options.dialect not in (None, *languages.DIALECTS):
+        known = ", ".join(languages.DIALECTS)
+        raise UsageError(
+            f"there is no dialect {options.dialect!r} of SQL",
+            hint=did_you_mean(str(options.dialect), languages.DIALECTS, f"--dialect is one of {known}"),
+        )
+    inputs.check_digits(options)
+
+
+def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -> Sequence[str]:
+    """The names to differentiate by: those of --wrt, or every name that the program reads except constants."""
+    asked = inputs.names_of(options.wrt)
+    constants = scope.CONSTANTS.keys() - {*bound, *asked}
+    reads = {n: r for n, r in scope.outer_reads(program).items() if n not in constants}
+    names = asked or [n for n, r in reads.items() if not r.maybe_assigned]
+    if not names:
+        # Imported here because only incorrect programs need it.
+        from gradcli.language.suggestions.joined_names import call_of_the_last
+
+        example = "gradcli diff 'log(x**q)' --wrt x"
+        raise UsageError("the program reads no names to differentiate by", hint=call_of_the_last(program) or example)
+    for name in names:
+        if name not in reads:
+            hint = did_you_mean(name, reads, f"it reads {', '.join(reads)}")
+            raise UnknownNameError(f"the program does not read '{name}', which --wrt asks for", hint=hint)
+    return names
+
+
+def _infinite(program: tree.Module, formulas: Formulas) -> Iterator[Warning]:
+    """Warnings for derivatives that contain an infinity or nan which the program does not name."""
+    if any(isinstance(node, tree.Name) and node.id in ("inf", "nan") for node in tree.everything(program)):
+        return
+    for by, derivative in formulas.derivatives.items():
+        atoms = [*derivative.outputs, *(a for e in derivative.equations for a in e.inputs)]
+        numbers = [float(a) for a in atoms if not isinstance(a, Variable) and not arrays.shape(a)]
+        found = next((n for n in numbers if not math.isfinite(n)), None)
+        if found is not None:
+            what = "infinite" if math.isinf(found) else "nan"
+            message = (
+                f"the derivative by {by.replace(',', ', ')} is written with a number that is {what}, as it is in floats"
+            )
+            yield Warning("nonfinite", "parse", "program", program.body[-1].span, message)
+
+
+def _constants(program: tree.Module, named: Collection[str]) -> Iterator[Warning]:
+    """The warning that the name `e` is read as Euler's number."""
+    read = scope.outer_reads(program).get("e")
+    if read is not None and "e" not in named:
+        message = "'e' is read as Euler's number; --wrt e differentiates by it"
+        yield Warning("constant", "parse", "e", read.span, message)
+
+
+# A function with its argument in square brackets, as in Mathematica.
+_IN_BRACKETS = re.compile(r"(?<![\w.])([A-Z]\w*)(?=\[[^\]]*[A-Za-z])")
+
+
+def _check_brackets(program: tree.Module, bound: Collection[str]) -> None:
+    """Raise UnknownNameError for `Sin[x]`, which would be an index into a tensor without a value."""
+    reads = scope.outer_reads(program)
+    for found in _IN_BRACKETS.finditer(program.source):
+        if found[1] not in reads or found[1] in bound:
+            continue
+        # Imported here because only incorrect programs need it.
+        from gradcli.language.suggestions.unknown_names import of_name
+
+        span = Span(*found.span())
+        if (hint := of_name(found[1], program.source, span)) is not None:
+            raise UnknownNameError(f"unknown name '{found[1]}'", hint=hint, span=span, source=program.source)
+
+
+# A derivative in Leibniz's notation, dy/dx.
+_LEIBNIZ = re.compile(r"(?<![\w.])([d∂]\w+)\s*/\s*([d∂]\w+)(?!\w)")
+
+
+def _names_of_functions(program: tree.Module, bound: Collection[str]) -> Iterator[Warning]:
+    """Warnings for names that were probably meant as a function of a name, such as `sinx`, or as a derivative dy/dx."""
+    from gradcli.language.suggestions.joined_names import function_of_a_letter
+
+    reads = scope.outer_reads(program)
+    for quotient in _LEIBNIZ.finditer(program.source):
+        if quotient[1] in reads and quotient[2] in reads and not {quotient[1], quotient[2]} & {*bound}:
+            message = f"'{quotient[0]}' is the quotient of two names: write the formula that is to be differentiated"
+            yield Warning("name", "parse", quotient[1], Span(*quotient.span()), message)
+    for name, read in reads.items():
+        call = function_of_a_letter(name, reads) if name not in bound else None
+        if call is not None:
+            yield Warning("name", "parse", name, read.span, f"'{name}' is one name: a function is written {call}")
+
+
+COMMAND = Command(DiffOptions, run, _HELP)

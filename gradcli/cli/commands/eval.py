@@ -1,0 +1,434 @@
+"""The command `gradcli eval`: prints the value and derivatives of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from gradcli import arrays, timing
+from gradcli.cli import options as opt
+from gradcli.cli.arguments import inputs
+from gradcli.cli.command import Command
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering.render import Table, number_text, opening, show, show_json
+from gradcli.cli.rendering.warning_output import warning_json, warning_text
+from gradcli.errors import ExitStatus, SeveralTensorsError, UsageError, position
+from gradcli.evaluation import session
+from gradcli.io import output
+from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.limits import MAX_PRECISION
+
+# The number of digits that a hint proposes for --digits; about those of a float64.
+_SOME_DIGITS = 15
+# The largest number of digits of a float64 that can be required with --require-digits.
+_MOST_DIGITS = 16
+# A sparse matrix with more entries is abbreviated in tables.
+_MOST_ENTRIES = 200
+
+_HELP = """\
+Examples:
+
+  gradcli eval 'log(x**q)' x=5 q=3
+
+  gradcli eval 'sum((X@w - y)**2)' X=@data.npz:X y=@data.npz:y w=[0,0] --wrt w --json
+
+  gradcli eval 'sin(x)*exp(x)' x=1 --order 4
+
+  gradcli eval 'sum(log(x**q)*sin(x))' x=@x.npy q=3 --backend torch --device cuda
+
+  gradcli eval 'x*exp(-x)' x=0.5..2 --enclose
+"""
+
+
+class EvalOptions(opt.ProgramRun):
+    """The options of `gradcli eval`."""
+
+    words: opt.Words = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    input_form: opt.From = None
+    wrt: opt.Wrt = None
+    const: opt.Const = None
+    dtype: opt.Dtype = "float64"
+    backend: opt.Backend = "numpy"
+    device: opt.Device = None
+    digits: opt.Digits = None
+    max_precision: opt.MaxPrecision = MAX_PRECISION
+    enclose: Annotated[
+        bool,
+        typer.Option(
+            "--enclose",
+            help="Inputs may be intervals, x=0.9..1.1 or x=1±0.1: bounds of the value and of each derivative over all of "
+            "them, which are proved.",
+        ),
+    ] = False
+    json: opt.Json = False
+    order: Annotated[int | None, typer.Option("--order", metavar="N", help="All derivatives up to order N.")] = None
+    sparse: Annotated[
+        bool, typer.Option("--sparse", help="The derivatives of order 2 as coordinates: those that may differ from 0.")
+    ] = False
+    jacobian: Annotated[
+        bool, typer.Option("--jacobian", help="The derivative of each element of the value by each leaf.")
+    ] = False
+    grad_output: opt.GradOutput = None
+    retain: Annotated[
+        list[str] | None, typer.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")
+    ] = None
+    nodes: Annotated[bool, typer.Option("--nodes", help="A row for every named value and its place in the graph.")] = (
+        False
+    )
+    save: Annotated[
+        str | None, typer.Option("--save", metavar="PATH.npz", help="Write the arrays in full precision.")
+    ] = None
+    no_grad: opt.NoGrad = False
+    no_rewrite: opt.NoRewrite = False
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            "--executor",
+            metavar="|".join(session.EXECUTORS),
+            help="How to compute value and gradients: operation by operation, or as one recorded program, which the "
+            "backend compiles; default: compiled for large arrays.",
+        ),
+    ] = None
+    timing: Annotated[
+        bool,
+        typer.Option(
+            "--timing",
+            help="The seconds spent on import (of array libraries), parse (of the program), read (the values of its names), "
+            "record, compile, transfer (to the device and back) and run; 0 for what did not happen.",
+        ),
+    ] = False
+    fail_on_nonfinite: Annotated[
+        bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
+    ] = False
+    certify: Annotated[
+        bool, typer.Option("--certify", help="How many digits of each number are right, proved by ball arithmetic.")
+    ] = False
+    require_digits: Annotated[
+        int | None,
+        typer.Option(
+            "--require-digits", metavar="N", help="Exit with status 1 where fewer digits of a number are certified."
+        ),
+    ] = None
+    quiet: opt.Quiet = False
+
+
+def run(options: EvalOptions, environment: Environment) -> ExitStatus:
+    """Evaluate, differentiate and print; see `gradcli eval --help`."""
+    _check(options)
+    if options.enclose:
+        # Imported here because few commands need it.
+        from gradcli.cli.commands import enclose
+
+        return enclose.run(options, environment)
+    measured = timing.measured(options.timing)
+    with measured as stopwatch, inputs.computing(options) as namespace, arrays.using_dtype(options.dtype):
+        if namespace is not None:
+            stopwatch.synchronise = namespace.synchronise
+        with timing.phase("read"):
+            sources = inputs.sources(options, environment, options.dtype)
+            request = partial(_request, options, sources, inputs.leaves(sources.values, options))
+        try:
+            result, complete = _result(options, request)
+        except SeveralTensorsError as error:
+            return _several(options, error, request, namespace, environment)
+        seconds = stopwatch.seconds if options.timing else None
+        if options.save is not None:
+            output.save_npz(options.save, _arrays(result), environment.save)
+        text = sources.program.source
+        if options.json:
+            show_json(_json(options, text, result, namespace, seconds), environment)
+        else:
+            show(_tables(result, seconds), environment)
+            if not options.quiet:
+                for warning in result.warnings:
+                    environment.complain(warning_text(warning, text))
+    failed = not complete or (options.fail_on_nonfinite and not result.finite)
+    return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
+
+
+def _result(options: EvalOptions, request: Callable[[], session.EvaluationRequest]) -> tuple[session.Result, bool]:
+    """The result, and whether every number has the requested digits."""
+    if options.digits is None:
+        with timing.phase("read"):
+            asked = request()
+        with timing.phase("run"):
+            found = _in_floats(options, asked)
+            _hint_at_digits(options, request, found[0])
+            return found
+    from gradcli.proofs import digits
+
+    with timing.phase("run"):
+        return digits.run(request, options.digits, options.max_precision)
+
+
+def _hint_at_digits(
+    options: EvalOptions, request: Callable[[], session.EvaluationRequest], result: session.Result
+) -> None:
+    """Add to the warning of a nonfinite result that --digits gives finite digits, where it does."""
+    if result.finite or any(_without_digits(options).values()):
+        return
+    # Imported here because few commands need it.
+    from gradcli.proofs.nonfinite_results import has_digits
+
+    for i, warning in enumerate(result.warnings):
+        # A result without infinities, such as 0/0, is not out of range.
+        told = "--digits" in warning.message
+        if warning.code == "nonfinite" and "inf" in warning.message and not told and has_digits(request):
+            message = f"{warning.message}; --digits {_SOME_DIGITS} computes beyond the range of floats"
+            result.warnings[i] = warning._replace(message=message)
+
+
+def _several(
+    options: EvalOptions,
+    error: SeveralTensorsError,
+    request: Callable[[], session.EvaluationRequest],
+    namespace: arrays.Namespace | None,
+    environment: Environment,
+) -> ExitStatus:
+    """Print each of several tensors as JSON. Raises `error` unless they are the value of the program and JSON is
+    requested."""
+    if not error.of_program:
+        raise error
+    if not options.json or options.save is not None:
+        error.hint = f"{error.hint}; --json without --save lists them"
+        raise error
+    # Imported here because few commands need it.
+    from gradcli.evaluation.tensor_tuples import parts
+
+    found = [_result(options, part) for part in parts(request, error)]
+    text = request().program.source
+    records = [_json(options, text, result, namespace, None) for result, _ in found]
+    each = {key: [record.get(key) for record in records] for key in dict.fromkeys(key for r in records for key in r)}
+    common = {key: values[0] for key, values in each.items() if key in _OF_THE_RUN}
+    show_json(common | {"parts": [*error.names]} | {k: v for k, v in each.items() if k not in common}, environment)
+    failed = any(not complete or (options.fail_on_nonfinite and not result.finite) for result, complete in found)
+    return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
+
+
+# The members that are the same for each of several tensors.
+_OF_THE_RUN = frozenset({"schema", "program", "backend", "device", "dtype", "digits"})
+
+
+def _in_floats(options: EvalOptions, request: session.EvaluationRequest) -> tuple[session.Result, bool]:
+    result = session.run(request)
+    if not options.certify:
+        return result, True
+    # Imported here because few commands need it.
+    from gradcli.proofs.certify import certify
+
+    return result, certify(request, result, options.max_precision) >= (options.require_digits or 0)
+
+
+def _check(options: EvalOptions) -> None:
+    if options.dtype not in arrays.DTYPES:
+        raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
+    derived = {
+        "--order": options.order is not None,
+        "--jacobian": options.jacobian,
+        "--grad-output": options.grad_output is not None,
+        "--retain": options.retain is not None,
+    }
+    asked = [name for name, given in derived.items() if given]
+    if options.no_grad and asked:
+        raise UsageError(f"--no-grad and {asked[0]} contradict each other", hint="leave out one of them")
+    if options.order is not None and options.order < 1:
+        raise UsageError("--order is 1 or more", hint="--no-grad gives the value alone")
+    if options.sparse and options.order != 2:
+        raise UsageError("--sparse is for derivatives of order 2", hint="add --order 2")
+    _check_executor(options)
+    _check_digits(options)
+    _check_certified(options)
+    if options.save is not None:
+        output.check_npz_path(options.save)
+
+
+def _check_executor(options: EvalOptions) -> None:
+    if options.executor not in (None, *session.EXECUTORS):
+        raise UsageError(
+            f"there is no executor {options.executor!r}", hint=f"--executor {' or '.join(session.EXECUTORS)}"
+        )
+    further = {
+        "--order": options.order is not None,
+        "--jacobian": options.jacobian,
+        "--retain": options.retain is not None,
+        "--nodes": options.nodes,
+    }
+    asked = [name for name, given in further.items() if given]
+    if options.executor == "compiled" and asked:
+        raise UsageError(f"{asked[0]} is computed eagerly alone", hint="leave out --executor compiled")
+
+
+def _check_digits(options: EvalOptions) -> None:
+    inputs.check_digits(options, [name for name, given in _without_digits(options).items() if given])
+
+
+def _without_digits(options: EvalOptions) -> dict[str, bool]:
+    """The options that cannot be combined with --digits, and whether each is given."""
+    return {
+        "--dtype": options.dtype != "float64",
+        "--backend": options.backend != "numpy",
+        "--device": options.device not in (None, "cpu"),
+        "--executor": options.executor == "compiled",
+        "--sparse": options.sparse,
+        "--save": options.save is not None,
+        "--certify": options.certify,
+    }
+
+
+def _check_certified(options: EvalOptions) -> None:
+    if options.certify and options.sparse:
+        raise UsageError("--certify is for derivatives that are not sparse", hint="leave out --sparse")
+    if options.require_digits is None:
+        return
+    if not options.certify:
+        raise UsageError("--require-digits asks for digits that are certified", hint="add --certify")
+    if not 1 <= options.require_digits <= _MOST_DIGITS:
+        raise UsageError(f"--require-digits is between 1 and {_MOST_DIGITS}", hint="a float has 15 or 16 digits")
+
+
+def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) -> session.EvaluationRequest:
+    return session.EvaluationRequest(
+        program=sources.program,
+        bindings=sources.bindings(),
+        wrt=wrt,
+        gradient=not options.no_grad,
+        grad_output=inputs.cotangent(options.grad_output, options.dtype),
+        jacobian=options.jacobian,
+        order=options.order,
+        sparse=options.sparse,
+        retain=inputs.names_of(options.retain),
+        nodes=options.nodes,
+        rewrite=not options.no_rewrite,
+        executor=options.executor,
+    )
+
+
+def _arrays(result: session.Result) -> dict[str, Any]:
+    """The arrays of a result by their names in the .npz file."""
+    named = {"value": result.value}
+    parts = {
+        "grad": result.grad,
+        "derivatives": result.derivatives,
+        "jacobian": result.jacobian,
+        "retained": result.retained,
+    }
+    for part, members in parts.items():
+        named |= {f"{part}/{name}": array for name, array in (members or {}).items() if array is not None}
+    for name, matrix in _matrices(result):
+        named |= {f"derivatives/{name}/{field}": array for field, array in matrix._asdict().items()}
+    return named
+
+
+def _matrices(result: session.Result) -> list[tuple[str, Any]]:
+    """The sparse matrices of a result by name."""
+    return [(name, matrix) for name, matrix in (result.coordinates or {}).items() if matrix is not None]
+
+
+def _json(
+    options: EvalOptions,
+    text: str,
+    result: session.Result,
+    namespace: arrays.Namespace | None,
+    seconds: Mapping[str, float] | None,
+) -> dict[str, Any]:
+    record = opening(text, namespace) | {"dtype": options.dtype}
+    if options.digits is not None:
+        record |= {"dtype": "arb", "digits": options.digits}
+    # Values with proved digits are strings, without a shape.
+    record |= {"shape": list(getattr(result.value, "shape", ())), "value": result.value}
+    parts = {
+        "grad": result.grad,
+        "derivatives": result.derivatives if result.coordinates is None else _coordinates_json(result),
+        "jacobian": result.jacobian,
+        "retained": result.retained,
+        "nodes": result.nodes,
+        "rewrites": None if result.nodes is None else [_rewrite_json(r, text) for r in result.rewritten],
+        "certified": result.certified,
+        "warnings": [warning_json(w, text) for w in result.warnings] or None,
+        "timing": seconds,
+    }
+    return record | {key: part for key, part in parts.items() if part is not None}
+
+
+def _coordinates_json(result: session.Result) -> dict[str, Any]:
+    return dict.fromkeys(result.coordinates or ()) | {name: matrix._asdict() for name, matrix in _matrices(result)}
+
+
+def _rewrite_json(rewritten: Rewritten, source: str) -> dict[str, Any]:
+    place = position(source, rewritten.span)
+    return {
+        "from": rewritten.rule.pattern,
+        "to": rewritten.rule.stable,
+        "line": place.line,
+        "column": place.column,
+    }
+
+
+def _tables(result: session.Result, seconds: Mapping[str, float] | None) -> list[Table]:
+    certified = result.certified or {}
+    value = ("value", number_text(result.value))
+    tables = [Table((), [(*value, f"certified: {_count(certified['value'])}") if certified else value])]
+    for title, name, part in (
+        ("gradient", "grad", result.grad),
+        ("derivative", "derivatives", result.derivatives),
+        ("jacobian", "jacobian", result.jacobian),
+        ("retained", "retained", result.retained),
+    ):
+        if part:
+            tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
+        if part and certified:
+            tables[-1] = _with_column(tables[-1], "certified", map(_count, certified[name].values()))
+        if part and part is result.derivatives and result.digits_left:
+            tables[-1] = _with_digits(tables[-1], result.digits_left)
+    if result.coordinates is not None:
+        tables.append(Table(("by", "row", "column", "derivative"), _entries(result)))
+        if result.digits_left:
+            tables[-1] = _with_digits(tables[-1], result.digits_left)
+    if result.nodes:
+        header = tuple(result.nodes[0])
+        tables.append(Table(header, [tuple(number_text(row[key]) for key in header) for row in result.nodes]))
+    if result.rewritten:
+        tables.append(Table(("rewritten", "as"), [(r.rule.pattern, r.rule.stable) for r in result.rewritten]))
+    if seconds is not None:
+        tables.append(Table(("phase", "seconds"), [(name, f"{s:.6f}") for name, s in seconds.items()]))
+    return tables
+
+
+def _entries(result: session.Result) -> list[tuple[str, ...]]:
+    """The entries of all sparse matrices; the middle of a long matrix is left out."""
+    rows: list[tuple[str, ...]] = []
+    for name, matrix in (result.coordinates or {}).items():
+        if matrix is None:
+            rows.append((name, "-", "-", "-"))
+            continue
+        numbers = range(len(matrix.value))
+        shown = numbers if len(numbers) <= _MOST_ENTRIES else (*numbers[:3], None, *numbers[-3:])
+        for k in shown:
+            texts = ("...",) * 3 if k is None else (str(matrix.row[k]), str(matrix.column[k]), str(matrix.value[k]))
+            rows.append((name, *texts))
+    return rows
+
+
+def _with_digits(table: Table, left: Mapping[str, int]) -> Table:
+    """A table of derivatives with a column for the correct digits of those that lost more than half of them."""
+    return _with_column(table, "digits", (str(left.get(row[0], "")) for row in table.rows))
+
+
+def _with_column(table: Table, head: str, cells: Iterable[str]) -> Table:
+    return Table((*table.header, head), [(*row, cell) for row, cell in zip(table.rows, cells)])
+
+
+def _count(digits: int | None) -> str:
+    return "-" if digits is None else str(digits)
+
+
+def _rows(part: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [(name, number_text(array)) for name, array in part.items()]
+
+
+COMMAND = Command(EvalOptions, run, _HELP)

@@ -1,0 +1,299 @@
+"""The command `gradcli fit`: estimates the parameters of a model from data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from gradcli import arrays
+from gradcli.cli import options as opt
+from gradcli.cli.arguments import inputs, model_arguments, table_reading
+from gradcli.cli.command import Command
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering import fit_report, model_report
+from gradcli.errors import BindingError, ExitStatus, Span, UsageError, did_you_mean
+from gradcli.evaluation.nested_lists import items, unreadable
+from gradcli.io import variables
+from gradcli.models.data import DataTable, table_of
+from gradcli.models.fitting.estimation import SearchOptions
+from gradcli.models.fitting.fit_execution import performed
+from gradcli.models.fitting.fit_files import FitFiles
+from gradcli.models.fitting.fit_problems import Parameters
+from gradcli.models.fitting.fit_requests import FitRequest, prior_of
+from gradcli.models.fitting.fit_summaries import account_of
+from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, MEDIAN
+from gradcli.models.optima.bounds import bounds_of
+from gradcli.models.uncertainty import uncertain_values
+
+_EXAMPLE = "gradcli fit 'y ~ b1*(1 - exp(-b2*x))' misra.csv b1=500 b2=0.0001"
+
+_HELP = """\
+Names that are columns of the data are data, the others parameters, whose
+NAME=VALUE is where the search begins; those without one are found. Exit status
+1 where no minimum was found: the best point is printed, and why it is none.
+
+Examples:
+
+  gradcli fit 'y ~ b1*(1 - exp(-b2*x))' misra.csv b1=500 b2=0.0001
+
+  gradcli fit 'a + b*x' data.csv --response y --sigma dy --absolute-sigma
+
+  gradcli fit 'y ~ a*exp(-k*x)' x=[0,1,2,3] y=[2,1.2,0.7,0.5] --bounds 'k=0:'
+
+  gradcli fit 'y ~ a*exp(-k*x)' runs.csv --by run --cluster local --output fits/
+"""
+
+
+class FitOptions(opt.ProgramRun):
+    """The options of `gradcli fit`."""
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL [DATA]... [NAME=VALUE]...",
+            help="The model, y ~ f; tables, - for standard input; then the starts of parameters: b1=500, columns: "
+            "x=[1,2,3], and t='column:Time (s)'.",
+            show_default=False,
+        ),
+    ] = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    response: Annotated[
+        str | None, typer.Option("--response", metavar="NAME", help="The response, where the model does not name it.")
+    ] = None
+    fix: Annotated[
+        list[str] | None, typer.Option("--fix", metavar="NAMES", help="Keep these parameters at their values.")
+    ] = None
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option("--bounds", metavar="NAME=LOW:HIGH", help="Keep parameters between bounds: 'b2=0:1,b1=0:'."),
+    ] = None
+    prior: Annotated[
+        list[str] | None,
+        typer.Option("--prior", metavar="NAME=VALUE±U", help="What is known of a parameter before: 'b1=500±50'."),
+    ] = None
+    sigma: Annotated[
+        str | None,
+        typer.Option(
+            "--sigma",
+            metavar="COLUMN|NUMBER",
+            help="The standard deviations of the response, up to a common factor: the weight of a row is 1/sigma².",
+        ),
+    ] = None
+    absolute_sigma: Annotated[
+        bool, typer.Option("--absolute-sigma", help="Take the standard deviations as they stand.")
+    ] = False
+    loss: Annotated[
+        str,
+        typer.Option("--loss", metavar="|".join(LOSSES), help="What a residual costs; others than linear are robust."),
+    ] = "linear"
+    loss_scale: Annotated[
+        str | None,
+        typer.Option(
+            "--loss-scale",
+            metavar=f"VALUE|{MEDIAN}",
+            help="The residual, over its standard deviation in --sigma, from which on a robust loss is no square; default: "
+            f"{MEDIAN}, by the median absolute residual.",
+        ),
+    ] = None
+    family: Annotated[
+        str, typer.Option("--family", metavar="|".join(FAMILIES), help="The distribution of the response.")
+    ] = "gaussian"
+    trials: Annotated[
+        str | None,
+        typer.Option(
+            "--trials",
+            metavar="COLUMN|NUMBER",
+            help="Of how many trials a binomial response is the share of events; not needed for events/trials ~ …",
+        ),
+    ] = None
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            "--offset",
+            metavar="EXPR",
+            help="A known term of the scale of the link: it is added to the value of a model for measurements, to its logarithm "
+            "for counts, as log(t) for exposures t, and to the log-odds for events.",
+        ),
+    ] = None
+    x_sigma: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--x-sigma",
+            metavar="NAME=COLUMN|NUMBER",
+            help="The standard deviations of predictors, x=dx: least distances in all directions.",
+        ),
+    ] = None
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="A fit for each group of rows: a table of them.")
+    ] = None
+    level: Annotated[float, typer.Option("--level", metavar="P", help="The level of the confidence intervals.")] = 0.95
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Take the intervals from the profile of the likelihood.")
+    ] = False
+    residuals: Annotated[
+        str | None,
+        typer.Option("--residuals", metavar="PATH", help="Write a table of the rows with their residuals."),
+    ] = None
+    predict: Annotated[
+        str | None,
+        typer.Option(
+            "--predict",
+            metavar="PATH",
+            help="Write a table of what the model predicts, with bands, for all rows, also those without a response.",
+        ),
+    ] = None
+    plot: Annotated[
+        str | None,
+        typer.Option("--plot", metavar="PATH", help="Write a picture of the data and the fit: .png, .svg or .pdf."),
+    ] = None
+    starts: Annotated[
+        int,
+        typer.Option(
+            "--starts", metavar="N", min=1, help="Search from at most so many points, where starts are missing."
+        ),
+    ] = 32
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="What chooses those points.")] = 0
+    from_: table_reading.From = None
+    separator: table_reading.Separator = None
+    decimal_comma: table_reading.DecimalComma = False
+    encoding: table_reading.Encoding = None
+    no_header: table_reading.NoHeader = False
+    cluster: opt.Cluster = None
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", metavar="DIR", help="The directory of the parts of the table of groups, with --cluster."
+        ),
+    ] = None
+    resume: opt.Resume = False
+    json: opt.Json = False
+    quiet: opt.Quiet = False
+
+
+def run(options: FitOptions, environment: Environment) -> ExitStatus:
+    """Fit and print; see `gradcli fit --help`."""
+    known = Assumptions(
+        options.family, options.loss, options.absolute_sigma, options.level, _loss_scale(options.loss_scale)
+    )
+    given = model_arguments.given(options, environment, _EXAMPLE, table_reading.reading_of(options))
+    np = arrays.numpy_namespace()
+    vectors = {name: value for name, value in given.values.items() if np.ndim(value)}
+    table = (table_of(None) if given.table is None else given.table).with_vectors(vectors)
+    parameters = Parameters(
+        {name: float(value) for name, value in given.values.items() if name not in vectors},
+        inputs.names_of(options.fix),
+        bounds_of(options.bounds),
+        _priors(options.prior or ()),
+    )
+    request = FitRequest(
+        given.text,
+        options.response,
+        table,
+        parameters,
+        known,
+        None if options.sigma is None else _sigma(options.sigma, table, "--sigma"),
+        _x_sigma(options.x_sigma or (), table),
+        options.by,
+        options.profile,
+        (options.max_steps, options.max_elements),
+        None if options.trials is None else _sigma(options.trials, table, "--trials"),
+        options.offset,
+    )
+    files = FitFiles(options.residuals, options.predict, options.plot, environment.save)
+    of_cluster = {"--output": options.output is not None, "--resume": options.resume}
+    if opt.is_on_cluster(options.cluster, of_cluster):
+        # Imported here because most commands run on one machine.
+        from gradcli.cli.commands import fit_cluster
+
+        _check_files(files)
+        return fit_cluster.run(options, request, SearchOptions(options.starts, options.seed), environment)
+    files.check(_value_files(options))
+    with model_report.watched(environment, options.quiet) as watch:
+        found = performed(request, SearchOptions(options.starts, options.seed, watch), files)
+    if options.json:
+        for fit in found.fits:
+            model_report.report({"model": given.text}, fit, environment)
+    elif options.by is None:
+        model_report.tell(fit_report.tables(found.fits[0], options.level), environment)
+    else:
+        fit_report.tell_groups(found.fits, options.by, environment)
+    account = account_of(found.fits)
+    if not options.quiet:
+        fit_report.complain(account, found.left_out, options.by, environment)
+    return ExitStatus.FAILURE if account.open else ExitStatus.SUCCESS
+
+
+def _check_files(files: FitFiles) -> None:
+    """Raise UsageError for output files that are not available on a cluster."""
+    for name in ("residuals", "predict", "plot"):
+        if getattr(files, name) is not None:
+            raise UsageError(f"--{name} is for one machine", hint="--cluster writes the table of groups alone")
+
+
+def _value_files(options: FitOptions) -> list[str]:
+    """The files that values are read from: those in `x=@PATH:column` and of --vars."""
+    named = [word.partition("=@")[2] for word in options.words or () if "=@" in word]
+    return [*named, *(path.rpartition(":")[0] for path in named), *([options.vars] if options.vars else [])]
+
+
+def _sigma(text: str, table: DataTable, option: str) -> str | float:
+    """A column name or a number, for standard deviations or trials. Raises BindingError for other text."""
+    if text in table.columns:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        hint = did_you_mean(text, table.columns, "a column, or a number")
+        raise BindingError(f"{option} {text!r}: the data have no such column", hint=hint) from None
+
+
+def _loss_scale(text: str | None) -> float | None:
+    """The threshold of a robust loss; None if it is estimated from the residuals."""
+    if text is None or text == MEDIAN:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--loss-scale {text!r} is neither a number nor {MEDIAN}") from None
+
+
+def _x_sigma(texts: Sequence[str], table: DataTable) -> dict[str, str | float]:
+    parts = _parts(texts, "--x-sigma", "x=dx")
+    return {name: _sigma(text, table, "--x-sigma") for name, (text, _, _) in parts.items()}
+
+
+def _parts(texts: Sequence[str], option: str, example: str) -> dict[str, tuple[str, str, int]]:
+    """The values of lists such as `x=dx,z=0.1` by name, each with the whole text and its offset there."""
+    found: dict[str, tuple[str, str, int]] = {}
+    for text in texts:
+        for start, part in items(text):
+            try:
+                name, value, offset = variables.split_binding(part)
+            except BindingError as error:
+                raise UsageError(
+                    f"{option} {part!r} is no NAME=…",
+                    hint=f"{option} {example}",
+                    span=Span(start, start + len(part)),
+                    source=text,
+                ) from error
+            if name in found:
+                raise UsageError(f"{option} names '{name}' twice", hint="leave out one of them")
+            found[name] = value, text, start + offset
+    return found
+
+
+def _priors(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+    found = {}
+    for name, (text, whole, offset) in _parts(texts, "--prior", "'b1=500±50'").items():
+        if not uncertain_values.is_uncertain(text):
+            raise unreadable(f"the prior of '{name}' has no uncertainty", text, offset, whole, f"write {name}=500±50")
+        known = uncertain_values.uncertain(text, offset, whole, uncertain_values.in_floats(whole))
+        found[name] = prior_of(known, name)
+    return found
+
+
+COMMAND = Command(FitOptions, run, _HELP)

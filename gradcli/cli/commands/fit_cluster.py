@@ -1,0 +1,34 @@
+"""The command `gradcli fit --by COLUMN --cluster`: fits groups of rows on many machines."""
+
+from __future__ import annotations
+
+from gradcli.cli.process import cluster_runs
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering import fit_report
+from gradcli.errors import ExitStatus, UsageError
+from gradcli.models.fitting import group_parts
+from gradcli.models.fitting.estimation import SearchOptions
+from gradcli.models.fitting.fit_execution import prepared
+from gradcli.models.fitting.fit_requests import FitRequest
+from gradcli.rows.cluster import Request
+from gradcli.rows.sources import is_passing
+
+
+def run(
+    options: cluster_runs.ClusterOptions, request: FitRequest, search: SearchOptions, environment: Environment
+) -> ExitStatus:
+    """Fit the groups and report missing parts and groups that are not fitted."""
+    directory = cluster_runs.directory_of(options)
+    if request.by is None:
+        raise UsageError("one fit is for one machine", hint="--by COLUMN fits each group of rows")
+    ready = prepared(request, search)
+    # Standard input is read by this process; only files must be visible to workers.
+    paths = cluster_runs.absolute([path for path in request.table.sources if not is_passing(path)])
+    work = group_parts.GroupWork(request, ready, paths, "jsonl" if options.json else "csv")
+    done = cluster_runs.computed(options, Request(work, directory, options.resume), environment)
+
+    has_missing = cluster_runs.tell_missing(options, done, group_parts.failures(done), environment)
+    account = group_parts.report(done)
+    if not options.quiet:
+        fit_report.complain(account, ready.data.left_out, request.by, environment)
+    return ExitStatus.FAILURE if has_missing or account.open else ExitStatus.SUCCESS

@@ -1,0 +1,210 @@
+"""The command `gradcli minimize`: searches for a minimum of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from gradcli.cli import options as opt
+from gradcli.cli.arguments import inputs, model_arguments, table_reading
+from gradcli.cli.command import Command
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering import model_report
+from gradcli.cli.rendering.render import Table, number_text
+from gradcli.errors import EvaluationError, ExitStatus
+from gradcli.models.optima import histories
+from gradcli.models.optima.minima import METHODS, Minimum, minimize
+from gradcli.models.optima.training import SCHEDULES
+from gradcli.models.packing import Packing
+from gradcli.models.results import Iteration
+
+_HELP = """\
+NAME=START says what is varied, and where the search begins. The names in
+--const keep their values, and so do the columns of DATA that the program reads.
+
+Examples:
+
+  gradcli minimize '(1-x)**2 + 100*(y-x**2)**2' x=-1.2 y=1
+
+  gradcli minimize 'x**2 + y**2' x=1 y=1 c=2 --subject-to 'x + y >= c' --sensitivity c
+
+  gradcli minimize 'mean((a*exp(-k*t) - y)**2)' data.csv a=1 k=1 --method adam --batch 32 --epochs 20
+"""
+# The maximum number of active constraints in a table.
+_MOST_ROWS = 20
+_EXAMPLE = "gradcli minimize '(x - 2)**2' x=1"
+
+
+class MinimizeOptions(opt.ProgramRun):
+    """The options of `gradcli minimize`."""
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PROGRAM [DATA]... [NAME=START]...",
+            help="The program; files, globs and folders of data, - for standard input; then starts and constants: x=1, "
+            "w='zeros(3)', t='column:Time (s)'.",
+            show_default=False,
+        ),
+    ] = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    wrt: Annotated[
+        list[str] | None,
+        typer.Option("--wrt", metavar="NAMES", help="Vary these, as in x,y; default: every name that has a value."),
+    ] = None
+    const: Annotated[list[str] | None, typer.Option("--const", metavar="NAMES", help="Do not vary these.")] = None
+    method: Annotated[
+        str, typer.Option("--method", metavar="|".join(METHODS), help="How to search; auto takes what suits.")
+    ] = "auto"
+    max: Annotated[bool, typer.Option("--max", help="Find a maximum.")] = False
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option("--bounds", metavar="NAME=LOW:HIGH,...", help="Stay within these, one of which may be left out."),
+    ] = None
+    subject_to: Annotated[
+        list[str] | None,
+        typer.Option("--subject-to", metavar="CONSTRAINT", help="As in 'x**2 + y <= 1', also with >= and =; repeated."),
+    ] = None
+    global_: Annotated[
+        bool, typer.Option("--global", help="Try many starts, and say how many different minima there are.")
+    ] = False
+    starts: Annotated[
+        int | None,
+        typer.Option("--starts", metavar="N", min=1, help="How many starts --global tries, which it implies."),
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="What random choices hang on.")] = 0
+    sensitivity: Annotated[
+        list[str] | None,
+        typer.Option("--sensitivity", metavar="NAMES", help="How the minimum changes with these constants."),
+    ] = None
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            "--steps", metavar="N", min=1, help="The most iterations; the number of steps of adam, sgd, rmsprop."
+        ),
+    ] = None
+    lr: Annotated[float | None, typer.Option("--lr", metavar="RATE", help="Their learning rate.")] = None
+    momentum: Annotated[float | None, typer.Option("--momentum", metavar="SHARE", help="Their momentum.")] = None
+    batch: Annotated[
+        int | None, typer.Option("--batch", metavar="ROWS", min=1, help="Take each of their steps for so many rows.")
+    ] = None
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", metavar="N", min=1, help="Go through all rows so many times.")
+    ] = None
+    schedule: Annotated[
+        str | None,
+        typer.Option("--schedule", metavar="|".join(SCHEDULES), help="How the learning rate falls, to 0 at the end."),
+    ] = None
+    trace: Annotated[
+        str | None, typer.Option("--trace", metavar="PATH", help="Write every iterate to a table, as in steps.csv.")
+    ] = None
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="PATH", help="Draw the objective by iterations, as in loss.png.")
+    ] = None
+    from_: table_reading.From = None
+    separator: table_reading.Separator = None
+    decimal_comma: table_reading.DecimalComma = False
+    encoding: table_reading.Encoding = None
+    no_header: table_reading.NoHeader = False
+    json: opt.Json = False
+    quiet: Annotated[bool, typer.Option("--quiet", help="No warnings and no progress on standard error.")] = False
+
+
+def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
+    """Search and print; see `gradcli minimize --help`."""
+    histories.check_paths(options.trace, options.plot)
+    words = model_arguments.given(options, environment, _EXAMPLE, table_reading.reading_of(options))
+    history = histories.History(kept=options.trace is not None)
+    with model_report.watched(environment, options.quiet) as show:
+
+        def watch(iteration: Iteration) -> None:
+            show(iteration)
+            if options.trace is not None or options.plot is not None:
+                history(iteration)
+
+        found = minimize(
+            words.text,
+            words.values,
+            data=words.table,
+            wrt=None if options.wrt is None else inputs.names_of(options.wrt),
+            const=inputs.names_of(options.const),
+            method=options.method,
+            max=options.max,
+            bounds=options.bounds,
+            subject_to=options.subject_to or (),
+            global_=options.global_,
+            starts=options.starts,
+            seed=options.seed,
+            sensitivity=inputs.names_of(options.sensitivity),
+            steps=options.steps,
+            lr=options.lr,
+            momentum=options.momentum,
+            batch=options.batch,
+            epochs=options.epochs,
+            schedule=options.schedule,
+            watch=watch,
+            max_steps=options.max_steps,
+            max_elements=options.max_elements,
+        )
+    if options.trace is not None:
+        history.save_table(options.trace, Packing.of(found.point), environment.save)
+    if options.plot is not None:
+        history.save_curve(options.plot, words.text, environment.save)
+    if options.json:
+        model_report.report({"program": words.text}, found, environment)
+    else:
+        model_report.tell(_tables(found), environment)
+    if not found.converged:
+        what = "maximum" if options.max else "minimum"
+        raise EvaluationError(f"no {what} was found: {found.message}", hint="the best point is printed")
+    return ExitStatus.SUCCESS
+
+
+def _tables(found: Minimum) -> list[Table]:
+    tables = [
+        model_report.members({"value": found.value, **_number_rows(found.point)}),
+        model_report.members(
+            {
+                "gradient norm": found.gradient_norm,
+                "eigenvalues": _range(found.eigenvalues),
+                "kind": found.kind,
+                "minima": found.minima,
+                "rows left out": found.left_out,
+                "iterations": found.iterations,
+                "evaluations": found.evaluations,
+                "ended": found.message,
+            }
+        ),
+    ]
+    if found.multipliers:
+        rows = [(text, number_text(m)) for text, m in islice(found.multipliers.items(), _MOST_ROWS)]
+        if len(found.multipliers) > len(rows):
+            rows.append(("…", f"{len(found.multipliers) - len(rows):,} more"))
+        tables.append(Table(("active", "multiplier"), rows))
+    for name, moved in (found.sensitivity or {}).items():
+        derivatives = {"value": moved.value} if moved.value is not None else {}
+        derivatives |= {n: d for n, d in moved.point.items() if d is not None}
+        rows = [(n, number_text(d)) for n, d in derivatives.items()]
+        if moved.reason is not None:
+            rows.append(("point" if rows else "all", f"none: {moved.reason}"))
+        tables.append(Table(("of", f"derivative by {name}"), rows))
+    return tables
+
+
+def _number_rows(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The point by names; a variable called `value` is renamed, because the table has a row of that name."""
+    return {("value " if name == "value" else name): value for name, value in point.items()}
+
+
+def _range(eigenvalues: Mapping[str, float | None] | None) -> str | None:
+    if eigenvalues is None:
+        return None
+    ends = ["unknown" if end is None else f"{end:.6g}" for end in eigenvalues.values()]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+COMMAND = Command(MinimizeOptions, run, _HELP)

@@ -1,0 +1,171 @@
+"""The command `gradcli ops`: describes the functions of the expression language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Annotated, Any
+
+import typer
+
+from gradcli.arrays.flint.missing_digits import REASONS
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering.render import Table, show, show_json
+from gradcli.errors import ExitStatus
+from gradcli.language.names import reference
+from gradcli.language.names.reference import Entry
+
+_HELP = """\
+NAME may be an alias or an operator. In the derivative g is the derivative by the function's result.
+
+Examples:
+
+  gradcli ops
+
+  gradcli ops atan2
+
+  gradcli ops '**' --json
+"""
+
+
+class OpsOptions(opt.Options):
+    """The options of `gradcli ops`."""
+
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A function, constant or operator.", show_default=False)
+    ] = None
+    json: opt.Json = False
+
+
+def run(options: OpsOptions, environment: Environment) -> ExitStatus:
+    """List all functions, or describe one; see `gradcli ops --help`."""
+    name = options.name
+    if options.json:
+        show_json(_listing_json() if name is None else _description_json(reference.find(name)), environment)
+    elif name is None:
+        show([*_listing()], environment)
+    else:
+        _describe(reference.find(name), environment)
+    return ExitStatus.SUCCESS
+
+
+def _by_subject() -> Iterator[tuple[str, list[Entry]]]:
+    for subject, members in groupby(reference.entries(), key=lambda entry: entry.subject):
+        yield subject, [*members]
+
+
+def _operators() -> list[tuple[str, str]]:
+    return [(operator, reference.find(name).usage) for name, operator in reference.OPERATORS.items()]
+
+
+def _listing() -> Iterator[Table]:
+    for subject, members in _by_subject():
+        yield Table((subject, ""), [(entry.usage, entry.operation.doc) for entry in members])
+    yield Table(("operators", ""), _operators())
+
+
+def _listing_json() -> dict[str, Any]:
+    return {"functions": [_json(entry) for entry in reference.entries()]}
+
+
+def _json(entry: Entry) -> dict[str, Any]:
+    operation = entry.operation
+    return {
+        "name": operation.name,
+        "subject": entry.subject,
+        "signature": entry.usage,
+        "operator": entry.operator,
+        "aliases": operation.aliases,
+        "doc": operation.doc,
+        "derivative": operation.derivative,
+        "domain": operation.domain,
+        "edges": operation.edges,
+        "digits": operation.name not in REASONS,
+    }
+
+
+def _description_json(entry: Entry) -> dict[str, Any]:
+    import json
+
+    from gradcli.cli.commands import example
+
+    shown = example.worked(entry.operation, json=True)
+    return _json(entry) | {"example": {"command": shown.command, "output": json.loads(shown.output)}}
+
+
+def _describe(entry: Entry, environment: Environment) -> None:
+    from gradcli.cli.commands import example
+
+    operation = entry.operation
+    shown = example.worked(operation, json=False)
+    rows = {
+        entry.usage: operation.doc,
+        "operator": entry.operator,
+        "aliases": ", ".join(operation.aliases),
+        "derivative": operation.derivative,
+        "domain": operation.domain,
+        "edges": "\n".join(operation.edges),
+        "digits": _digits(operation.name),
+        "example": shown.command,
+    }
+    show([Table((), [(name, text) for name, text in rows.items() if text])], environment)
+    environment.write(f"\n{shown.output}")
+
+
+def _digits(name: str) -> str:
+    """Whether a function has proved digits, and why not."""
+    return f"none: ball arithmetic has no {REASONS[name]}" if name in REASONS else "proved, with --digits"
+
+
+_PAGE_HEAD = """\
+# The functions of the language
+
+In the derivatives g is the derivative by the function's result; what stands there is the derivative by each operand in turn.
+Elementwise and special functions broadcast their operands. `gradcli ops NAME` shows the same with an example.
+`python -m tests.test_ops` writes this page.
+"""
+
+
+def page() -> str:
+    """The functions as a Markdown page."""
+    return _PAGE_HEAD + "".join(f"\n## {title}\n\n{table}" for title, table in _sections())
+
+
+def _sections() -> Iterator[tuple[str, str]]:
+    header = ("function", "computes", "derivative", "domain", "also called")
+    for subject, members in _by_subject():
+        yield subject.capitalize(), _markdown(header, [_page_row(entry) for entry in members])
+    yield "Operators", _markdown(("operator", "function"), [(_code(o), _code(usage)) for o, usage in _operators()])
+    edges = [(_code(e.operation.name), _prose(text)) for e in reference.entries() for text in e.operation.edges]
+    yield "At the edges", _markdown(("function", "convention"), edges)
+    lacking = [(_code(name), REASONS[name]) for name in sorted(REASONS)]
+    yield "Without proved digits", _markdown(("function", "ball arithmetic has no"), lacking)
+
+
+def _page_row(entry: Entry) -> tuple[str, ...]:
+    operation = entry.operation
+    return (
+        _code(entry.usage),
+        _prose(operation.doc),
+        _code(operation.derivative),
+        _prose(operation.domain),
+        ", ".join(map(_code, operation.aliases)),
+    )
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _prose(text: str) -> str:
+    return text.replace("*", r"\*")
+
+
+def _markdown(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [header, ("---",) * len(header), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+COMMAND = Command(OpsOptions, run, _HELP)

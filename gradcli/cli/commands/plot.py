@@ -1,0 +1,145 @@
+"""The command `gradcli plot`: draws a program over a range, on the terminal or in a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+
+from gradcli import limits
+from gradcli.cli import options as opt
+from gradcli.cli.arguments import inputs
+from gradcli.cli.command import Command
+from gradcli.cli.process import streams
+from gradcli.cli.process.environment import Environment, is_unicode
+from gradcli.cli.rendering.model_report import report
+from gradcli.errors import ExitStatus, UsageError
+
+# The width of a picture that is not drawn on a terminal, or on one of unknown width.
+_COLUMNS = 80
+
+_HELP = """\
+One range gives curves, two give heights with their gradients. A list of
+values gives a curve for each. Without --output the picture is drawn as text,
+with colours on a terminal.
+
+Examples:
+
+  gradcli plot 'exp(-k*x)*cos(3*x)' x=0..5 k=0.1,0.2,0.5
+
+  gradcli plot 'x**3 - x' x=-2..2 --order 2 --output cubic.svg
+
+  gradcli plot 'sin(x)*y' x=0..20 y=0..5
+
+  gradcli plot '21 + c*exp(-k*t)' t=0..60 c=60 k=0.05 --data cooling.csv:minutes,celsius
+"""
+
+
+class PlotOptions(opt.ProgramRun):
+    """The options of `gradcli plot`."""
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PROGRAM NAME=LOW..HIGH [NAME=VALUE]...",
+            help="The program, or - for standard input; the range of a name, or of two; then the values of the others: "
+            "k=5, k=0.1,0.2,0.5 for a curve each, W=[[1,2],[3,4]], k=@data.csv:column.",
+            show_default=False,
+        ),
+    ] = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    input_form: opt.From = None
+    order: Annotated[int, typer.Option("--order", metavar="N", min=0, help="The derivatives up to order N too.")] = 0
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="PATH[:X,Y]",
+            help="Points from two columns of a table: those named, or those that are called as the range and y, or the "
+            "first two. - is standard input.",
+        ),
+    ] = None
+    log: Annotated[str, typer.Option("--log", metavar="x|y|x,y", help="The axes that are logarithmic.")] = ""
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", metavar="PATH", help="Write the picture as .png, .svg or .pdf, by the end of its name."
+        ),
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Print the points as one JSON object on one line.")] = False
+    quiet: opt.Quiet = False
+
+
+def run(options: PlotOptions, environment: Environment) -> ExitStatus:
+    """Sample, draw and print; see `gradcli plot --help`."""
+    # Imported here because plotting libraries are slow to load.
+    from gradcli.models.plotting import by_matplotlib, pictures, ranges
+
+    if options.output is not None:
+        by_matplotlib.format_of(options.output)
+    with limits.within(options.max_steps, options.max_elements):
+        data = _data(options, environment)
+        sources = inputs.sources(options, environment, "float64", ranges.value)
+        values = {name: value() for name, value in sources.values.items()}
+        asked = pictures.PlotRequest(options.order, options.log, data, options.max_steps, options.max_elements)
+        made = pictures.plotted(sources.program, values, asked)
+    if not options.quiet:
+        for line in _not_drawn(made):
+            environment.complain(line)
+    if options.output is not None:
+        by_matplotlib.save(made.chart(), options.output, environment.save)
+    if options.json:
+        report({}, made, environment)
+    elif options.output is None:
+        _draw(made.chart(), environment)
+    return ExitStatus.SUCCESS
+
+
+def _data(options: PlotOptions, environment: Environment) -> Any:
+    if options.data is None:
+        return None
+    from gradcli.models.data import table_of
+    from gradcli.models.plotting import pictures
+    from gradcli.rows.outputs import STDIN
+
+    path, columns = pictures.columns_of(options.data)
+    if path != STDIN:
+        return table_of(path), columns
+    if options.vars == "-" or (options.file is None and (options.words or [])[:1] == ["-"]):
+        raise UsageError("--data and the program cannot both be standard input", hint="put one of them in a file")
+    return table_of(path, None, streams.input_of(environment, "--data")), columns
+
+
+def _not_drawn(made: Any) -> Iterator[str]:
+    """Notes on data points that are not in the picture."""
+    if made.points is not None and made.points.left_out:
+        yield f"{made.points.left_out:,} rows of the data lack a number and are left out"
+    if hidden := made.hidden():
+        yield f"{hidden:,} points of the data are not above 0 and have no place on a logarithmic axis"
+
+
+def _draw(chart: Any, environment: Environment) -> None:
+    """Draw on standard output, in the width of the terminal."""
+    from gradcli.models.plotting import by_plotext
+
+    style = by_plotext.Style(_columns(environment), environment.for_terminal, is_unicode(environment.stdout))
+    environment.write(by_plotext.text(chart, style))
+
+
+def _columns(environment: Environment) -> int:
+    stream = environment.stdout
+    if stream is None or not stream.isatty():
+        return _COLUMNS
+    given = environment.variables.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    with suppress(OSError):
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    return _COLUMNS
+
+
+COMMAND = Command(PlotOptions, run, _HELP)

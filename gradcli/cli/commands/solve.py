@@ -1,0 +1,210 @@
+"""The command `gradcli solve`: finds roots of equations and their derivatives."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from gradcli import limits
+from gradcli.cli import options as opt
+from gradcli.cli.arguments import inputs, map_arguments
+from gradcli.cli.command import Command
+from gradcli.cli.process.environment import Environment
+from gradcli.cli.rendering import model_report
+from gradcli.cli.rendering.render import Table, number_text
+from gradcli.errors import BindingError, ExitStatus, Span
+from gradcli.evaluation.constant_expressions import constant
+from gradcli.io import variables
+from gradcli.limits import MAX_PRECISION
+from gradcli.models.equations.roots import START, ProofOptions, Root, RootQuestion, Roots, question_of, solved
+
+_EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"
+_HELP = """\
+Equations are left = right, left == right, or expressions that are to be 0, with ; between them. The
+unknowns are the names with a start, x~1 or w~[1,2], those of --for, or the one with a bracket, x=0..5,
+in which a root is certain where the sign changes. Another NAME = … is a definition. A single unknown
+without a start is looked for anywhere.
+
+Examples:
+
+  gradcli solve 'x**3 = 2'
+
+  gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5
+
+  gradcli solve 'x + y = s; x*y = p' x~1 y~2 s=5 p=6 --order 2
+
+  gradcli solve 'tan(x) = x' x=0.1..20 --all
+"""
+
+
+class SolveOptions(opt.ProgramRun):
+    """The options of `gradcli solve`."""
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="EQUATIONS [NAME~START|NAME=LOW..HIGH|NAME=VALUE]...",
+            help="The equations, or - for standard input; then the starts or the bracket of unknowns, and the values of "
+            "all other names.",
+            show_default=False,
+        ),
+    ] = None
+    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="Read the equations from a file.")] = None
+    vars: opt.Vars = None
+    input_form: opt.From = None
+    unknowns: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="NAMES", help="Solve for these, as in x,y, from their values or from 1."),
+    ] = None
+    all: Annotated[bool, typer.Option("--all", help="Every change of sign in the range of the unknown, x=0..20.")] = (
+        False
+    )
+    wrt: opt.Wrt = None
+    const: opt.Const = None
+    order: Annotated[
+        int, typer.Option("--order", metavar="N", help="The derivatives of the root up to order N, 0, 1 or 2.")
+    ] = 1
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="S", min=0, help="Of further starts, where the first leads nowhere.")
+    ] = 0
+    digits: opt.Digits = None
+    max_precision: opt.MaxPrecision = MAX_PRECISION
+    json: opt.Json = False
+    quiet: opt.Quiet = False
+
+
+def run(options: SolveOptions, environment: Environment) -> ExitStatus:
+    """Solve, differentiate and print; see `gradcli solve --help`."""
+    inputs.check_digits(options)
+    with limits.within(options.max_steps, options.max_elements):
+        question = _question(options, environment)
+        with model_report.watched(environment, options.quiet) as watch:
+            found = solved(question, watch)
+    if options.json:
+        asked: dict[str, Any] = {"program": question.equations.program.source}
+        model_report.report(
+            asked if options.digits is None else {**asked, "digits": options.digits}, found, environment
+        )
+    else:
+        model_report.tell([*_tables(found, question)], environment)
+        if not found.converged:
+            environment.complain(f"error: {found.message}")
+    return ExitStatus.SUCCESS if found.converged else ExitStatus.FAILURE
+
+
+class _Unknowns(NamedTuple):
+    """The starts of unknowns, the bracket of one of them, and the words that bind other names."""
+
+    starts: dict[str, Any]
+    range: tuple[float, float] | None
+    words: list[str]
+
+
+def _question(options: SolveOptions, environment: Environment) -> RootQuestion:
+    text, words = map_arguments.program_of(options, environment, _EXAMPLE)
+    unknowns = _unknowns(words)
+    bindings = inputs.bound(unknowns.words, "float64", options, environment)
+    for name, value in inputs.by_vars(options, environment, "float64").items():
+        if name in bindings:
+            raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
+        if name not in unknowns.starts:
+            bindings[name] = value
+    values = {name: value() for name, value in bindings.items()}
+    starts = dict(unknowns.starts)
+    for name in inputs.names_of(options.unknowns):
+        starts.setdefault(name, values.pop(name, START))
+    twice = next((name for name in starts if name in values), None)
+    if twice is not None:
+        raise BindingError(f"'{twice}' is given twice, as an unknown and with a value", hint="leave one of them out")
+    by = inputs.leaves(values, options)
+    proof = None
+    if options.digits is not None:
+        exactly = {name: bindings[name] for name in values}
+        proof = ProofOptions(
+            options.digits, options.max_precision, lambda: {name: value() for name, value in exactly.items()}
+        )
+    return question_of(text, starts, values, by, options.order, unknowns.range, options.all, options.seed, proof)
+
+
+_START = re.compile(r"\s*([^\W\d]\w*)\s*~")
+_RANGE = re.compile(r"\s*[^\W\d]\w*\s*=\s*[^@\s].*\.\.")
+
+
+def _unknowns(words: list[str]) -> _Unknowns:
+    """Separate the words of unknowns from the others. Raises BindingError for an unknown that is given twice."""
+    starts: dict[str, Any] = {}
+    ends: tuple[float, float] | None = None
+    others: list[str] = []
+    for word in words:
+        start, is_range = _START.match(word), _RANGE.match(word) is not None
+        if start is None and not is_range:
+            others.append(word)
+            continue
+        # A start NAME~VALUE is split as NAME=VALUE.
+        name, text, offset = variables.split_binding(word.replace("~", "=", 1) if start else word)
+        if name in starts or (is_range and ends is not None):
+            raise BindingError(
+                f"'{name}' is given twice" if name in starts else "there are two brackets",
+                hint="give each unknown one start, and a bracket to one alone",
+                span=Span(0, len(word)),
+                source=word,
+            )
+        if start:
+            starts[name] = constant(text, "float64", word, offset)
+        else:
+            ends = _ends(text, word, offset)
+            starts[name] = ends[0]
+    return _Unknowns(starts, ends, others)
+
+
+def _ends(text: str, word: str, offset: int) -> tuple[float, float]:
+    low, _, high = text.partition("..")
+    if high.startswith("."):
+        # With three dots, the second number could be 5 or .5.
+        hint = f"write {word[:offset]}{low}..{high[1:]} or {word[:offset]}{low}..0{high}"
+        raise BindingError("a bracket has two dots", hint=hint, span=Span(offset, len(word)), source=word)
+    if not low.strip() or not high.strip():
+        raise BindingError("a bracket has two ends", hint="write x=0..5", span=Span(offset, len(word)), source=word)
+    found = [constant(part, "float64", word, at) for part, at in ((low, offset), (high, offset + len(low) + 2))]
+    if any(getattr(end, "shape", ()) for end in found):
+        raise BindingError(
+            "an end of a bracket is a number", hint="write x=0..5", span=Span(offset, len(word)), source=word
+        )
+    return float(found[0]), float(found[1])
+
+
+def _tables(found: Roots, question: RootQuestion) -> Iterator[Table]:
+    listed = question.all or len(found.roots) > 1
+    if listed and found.roots:
+        rows = [_row(root) for root in found.roots]
+        yield Table((*rows[0],), [(*row.values(),) for row in rows])
+    for root in () if listed else found.roots:
+        yield Table((), [(name, number_text(value)) for name, value in root.point.items()])
+        yield model_report.members({"residual": root.residual, "condition": root.condition})
+        if root.derivatives:
+            yield Table(("of", "by", "derivative"), [*_derivatives(root)])
+    if found.converged and (
+        question.all or question.everywhere or any(root.condition == math.inf for root in found.roots)
+    ):
+        yield Table((), [("found", found.message)])
+
+
+def _row(root: Root) -> dict[str, str]:
+    """A root of one unknown as a table row: cells by column title."""
+    told = {**root.point, "residual": root.residual, "condition": root.condition}
+    by = {f"{name} by {key}": text for name, key, text in _derivatives(root)}
+    return {name: number_text(value) for name, value in told.items()} | by
+
+
+def _derivatives(root: Root) -> Iterator[tuple[str, str, str]]:
+    derivatives: Mapping[str, Mapping[str, Any]] = root.derivatives or {}
+    for name, by in derivatives.items():
+        for key, value in by.items():
+            yield name, key, number_text(value)
+
+
+COMMAND = Command(SolveOptions, run, _HELP)

@@ -1,0 +1,115 @@
+"""The final report of a run over rows: rows that failed, lack numbers, or have results that are not finite."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.cli.process.environment import Environment, is_unicode
+from gradcli.cli.rendering.warning_output import warning_text
+from gradcli.errors import GradcliError, caret_text
+from gradcli.evaluation import session
+from gradcli.rows.blocks import MOST_LOST
+from gradcli.rows.failures import Failure, OddText
+from gradcli.rows.pipeline import Odd, Policy, Report
+from gradcli.rows.plan import Plan
+
+
+def tell(report: Report, plan: Plan, policy: Policy, several: bool, environment: Environment) -> None:
+    """Write the warnings to standard error."""
+    if report.first_failure is not None:
+        environment.complain(_failed(report, report.first_failure, policy, several))
+    if report.rows_in and report.missing == report.rows_in:
+        columns = " and ".join(f"'{c}'" for c in plan.needed)
+        environment.complain(
+            f"warning: no row has a number in {columns}, and none has results\n"
+            "hint: --separator and --decimal-comma say how numbers are written, NAME='column:TITLE' in which column"
+        )
+    elif report.first_text is not None:
+        environment.complain(_text(report, report.first_text, several))
+    if report.lost:
+        names = ", ".join(f"'{name}'" for name in report.lost)
+        more = " and others" if len(report.lost) == MOST_LOST else ""
+        environment.complain(
+            f"warning: the output, with the columns of the first line, leaves out {names}{more}\n"
+            "hint: --to jsonl keeps lines whole"
+        )
+    if report.first_nonfinite is not None:
+        environment.complain(_nonfinite(report, report.first_nonfinite, plan, several))
+
+
+def tell_json(report: Report, several: bool, environment: Environment) -> None:
+    """Write the counts to standard error, as one line of JSON."""
+    from gradcli.io import json_text
+
+    first = report.first_failure
+    members: dict[str, Any] = {
+        "rows_in": report.rows_in,
+        "rows_out": report.rows_out,
+        "missing": report.missing,
+        "failed": report.failed,
+        "nonfinite": report.nonfinite,
+        "lost": [*report.lost],
+        "first_failure": None if first is None else _json(first, several),
+    }
+    if (text := report.first_text) is not None:
+        shown = {"row": text.row, "table": text.source, "name": text.name, "text": text.text}
+        members |= {"texts": report.texts, "first_text": shown}
+    environment.complain(json_text.dumps({"rows": members}, ascii=not is_unicode(environment.stderr)))
+
+
+def _json(failure: Failure, several: bool) -> dict[str, Any]:
+    return {"row": failure.row, "table": failure.source, **failure.error(with_source=several).as_json()}
+
+
+def _rows(count: int, of: int) -> str:
+    return f"{count:,} of {of:,} row{'' if of == 1 else 's'}"
+
+
+def _failed(report: Report, first: Failure, policy: Policy, several: bool) -> str:
+    error = first.error(with_source=several)
+    became = "left out" if policy.skip else "without results"
+    lines = [
+        f"warning: {_rows(report.failed, report.rows_in)} failed and {_are(report.failed)} {became}; the first is {error.message}"
+    ]
+    if error.source is not None and error.span is not None:
+        lines.append(caret_text(error.source, error.span))
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    return "\n".join(lines)
+
+
+def _text(report: Report, first: OddText, several: bool) -> str:
+    has = "has" if report.texts == 1 else "have"
+    where = first.said(with_source=several)
+    return (
+        f"warning: {_rows(report.texts, report.rows_in)} {has} a text for a number and no results; the first is {where}"
+    )
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _nonfinite(report: Report, odd: Odd, plan: Plan, several: bool) -> str:
+    table = f" of {odd.source}" if several else ""
+    count = report.nonfinite
+    text = f"warning: {_rows(count, report.rows_in)} {'has' if count == 1 else 'have'} results that are not finite; the first is row {odd.row}{table}"
+    cause = _cause(odd, plan)
+    return text if cause is None else f"{text}: {cause}"
+
+
+def _cause(odd: Odd, plan: Plan) -> str | None:
+    """The warning of `gradcli eval` for the row, if there is one."""
+    if plan.program is None:
+        return None
+    request = session.EvaluationRequest(plan.program, odd.inputs, plan.wrt, gradient=bool(plan.wrt))
+    with (
+        suppress(GradcliError),
+        arrays.using_dtype(plan.asked.dtype),
+        limits.within(plan.asked.max_steps, plan.asked.max_elements),
+    ):
+        warnings = [w for w in session.run(request).warnings if w.code == "nonfinite"]
+        return warning_text(warnings[0], plan.program.source).removeprefix("warning: ") if warnings else None
+    return None

@@ -1,0 +1,401 @@
+"""Repeated evaluation of a program or Python function, from recordings where its control flow permits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from warnings import warn
+
+from gradcli import arrays, limits
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.accuracy import digits_left, loss_text
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.higher_orders import (
+    Derivatives,
+    derivatives,
+    first_derivatives,
+    note_kinks,
+    watched_derivatives,
+    weighted,
+)
+from gradcli.calculus.jacobians import jacobians_by_either_mode
+from gradcli.compiled.scalar_functions import ScalarFunctions
+from gradcli.errors import (
+    AccuracyWarning,
+    BindingError,
+    DifferentiationError,
+    expect,
+    flag,
+    pointing_into,
+)
+from gradcli.evaluation import python_values
+from gradcli.evaluation.derivative_traces import Outcome
+from gradcli.evaluation.recordings import Recordings, Wanted, abstract, seen_as
+from gradcli.kinds.branch_points import EQUALITIES, Switching, watching
+from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.entries.comparisons import isfinite
+from gradcli.primitives.operators import operand
+
+if TYPE_CHECKING:
+    from gradcli.compiled.row_gradients import RowGradients
+    from gradcli.evaluation.callables import Computation
+
+
+class Compiled:
+    """Base class of compiled programs and compiled Python functions.
+
+    Inputs are Python numbers, arrays, nested lists or Tensors; results are numbers and arrays, or Tensors with their
+    graph where an input is a Tensor.
+
+    Further calls with inputs of the same shapes and dtypes run a recording, unless the control flow depends on the
+    numbers.
+    """
+
+    def __init__(
+        self,
+        computation: Computation,
+        inputs: tuple[str, ...],
+        accepted: Iterable[str],
+        max_steps: int,
+        max_elements: int,
+        masks: frozenset[str] = frozenset(),
+    ) -> None:
+        self._computation = computation
+        self.inputs = inputs
+        self._accepted = frozenset(accepted)
+        # The inputs that may be boolean masks.
+        self._masks = masks
+        self._limits = max_steps, max_elements
+        self._recordings = Recordings(computation)
+        self._scalar = ScalarFunctions(computation, self._limits)
+        self._rows: RowGradients | None = None
+
+    def _evaluated(self, bindings: Mapping[str, Any]) -> Any:
+        """Evaluate the computation for arrays or Tensors."""
+        raise NotImplementedError
+
+    def _unknown(self, name: str) -> BindingError:
+        """The error for a name that is not an input."""
+        raise NotImplementedError
+
+    def _expect_all(self, names: Collection[str]) -> None:
+        """Raise BindingError where a required input is not among `names`."""
+        raise NotImplementedError
+
+    def _called(self, values: dict[str, Any]) -> Any:
+        """Return the value for inputs by name."""
+        found = self._scalar.value_and_grad(values, ())
+        if found is not None:
+            return found[0]
+        seen = seen_as(values, ())
+        with limits.within(*self._limits):
+            outcome = self._recordings.again(seen, values)
+            if outcome is not None:
+                return python_values.plain(outcome.value, {})
+            if any(isinstance(v, Tensor) for v in values.values()):
+                return self._of_tensors(values)
+            bindings = self._bindings(values)
+            outcome = self._recorded(bindings, Wanted(()), seen=_seen_by(seen, values, bindings))
+            if outcome is None:
+                return self._eager_value(bindings)
+            self._scalar.prepare(tuple(values), (), values)
+            return python_values.plain(outcome.value, {})
+
+    def _eager_value(self, bindings: Mapping[str, Any]) -> Any:
+        """Evaluate without a recording, for inputs of which none is a tensor."""
+        return python_values.plain(self._run(bindings), bindings)
+
+    def _of_tensors(self, values: Mapping[str, Any]) -> Any:
+        """Return the value with its graph, for inputs of which some are tensors."""
+        return self._run(self._bindings(values))
+
+    def value_and_grad(
+        self,
+        values: Mapping[str, Any],
+        wrt: Sequence[str] | None = None,
+        grad_output: Any = None,
+        *,
+        rows: bool | Sequence[str] = False,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the value, and its gradient by each name in `wrt` (None: all inputs).
+
+        `grad_output` is the cotangent of a non-scalar value. A gradient is None where the value does not depend on the
+        input. Raises DifferentiationError for a non-scalar value without `grad_output`.
+
+        With `rows=True` each row is computed on its own: inputs with axes have one row for each index of the first
+        axis, and scalars are shared by all rows. `rows=["x", "q"]` names the inputs that have rows; all others are
+        shared arrays. The value has shape [n, …], and so has each gradient, also by shared inputs: the gradient of each
+        row, or its Jacobian where the value of a row is not scalar. Each row takes its own path through conditions and
+        loops; where the value of a row does not depend on an input and that of other rows does, the gradient is nan.
+        Limits hold for each row. Raises ShapeError where the numbers of rows differ, and the error of the first row
+        that fails.
+        """
+        if rows is not False:
+            return self._of_rows(values, wrt, grad_output, rows)
+        if wrt is not None and type(wrt) not in (list, tuple):
+            # `wrt` is read several times, which an iterator does not permit.
+            wrt = python_values.listed(wrt)
+        seen = None
+        if grad_output is None:
+            found = self._scalar.value_and_grad(values, wrt)
+            if found is not None:
+                return found
+            seen = seen_as(values, wrt)
+        with limits.within(*self._limits):
+            outcome = self._recordings.again(seen, values)
+            if outcome is not None:
+                return python_values.plain(outcome.value, {}), outcome.derivatives
+            bindings, names = self._leaves(values, wrt)
+            outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output, _seen_by(seen, values, bindings))
+            if outcome is not None:
+                if grad_output is None:
+                    self._scalar.prepare(tuple(values), tuple(names), values)
+                return python_values.plain(outcome.value, {}), outcome.derivatives
+            return self._eager_value_and_grad(values, wrt, grad_output)
+
+    def _of_rows(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any, rows: bool | Sequence[str]
+    ) -> tuple[Any, dict[str, Any]]:
+        # Loaded on demand: most programs have no rows.
+        from gradcli.compiled import row_gradients
+
+        row_gradients.check(rows, grad_output)
+        for name in self._masks & values.keys():
+            if _truths(values[name]):
+                raise BindingError(
+                    f"'{name}' takes elements by truth values, which rows cannot", hint="where(m, x, 0) chooses by them"
+                )
+        if self._rows is None:
+            self._rows = row_gradients.RowGradients(self._computation, self._limits)
+        bindings, names = self._leaves(values, wrt)
+        return self._rows.value_and_grad(bindings, names, rows)
+
+    def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
+        """Return a function of the inputs `names`, by position, that returns `(value, gradients)`.
+
+        `gradients` is a tuple: one for each of `wrt` (None: all of `names`). Raises BindingError where `names` are not
+        the inputs of the program, and NotRecordableError where its control flow depends on the numbers, so that it
+        cannot be compiled.
+        """
+        names = python_values.listed(names)
+        leaves = names if wrt is None else python_values.listed(wrt)
+        self._leaves(dict.fromkeys(names, 1.0), leaves)
+        self._expect_all(frozenset(names))
+
+        def general(*values: Any) -> Any:
+            if len(values) != len(names):
+                raise BindingError(f"{len(values)} values do not fit the inputs {', '.join(names)}")
+            value, found = self.value_and_grad(dict(zip(names, values)), leaves)
+            return value, tuple(found[n] for n in leaves)
+
+        others: list[Callable[..., Any]] = []
+
+        def refused(*values: Any) -> Any:
+            if others:
+                return others[0](*values)
+            result = general(*values)
+            if all(type(v) is float for v in values):
+                given = dict(zip(names, values))
+                others.append(self._scalar.version(given, leaves, raised=general, refused=general) or general)
+            return result
+
+        some = dict.fromkeys(names, abstract(0.0))
+        return self._scalar.made(some, leaves, raised=general, refused=refused) or general
+
+    def _recorded(
+        self, bindings: Mapping[str, Any], wanted: Wanted, grad_output: Any = None, seen: Any = None
+    ) -> Outcome | None:
+        """Return the outcome of a recording; None where no recording fits these inputs."""
+        if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
+            return None
+        if self._masks and any(python_values.is_truths(bindings[name]) for name in self._masks & bindings.keys()):
+            return None
+        cotangent = None if grad_output is None else operand(grad_output)
+        with arrays.using_dtype(python_values.dtype(bindings)):
+            return self._recordings.run(bindings, wanted, cotangent, seen)
+
+    def _eager_value_and_grad(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        switching = Switching(EQUALITIES)
+        with watching(switching):
+            leaves, value = self._differentiable(values, wrt)
+            note_kinks(value)
+        with pointing_into(self._computation.source):
+            found: Mapping[str, Any] = dict(
+                zip(leaves, gradients(value, list(leaves.values()), grad_output, retain_graph=False))
+            )
+            if switching:
+                found = self._settled(values, leaves, value, found, grad_output)
+        return python_values.plain(value, leaves), python_values.plain_by_name(found, leaves)
+
+    def _settled(
+        self,
+        values: Mapping[str, Any],
+        leaves: Mapping[str, Tensor],
+        value: Any,
+        found: Mapping[str, Any],
+        grad_output: Any = None,
+    ) -> Mapping[str, Any]:
+        """Replace the derivatives that may be those of a single branch of an equality, or the convention at a kink: the
+        true derivative, or nan where none exists."""
+        bindings = self._bindings(values)
+
+        def function(given: Mapping[str, Any]) -> Any:
+            return weighted(self._run({**bindings, **given}), grad_output)
+
+        with enable_grad():
+            points = {name: concrete(leaf) for name, leaf in leaves.items()}
+            return first_derivatives(function, points, weighted(value, grad_output), found)
+
+    def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the Jacobian by each input, of shape value.shape + input.shape; None where the value does not depend
+        on it."""
+        with limits.within(*self._limits):
+            bindings, names = self._leaves(values, wrt)
+            outcome = self._recorded(bindings, Wanted(tuple(names), "jacobians"))
+            if outcome is not None:
+                return outcome.derivatives
+            switching = Switching(EQUALITIES)
+            with watching(switching):
+                leaves, value = self._differentiable(values, wrt)
+                note_kinks(value)
+            with pointing_into(self._computation.source):
+                found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}), leaves, value)
+                if switching:
+                    found = {**self._settled(values, leaves, value, found)}
+            return python_values.plain_by_name(found, leaves)
+
+    def hessian(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
+    ) -> dict[str, Any]:
+        """Return the second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one appears once.
+
+        Their shape is the concatenation of both input shapes; None where the value does not depend on an input. With
+        `sparse` they are `Coordinates` of matrices, with a row for each element of the first input and a column for
+        each of the second; no dense matrix is formed.
+
+        Raises DifferentiationError for a non-scalar value. With `sparse`, raises NotRecordableError where control flow
+        depends on the numbers, and LimitError where the matrix is mostly nonzero.
+        """
+        with limits.within(*self._limits):
+            bindings, names = self._leaves(values, wrt)
+            if not names:
+                return {}
+            outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if flag(sparse, "sparse") else "hessian"))
+            if outcome is not None and (sparse or _is_finite(outcome)):
+                return outcome.derivatives
+            if sparse:
+                return self._coordinates(bindings, names)
+            found = self._eager_derivatives(bindings, names, 2).found
+            return {key: d for key, d in found.items() if "," in key}
+
+    def _coordinates(self, bindings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        # Loaded on demand: it takes milliseconds, and few programs need it.
+        from gradcli.evaluation.hessians import program_hessian
+
+        given = {name: concrete(value) for name, value in bindings.items()}
+        with arrays.using_dtype(python_values.dtype(given)):
+            return program_hessian(self._computation, given, names).at(given)
+
+    def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
+        """Return all derivatives of a scalar value up to `order`.
+
+        For a single scalar input they are the list [f, f', f'', …]; else a dict keyed by inputs joined with commas.
+        Issues an AccuracyWarning where a derivative of order 2 or higher has lost more than half of its digits. Raises
+        DifferentiationError for a non-scalar value.
+        """
+        order = whole(order, "the order of a derivative")
+        if order < 0:
+            raise DifferentiationError("the order of a derivative must not be negative")
+        with limits.within(*self._limits):
+            value, found, deviations = self._all_derivatives(values, wrt, order)
+        left = digits_left(found, deviations, value)
+        if left:
+            warn(loss_text(left), AccuracyWarning, stacklevel=2)
+        names = self._names(values, wrt)
+        if len(names) == 1 and not arrays.shape(operand(values[names[0]])):
+            return [value, *(0.0 if d is None else d for d in found.values())]
+        return found
+
+    def _all_derivatives(self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int) -> Derivatives:
+        bindings, names = self._leaves(values, wrt)
+        outcome = self._recorded(bindings, Wanted(tuple(names), "derivatives", order))
+        if outcome is not None and _is_finite(outcome):
+            return Derivatives(python_values.plain(outcome.value, {}), outcome.derivatives, outcome.deviations)
+        return self._eager_derivatives(bindings, names, order, watched=True)
+
+    def _eager_derivatives(
+        self, bindings: Mapping[str, Any], names: Sequence[str], order: int, *, watched: bool = False
+    ) -> Derivatives:
+        leaves = {n: concrete(bindings[n]) for n in names}
+        with enable_grad(), pointing_into(self._computation.source):
+
+            def function(given: Mapping[str, Any]) -> Any:
+                return self._run({**bindings, **given})
+
+            made = watched_derivatives(function, leaves, order) if watched else derivatives(function, leaves, order)
+        result = Derivatives(*made)
+        return result._replace(
+            value=python_values.plain(result.value, bindings),
+            found=python_values.plain_by_name(result.found, bindings),
+        )
+
+    def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
+        """Return the leaves to differentiate by, and the value with its graph."""
+        bindings, names = self._leaves(values, wrt)
+        leaves = {n: python_values.leaf(bindings[n]) for n in names}
+        with enable_grad():
+            return leaves, self._run(bindings | leaves)
+
+    def _leaves(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
+        """Return the inputs as arrays, and the names to differentiate by."""
+        names = self._names(values, wrt)
+        return self._bindings(values), names
+
+    def _names(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
+        """Return the names to differentiate by; by default all inputs except boolean masks."""
+        expect(values, Mapping, "the values of a program are a mapping of names to numbers, arrays or tensors")
+        if wrt is None:
+            names = [n for n in values if n in self._accepted and not (n in self._masks and _truths(values[n]))]
+        else:
+            names = list(python_values.listed(wrt))
+        missing = [n for n in names if n not in values]
+        if missing:
+            raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
+        return names
+
+    def _run(self, bindings: Mapping[str, Any]) -> Any:
+        namespace = arrays.foreign_namespace(concrete(b) for b in bindings.values())
+        with arrays.using_dtype(python_values.dtype(bindings)), arrays.using_namespace(namespace):
+            return self._evaluated(bindings)
+
+    def _expect_known(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._accepted:
+                expect(name, str, "the name of an input is a text")
+                raise self._unknown(name)
+
+    def _bindings(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        self._expect_known(values)
+        bindings = {name: python_values.value(value, truths=name in self._masks) for name, value in values.items()}
+        foreign = arrays.foreign_namespace(map(concrete, bindings.values()))
+        if foreign is None:
+            return bindings
+        return {name: python_values.beside(value, foreign) for name, value in bindings.items()}
+
+
+def _is_finite(outcome: Outcome) -> bool:
+    """Whether all derivatives are finite. Eager evaluation may find a finite value where a recording does not."""
+    return all(d is None or arrays.every(isfinite(d)) for d in outcome.derivatives.values())
+
+
+def _truths(value: Any) -> bool:
+    return python_values.is_truths(python_values.value(value, truths=True))
+
+
+def _seen_by(seen: Any, values: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
+    """Return `seen` where every input is bound unconverted, else None."""
+    return seen if all(bindings[n] is v for n, v in values.items()) else None

@@ -1,0 +1,293 @@
+"""Finds where a nan, an infinity or a kink came from, as warnings with a position in the program text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.modes import current_span
+from gradcli.autograd.node import Node
+from gradcli.autograd.observers import observing
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.errors import Span
+from gradcli.evaluation.rounding_estimate import FeltRoundings
+from gradcli.kinds.batch import stacked
+from gradcli.kinds.branch_points import switches
+from gradcli.language.operations import operation_at
+from gradcli.language.syntax.tree import Module
+from gradcli.primitives.bind import Kind, assume, constant
+from gradcli.primitives.entries.comparisons import equal, isfinite
+from gradcli.primitives.primitive import Primitive
+
+if TYPE_CHECKING:
+    from gradcli.kinds.jets import Jet
+
+
+class Warning(NamedTuple):
+    """A warning about a result; `span` is its position in the program."""
+
+    code: str
+    phase: str
+    operation: str
+    span: Span
+    message: str
+    # Approximate numbers of right digits, for derivatives that lost more than half of them.
+    digits: Mapping[str, int] | None = None
+
+
+def unused_parts(program: Module) -> list[Warning]:
+    """Return warnings about parts of a program that are not used."""
+    if len(program.body) == 1:
+        return []
+    # Loaded on demand: a single statement uses all its parts.
+    from gradcli.language.names.unused import unused
+
+    return [Warning("unused", "parse", "statement", part.span, part.message) for part in unused(program)]
+
+
+class Watch:
+    """Collects warnings while a program runs forward and backward."""
+
+    def __init__(self, program: Module) -> None:
+        self.program = program
+        # Whether the run stopped at its limits.
+        self.stopped = False
+        self.nonfinite: dict[str, Warning] = {}
+        self.nonsmooth: dict[Span, Warning] = {}
+        # The first non-finite coefficient of a Taylor series that was made of finite ones, by span.
+        self.unseen: dict[Span | None, Any] = {}
+        # By phase: the operands of the operation with a non-finite result, and the index of the number in that result.
+        self.before: dict[str, tuple[list[Any], tuple[int, ...]]] = {}
+        # The name of the operation at each span, and its latest operands.
+        self.seen: dict[Span, tuple[str, list[Any]]] = {}
+        # Comparisons of equal numbers, where the derivative may be that of a single branch.
+        self.ties: dict[Span, Warning] = {}
+        # Whether the value has all derivatives at the points where the program switches; None where it does not switch.
+        self.settled: bool | None = None
+        # The first operation whose Taylor series lost digits.
+        self.lossy: Span | None = None
+        # The estimate of rounding errors, where requested.
+        self.felt: FeltRoundings | None = None
+
+    @contextmanager
+    def roundings(self) -> Iterator[None]:
+        """Within the block, record the forward pass for the rounding-error estimate of the backward pass."""
+        self.felt = FeltRoundings()
+        with self.felt.recording():
+            yield
+
+    @contextmanager
+    def derivatives(self, *, nonfinite: bool, inaccurate: bool) -> Iterator[None]:
+        """Within the block, watch backward passes for kinks.
+
+        With `nonfinite`, watch them and Taylor series for non-finite numbers; with `inaccurate`, watch Taylor series
+        for a loss of digits.
+        """
+        with self._series(nonfinite, inaccurate), observing(self._see_node if nonfinite else self._see_plain):
+            yield
+
+    @contextmanager
+    def _series(self, nonfinite: bool, inaccurate: bool) -> Iterator[None]:
+        if not nonfinite and not inaccurate:
+            yield
+            return
+        # Loaded on demand: most runs do not watch Taylor series.
+        from gradcli.kinds import jets
+
+        token = jets.observer.set(self._see_series if nonfinite else self._see_loss)
+        try:
+            yield
+        finally:
+            jets.observer.reset(token)
+
+    def _see_plain(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
+        self.see_kink(node, cotangents, pulled)
+        if self.felt is not None:
+            self.felt.see(node, cotangents, pulled)
+
+    def _see_node(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
+        self.see_kink(node, cotangents, pulled)
+        self.see_backward(node, cotangents, pulled)
+
+    def see_kinks(self, value: Any) -> None:
+        """Note every non-smooth node of the graph of `value`: even one that does not affect the first derivative may
+        affect the second."""
+        with arrays.quiet():
+            for node in ancestors(value):
+                self.see_kink(node, (1.0,), ())
+
+    def see_kink(self, node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+        """Note a node that is differentiated at a point where its function is not smooth."""
+        if not isinstance(node, PrimitiveNode) or node.span is None or node.span in self.nonsmooth:
+            return
+        if node.is_smooth() or _all_zero(cotangents[0]):
+            return
+        name = operation_at(self.program, node.span) or node.primitive.name
+        message = f"'{name}' is not differentiable here, for {_describe(node.operands, None)}"
+        self.nonsmooth[node.span] = Warning("nonsmooth", "backward", name, node.span, message)
+
+    def see_tie(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
+        """Note a comparison of equal numbers, or a kink, where nearby points take another branch; see
+        `gradcli.kinds.branch_points`."""
+        span = current_span.get()
+        if span is None or span in self.ties or not switches(primitive, operands, params):
+            return
+        called, where = operation_at(self.program, span), _describe([constant(o) for o in operands], None)
+        name = called or primitive.operator or primitive.name
+        if called is None and primitive.smooth is None:
+            text = f"the branches of '{name}' differ here, in value or derivative, for {where}"
+        else:
+            text = f"'{name}' is not differentiable here, for {where}"
+        self.ties[span] = Warning("nonsmooth", "backward", name, span, text)
+
+    def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
+        """Note the first operation with a non-finite result of finite operands ("forward"), and the first with
+        non-finite operands ("inputs")."""
+        arguments = [constant(o) for o in operands]
+        self.seen[span] = operation, arguments
+        self._see_coefficient(span)
+        phase = "forward" if all(map(_finite, arguments)) else "inputs"
+        self._see(phase, span, [result], "'{}' gives {}")
+
+    def see_backward(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
+        """Note the first node that turns finite cotangents into non-finite ones."""
+        self._see_coefficient(node.span)
+        if node.span in self.seen and all_finite(*cotangents):
+            results = [p for p in pulled if p is not None]
+            self._see("backward", node.span, results, "the derivative of '{}' is {}")
+
+    def _see_series(self, operands: Sequence[Any], result: Jet) -> None:
+        if result.varies is None:
+            # A non-finite coefficient is examined later, in a series that tracks which elements vary.
+            return
+        bad = next((c for c in result.coefficients if not _finite(c)), None)
+        given = (c for o in operands if isinstance(o, type(result)) for c in o.coefficients)
+        if bad is not None and all_finite(*given):
+            self.unseen[current_span.get()] = bad
+
+    def _see_loss(self, operands: Sequence[Any], result: Jet) -> None:
+        from gradcli.calculus.accuracy import is_inaccurate
+
+        if self.lossy is None and is_inaccurate(result) and not any(map(is_inaccurate, operands)):
+            self.lossy = current_span.get()
+
+    def inaccurate(self, digits: Mapping[str, int]) -> Warning:
+        """The warning that derivatives lost digits, at the first operation where they did."""
+        from gradcli.calculus.accuracy import loss_text
+
+        return inaccurate(self.program, self.lossy, "'{}' loses digits here: " + loss_text(digits), digits)
+
+    def _see_coefficient(self, span: Span | None) -> None:
+        """Report the coefficient that a series had at this span, now that the operands there are known."""
+        bad = self.unseen.pop(span, None)
+        if bad is not None and span in self.seen:
+            self._see("backward", span, [bad], "the derivative of '{}' is {}")
+
+    def _see(self, phase: str, span: Span, results: Sequence[Any], text: str) -> None:
+        bad = next((r for r in results if not _finite(r)), None)
+        if bad is None or phase in self.nonfinite:
+            return
+        name, operands = self.seen[span]
+        number, where = _first_nonfinite(bad)
+        written_there = operation_at(self.program, span)
+        if written_there in (None, name):
+            message = f"{text.format(name, _kind(number, where))} for {_describe(operands, where)}"
+        else:
+            # A rewritten form computed this, whose last operation is not in the program text.
+            name, expression = written_there, self.program.source[span.start : span.end]
+            message = text.format(" ".join(expression.split()), _kind(number, where))
+        self.before[phase] = operands, where
+        written = "backward" if phase == "backward" else "forward"
+        self.nonfinite[phase] = Warning("nonfinite", written, name, span, message)
+
+    def warnings(self, *, finite: bool, value_is_finite: bool, inputs_are_finite: bool) -> list[Warning]:
+        """Return the warnings; only those of kinks where `finite` says that all results, or all that kinks do not
+        explain, are finite.
+
+        A non-finite value comes from the forward pass or from an input, which also explains non-finite derivatives.
+        Where the value is finite, non-finite numbers of the forward pass did not reach it, and only the backward pass
+        is considered.
+        """
+        switching = [] if self.settled else [*(self.ties | self.nonsmooth).values()]
+        if finite:
+            return switching
+        phases = ("backward",) if value_is_finite else ("forward", "inputs")
+        last = self.program.body[-1].span
+        if self.stopped:
+            why = "a result is not finite, where that comes from takes too many steps to find"
+        elif inputs_are_finite:
+            name = "result" if not value_is_finite else "derivative"
+            why = f"a {name} is not finite, though all numbers that it is made of are"
+        else:
+            why = "a result is not finite, as an input is not"
+        operation = "input" if not inputs_are_finite else operation_at(self.program, last) or "program"
+        unborn = Warning("nonfinite", "backward" if value_is_finite else "forward", operation, last, why)
+        return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *switching]
+
+    def operands_of(self, warning: Warning) -> tuple[list[Any], tuple[int, ...]]:
+        """Return the operands of the operation that a warning is about, and the index of the non-finite number in its
+        result.
+
+        Both are empty where they are not known.
+        """
+        return next((self.before[p] for p, known in self.nonfinite.items() if known is warning), ([], ()))
+
+
+def inaccurate(program: Module, place: Span | None, text: str, digits: Mapping[str, int] | None = None) -> Warning:
+    """The warning that the operation at `place` loses digits; `text` has one gap for its name.
+
+    Where no single operation is responsible (None), the place is the last statement.
+    """
+    span = program.body[-1].span if place is None else place
+    name = operation_at(program, span) or "program"
+    return Warning("inaccurate", "backward", name, span, text.format(name), digits)
+
+
+def _finite(value: Any) -> bool:
+    return not (arrays.is_array(value) or isinstance(value, Kind)) or assume(isfinite(constant(value)))
+
+
+def _all_zero(value: Any) -> bool:
+    return assume(equal(constant(value), 0))
+
+
+def all_finite(*values: Any) -> bool:
+    """Whether every number in `values` is finite; None is skipped."""
+    return all(_finite(v) for v in values if v is not None)
+
+
+def _first_nonfinite(value: Any) -> tuple[float, tuple[int, ...]]:
+    """Return the first non-finite number and its index; in a batch, the index within its row."""
+    numbers = stacked(constant(value))
+    array, finite = arrays.on_host(numbers), arrays.on_host(isfinite(numbers))
+    if not arrays.shape(array):
+        return float(array), ()
+    place = tuple(int(i) for i in arrays.numpy_namespace().argwhere(~finite)[0])
+    return float(array[place]), place[len(place) - len(arrays.shape(value)) :]
+
+
+def _kind(number: float, where: tuple[int, ...]) -> str:
+    return f"{number!r} at {list(where)}" if where else repr(number)
+
+
+def _describe(operands: Sequence[Any], where: tuple[int, ...] | None) -> str:
+    """Describe operands for a message: as numbers, or as the number at the index in question."""
+    texts = [_operand_text(o, where) for o in operands if arrays.is_array(o)]
+    if not texts:
+        return "its operands"
+    return f"{'operand' if len(texts) == 1 else 'operands'} {' and '.join(texts)}"
+
+
+def _operand_text(operand: Any, where: tuple[int, ...] | None) -> str:
+    shape = arrays.shape(operand)
+    if not shape:
+        return repr(float(operand))
+    if where is not None and len(where) >= len(shape):
+        tail = where[len(where) - len(shape) :]
+        place = tuple(0 if size == 1 else i for i, size in zip(tail, shape))
+        if all(i < size for i, size in zip(place, shape)):
+            return repr(float(arrays.on_host(operand)[place]))
+    return f"of shape {list(shape)}"

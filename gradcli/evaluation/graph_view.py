@@ -1,0 +1,175 @@
+"""Represents the graph of a run as data: operations, their operands, and the call or loop that each belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.function_node import FunctionNode
+from gradcli.autograd.node import Node, recorders
+from gradcli.autograd.observers import observing
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import DifferentiationError, Span, pointing_into
+from gradcli.evaluation.groups import Group, Grouping, grouped
+from gradcli.language.interpreter.provenance import Log
+from gradcli.language.interpreter.run import evaluate
+from gradcli.language.interpreter.values import plain
+from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.language.syntax import tree
+from gradcli.primitives.entries.powers import whole_power
+
+# Cost of one vertex, its description and grouping, in eighths of a step.
+_VERTEX = 20
+
+
+class GraphRequest(NamedTuple):
+    """What to show. `bindings` are arrays by name; `wrt` names those to differentiate by.
+
+    With `values` every vertex has its value and, with `gradient`, the gradient of the program's value by it.
+    """
+
+    program: tree.Module
+    bindings: Mapping[str, Any]
+    wrt: Sequence[str] = ()
+    values: bool = False
+    gradient: bool = True
+    grad_output: Any = None
+    rewrite: bool = True
+
+
+class Vertex(NamedTuple):
+    """A recorded operation, or a leaf, whose `operation` is None.
+
+    `name` is the first variable that held it, `span` its position in the program, `operands` the indices of the
+    vertices that the backward pass continues to, and `group` the index of its innermost group.
+    """
+
+    operation: str | None
+    grad_fn: str | None
+    name: str | None
+    span: Span | None
+    shape: tuple[int, ...]
+    operands: tuple[int, ...]
+    group: int | None
+    value: Any
+    grad: Any
+
+
+class Graph(NamedTuple):
+    """The graph of a run. Operands precede the operations that use them.
+
+    The last vertex is the value, and the only vertex where the value depends on no leaf.
+    """
+
+    program: tree.Module
+    value: Any
+    vertices: Sequence[Vertex]
+    groups: Sequence[Group]
+    rewritten: Sequence[Rewritten]
+
+
+def run(request: GraphRequest) -> Graph:
+    """Run a program and collect its graph.
+
+    Raises what `evaluate` raises, and DifferentiationError for gradients of a non-scalar value without a cotangent.
+    """
+    wrt = frozenset(request.wrt)
+    leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in request.bindings.items()}
+    log = Log()
+    results: dict[Any, Any] = {}
+    token = recorders.set((results.__setitem__, *recorders.get()))
+    try:
+        evaluation = evaluate(request.program, leaves, rewrite=request.rewrite, provenance=log)
+    finally:
+        recorders.reset(token)
+    value = evaluation.value
+    nodes = ancestors(value)[::-1]
+    limits.charge_steps(_VERTEX * len(nodes))
+    gradients = _gradients(request, value) if request.values and request.gradient else {}
+    grouping = grouped(request.program, nodes, log.frames)
+    vertices = _vertices(request, value, nodes, log, grouping, results, gradients)
+    return Graph(request.program, plain(value), vertices, grouping.groups, evaluation.rewritten)
+
+
+def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
+    """Return the gradient of the value by each operation and leaf that the backward pass reaches."""
+    found: dict[Any, Any] = {}
+    if not isinstance(value, Tensor) or not value.requires_grad:
+        return found
+    source = request.program.source
+    with pointing_into(source, request.program.body[-1].span):
+        if value.shape and request.grad_output is None:
+            raise DifferentiationError(
+                "grad can be implicitly created only for scalar outputs",
+                hint=f"the value has shape {list(value.shape)}: --grad-output EXPR weights its elements, "
+                "--no-grad shows values alone",
+            )
+
+        def see(node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+            found[node] = cotangents[0]
+
+        with observing(see):
+            value.backward(request.grad_output)
+    return found
+
+
+def _vertices(
+    request: GraphRequest,
+    value: Any,
+    nodes: Sequence[Node],
+    log: Log,
+    grouping: Grouping,
+    results: Mapping[Any, Any],
+    gradients: Mapping[Any, Any],
+) -> list[Vertex]:
+    leaves = _leaves(value, nodes)
+    numbers = {item: i for i, item in enumerate([*leaves, *nodes])}
+    vertices = [_leaf(leaf, log.names, request) for leaf in leaves]
+    places = {n.operator_span: n.span for n in tree.everything(request.program) if isinstance(n, tree.Binary)}
+    for node, group, called in zip(nodes, grouping.group_of, grouping.called):
+        result = results[node]
+        vertices.append(
+            Vertex(
+                operation=called or _operation(node),
+                grad_fn=node.name(),
+                name=log.names.get(node),
+                span=node.span and places.get(node.span, node.span),
+                shape=arrays.shape(result),
+                operands=tuple(numbers[target] for target in node.targets),
+                group=group,
+                value=plain(result) if request.values else None,
+                grad=plain(gradients.get(node)),
+            )
+        )
+    return vertices
+
+
+def _operation(node: Node) -> str:
+    if isinstance(node, PrimitiveNode):
+        return "pow" if node.primitive is whole_power else node.primitive.name
+    return node.function.__name__ if isinstance(node, FunctionNode) else node.name()
+
+
+def _leaves(value: Any, nodes: Sequence[Node]) -> list[Tensor]:
+    """Return the leaves in the order of their first use; only the value where it is a leaf itself."""
+    targets = (target for node in nodes for target in node.targets)
+    alone = value if isinstance(value, Tensor) else Tensor(value)
+    return [*dict.fromkeys(target for target in targets if not isinstance(target, Node))] if nodes else [alone]
+
+
+def _leaf(leaf: Tensor, names: Mapping[Any, str], request: GraphRequest) -> Vertex:
+    grad = leaf.grad if request.values else None
+    return Vertex(
+        operation=None,
+        grad_fn=None,
+        name=names.get(leaf) if leaf.requires_grad else None,
+        span=None,
+        shape=leaf.shape,
+        operands=(),
+        group=None,
+        value=plain(leaf) if request.values else None,
+        grad=plain(grad),
+    )

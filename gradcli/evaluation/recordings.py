@@ -1,0 +1,286 @@
+"""Records a program once for each combination of shapes and dtypes of its inputs, and replays it on further calls."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from gradcli import arrays, limits
+from gradcli.arrays import backends
+from gradcli.errors import BackendError, GradcliError
+from gradcli.evaluation.derivative_traces import (
+    Outcome,
+    Trace,
+    value_and_derivatives,
+    value_and_gradients,
+    value_and_hessian,
+    value_and_jacobians,
+)
+from gradcli.executors import schedule
+from gradcli.executors.choose import executable
+from gradcli.program.abstract import Abstract
+from gradcli.program.ir import Atom, Executable, Variable
+from gradcli.program.passes import optimise
+
+if TYPE_CHECKING:
+    from gradcli.evaluation.callables import Computation
+
+# Number of elements of an input beyond which a program is recorded with the shapes and dtypes of its inputs, without
+# their values.
+_LARGE = 2**18
+# Bounds on the number of kinds of inputs that are kept, and of recordings for each, under different guards.
+_MOST_KINDS = 32
+_MOST_VERSIONS = 4
+
+
+class Wanted(NamedTuple):
+    """Which derivatives by the inputs `wrt` are wanted.
+
+    `kind` is `gradients`, `jacobians`, `derivatives` (all up to `order`), or the second derivatives alone, as tensors
+    (`hessian`) or as coordinates (`sparse`).
+    """
+
+    wrt: tuple[str, ...]
+    kind: str = "gradients"
+    order: int = 1
+
+
+# Second derivatives use SciPy, which needs NumPy arrays.
+_ON_HOST_ALONE = frozenset({"hessian", "sparse"})
+
+
+class Recording(NamedTuple):
+    """A trace and its executable. The outputs with an index in `shared` may share memory with inputs, constants or each
+    other."""
+
+    trace: Trace
+    run: Executable
+    shared: Sequence[int] = ()
+
+    def outcome(self, inputs: Sequence[Any]) -> Outcome | None:
+        """Run the recording; None where its guards do not hold for `inputs`."""
+        outputs = self.run(inputs)
+        if outputs is None:
+            return None
+        return self.named(self._unshared(inputs, outputs) if self.shared else outputs)
+
+    def named(self, outputs: Sequence[Any]) -> Outcome:
+        """Return the outputs of a run by name."""
+
+        trace = self.trace
+        apart = _by_name(trace.deviations, outputs) if trace.deviations else {}
+        return Outcome(outputs[0], _by_name(trace.positions, outputs), apart)
+
+    def _unshared(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Return outputs that share no memory with inputs, constants or each other."""
+        others = [*inputs, *(a for a in self.trace.program.outputs if not isinstance(a, Variable))]
+        own = [*outputs]
+        for i in self.shared:
+            own[i] = arrays.unshared(own[i], others)
+            others.append(own[i])
+        return own
+
+
+def _by_name(places: Mapping[str, int | None], outputs: Sequence[Any]) -> dict[str, Any]:
+    return {name: None if i is None else outputs[i] for name, i in places.items()}
+
+
+def recording(
+    program: Computation,
+    inputs: Mapping[str, Any],
+    wrt: Sequence[str],
+    cotangent: Any = None,
+    namespace: arrays.Namespace | None = None,
+    **options: Any,
+) -> Recording:
+    """Record `program` for `inputs`, numbers or NumPy arrays, to be run on the arrays of `namespace`.
+
+    The options and errors are those of `value_and_gradients`.
+    """
+    # Arrays that the program makes from numbers become NumPy constants of the recording.
+    with arrays.using_namespace(None):
+        trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options)
+    return _executable(trace, namespace)
+
+
+def _recording_of(
+    program: Computation, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, namespace: arrays.Namespace | None
+) -> Replay:
+    """Record `program` and the wanted derivatives for `inputs`."""
+    if wanted.kind == "gradients":
+        return recording(program, inputs, wanted.wrt, cotangent, namespace)
+    if wanted.kind == "jacobians":
+        return _executable(value_and_jacobians(program, inputs, wanted.wrt), namespace)
+    if wanted.kind == "derivatives":
+        return _executable(value_and_derivatives(program, inputs, wanted.wrt, wanted.order), namespace)
+    # Loaded on demand: it takes milliseconds, and most programs have no Hessians.
+    from gradcli.evaluation.hessians import coordinates_recording, hessian_recording
+
+    if wanted.kind == "sparse":
+        return coordinates_recording(program, inputs, wanted.wrt)
+    return hessian_recording(program, inputs, wanted.wrt) or _executable(value_and_hessian(program, inputs, wanted.wrt))
+
+
+def _executable(trace: Trace, namespace: arrays.Namespace | None = None) -> Recording:
+    # Results of constant folding are NumPy constants as well.
+    with arrays.using_namespace(None):
+        trace = trace._replace(program=optimise(trace.program))
+    run = executable(trace.program, namespace)
+    outputs = trace.program.outputs
+    if namespace is not None:
+        return Recording(trace, run, range(len(outputs)))
+    own = schedule.unshared(trace.program)
+    return Recording(trace, run, [i for i, atom in enumerate(outputs) if not _is_own(atom, own)])
+
+
+def _is_own(output: Atom, own: Container[Variable]) -> bool:
+    """Whether an output of the NumPy executor is a number, or one of the arrays in `own`, which nothing else shares."""
+    if isinstance(output, Variable):
+        return output in own or (not output.shape and output.dtype == "float64")
+    return type(output) is float
+
+
+def abstract(array: Any) -> Abstract:
+    """The shape and dtype of an array."""
+    return Abstract(arrays.shape(array), arrays.dtype_name(array))
+
+
+class Replay(Protocol):
+    """A recording that may give an outcome for inputs."""
+
+    def outcome(self, inputs: Sequence[Any]) -> Outcome | None: ...
+
+
+class _Known:
+    """The recordings for one kind of inputs; `versions` is None where they cannot be recorded."""
+
+    def __init__(self) -> None:
+        self.versions: list[Replay] | None = []
+        # The dtype of tensors that are made from numbers.
+        self.dtype = arrays.default_dtype()
+
+    def outcome(self, values: Sequence[Any]) -> Outcome | None:
+        """Return the outcome of the first recording whose guards hold; None where there is none."""
+        versions = self.versions or []
+        for number, version in enumerate(versions):
+            outcome = version.outcome(values)
+            if outcome is not None:
+                if number:
+                    # Move it to the front: the next inputs are likely to meet the same guards.
+                    self.versions = [version, *(v for v in versions if v is not version)]
+                return outcome
+        return None
+
+
+class Recordings:
+    """The recordings of a program.
+
+    A program is recorded at the second run with inputs of one kind, or at the first for large inputs.
+    """
+
+    def __init__(self, program: Computation) -> None:
+        self.program = program
+        self._known: dict[Any, _Known] = {}
+        self._seen: dict[Any, _Known] = {}
+
+    def again(self, seen: Any, values: Mapping[str, Any]) -> Outcome | None:
+        """Return the outcome for `values` whose kind, under the key `seen`, had an outcome in `run`.
+
+        None for an unknown kind, and for values that take another execution path.
+        """
+        try:
+            known = self._seen.get(seen)
+        except TypeError:
+            # The key is unhashable because of an invalid name; a later step raises the error.
+            return None
+        if known is None:
+            return None
+        try:
+            with nullcontext() if known.dtype == arrays.default_dtype() else arrays.using_dtype(known.dtype):
+                return known.outcome([*values.values()])
+        except (GradcliError, MemoryError):
+            return None
+
+    def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None, seen: Any = None) -> Outcome | None:
+        """Return the outcome for `inputs`, arrays by name; None where it must be computed eagerly.
+
+        Where there is an outcome, `again` accepts further inputs under the key `seen`, if that is given.
+        """
+        namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
+        backend = backends.of_namespace(namespace)
+        if backend is None or (namespace is not None and wanted.kind in _ON_HOST_ALONE):
+            return None
+        key = (namespace, wanted, *map(_kind, inputs.items()), _kind(("", cotangent)))
+        known = self._known.get(key)
+        largest = max(map(arrays.size, inputs.values()), default=1)
+        if known is None:
+            known = self._add(key)
+            if wanted.kind != "gradients" or largest < backend.worth_on(namespace).first:
+                return None
+        if known.versions is None or largest < backend.worth_on(namespace).again:
+            return None
+        try:
+            outcome = self._outcome(known, inputs, wanted, cotangent)
+            if seen is not None and outcome is not None:
+                self._seen[seen] = known
+            return outcome
+        except BackendError:
+            # A failed compiler is not tried again.
+            known.versions = None
+            return None
+        except (GradcliError, MemoryError):
+            # Eager evaluation raises the error with its position.
+            return None
+
+    def _add(self, key: Any) -> _Known:
+        if len(self._known) >= _MOST_KINDS:
+            self._known.pop(next(iter(self._known)), None)
+            self._seen.clear()
+        return self._known.setdefault(key, _Known())
+
+    def _outcome(self, known: _Known, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any) -> Outcome | None:
+        values = [*inputs.values(), *([] if cotangent is None else [cotangent])]
+        outcome = known.outcome(values)
+        if outcome is not None:
+            return outcome
+        versions = known.versions
+        if versions is None or len(versions) >= _MOST_VERSIONS:
+            return None
+        try:
+            with limits.attempt():
+                made = self._record(inputs, wanted, cotangent, by_shape=not versions)
+        except GradcliError:
+            known.versions = versions or None
+            raise
+        known.versions = [*versions, made]
+        return made.outcome(values)
+
+    def _record(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, *, by_shape: bool) -> Replay:
+        namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
+        large = any(arrays.size(a) > _LARGE for a in inputs.values())
+        seen = abstract if by_shape and wanted.kind == "gradients" and large else arrays.on_host
+        given = None if cotangent is None else seen(cotangent)
+        return _recording_of(self.program, {n: seen(a) for n, a in inputs.items()}, wanted, given, namespace)
+
+
+def _kind(item: tuple[str, Any]) -> Any:
+    name, array = item
+    if type(array) is float or array is None:
+        return name, array is None
+    return name, arrays.shape(array), arrays.dtype_name(array)
+
+
+def seen_as(values: Mapping[str, Any], wrt: Sequence[str] | None) -> Any:
+    """A key for inputs of one kind and the names to differentiate by, made without converting the values.
+
+    None where the kind cannot be determined without conversion.
+    """
+    if type(values) is not dict or not (wrt is None or type(wrt) is tuple or type(wrt) is list):
+        return None
+    try:
+        kinds = [float if type(v) is float else (type(v), v.shape, v.dtype) for v in values.values()]
+    except Exception:
+        # Any exception may come from an attribute; converting the value raises the proper error.
+        return None
+    return (*values, None if wrt is None else (*wrt,), *kinds)

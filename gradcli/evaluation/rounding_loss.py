@@ -1,0 +1,140 @@
+"""Estimates how many digits of a value and its gradient were lost to rounding.
+
+Two estimates are combined: first-order error bounds, and the differences from a second run with other roundings, which
+also shows effects beyond first order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.accuracy import digits_of, first_digits_left, half_of_digits, largest, loss_of_value, loss_text
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.higher_orders import Function, watched_leaf
+from gradcli.evaluation.diagnose import Warning, inaccurate
+from gradcli.evaluation.error_terms import ErrorTerms
+from gradcli.evaluation.inner_derivative_accuracy import apart_of, number_of
+from gradcli.evaluation.rounding_estimate import FeltRoundings
+from gradcli.kinds.perturbed_roundings import Roundings, is_short
+from gradcli.language.syntax import tree
+from gradcli.primitives.entries.arithmetic import multiply
+
+# Assumed relative error of inputs that are not short decimals: 8 units in the last place.
+_OF_INPUTS = 2.0**-49
+# Bound on the ratio of the error of an operation in the second run to its ordinary rounding error.
+_EXAGGERATED = 32.0
+# Relative accuracy of the first-order sum of rounding errors with known signs.
+_OF_TERMS = 2.0**-44
+# Bound on the operations that all backward passes visit, with one pass for each element of a gradient.
+_MOST_VISITS = 5_000
+# Advice that ends each warning.
+_MORE = "; --digits gives more, --certify proves which are"
+
+
+def first_losses(
+    program: tree.Module, felt: FeltRoundings, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str]
+) -> list[Warning]:
+    """Return warnings where the scalar value or its gradient lost more than half of the digits, at the operation with
+    the largest error term.
+
+    `run` evaluates the program for given leaves.
+    """
+    roundings = Roundings(spare_exact=True)
+    terms = ErrorTerms({node.value for node in tree.everything(program) if isinstance(node, tree.Number)})
+    leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
+    with terms.recording():
+        value = run(leaves)
+        wrt = [name for name in wrt if name in leaves]
+        found = dict(zip(wrt, gradients(value, [leaves[name] for name in wrt], create_graph=True)))
+    judge = _Judge(terms, [*leaves.values()])
+    warnings = []
+    loss = judge.loss(value)
+    if loss is not None:
+        digits = digits_of(loss.relative)
+        text = loss_of_value(digits if loss.told else None)
+        warnings.append(_felt(program, felt, "forward", text, {"value": digits}))
+    judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
+    left = {name: digits for name, digits in judged.items() if digits is not None}
+    if left:
+        warnings.append(_felt(program, felt, "backward", loss_text(left), left))
+    return warnings
+
+
+def _felt(program: tree.Module, felt: FeltRoundings, phase: str, text: str, left: Mapping[str, int]) -> Warning:
+    found = inaccurate(program, felt.place, "what '{}' rounds off here is felt: " + text + _MORE, left)
+    return found._replace(phase=phase)
+
+
+class _Loss(NamedTuple):
+    """The relative error of a number, and whether the number is distinguished from 0."""
+
+    relative: float
+    told: bool
+
+
+class _Judge:
+    """Judges the value of a run and its gradient by its rounding errors."""
+
+    def __init__(self, terms: ErrorTerms, leaves: Sequence[Tensor]) -> None:
+        self.terms = terms
+        self.leaves = leaves
+        self.inputs = [number_of(leaf) for leaf in leaves]
+        # Short inputs are taken as exact.
+        self.short = all(map(is_short, self.inputs))
+
+    def digits(self, gradient: Tensor) -> int | None:
+        """Return how many digits of the worst element of a gradient are right; None where at least half are."""
+        if arrays.size(gradient) * len(self.terms) > _MOST_VISITS:
+            distance = apart_of(gradient)
+            return None if distance is None else first_digits_left(number_of(gradient), distance)
+        losses = [loss for unit in _units(gradient) for loss in [self.loss(gradient, unit)] if loss is not None]
+        return min((digits_of(loss.relative) for loss in losses), default=None)
+
+    def loss(self, result: Any, unit: Any = None) -> _Loss | None:
+        """Return the loss of a number, or of the gradient element that `unit` selects.
+
+        None where less than half of the digits are lost, where the number is as close to 0 as the uncertainty of the
+        inputs explains, or where no operation rounded.
+        """
+        if not isinstance(result, Tensor) or not result.requires_grad or not len(self.terms):
+            return None
+        number, distance = (_element(numbers, unit) for numbers in (number_of(result), apart_of(result)))
+        apart, together, gradient = self.terms.bounds(result, unit, self.leaves)
+        size = abs(number)
+        if size == 0.0 < apart and together <= _OF_TERMS * apart:
+            # After correction by the known rounding errors, the number is 0 again.
+            return None
+        # Errors cancel to first order only.
+        error = min(apart, together + apart * (apart / size)) if size > apart else apart
+        error = max(error, distance / _EXAGGERATED)
+        if error == 0.0 or error <= half_of_digits(number_of(result)) * (size - error):
+            return None
+        if not (self.short and size > 0.0) and max(size, error) <= self._by_inputs(gradient):
+            return None
+        return _Loss(error / (size - error), True) if size > error else _Loss(1.0, False)
+
+    def _by_inputs(self, gradient: Sequence[Any]) -> float:
+        """Bound the error of a number that is due to the rounding of the inputs."""
+        shares = (largest(multiply(number_of(g), x)) for g, x in zip(gradient, self.inputs) if g is not None)
+        return _OF_INPUTS * math.fsum(shares)
+
+
+def _units(gradient: Tensor) -> Iterator[Any]:
+    """Yield one unit cotangent for each element of a gradient; None for a scalar."""
+    if not gradient.shape:
+        yield None
+        return
+    for row in arrays.numpy_namespace().eye(arrays.size(gradient)):
+        yield row.reshape(gradient.shape)
+
+
+def _element(numbers: Any, unit: Any) -> float:
+    """The number, or the array element that `unit` selects; 0 where there are no numbers or it is not finite."""
+    if numbers is None:
+        return 0.0
+    number = float(numbers if unit is None else arrays.on_host(numbers)[unit == 1.0][0])
+    return number if math.isfinite(number) else 0.0

@@ -1,0 +1,455 @@
+"""Runs a program once: its value, the requested derivatives, and warnings about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.arrays import backends
+from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.node import Node
+from gradcli.autograd.observers import observing
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import (
+    BackendError,
+    DifferentiationError,
+    GradcliError,
+    LimitError,
+    NotRecordableError,
+    UnknownNameError,
+    UsageError,
+    did_you_mean,
+    pointing_into,
+)
+from gradcli.evaluation.diagnose import Warning, Watch, all_finite, unused_parts
+from gradcli.evaluation.rounding_estimate import FeltRoundings
+from gradcli.kinds.branch_points import Switching, SwitchingError, watching
+from gradcli.language.interpreter.run import Evaluation, evaluate
+from gradcli.language.interpreter.values import plain
+from gradcli.language.names import scope
+from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.language.syntax.tree import Module
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.entries.arithmetic import multiply
+from gradcli.primitives.entries.comparisons import isnan, nowhere
+from gradcli.primitives.entries.reductions import sum_
+
+if TYPE_CHECKING:
+    from gradcli.calculus.higher_orders import Function
+    from gradcli.evaluation.inner_derivative_accuracy import Inside
+
+EXECUTORS = ("eager", "compiled")
+
+
+class EvaluationRequest(NamedTuple):
+    """What to compute.
+
+    `bindings` are arrays by name, `wrt` names those to differentiate by. `executor` is one of EXECUTORS; None chooses a
+    suitable one. With `sparse`, derivatives of order 2 are computed as coordinates.
+    """
+
+    program: Module
+    bindings: Mapping[str, Any]
+    wrt: Sequence[str] = ()
+    gradient: bool = True
+    grad_output: Any = None
+    jacobian: bool = False
+    order: int | None = None
+    sparse: bool = False
+    retain: Sequence[str] = ()
+    nodes: bool = False
+    rewrite: bool = True
+    executor: str | None = None
+
+
+# The members of a result that hold numbers by name.
+PARTS = ("grad", "derivatives", "jacobian", "retained")
+
+
+class Result:
+    """Results as NumPy arrays; None for what was not requested or does not exist."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.grad: dict[str, Any] | None = None
+        self.derivatives: dict[str, Any] | None = None
+        # About how many digits are right, for derivatives that lost more than half of them.
+        self.digits_left: dict[str, int] = {}
+        self.coordinates: dict[str, Any] | None = None
+        self.jacobian: dict[str, Any] | None = None
+        self.retained: dict[str, Any] | None = None
+        self.nodes: list[dict[str, Any]] | None = None
+        self.rewritten: tuple[Rewritten, ...] = ()
+        # Numbers of right digits, see `gradcli.proofs.certify`.
+        self.certified: dict[str, Any] | None = None
+        self.warnings: list[Warning] = []
+        self.finite = True
+
+
+def run(request: EvaluationRequest) -> Result:
+    """Evaluate and differentiate.
+
+    Large arrays are computed by a recorded program where only a value and gradients are requested; everything else is
+    evaluated eagerly.
+
+    Raises what `evaluate` raises, NotRecordableError where the program cannot be recorded and `executor` requires it,
+    DifferentiationError for a non-scalar value with neither Jacobian nor cotangent, UnknownNameError for an unknown
+    intermediate in `retain`, and UsageError for derivatives of higher order with a cotangent.
+    """
+    if request.grad_output is not None and request.order is not None and request.order > 1:
+        # The gradient and the higher derivatives would belong to different functions.
+        raise UsageError(
+            "a cotangent weights the gradient, and derivatives of higher order are those of the value itself",
+            hint="multiply the value by the cotangent in the program, and sum it if that is no scalar",
+        )
+    result = _result(request)
+    result.warnings[:0] = unused_parts(request.program)
+    return result
+
+
+def _result(request: EvaluationRequest) -> Result:
+    if _suits(request):
+        compiled = _compiled(request)
+        if compiled is not None:
+            return compiled
+    with pointing_into(request.program.source, request.program.body[-1].span):
+        watch, seen = Watch(request.program), _derivatives_inside(request.program)
+        with nullcontext() if seen is None else seen.watched():
+            result = _run(request, watch, None)
+            _settle(request, watch, result)
+        result.finite = all_finite(result.value, *_numbers(result))
+        # If a higher-order derivative does not exist, the warning about the kink is sufficient.
+        explained = result.finite or (watch.settled is False and _is_finite_to_order_1(result))
+        if not explained:
+            watch = Watch(request.program)
+            try:
+                with limits.attempt():
+                    _run(request, watch, watch.see_forward)
+            except LimitError:
+                # The result is available; failing to locate its non-finite numbers is no error.
+                watch.stopped = True
+        result.warnings = watch.warnings(
+            finite=explained,
+            value_is_finite=all_finite(result.value),
+            inputs_are_finite=explained or all_finite(*request.bindings.values()),
+        )
+        if not explained and not is_exact():
+            result.warnings[:1] = _told_of_rounding(request, watch, result.warnings[:1])
+        if result.digits_left:
+            watch = Watch(request.program)
+            with suppress(LimitError), limits.attempt():
+                _run(request, watch, None, inaccurate=True)
+            result.warnings.append(watch.inaccurate(result.digits_left))
+        elif seen is not None and seen.taken and result.finite:
+            result.warnings += _losses_inside(request, seen)
+        if (seen is None or not seen.taken) and result.finite and watch.felt is not None:
+            result.warnings += _first_losses(request, watch.felt, result)
+        return result
+
+
+def _settle(request: EvaluationRequest, watch: Watch, result: Result) -> None:
+    """Where the program switches, replace first derivatives by those that the value has there, and determine whether
+    all exist."""
+    if not all_finite(result.value):
+        return
+    for part, weights in (("grad", request.grad_output), ("jacobian", None)):
+        named = getattr(result, part)
+        if not named or not (watch.nonsmooth or watch.ties or not all_finite(*named.values())):
+            continue
+        from gradcli.calculus.kinks import settled
+
+        function, leaves = _weighted(_again(request), weights), {name: request.bindings[name] for name in named}
+        given = {name: None if d is None else arrays.beside(d, leaves[name]) for name, d in named.items()}
+        found, smooth = settled(function, leaves, concrete(function({})), given, at_kink=False)
+        setattr(result, part, {name: plain(d) for name, d in found.items()})
+        if any(found[name] is not d for name, d in given.items()):
+            # The rounding-error estimate belongs to the branch that was taken.
+            watch.felt = None
+        if smooth:
+            watch.settled = watch.settled is not False
+        elif watch.nonsmooth or watch.ties:
+            watch.settled = False
+
+
+def _weighted(function: Function, weights: Any) -> Function:
+    """Weight the values of a function and sum them; without weights return the function itself."""
+    return function if weights is None else lambda given: sum_(multiply(function(given), weights))
+
+
+def _first_losses(request: EvaluationRequest, felt: FeltRoundings, result: Result) -> Sequence[Warning]:
+    """Return warnings where the value or the gradient lost more than half of its digits."""
+    if arrays.shape(result.value) or not felt.is_suspect(result.value, result.grad or {}, request.bindings):
+        return []
+    from gradcli.evaluation.rounding_loss import first_losses
+
+    # Perturbed numbers may leave a domain. The result is available already, so that errors are ignored.
+    with suppress(GradcliError, NotImplementedError), limits.attempt(), enable_grad():
+        return first_losses(request.program, felt, _again(request), request.bindings, request.wrt)
+    return []
+
+
+def _told_of_rounding(request: EvaluationRequest, watch: Watch, warnings: Sequence[Warning]) -> Sequence[Warning]:
+    """Refine the warning about a non-finite number where rounding is its cause."""
+    from gradcli.evaluation.inner_derivative_accuracy import by_rounding
+
+    def run(leaves: Mapping[str, Any], observe: Any) -> None:
+        _evaluate(request, {**request.bindings, **leaves}, observe)
+
+    with suppress(GradcliError, NotImplementedError), limits.attempt():
+        return [by_rounding(run, request.bindings, w, *watch.operands_of(w)) for w in warnings]
+    return warnings
+
+
+def _again(request: EvaluationRequest) -> Function:
+    """A function that evaluates the program with some of its inputs replaced."""
+
+    def run(given: Mapping[str, Any]) -> Any:
+        return _evaluate(request, {**request.bindings, **given}, None).value
+
+    return run
+
+
+def _derivatives_inside(program: Module) -> Inside | None:
+    """Return an observer of the derivatives that a program takes itself.
+
+    None where it takes none, and in ball arithmetic, which bounds its errors anyway.
+    """
+    if is_exact() or not scope.differentiates(program):
+        return None
+    # Loaded on demand, here and below: most programs need none of these modules.
+    from gradcli.evaluation.inner_derivative_accuracy import Inside
+
+    return Inside(program)
+
+
+def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warning]:
+    """Return the warning about the accuracy of derivatives that the program takes itself, or of the gradient computed
+    from them.
+
+    `first` observed the first run, which had no shadow values.
+    """
+    seen = type(first)(request.program)
+    try:
+        with limits.attempt(), enable_grad():
+            seen.see_gradient(
+                _again(request), request.bindings, request.wrt if request.gradient else (), request.grad_output
+            )
+    except LimitError:
+        return first.unknown() if seen.warning is None else [seen.warning]
+    except (GradcliError, NotImplementedError):
+        # Perturbed numbers may leave a domain.
+        pass
+    return [] if seen.warning is None else [seen.warning]
+
+
+def _suits(request: EvaluationRequest) -> bool:
+    """Whether to try a recorded program."""
+    if request.executor is None:
+        namespace = arrays.chosen_namespace()
+        backend = backends.of_namespace(namespace)
+        largest = max(map(arrays.size, request.bindings.values()), default=1)
+        if backend is None or largest < backend.worth_on(namespace).once:
+            return False
+    return request.executor != "eager" and not _beyond_gradients(request)
+
+
+def _beyond_gradients(request: EvaluationRequest) -> bool:
+    return bool(request.jacobian or request.order is not None or request.retain or request.nodes)
+
+
+def _compiled(request: EvaluationRequest) -> Result | None:
+    """Return the result of a recorded program; None where there may be something to warn about, or where recording
+    fails."""
+    from gradcli.evaluation.recordings import abstract, recording
+
+    bindings, cotangent = request.bindings, request.grad_output
+    wrt = tuple(request.wrt) if request.gradient else ()
+    try:
+        with observing(_assume_smooth), watching(Switching()):
+            with limits.attempt():
+                made = recording(
+                    request.program,
+                    # Scalars are recorded with their values, since they often decide conditions.
+                    {n: abstract(a) if arrays.shape(a) else arrays.on_host(a) for n, a in bindings.items()},
+                    wrt,
+                    None if cotangent is None else abstract(cotangent),
+                    arrays.chosen_namespace(),
+                    rewrite=request.rewrite,
+                )
+            outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
+    except SwitchingError:
+        return None
+    except (NotRecordableError, BackendError) as error:
+        if request.executor is None:
+            return None
+        error.hint = error.hint or "--executor eager evaluates it as it goes"
+        raise
+    except (GradcliError, MemoryError):
+        # Eager evaluation raises the error with its position.
+        return None
+    if outcome is None or not all_finite(outcome.value, *outcome.derivatives.values()):
+        return None
+    result = Result(plain(outcome.value))
+    if request.gradient:
+        result.grad = {name: plain(g) for name, g in outcome.derivatives.items()}
+    return result
+
+
+def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+    """Restrict a recorded program to points where the function of a node is smooth."""
+    if isinstance(node, PrimitiveNode) and not node.is_smooth():
+        raise SwitchingError(f"'{node.primitive.name}' is not differentiable here")
+
+
+def _is_finite_to_order_1(result: Result) -> bool:
+    parts = (result.grad, result.jacobian, result.retained)
+    return all_finite(result.value, *(v for part in parts for v in (part or {}).values()))
+
+
+def _numbers(result: Result) -> list[Any]:
+    entries = {key: None if c is None else c.value for key, c in (result.coordinates or {}).items()}
+    parts = (result.grad, result.jacobian, result.derivatives, entries, result.retained)
+    return [v for part in parts for v in (part or {}).values()]
+
+
+def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: bool = False) -> Result:
+    wrt = frozenset(request.wrt if request.gradient else ())
+    leaves = {n: _leaf(v, n in wrt) for n, v in request.bindings.items()}
+    with (
+        watch.roundings() if wrt and observe is None and not is_exact() else nullcontext(),
+        watching(watch.see_tie if wrt else None),
+    ):
+        evaluation = _evaluate(request, leaves, observe)
+    result = Result(plain(evaluation.value))
+    retained = {name: _retained(request, evaluation, name) for name in request.retain}
+
+    def again(given: Mapping[str, Any]) -> Any:
+        return _evaluate(request, {**request.bindings, **given}, observe).value
+
+    by = {name: leaves[name] for name in request.wrt}
+    last = request.program.body[-1]
+    places = pointing_into(request.program.source, last.span)
+    with watch.derivatives(nonfinite=observe is not None, inaccurate=inaccurate), places:
+        if (request.order is not None and request.order > 1) or scope.differentiates(request.program):
+            watch.see_kinks(evaluation.value)
+        if request.gradient:
+            _backward(request, evaluation.value, by, result)
+        # Read them before further backward passes, which would add to them.
+        if request.retain:
+            result.retained = {name: plain(_grad(t)) for name, t in retained.items()}
+        if request.nodes:
+            result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
+            result.rewritten = evaluation.rewritten
+        _further(request, evaluation.value, by, again, result, watch)
+    # No observer is active: recorded numbers have no values.
+    if request.sparse and by:
+        result.coordinates, result.digits_left = _coordinates(request)
+    return result
+
+
+def _coordinates(request: EvaluationRequest) -> tuple[dict[str, Any], dict[str, int]]:
+    from gradcli.evaluation.hessians import program_hessian
+
+    last = request.program.body[-1]
+    with pointing_into(request.program.source, last.span):
+        try:
+            hessian = program_hessian(request.program, request.bindings, request.wrt, rewrite=request.rewrite)
+            found, left = hessian.watched_at(request.bindings)
+        except (LimitError, NotRecordableError) as error:
+            error.hint = error.hint or "leave out --sparse"
+            raise
+    return {key: None if c is None else c._replace(value=plain(c.value)) for key, c in found.items()}, left
+
+
+def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
+    return evaluate(request.program, bindings, rewrite=request.rewrite, observe=observe, apart=request.retain)
+
+
+def _leaf(array: Any, requires_grad: bool) -> Tensor:
+    # Boolean masks are not differentiated.
+    return Tensor(array).requires_grad_(requires_grad and arrays.is_floating(array))
+
+
+def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
+    """Set the gradients of `result`, unless only Jacobians were requested."""
+    shape = arrays.shape(value)
+    if shape and request.grad_output is None:
+        if request.jacobian:
+            return
+        if not by:
+            # There is nothing to differentiate by.
+            result.grad = {}
+            return
+        raise DifferentiationError(
+            "grad can be implicitly created only for scalar outputs",
+            hint=f"the value has shape {list(shape)}: --jacobian differentiates each element, "
+            "--grad-output EXPR weights them, --no-grad gives the value alone",
+        )
+    if isinstance(value, Tensor) and value.requires_grad:
+        value.backward(request.grad_output, retain_graph=request.jacobian or request.order is not None)
+    result.grad = {name: plain(_grad(leaf)) for name, leaf in by.items()}
+
+
+def _further(
+    request: EvaluationRequest,
+    value: Any,
+    by: Mapping[str, Tensor],
+    run_again: Function,
+    result: Result,
+    watch: Watch,
+) -> None:
+    floating = {name: leaf for name, leaf in by.items() if arrays.is_floating(leaf.inner)}
+    if request.jacobian:
+        from gradcli.calculus.jacobians import jacobians_by_either_mode
+
+        jacobians = jacobians_by_either_mode(run_again, floating, value)
+        result.jacobian = {name: plain(jacobians.get(name)) for name in request.wrt}
+    if request.order is not None and not request.sparse:
+        from gradcli.calculus.accuracy import digits_left
+        from gradcli.calculus.higher_orders import watched_derivatives
+
+        leaves = {name: leaf.inner for name, leaf in floating.items()}
+        known = dict(watch.ties)
+        with watching(watch.see_tie):
+            number, found, deviations = watched_derivatives(run_again, leaves, request.order)
+        further = {key: plain(d) for key, d in found.items() if "," in key}
+        if any(d is not None and not nowhere(isnan(d)) for d in further.values()) and (watch.nonsmooth or watch.ties):
+            # Some derivatives of order 2 or more do not exist.
+            watch.settled = False
+        watch.ties = watch.ties if watch.settled is False and not (known or watch.nonsmooth) else known
+        result.derivatives = further
+        result.digits_left = digits_left(found, deviations, number)
+
+
+def _retained(request: EvaluationRequest, evaluation: Evaluation, name: str) -> Any:
+    if name not in evaluation.names:
+        raise UnknownNameError(
+            f"the program gives no value to '{name}', which --retain asks for",
+            hint=did_you_mean(name, evaluation.names),
+        )
+    value = evaluation.names[name]
+    if isinstance(value, Tensor) and value.requires_grad:
+        value.retain_grad()
+    return value
+
+
+def _grad(value: Any) -> Any:
+    if not isinstance(value, Tensor) or not (value.is_leaf or value.retains_grad):
+        return None
+    return value.grad
+
+
+def _node_row(name: str, value: Any) -> dict[str, Any]:
+    tensor = value if isinstance(value, Tensor) else Tensor(value)
+    return {
+        "name": name,
+        "requires_grad": tensor.requires_grad,
+        "is_leaf": tensor.is_leaf,
+        "retains_grad": tensor.retains_grad,
+        "grad_fn": tensor.grad_fn.name() if tensor.grad_fn else None,
+        "grad": plain(_grad(tensor)),
+    }

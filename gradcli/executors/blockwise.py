@@ -1,0 +1,206 @@
+"""Run programs on arrays as generated straight-line Python: large arrays block by block, other arrays whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.executors import schedule, ufuncs
+from gradcli.executors.buffers import Buffers
+from gradcli.executors.demand import Demand
+from gradcli.executors.kernel import Kernel
+from gradcli.executors.merged import Merged, Step, merged
+from gradcli.executors.reused_memory import Lines
+from gradcli.executors.schedule import Segment, last_uses
+from gradcli.primitives.bind import assume, bind
+from gradcli.primitives.entries import reductions
+from gradcli.program.ir import Equation, Program, Variable, elements
+from gradcli.timing import phase
+
+# Rows with fewer elements are reduced by the `sum` of NumPy's namespace, which adds short rows column by column.
+_ROW = 8
+
+
+class Blocks:
+    """A compiled program, which any number of threads may run at the same time.
+
+    The results for the same inputs may change by rounding after many runs, because functions are compiled then; not if
+    it is `reproducible`.
+    """
+
+    def __init__(self, program: Program, *, reproducible: bool = False) -> None:
+        self.program = program
+        self.reproducible = reproducible
+        self.steps = schedule.schedule(program).steps
+        self.demand = Demand([e for e in self.steps if isinstance(e, Equation)], reproducible=reproducible)
+        self.function = _Writer(self).compiled()
+
+    def run(self, inputs: Sequence[Any]) -> list[Any] | None:
+        """The outputs for `inputs`, or None if a guard does not hold. Raises what its primitives raise."""
+        if self.demand.counts and self.demand.is_met():
+            with phase("compile"):
+                self.function = _Writer(self).compiled()
+        outputs: list[Any] | None = self.function(*inputs)
+        return outputs
+
+
+class _Writer:
+    """Writes the source text of the function that runs a program."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.program, demand = blocks.program, blocks.demand
+        self.steps: Sequence[Step] = blocks.steps
+        self.reproducible = blocks.reproducible
+        self.guards = set(self.program.guards)
+        # Equations that are computed by `bind` are charged there.
+        self.elements = elements(e for step in blocks.steps for e in _direct(step))
+        equations = [s for s in blocks.steps if isinstance(s, Equation) and _is_direct(s)]
+        if demand.merged:
+            read = {a for a in (*self.program.outputs, *self.guards) if isinstance(a, Variable)}
+            self.steps = merged(blocks.steps, read, _is_direct)
+        self.freed = last_uses(self.steps, self.program.outputs)
+        self.own = schedule.exclusive(self.program)
+        self.lines = Lines(equations, self.freed, self._place, demand.together)
+
+    def compiled(self) -> Callable[..., Any]:
+        lines, program = self.lines, self.program
+        inputs = [lines.new_name(v) for v in program.inputs]
+        numbers = [n for n, v in zip(inputs, program.inputs) if v.shape == () and v.dtype == "float64"]
+        for variable in program.inputs:
+            self._check(variable)
+        for number, step in enumerate(self.steps):
+            self._step(number, step)
+        outputs = ", ".join(lines.operand(a) for a in program.outputs)
+        buffers = Buffers(lines.buffers)
+        lines.known.update(
+            tidy=arrays.tidy,
+            assume=assume,
+            quiet=arrays.numpy_namespace().quiet,
+            empty=arrays.numpy_namespace().empty,
+            current=limits.budget,
+            take=buffers.unused.pop,
+            make=buffers.made,
+            give=buffers.unused.append,
+        )
+        names = "".join(f"b{i}, " for i in range(len(lines.buffers)))
+        return lines.function(
+            [
+                f"def program({', '.join(inputs)}):",
+                *(f"    if type({n}) is not float: {n} = tidy({n})" for n in numbers),
+                "    budget = current()",
+                f"    if budget is not None: budget.charge({self.elements})",
+                *(
+                    [f"    try: {names}= taken = take()", f"    except IndexError: {names}= taken = make()"]
+                    if names
+                    else []
+                ),
+                "    with quiet():",
+                *(f"        {line}" for line in [*lines.body, "pass"]),
+                "    give(taken)" if names and buffers.are_kept else "",
+                f"    return [{outputs}]",
+            ]
+        )
+
+    def _step(self, number: int, step: Step) -> None:
+        body = self.lines.body
+        if isinstance(step, Segment):
+            self._segment(step, self.own.intersection(self.freed.get(number, ())))
+        elif isinstance(step, Merged):
+            self.lines.compute_merged(number, step)
+            for variable in step.outputs:
+                self._check(variable)
+        elif _is_direct(step) and step.primitive.elementwise:
+            self.lines.compute(number, step)
+        else:
+            operands = ", ".join(self.lines.operand(a) for a in step.inputs)
+            text = _call(step, self.lines).format(operands)
+            body.append(f"{self.lines.new_name(step.output)} = {text}")
+        if isinstance(step, Equation):
+            self._check(step.output)
+        others = self.lines.release(self.freed.get(number, ()))
+        if others:
+            body.append(f"del {', '.join(others)}")
+
+    def _check(self, variable: Variable) -> None:
+        if variable in self.guards:
+            name = self.lines.names[variable]
+            fails = f"0 in {name}.base" if self.lines.is_buffer(variable) else f"not assume({name})"
+            self.lines.body.append(f"if {fails}: return None")
+
+    def _segment(self, segment: Segment, dying: frozenset[Variable]) -> None:
+        kernel, lines = Kernel(segment, dying, reproducible=self.reproducible), self.lines
+        operands = ", ".join(map(lines.operand, kernel.reads))
+        results = "".join(f"{lines.new_name(v)}, " for v in kernel.results)
+        lines.body.append(f"found = {lines.constant(kernel.run)}({operands})")
+        lines.body.append("if found is None: return None")
+        if results:
+            lines.body.append(f"{results}= found; del found")
+
+    def _place(self, variable: Variable) -> str | None:
+        """The name of a new array for a variable that is visible outside of the program; None for a buffer."""
+        if variable in self.own:
+            return None
+        name = self.lines.new_name(variable)
+        dtype = self.lines.constant(arrays.numpy_namespace().dtype(variable.dtype))
+        self.lines.body.append(f"{name} = empty({variable.shape!r}, {dtype})")
+        return name
+
+
+def _direct(step: Segment | Equation) -> Iterable[Equation]:
+    if isinstance(step, Segment):
+        return step.equations.values()
+    return (step,) if _is_direct(step) else ()
+
+
+def _is_direct(equation: Equation) -> bool:
+    """Whether the generated text calls NumPy directly instead of `bind`."""
+    if not equation.primitive.elementwise:
+        return _is_reduction(equation)
+    return equation.output.shape != () and ufuncs.of(equation) is not None
+
+
+def _is_reduction(equation: Equation) -> bool:
+    """Whether it is a reduction that is computed by one call of NumPy."""
+    x = equation.inputs[0]
+    return (
+        schedule.is_reduction(equation.primitive)
+        and isinstance(x, Variable)
+        and x.dtype in arrays.DTYPES
+        and min(x.shape, default=0) > 0
+        and (x.shape[-1] >= _ROW or len(equation.params["axis"]) == len(x.shape) == 1)
+        and (equation.primitive is not reductions.mean or _is_float(equation.output))
+    )
+
+
+def _is_float(variable: Variable) -> bool:
+    return variable.shape == () and variable.dtype == "float64"
+
+
+def _call(equation: Equation, lines: Lines) -> str:
+    """The text of a call, with a format field for the operands."""
+    if _is_direct(equation):
+        axis, keep = equation.params["axis"], equation.params["keepdims"]
+        reduce = lines.constant(ufuncs.joining(equation.primitive).reduce)
+        text = f"{reduce}({{}})" if axis == (0,) and not keep else f"{reduce}({{}}, {axis!r}, None, None, {keep})"
+        if not _is_float(equation.output):
+            return text
+        count = math.prod(arrays.shape(equation.inputs[0]))
+        return f"float({text})" + (f" / {float(count)!r}" if equation.primitive is reductions.mean else "")
+    function = _of_numbers(equation)
+    if function is not None:
+        return f"{lines.constant(function)}({{}})"
+    return f"{lines.constant(bind)}({lines.constant(equation.primitive)}, ({{}},), {lines.constant(equation.params)})"
+
+
+def _of_numbers(equation: Equation) -> Callable[..., Any] | None:
+    """The function for Python numbers, if all operands are numbers; else None."""
+    primitive = equation.primitive
+    kinds = ("float64", "bool") if primitive.truths else ("float64",)
+    plain = all(
+        a.shape == () and a.dtype in kinds if isinstance(a, Variable) else type(a) is float for a in equation.inputs
+    )
+    if not primitive.elementwise or not plain or equation.params:
+        return None
+    return primitive.of_floats

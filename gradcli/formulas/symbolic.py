@@ -1,0 +1,206 @@
+"""Derives formulas for the derivatives of a program by recording and simplification."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.errors import DifferentiationError, LimitError, UsageError, pointing_into
+from gradcli.formulas.derivation import By, derivation, example, value_of
+from gradcli.formulas.documents import Formulas
+from gradcli.formulas.formula import formula
+from gradcli.formulas.root_sum_squares import has_squares
+from gradcli.formulas.text_writer import Language
+from gradcli.kinds.jets import check_order
+from gradcli.language.interpreter.mutable_references import InParts
+from gradcli.language.parsing import read
+from gradcli.language.syntax import tree
+from gradcli.primitives import table
+from gradcli.primitives.axes import MOST_AXES
+from gradcli.primitives.entries.comparisons import equal, isfinite, not_equal
+from gradcli.primitives.entries.indexing import has_arrays
+from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
+from gradcli.program.passes import optimise
+from gradcli.program.record import record
+
+# Simplifies a program to a short formula.
+_Shorten = Callable[[Program], Program]
+_EQUALITIES = {"==": equal, "!=": not_equal}
+# The least cost of a derivative, in eighths of steps.
+_DERIVATIVE = 30 * limits.STEP
+# Primitives that are avoided in tensor formulas where the formula can be written in terms of elements.
+_MOVING = frozenset({"index", "put_at", "stack", "concat"})
+
+
+def derivatives_as_formulas(
+    program: tree.Module,
+    bindings: Mapping[str, Any],
+    wrt: Sequence[str],
+    order: int = 1,
+    *,
+    language: Language | None = None,
+) -> Formulas:
+    """Return formulas for the derivatives of `order` of a program's value by the names in `wrt`, each mixed one once.
+
+    A number in `bindings` replaces its name, unless the name is in `wrt`; a tensor gives its name a shape. Every other
+    name stands for any number, or, where the program reads its elements, for a tensor. Formulas are written in elements
+    of tensors where the program takes tensors apart, or where `language` has no tensors. Where control flow depends on
+    numbers, the formulas select by conditions.
+
+    Raises NotRecordableError where there is no single formula because the number of iterations depends on numbers,
+    DifferentiationError for a non-scalar value, UsageError where there are no elements to differentiate by, and
+    LimitError for orders above 170 or too many execution paths.
+    """
+    with pointing_into(program.source, program.body[-1].span):
+        _check(bindings, wrt, order)
+        shorten = partial(
+            formula,
+            typed=_decimals(program, bindings),
+            equality=_asks_equality(program),
+            finiteness=_asks_finiteness(program),
+        )
+        programs = derivation(program, bindings, wrt, order)
+        squares = has_squares(programs[()])
+        tensors = language is None or language.tensors or _is_written_as_it_stands(program, programs, language)
+        formulas = _simplified(programs, shorten) if tensors and not _takes_apart(programs[()], wrt) else {}
+        if not formulas or any(e.primitive.name in _MOVING for f in formulas.values() for e in f.equations):
+            parts = _by_element(programs, shorten)
+            if parts is not None:
+                programs, formulas = parts, _simplified(parts, shorten)
+            elif not formulas:
+                formulas = _simplified(programs, shorten)
+    if not formulas:
+        raise UsageError(f"there is nothing to differentiate by: {' and '.join(map(repr, wrt))} has no elements")
+    return Formulas(program.source, programs[()], formulas, squares)
+
+
+def parsed_formula(text: str, like: Program) -> Program:
+    """Parse a formula of the expression language whose inputs are those of the program `like`."""
+    return optimise(recorded_formula(text, {v.name or "": example(v.shape, i) for i, v in enumerate(like.inputs)}))
+
+
+def recorded_formula(text: str, inputs: Mapping[str, Any]) -> Program:
+    """Record a formula exactly as it is written; its inputs may be elements of tensors."""
+    program = read(text)
+
+    def run(**given: Any) -> list[Any]:
+        def element(name: str, key: Key) -> Any:
+            return given[element_name(name, key)]
+
+        names = {name: owner_name(name) for name in given}
+        values = {of: given[name] if of == name else InParts(of, None, element) for name, of in names.items()}
+        return [value_of(program, values)]
+
+    return record(run, inputs).program._replace(guards=())
+
+
+def _check(bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> None:
+    check_order(order)
+    if order * max(len(arrays.shape(bindings.get(name, 0.0))) for name in wrt) > MOST_AXES:
+        raise LimitError(f"a derivative of order {order} by a tensor has more than {MOST_AXES} axes")
+    limits.charge_steps(_DERIVATIVE * math.comb(len(wrt) + order - 1, order))
+
+
+def _simplified(programs: Mapping[By, Program], shorten: _Shorten) -> Mapping[str, Program]:
+    return {",".join(by): shorten(program) for by, program in programs.items() if by}
+
+
+def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[float]:
+    """Return the non-integer literals of a program and of the values of its names."""
+    numbers = [node.value for node in tree.everything(program) if isinstance(node, tree.Number)]
+    numbers += [float(v) for v in bindings.values() if not arrays.shape(v)]
+    return {n for n in numbers if math.isfinite(n) and not float(n).is_integer()}
+
+
+def _asks_equality(program: tree.Module) -> bool:
+    """Whether the source text compares numbers by == or !=, for example a category with its code."""
+    return any(
+        any(operator in _EQUALITIES for operator in node.operators)
+        if isinstance(node, tree.Compare)
+        else isinstance(node, tree.Call) and table.find(node.name) in _EQUALITIES.values()
+        for node in tree.everything(program)
+    )
+
+
+def _asks_finiteness(program: tree.Module) -> bool:
+    """Whether the source text tests whether numbers are finite."""
+    return any(isinstance(node, tree.Call) and table.find(node.name) is isfinite for node in tree.everything(program))
+
+
+def _is_written_as_it_stands(program: tree.Module, programs: Mapping[By, Program], language: Language) -> bool:
+    """Whether a program computes only with scalars, without control flow, in primitives and numbers that `language` can
+    write.
+
+    Such a program needs no splitting into elements.
+    """
+    apart = (tree.Index, tree.If, tree.Conditional, tree.For, tree.While, tree.Comprehension)
+    value = programs[()].equations
+    numbers = [a for e in value for a in e.inputs if not isinstance(a, Variable)]
+    return (
+        not any(isinstance(node, apart) for node in tree.everything(program))
+        and all(map(_is_elementwise, programs.values()))
+        and all(language.writes(equation.primitive) for equation in value)
+        and all(_has_number(language, number) for number in numbers)
+    )
+
+
+def _has_number(language: Language, number: Any) -> bool:
+    try:
+        language.number(number)
+    except DifferentiationError:
+        return False
+    return True
+
+
+def _is_elementwise(program: Program) -> bool:
+    """Whether a program is elementwise and computes only with scalars."""
+    equations = program.equations
+    atoms = [*program.inputs, *(a for e in equations for a in (*e.inputs, e.output))]
+    return all(e.primitive.elementwise for e in equations) and not any(arrays.shape(atom) for atom in atoms)
+
+
+def _takes_apart(value: Program, wrt: Sequence[str]) -> bool:
+    """Whether the program takes elements out of tensors that depend on the names in `wrt`."""
+    by = frozenset(wrt)
+    varying = {v for v in value.inputs if v.name in by}
+    for equation in value.equations:
+        if varying.intersection(a for a in equation.inputs if isinstance(a, Variable)):
+            if _takes_elements(equation):
+                return True
+            varying.add(equation.output)
+    return False
+
+
+def _takes_elements(equation: Equation) -> bool:
+    if equation.primitive.name != "index":
+        return False
+    key = equation.params["key"]
+    parts = any(isinstance(i, int) or (isinstance(i, slice) and i != slice(None)) for i in key)
+    # Indexing by an array of positions may take a diagonal or rows of a table.
+    return parts and not has_arrays(key)
+
+
+def _by_element(programs: Mapping[By, Program], shorten: _Shorten) -> Mapping[By, Program] | None:
+    """Rewrite the programs in terms of the elements of all tensors; None where that is impossible."""
+    # Loaded on demand: most formulas do not need it.
+    from gradcli.program.scalarisation import TensorsNeededError, by_element
+
+    shapes = {v.name: v.shape for v in programs[()].inputs}
+    order = {name: i for i, name in enumerate(dict.fromkeys(itertools.chain.from_iterable(programs)))}
+    found = {}
+    for by, program in programs.items():
+        try:
+            split = by_element(shorten(program))
+        except TensorsNeededError:
+            return None
+        keys = itertools.product(*(itertools.product(*map(range, shapes.get(name, ()))) for name in by))
+        for key, output in zip(keys, split.outputs):
+            places = [(order[name], k) for name, k in zip(by, key)]
+            if sorted(places) == places:
+                names = tuple(element_name(n, k) if k else n for n, k in zip(by, key))
+                found[tuple(places)] = names, split._replace(outputs=(output,))
+    return {names: optimise(program) for _, (names, program) in sorted(found.items())}

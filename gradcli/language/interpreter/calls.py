@@ -1,0 +1,274 @@
+"""Handlers of calls: of primitives, derivatives, Python's built-in functions, and functions of the program."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+
+from gradcli import limits
+from gradcli.errors import CallError, UnknownNameError
+from gradcli.language.interpreter import call_arguments, defined_functions
+from gradcli.language.interpreter.lists import Items, in_dtype
+from gradcli.language.interpreter.machine import Machine, Scope, Task, arguments_of
+from gradcli.language.interpreter.mutable_references import Cell
+from gradcli.language.interpreter.values import (
+    FUNCTIONS,
+    READ,
+    Builtin,
+    RandomVariable,
+    Transformed,
+    Value,
+    check_arguments,
+    number,
+)
+from gradcli.language.names import dialects
+from gradcli.language.names import scope as scope_of_program
+from gradcli.language.syntax import tree
+from gradcli.primitives import table
+from gradcli.primitives.distribution_names import METHODS, is_distribution, is_within_distributions
+from gradcli.primitives.operation import Operation
+from gradcli.primitives.signature import Parameter, parse_signature, rename
+
+
+def _call(machine: Machine, node: tree.Call, scope: Scope) -> Task:
+    if scope_of_program.is_update(node):
+        # Imported here as few programs use it.
+        from gradcli.language.interpreter.functional_updates import updated
+
+        return (yield from updated(node))
+    function = _own(machine, node, scope)
+    positional, keywords = yield from arguments_of(tree.positional(node), node.keywords)
+    if function is not None:
+        return (yield from _invoke(machine, node, function, positional, keywords, scope))
+    if node.receiver is not None and isinstance(positional[0], Items) and node.name in scope_of_program.LIST_METHODS:
+        from gradcli.language.interpreter import python_functions
+
+        kept = {name: machine.kept(value) for name, value in keywords.items()}
+        return python_functions.method(node, positional[0], [*map(machine.kept, positional[1:])], kept)
+    if node.receiver is not None and isinstance(positional[0], RandomVariable):
+        from gradcli.language.interpreter import random_variables
+
+        node, positional, keywords = random_variables.method(node, positional[0], positional[1:], keywords)
+    return (yield from _call_named(machine, node, positional, keywords, scope))
+
+
+def _apply(machine: Machine, node: tree.Apply, scope: Scope) -> Task:
+    function = yield node.function
+    if not isinstance(function, FUNCTIONS):
+        raise CallError(
+            "only a function can be called", hint="write '*' before '(' to multiply", span=node.function.span
+        )
+    positional, keywords = yield from arguments_of(node.arguments, node.keywords)
+    return (yield from _invoke(machine, node, function, positional, keywords, scope))
+
+
+def _own(machine: Machine, node: tree.Call, scope: Scope) -> Value:
+    """The function to which a name of the program refers, or None."""
+    if node.module:
+        return None
+    found = machine.find(node.name, scope)
+    value = None if found is None else found.names[node.name]
+    return value if isinstance(value, FUNCTIONS) else None
+
+
+def _invoke(
+    machine: Machine,
+    node: tree.Call | tree.Apply,
+    function: Value,
+    positional: Sequence[Value],
+    keywords: Mapping[str, Value],
+    scope: Scope,
+) -> Task:
+    """Call a function that is given as a value."""
+    if isinstance(function, Builtin):
+        span = node.name_span if isinstance(node, tree.Call) else node.function.span
+        named = tree.Call(node.span, function.name, span, None, node.arguments, node.keywords, function.module)
+        return (yield from _call_named(machine, named, [*positional], dict(keywords), scope))
+    if isinstance(function, Transformed):
+        from gradcli.language.interpreter import function_transforms
+
+        return (
+            yield from function_transforms.call(node, function, positional, keywords, _caller(machine, node, scope))
+        )
+    call_arguments.fit(function.name, function.parameters, positional, keywords)
+    given = dict(zip((p.name for p in function.parameters), positional)) | dict(keywords)
+    if isinstance(node, tree.Call):
+        machine.provenance.enter(node)
+    result = yield from defined_functions.call(machine, function, scope, given)
+    if isinstance(node, tree.Call):
+        machine.provenance.leave()
+    return result
+
+
+def _caller(machine: Machine, node: tree.Call | tree.Apply, scope: Scope) -> Callable[..., Task]:
+    """A function that calls functions of the program with values, with errors located at `node`."""
+
+    def call(function: Value, /, *given: Value, **named: Value) -> Task:
+        if not isinstance(function, FUNCTIONS):
+            raise CallError("a function is needed here", hint="lambda x: … makes one", span=node.span)
+        limits.charge_steps()
+        return (yield from _invoke(machine, node, function, given, named, scope))
+
+    return call
+
+
+def _call_named(
+    machine: Machine, node: tree.Call, positional: list[Value], given: dict[str, Value], scope: Scope
+) -> Task:
+    """Call a function of the language by name."""
+    if node.module == "torch.autograd" and node.name == "grad":
+        from gradcli.language.interpreter import differentiation
+
+        return differentiation.gradient(machine, node, positional, given)
+    if node.module and is_distribution(f"{node.module}.{node.name}"):
+        from gradcli.language.interpreter import random_variables
+
+        return random_variables.made(node, positional, given)
+    if node.name in scope_of_program.TRANSFORMS or (positional and isinstance(positional[0], FUNCTIONS)):
+        from gradcli.language.interpreter import function_transforms
+
+        made = function_transforms.made(node, positional, given)
+        if made is not None:
+            return made
+        task = function_transforms.loop(node, _caller(machine, node, scope), positional, given)
+        if task is not None:
+            return (yield from task)
+    if node.name in _CUTTING and len(positional) == 1 and not given and machine.loses_nothing(node):
+        from gradcli.primitives.entries.copies import one_element
+
+        return machine.apply(node, node.name, one_element, number(positional[0], f"'{node.name}'"))
+    if node.name in scope_of_program.PYTHON_FUNCTIONS:
+        from gradcli.language.interpreter import python_functions
+
+        function = python_functions.find(node)
+        if function is not None:
+            return function(*positional, **given)
+    operation, parameters = _meaning(machine, node)
+    if operation is not None and (
+        len(positional) > 1 or any(isinstance(v, Items) for v in positional[:1]) or machine.imports
+    ):
+        from gradcli.language.interpreter import ambiguous_reductions
+
+        compute = ambiguous_reductions.of_operands(machine, node, operation, positional, given, scope)
+        if compute is not None:
+            return machine.apply(node, operation.name, compute)
+    keywords: dict[str, Value] = {}
+    if not _STATED.isdisjoint(given):
+        given = _without_stated(node, given, parameters)
+    for keyword, value in given.items():
+        name = rename(keyword, parameters)
+        if name in keywords:
+            raise CallError(f"'{node.name}' got '{name}' twice", span=node.span)
+        keywords[name] = value
+    _spread(parameters, positional, keywords)
+    call_arguments.fit(node.name, parameters, positional, keywords)
+    first = positional[0] if positional else None
+    if isinstance(first, Cell) and node.name in _VIEWS:
+        rest = positional[1:]
+        return first.view(lambda x: _call_builtin(machine, node, operation, [x, *rest], keywords, scope))
+    machine.provenance.enter(node)
+    result = _call_builtin(machine, node, operation, positional, keywords, scope)
+    machine.provenance.leave()
+    return result
+
+
+def _without_stated(node: tree.Call, given: Mapping[str, Value], parameters: Sequence[Parameter]) -> dict[str, Value]:
+    """The keywords of a call without `dtype` and the like, which must state what holds anyway, or CallError is
+    raised."""
+    from gradcli.primitives.entries.copies import check_is_there
+
+    known = {p.name for p in parameters}
+    stated = {name: value for name, value in given.items() if name in _STATED and name not in known}
+    if node.module or node.receiver is not None or not stated:
+        check_is_there(**stated)
+        return {name: value for name, value in given.items() if name not in stated}
+    return dict(given)
+
+
+def _spread(parameters: Sequence[Parameter], positional: list[Value], keywords: dict[str, Value]) -> None:
+    """Move the keyword argument of a variadic parameter to its position, as in `zeros(shape=(2, 3))`."""
+    for place, parameter in enumerate(parameters):
+        if parameter.variadic and parameter.name in keywords and len(positional) == place:
+            positional.append(keywords.pop(parameter.name))
+
+
+def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple[Parameter, ...]]:
+    """The operation that is called, None for a function of the evaluator itself, and its parameters."""
+    # The method `diff` of PyTorch tensors gives differences of neighbours.
+    difference = node.receiver is not None and machine.dialect == "torch" and table.differs(node.name)
+    if not node.module and node.name in scope_of_program.DERIVATIVES and not difference:
+        return None, parse_signature(scope_of_program.DERIVATIVES[node.name])
+    if node.name in scope_of_program.DETACH:
+        return None, parse_signature("x")
+    operation = dialects.function(node, machine.dialect)
+    if operation is None and node.name in scope_of_program.TRANSFORMS:
+        raise CallError(
+            f"'{node.name}' needs a function of the program",
+            hint="f(x) = … defines one, lambda x: … is one",
+            span=node.span,
+        )
+    if operation is None and node.name in scope_of_program.DERIVATIVES:
+        signature = f"{node.name}({scope_of_program.DERIVATIVES[node.name]})"
+        raise CallError(f"'{node.name}' takes no prefix of a library", hint=f"write {signature}", span=node.span)
+    if node.name in scope_of_program.LIST_METHODS and (operation is None or (node.receiver and node.name == "append")):
+        raise CallError(f"'{node.name}' is a method of lists", hint="ys = [] begins one", span=node.name_span)
+    if operation is None and (is_within_distributions(node.module) or node.name in METHODS):
+        from gradcli.language.interpreter import random_variables
+
+        if (error := random_variables.missing(node)) is not None:
+            raise error
+    if operation is None:
+        raise UnknownNameError(f"'{node.name}' is defined later, or in a branch that was not taken")
+    return operation, operation.parameters
+
+
+def _call_builtin(
+    machine: Machine,
+    node: tree.Call,
+    operation: Operation | None,
+    positional: list[Value],
+    keywords: dict[str, Value],
+    scope: Scope,
+) -> Value:
+    what = f"'{node.name}'"
+    listed = _place_of_list(operation)
+    for i, value in enumerate(positional):
+        if isinstance(value, Items) and i == listed:
+            joins = listed == 0
+            items = (None if item is None else number(item, "a tensor") for item in value.items)
+            positional[i] = [in_dtype(item) if joins else item for item in items]
+        elif isinstance(value, READ):
+            positional[i] = number(value, what)
+    keywords = {n: number(v, what) if isinstance(v, READ) else v for n, v in keywords.items()}
+    if operation is None:
+        from gradcli.language.interpreter import differentiation
+
+        return differentiation.call(machine, node, positional, keywords, scope)
+    check_arguments(operation, positional, keywords)
+    return machine.apply(node, operation.name, functools.partial(operation, **keywords), *positional)
+
+
+# Keywords that state properties of the result.
+_STATED = frozenset({"dtype", "device", "requires_grad"})
+# Functions that drop the gradient in Python.
+_CUTTING = frozenset({"item", "float"})
+
+
+def _place_of_list(operation: Operation | None) -> int | None:
+    """The index of the parameter that takes a list (of tensors, or with None in it) as it is, or None."""
+    if operation is None or not _LISTS.intersection(p.name for p in operation.parameters):
+        return None
+    return next((i for i, p in enumerate(operation.parameters) if p.name in _LISTS and not p.variadic), None)
+
+
+_LISTS = frozenset({"tensors", "output_size"})
+
+
+# Functions whose result is a view of their operand in NumPy and PyTorch.
+_VIEWS = frozenset(
+    {"reshape", "view", "transpose", "permute", "swapaxes", "moveaxis", "squeeze", "unsqueeze", "expand_dims"}
+    | {"ravel", "broadcast_to", "expand", "diagonal"}
+)
+
+
+HANDLERS: dict[type, Callable[..., Task]] = {tree.Call: _call, tree.Apply: _apply, **defined_functions.HANDLERS}

@@ -1,0 +1,227 @@
+"""Function transformations and control flow of JAX and PyTorch: `grad`, `vmap`, `scan` and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from gradcli import arrays, limits
+from gradcli.calculus import program_derivatives
+from gradcli.errors import CallError, DifferentiationError, EvaluationError, ShapeError
+from gradcli.language.interpreter import call_arguments
+from gradcli.language.interpreter.lists import Items
+from gradcli.language.interpreter.machine import Task
+from gradcli.language.interpreter.statements import elements
+from gradcli.language.interpreter.values import FUNCTIONS, Transformed, Value, number, truth
+from gradcli.language.syntax import tree
+from gradcli.primitives.axes import whole
+from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.shape import moveaxis, stack
+from gradcli.primitives.signature import parse_signature
+
+# Cost of collecting one part of a nested value in a list or tensor, in eighths of a step.
+_A_PART = 16
+# Calls a function of the program with values, as a task.
+Caller = Callable[..., Task]
+
+
+# The transformations, with their signatures.
+MAKERS: Mapping[str, str] = {
+    "grad": "f, argnums=0",
+    "value_and_grad": "f, argnums=0",
+    "grad_and_value": "f, argnums=0",
+    "jacobian": "f, argnums=0",
+    "jacfwd": "f, argnums=0",
+    "jacrev": "f, argnums=0",
+    "hessian": "f, argnums=0",
+    "vmap": "f, in_axes=0, out_axes=0",
+    "jit": "f",
+}
+
+
+# JAX's names of options by those of PyTorch, and that of the function argument by its other names.
+_OPTIONS = {"in_dims": "in_axes", "out_dims": "out_axes", "fun": "f", "func": "f"}
+
+
+def made(node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Transformed | None:
+    """The function that a call of one of `MAKERS` returns, or None for any other call."""
+    if node.name not in MAKERS:
+        return None
+    parameters = parse_signature(MAKERS[node.name])
+    options = {_OPTIONS.get(n, n): v for n, v in given.items()}
+    function = positional[0] if positional else options.get("f")
+    if not isinstance(function, FUNCTIONS):
+        return None
+    call_arguments.fit(node.name, parameters, positional, options)
+    options |= zip((p.name for p in parameters), positional)
+    return Transformed(node.name, options.pop("f"), options)
+
+
+def loop(node: tree.Call, caller: Caller, positional: Sequence[Value], given: Mapping[str, Value]) -> Task | None:
+    """The task of a call of `scan` and the like, or None for any other call."""
+    rules = LOOPS if node.module.startswith("jax") else {} if node.module or node.receiver is not None else _OF_PYTHON
+    if node.name not in rules:
+        return None
+    signature, rule = rules[node.name]
+    call_arguments.fit(node.name, parse_signature(signature), positional, given)
+    return rule(node, caller, *positional, **given)
+
+
+def call(
+    node: tree.SyntaxNode, function: Transformed, given: Sequence[Value], named: Mapping[str, Value], caller: Caller
+) -> Task:
+    """Call a transformed function at `node`. Keyword arguments are passed on to the original function."""
+    if function.name == "jit":
+        return (yield from caller(function.of, *given, **named))
+    if function.name == "vmap":
+        if named:
+            raise CallError(
+                f"JAX's 'vmap' goes along '{next(iter(named))}', PyTorch's hands it on as it is",
+                hint="give it by position, with in_axes=None for what is the same for all",
+            )
+        return (yield from _mapped(function, given, caller))
+    return (yield from _derivative(node, function, given, named, caller))
+
+
+def _derivative(
+    node: tree.SyntaxNode, function: Transformed, given: Sequence[Value], named: Mapping[str, Value], caller: Caller
+) -> Task:
+    argnums = function.options.get("argnums", 0.0)
+    places = [whole(i, "'argnums'") for i in (argnums.items if isinstance(argnums, Items) else [argnums])]
+    if any(not -len(given) <= i < len(given) for i in places):
+        raise CallError(f"'{function.name}' differentiates by argument {places[0]}, and {len(given)} are given")
+    arguments = [*given]
+    for i in places:
+        arguments[i] = _by_leaves(given[i])
+    value = yield from caller(function.of, *arguments, **named)
+    y = number(value, f"'{function.name}'")
+    if function.name in ("grad", "value_and_grad", "grad_and_value") and arrays.shape(y):
+        raise DifferentiationError(
+            f"'{function.name}' needs a function whose value is a number, and this has shape {list(arrays.shape(y))}",
+            hint="jacobian(f) for the derivative of each element, or the sum of them",
+        )
+    rule = program_derivatives.hessian if function.name == "hessian" else program_derivatives.jacobian
+    found = [_through(arguments[i], lambda x: rule(y, x)) for i in places]
+    derivative = Items(found, node.span, "tuple") if isinstance(argnums, Items) else found[0]
+    if function.name == "value_and_grad":
+        return Items([y, derivative], node.span, "tuple")
+    if function.name == "grad_and_value":
+        return Items([derivative, y], node.span, "tuple")
+    return derivative
+
+
+def _by_leaves(value: Value) -> Value:
+    """An argument with every tensor in it tracked for differentiation."""
+    return _through(value, lambda v: program_derivatives.tracked(number(v, "what is differentiated by")))
+
+
+def _through(value: Value, rule: Callable[[Value], Value]) -> Value:
+    limits.charge_steps(_A_PART)
+    if isinstance(value, Items):
+        return Items([_through(v, rule) for v in value.items], value.span, value.made)
+    return rule(value)
+
+
+def _mapped(function: Transformed, given: Sequence[Value], caller: Caller) -> Task:
+    axes = function.options.get("in_axes", 0.0)
+    chosen = axes.items if isinstance(axes, Items) else [axes] * len(given)
+    if len(chosen) != len(given):
+        raise CallError(f"'vmap' has {len(chosen)} axes for {len(given)} arguments")
+    tensors = [v if a is None else moveaxis(number(v, "'vmap'"), whole(a, "an axis"), 0) for v, a in zip(given, chosen)]
+    sizes = {arrays.shape(t)[0] for t, a in zip(tensors, chosen) if a is not None}
+    if len(sizes) != 1:
+        raise EvaluationError("'vmap' goes along axes of one size", hint="in_axes=None for what is the same for all")
+    rows = []
+    for i in range(sizes.pop()):
+        limits.charge_steps()
+        row = [t if a is None else index(t, i) for t, a in zip(tensors, chosen)]
+        rows.append((yield from caller(function.of, *row)))
+    return _stacked(rows, function.options.get("out_axes", 0.0))
+
+
+def _stacked(rows: Sequence[Value], axis: Value) -> Value:
+    """Results of the same structure, stacked along a new axis."""
+    limits.charge_steps(_A_PART)
+    if rows and isinstance(rows[0], Items):
+        columns = zip(*(row.items for row in rows))
+        return Items([_stacked(column, axis) for column in columns], rows[0].span, rows[0].made)
+    return stack([number(row, "a result") for row in rows], whole(axis, "an axis"))
+
+
+# --- control flow of jax.lax
+
+
+def _cond(node: tree.Call, caller: Caller, pred: Value, true_fun: Value, false_fun: Value, *operands: Value) -> Task:
+    return (yield from caller(true_fun if truth(pred, node) else false_fun, *operands))
+
+
+def _fori_loop(node: tree.Call, caller: Caller, lower: Value, upper: Value, body_fun: Value, init_val: Value) -> Task:
+    state = init_val
+    for i in elements(range(whole(lower, "a bound"), whole(upper, "a bound")), node.span):
+        state = yield from caller(body_fun, i, state)
+    return state
+
+
+def _while_loop(node: tree.Call, caller: Caller, cond_fun: Value, body_fun: Value, init_val: Value) -> Task:
+    state = init_val
+    while truth((yield from caller(cond_fun, state)), node, of_loop=True):
+        limits.charge_steps()
+        state = yield from caller(body_fun, state)
+    return state
+
+
+def _scan(node: tree.Call, caller: Caller, f: Value, init: Value, xs: Value = None, length: Value = None) -> Task:
+    carry, ys = init, []
+    for row in _rows_of(node, xs, length):
+        result = yield from caller(f, carry, row)
+        if not isinstance(result, Items) or len(result.items) != 2:
+            raise EvaluationError("the function of 'scan' gives two values: what is carried on, and a result")
+        carry, y = result.items
+        ys.append(y)
+    stacked = None if not ys or ys[0] is None else _stacked(ys, 0.0)
+    return Items([carry, stacked], node.span, "tuple")
+
+
+def _rows_of(node: tree.Call, xs: Value, length: Value) -> Iterator[Value]:
+    """The values that `scan` iterates over: rows of a tensor, of several in parallel, or None, `length` times."""
+    if xs is None and length is None:
+        raise CallError(
+            "'scan' needs 'xs' or 'length'", hint=call_arguments.usage("scan", parse_signature(LOOPS["scan"][0]))
+        )
+    counted = [] if length is None else [elements(range(whole(length, "'length'")), node.span)]
+    rows = [] if xs is None else [_beside_each_other(xs, node)]
+    try:
+        for row in zip(*rows, *counted, strict=True):
+            yield None if xs is None else row[0]
+    except ValueError:
+        raise ShapeError("what 'scan' goes along is not of one length", span=node.span) from None
+
+
+def _beside_each_other(xs: Value, node: tree.Call) -> Iterator[Value]:
+    if isinstance(xs, Items) and xs.made == "tuple":
+        rows = zip(*(_beside_each_other(x, node) for x in xs.items), strict=True)
+        return (Items(row, xs.span, "tuple") for row in rows)
+    if isinstance(xs, Items) and any(isinstance(x, Items) or arrays.shape(number(x, "'scan'")) for x in xs.items):
+        raise EvaluationError(
+            "JAX goes along the tensors in a list beside each other, and a loop from one to the next",
+            hint="write (a, b) for the first, jnp.array([a, b]) for the second",
+            span=node.span,
+        )
+    return elements(xs, node.span)
+
+
+LOOPS: Mapping[str, tuple[str, Callable[..., Task]]] = {
+    "cond": ("pred, true_fun, false_fun, *operands", _cond),
+    "fori_loop": ("lower, upper, body_fun, init_val", _fori_loop),
+    "while_loop": ("cond_fun, body_fun, init_val", _while_loop),
+    "scan": ("f, init, xs=None, length=None", _scan),
+}
+
+
+def _map(node: tree.Call, caller: Caller, f: Value, *columns: Value) -> Task:
+    found = []
+    for row in zip(*(elements(column, node.span) for column in columns)):
+        found.append((yield from caller(f, *row)))
+    return Items(found, node.span, "generated")
+
+
+_OF_PYTHON: Mapping[str, tuple[str, Callable[..., Task]]] = {"map": ("f, *items", _map)}

@@ -1,0 +1,113 @@
+"""Evaluates a program: a syntax tree and values of its inputs give a value and the values of its names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.autograd.modes import current_span
+from gradcli.errors import EvaluationError, GradcliError, LimitError, Proposal, SeveralTensorsError
+from gradcli.language.interpreter import calls, expressions, statements
+from gradcli.language.interpreter.lists import Items
+from gradcli.language.interpreter.machine import TOO_DEEP, Machine, Observer, Task, block
+from gradcli.language.interpreter.mutable_references import Cell, InParts
+from gradcli.language.interpreter.provenance import UNKNOWN, Provenance
+from gradcli.language.interpreter.values import FUNCTIONS, Value, number
+from gradcli.language.names import scope
+from gradcli.language.stable.removable import rewrites
+from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.language.syntax import tree
+
+_HANDLERS: dict[type, Callable[..., Task]] = {**statements.HANDLERS, **expressions.HANDLERS, **calls.HANDLERS}
+_SIMPLE: dict[type, Callable[..., Value]] = {**statements.SIMPLE, **expressions.SIMPLE}
+
+# Cost of analysing the source before it runs, in eighths of a step for each character.
+_CHARACTER = 2
+
+
+class Evaluation(NamedTuple):
+    """The value of a program, the last value of each name in the order of assignment, and the stable forms in use."""
+
+    value: Value
+    names: dict[str, Value]
+    rewritten: tuple[Rewritten, ...] = ()
+
+
+def evaluate(
+    program: tree.Module,
+    bindings: Mapping[str, Value],
+    *,
+    rewrite: bool | Mapping[tree.SyntaxNode, Rewritten] = True,
+    observe: Observer | None = None,
+    provenance: Provenance = UNKNOWN,
+    apart: Collection[str] = (),
+    clauses: bool = True,
+) -> Evaluation:
+    """Run `program` with its input names bound to numbers, arrays or Tensors.
+
+    With `rewrite`, expressions that have a stable form (see `gradcli.language.stable.stable_expressions` and `gradcli.language.stable.removable`)
+    are evaluated in it, except for forms that drop a name of `apart`, by which the value is differentiated. `rewrite`
+    may also be the mapping of forms to use.
+
+    With `clauses=False`, functions with a `backward` clause are differentiated like any other function.
+
+    Raises UnknownNameError and CallError for wrong names and calls, LimitError past the limits of the run, and
+    EvaluationError or DifferentiationError where an operation fails, each with its place in the source.
+    """
+    limits.charge_steps(_CHARACTER * len(program.source))
+    scope.check(program, bindings)
+    forms = rewrite if isinstance(rewrite, Mapping) else rewrites(program, bindings, apart) if rewrite else {}
+    return _run(Machine(program, bindings, forms, observe, provenance, _HANDLERS, _SIMPLE, clauses))
+
+
+def _run(machine: Machine) -> Evaluation:
+    token = current_span.set(None)
+    try:
+        with arrays.quiet():
+            value = machine.drive(block(machine, machine.program.body), machine.program, machine.scope)
+    except RecursionError:
+        raise LimitError(TOO_DEEP) from None
+    finally:
+        current_span.reset(token)
+    if value is None:
+        last = machine.program.body[-1]
+        raise EvaluationError(
+            "the program ends without a value",
+            hint="its value is that of its last statement",
+            span=last.span,
+            source=machine.program.source,
+        )
+    value = _tensor(machine.program, value)
+    others = (InParts, Items, *FUNCTIONS, range, str)
+    kept = {n: v for n, v in machine.names.items() if not isinstance(v, others)}
+    names = {n: v.value if isinstance(v, Cell) else v for n, v in kept.items()}
+    return Evaluation(value, names, tuple(machine.rewritten))
+
+
+def _with_points(text: str) -> str:
+    """A text with its decimal commas turned into points, or without the commas between thousands."""
+    thousands = re.sub(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?=\.\d)", lambda m: m[0].replace(",", ""), text)
+    decimal = re.sub(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+(?=,\d)", lambda m: m[0].replace(".", ""), text)
+    return re.sub(r"(?<=\d),(?=\d)", ".", decimal) if thousands == text else thousands
+
+
+def _tensor(program: tree.Module, value: Value) -> Value:
+    last = program.body[-1].span
+    if isinstance(value, Items) and value.made == "tuple":
+        text = program.source[last.start : last.end]
+        hint = "write one of them, or [a, b] for a tensor of them"
+        decimal = text if text.startswith("(") else _with_points(text)
+        if decimal != text:
+            hint = Proposal(f"write {decimal}, or [a, b] for a tensor of them", decimal, otherwise=hint)
+        raise EvaluationError(
+            f"the program ends with {len(value.items)} values: {text}", hint=hint, span=last, source=program.source
+        )
+    try:
+        return number(value, "the value of the program")
+    except GradcliError as error:
+        error.locate(last, program.source)
+        if isinstance(error, SeveralTensorsError):
+            error.of_program = True
+        raise

@@ -1,0 +1,267 @@
+"""Handlers of statements: assignments, branches, loops and `return`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.autograd.modes import current_span
+from gradcli.errors import EvaluationError, ShapeError, Span
+from gradcli.language.interpreter.lists import Items, changed_in_place, replace_item
+from gradcli.language.interpreter.machine import Leaving, Machine, Scope, Task, block
+from gradcli.language.interpreter.mutable_references import Cell, InParts
+from gradcli.language.interpreter.values import READ, Value, number, truth
+from gradcli.language.operations import BINARY
+from gradcli.language.syntax import tree
+from gradcli.primitives.entries.indexing import index
+
+# The evaluated items of an index.
+Key = tuple[Any, ...]
+
+
+def _evaluate(_machine: Machine, node: tree.Evaluate, _scope: Scope) -> Task:
+    return (yield node.value)
+
+
+def _assign(machine: Machine, node: tree.Assign, scope: Scope) -> Task:
+    value = yield node.value
+    for target in node.targets:
+        if type(target) is tree.BoundName:
+            machine.assign(target.name, value, scope)
+        else:
+            yield from _to_targets(machine, target, value, scope)
+    return number((yield target.value), "a tensor") if isinstance(target, tree.Index) else value
+
+
+def _to_targets(machine: Machine, target: tree.SyntaxNode, value: Value, scope: Scope) -> Task:
+    """Assign to names and elements."""
+    for within, part in _taken_apart(target, value):
+        if isinstance(within, tree.Index):
+            whole_value = yield within.value
+            key = yield from key_of(within)
+            put(whole_value, key, part, within)
+        else:
+            bind(machine, within, part, scope)
+
+
+def put(value: Value, key: Key, part: Value, node: tree.Index) -> None:
+    """Replace elements of a tensor or a list. Raises EvaluationError for values without elements."""
+    current_span.set(node.span)
+    if isinstance(value, Items):
+        replace_item(value, key, part)
+    elif isinstance(value, Cell):
+        value.put(key, number(part, "an element"))
+        changed_in_place()
+    else:
+        raise EvaluationError("only elements of a tensor or a list can be assigned to", span=node.value.span)
+
+
+def bind(machine: Machine, target: tree.SyntaxNode, value: Value, scope: Scope) -> None:
+    """Assign a value to the names of an assignment target or a loop target."""
+    for within, part in _taken_apart(target, value):
+        if isinstance(within, tree.BoundName):
+            machine.assign(within.name, part, scope)
+
+
+def _taken_apart(target: tree.SyntaxNode, value: Value) -> Iterator[tuple[tree.SyntaxNode, Value]]:
+    """The single targets of a nested target, each with its part of the value."""
+    pending: list[tuple[tree.SyntaxNode, Value]] = [(target, value)]
+    while pending:
+        target, value = pending.pop()
+        if isinstance(target, tree.Several):
+            pending += reversed([*zip(target.targets, _parts(value, len(target.targets)))])
+        else:
+            yield target, value
+
+
+def _parts(value: Value, count: int) -> Sequence[Value]:
+    """The `count` values of a list, a tuple of results, or a tensor along its first axis. Raises ShapeError."""
+    if isinstance(value, Cell):
+        value = value.value
+    if isinstance(value, (tuple, Items, range)):
+        if isinstance(value, range):
+            value = value[: count + 1]
+        parts = value.items if isinstance(value, Items) else [*value]
+        if len(parts) != count:
+            what = "tensors" if isinstance(value, tuple) else "values"
+            raise ShapeError(f"{count} names do not fit {len(parts)} {what}")
+        return parts
+    shape = arrays.shape(number(value, "several names"))
+    if shape[:1] != (count,):
+        raise ShapeError(f"{count} names do not fit a tensor of shape {list(shape)}")
+    return [index(value, i) for i in range(count)]
+
+
+def _augment(machine: Machine, node: tree.Augment, scope: Scope) -> Task:
+    before = yield node.target
+    if isinstance(before, InParts):
+        before = before.value
+    value = yield node.value
+    if isinstance(before, Items) and node.operator == "+":
+        before.extend(listed(value, node.value.span))
+        return before
+    what = f"'{node.operator}='"
+    operation = BINARY[node.operator]
+    result = machine.apply(node, operation.name, operation, number(before, what), number(value, what))
+    if isinstance(node.target, tree.Index):
+        yield from _to_targets(machine, node.target, result, scope)
+    elif isinstance(before, Cell):
+        _check_shape(before, result, node)
+        before.set(result)
+        changed_in_place()
+    else:
+        assert isinstance(node.target, tree.Name)
+        machine.assign(node.target.id, result, scope)
+    return result
+
+
+def _check_shape(before: Cell, result: Value, node: tree.Augment) -> None:
+    own, other = arrays.shape(before.value), arrays.shape(result)
+    if own != other:
+        raise ShapeError(
+            f"'{node.operator}=' changes a tensor of shape {list(own)} in place, and the result has shape {list(other)}",
+            hint=f"write name = name {node.operator} … to make a new one",
+            span=node.span,
+        )
+
+
+def _return(machine: Machine, node: tree.Return, _scope: Scope) -> Task:
+    value = None if node.value is None else (yield node.value)
+    machine.leaving = Leaving(tree.Return, value)
+    return value
+
+
+def _leave(machine: Machine, node: tree.Break | tree.Continue, _scope: Scope) -> Value:
+    machine.leaving = Leaving(type(node))
+
+
+def _nothing(_machine: Machine, _node: tree.SyntaxNode, _scope: Scope) -> Value:
+    return None
+
+
+def _if(machine: Machine, node: tree.If, _scope: Scope) -> Task:
+    test = yield node.test
+    return (yield from block(machine, node.body if truth(test, node.test) else node.orelse))
+
+
+def _for(machine: Machine, node: tree.For, scope: Scope) -> Task:
+    value = None
+    items = elements((yield node.iterable), node.iterable.span)
+    machine.provenance.enter(node)
+    for item in items:
+        machine.provenance.repeat()
+        bind(machine, node.target, item, scope)
+        value = yield from block(machine, node.body)
+        if machine.leaving is not None and not _goes_on(machine):
+            break
+    machine.provenance.leave()
+    return value
+
+
+def _goes_on(machine: Machine) -> bool:
+    """Whether the innermost loop continues after a `return`, `break` or `continue`."""
+    assert machine.leaving is not None
+    by = machine.leaving.by
+    if by is not tree.Return:
+        machine.leaving = None
+    return by is tree.Continue
+
+
+def elements(value: Value, place: Span) -> Iterator[Value]:
+    """The values that a loop iterates over, charging a step for each. Raises ShapeError for a number."""
+    return _charged(_elements(value, place))
+
+
+def listed(value: Value, place: Span) -> list[Value]:
+    """The values that a loop iterates over, as a new list. Raises ShapeError for a number."""
+    if isinstance(value, Items):
+        limits.charge(len(value.items))
+        return value.items[:]
+    return [*elements(value, place)]
+
+
+def _charged(items: Iterable[Value]) -> Iterator[Value]:
+    for item in items:
+        limits.charge_steps()
+        yield item
+
+
+def _elements(value: Value, place: Span) -> Iterable[Value]:
+    if isinstance(value, Items):
+        # As in Python, items that the loop body appends are iterated over too.
+        return value.items
+    if isinstance(value, range):
+        return map(float, value)
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, Cell) and len(arrays.shape(value.value)) > 1:
+        return (value.view(partial(index, place=i)) for i in range(arrays.shape(value.value)[0]))
+    tensor = number(value, "a loop")
+    if not arrays.shape(tensor):
+        raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=place)
+    return _rows(tensor, place)
+
+
+def _rows(tensor: Value, place: Span) -> Iterator[Value]:
+    for i in range(arrays.shape(tensor)[0]):
+        current_span.set(place)
+        yield index(tensor, i)
+
+
+def _while(machine: Machine, node: tree.While, _scope: Scope) -> Task:
+    value = None
+    machine.provenance.enter(node)
+    while truth((yield node.test), node.test, of_loop=True):
+        limits.charge_steps()
+        machine.provenance.repeat()
+        value = yield from block(machine, node.body)
+        if machine.leaving is not None and not _goes_on(machine):
+            break
+    machine.provenance.leave()
+    return value
+
+
+def key_of(node: tree.Index) -> Generator[Any, Value, Key]:
+    """Evaluate the items of an index."""
+    items: Sequence[tree.SyntaxNode] = node.items
+    if len(items) == 1 and isinstance(items[0], tree.Tuple):
+        items = items[0].items
+    key = []
+    for item in items:
+        key.append((yield from _index_item(item)))
+    return tuple(key)
+
+
+def _index_item(item: tree.SyntaxNode) -> Task:
+    if isinstance(item, tree.Ellipsis):
+        return Ellipsis
+    if isinstance(item, tree.Slice):
+        bounds = []
+        for bound in (item.start, item.stop, item.step):
+            bounds.append(None if bound is None else _position((yield bound)))
+        return slice(*bounds)
+    return _position((yield item))
+
+
+def _position(value: Value) -> Value:
+    return number(value, "an index") if isinstance(value, READ) else value
+
+
+HANDLERS: dict[type, Callable[..., Task]] = {
+    tree.Evaluate: _evaluate,
+    tree.Assign: _assign,
+    tree.Augment: _augment,
+    tree.Return: _return,
+    tree.If: _if,
+    tree.For: _for,
+    tree.While: _while,
+}
+
+SIMPLE: dict[type, Callable[..., Value]] = {
+    tree.Break: _leave,
+    tree.Continue: _leave,
+    tree.Pass: _nothing,
+    tree.Import: _nothing,
+}

@@ -1,0 +1,155 @@
+"""Describes everything that a program can call or name: functions of the table and the evaluator, and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from gradcli.errors import UnknownNameError, did_you_mean
+from gradcli.language.names import scope
+from gradcli.language.suggestions.unknown_names import function
+from gradcli.primitives import table
+from gradcli.primitives.operation import Operation
+
+
+class Entry(NamedTuple):
+    """A function or constant with its subject.
+
+    `usage` is how a program calls it, `operator` the same call written with an operator, if there is one.
+    """
+
+    subject: str
+    operation: Operation
+    usage: str
+    operator: str | None
+
+
+# The arithmetic operators in the order of a listing, which has unary minus and the comparisons after them. Those from
+# the third on are written without blanks around them.
+_COMPUTING = ("+", "-", "*", "/", "//", "%", "@", "**")
+
+
+def _operators() -> dict[str, str]:
+    found = {
+        name: (symbol, [p.name for p in table.known(name).parameters]) for name, symbol in table.operators().items()
+    }
+
+    def place(name: str) -> int:
+        symbol, operands = found[name]
+        if len(operands) == 1:
+            return len(_COMPUTING)
+        return _COMPUTING.index(symbol) if symbol in _COMPUTING else len(_COMPUTING) + 1
+
+    return {name: _with_operator(*found[name]) for name in sorted(found, key=place)}
+
+
+def _with_operator(symbol: str, operands: Sequence[str]) -> str:
+    if len(operands) == 1:
+        return f"{symbol}{operands[0]}"
+    return (symbol if symbol in _COMPUTING[2:] else f" {symbol} ").join(operands)
+
+
+# For each function that has an operator, the call written with it.
+OPERATORS = _operators()
+
+_BY_A_NAME = "x is a name that the program was given or assigned"
+
+_DERIVATIVES = (
+    Operation(
+        "diff", scope.DERIVATIVES["diff"], "the nth derivative of the number y by x",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x", "n = 0 is y"),
+        example="'y = x**3; diff(y, x)' x=2",
+    ),
+    Operation(
+        "jacobian", scope.DERIVATIVES["jacobian"], "the derivative of each element of y by each of x",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x",),
+        example="'y = [p[0]*cos(p[1]), p[0]*sin(p[1])]; det(jacobian(y, p))' p='[2, 0.5]'",
+    ),
+    Operation(
+        "hessian", scope.DERIVATIVES["hessian"], "the second derivatives of the number y by each pair of elements of x",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x",),
+        example="'trace(hessian(sum(x**4), x))' x='[1, 2]'",
+    ),
+    Operation(
+        "jvp", scope.DERIVATIVES["jvp"], "how y changes as x moves along v: the Jacobian times v, in the shape of y",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x",),
+        example="'sum(jvp(x**3, x, v))' x='[1, 2]' v='[1, 0.5]'",
+    ),
+    Operation(
+        "vjp", scope.DERIVATIVES["vjp"], "the gradient of sum(v*y) by x: v times the Jacobian, in the shape of x",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x",),
+        example="'sum(vjp(x**3, x, v))' x='[1, 2]' v='[1, 0.5]'",
+    ),
+    Operation(
+        scope.DETACH[0], "x", "x as a constant, cut off from what it was computed from",
+        derivative="no gradient reaches x",
+        aliases=scope.DETACH[1:],
+        example="'detach(x)*y' x=3 y=2",
+    ),
+)  # fmt: skip
+
+# For each constant, its description and an example program.
+_CONSTANTS = {
+    "pi": ("the circumference of a circle over its diameter", "pi"),
+    "π": ("pi", "π"),
+    "e": ("the base of the natural logarithm", "e"),
+    "inf": ("infinity", "1/inf"),
+    "nan": ("not a number, which nothing equals", "'nan != nan'"),
+}
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """All functions and constants, grouped by subject."""
+    functions = table.subjects() | {"derivatives": _DERIVATIVES}
+    found = [_function(subject, o) for subject, operations in functions.items() for o in operations]
+    return (*found, *(_constant(name) for name in _CONSTANTS))
+
+
+def _function(subject: str, operation: Operation) -> Entry:
+    usage = f"{operation.name}({operation.signature})"
+    return Entry(subject, operation, usage, OPERATORS.get(operation.name))
+
+
+def _constant(name: str) -> Entry:
+    doc, example = _CONSTANTS[name]
+    described = Operation(name, "", doc, derivative="none", domain="where the name is not bound", example=example)
+    return Entry("constants", described, name, None)
+
+
+def find(name: str) -> Entry:
+    """The entry with this name, alias or operator. Raises UnknownNameError with a suggestion."""
+    by_name = _by_name()
+    if name not in by_name:
+        meant = function(name)
+        close = (
+            f"did you mean '{meant}'?"
+            if meant in by_name
+            else did_you_mean(name, by_name, "gradcli ops lists them all")
+        )
+        hint = table.why_missing(name) or close
+        raise UnknownNameError(f"there is no function or constant '{name}'", hint=hint)
+    return by_name[name]
+
+
+@cache
+def _by_name() -> dict[str, Entry]:
+    named = {n: entry for entry in entries() for n in (entry.operation.name, *entry.operation.aliases)}
+    # Where two functions share a symbol, the first entry wins: `-` is subtract, not negative.
+    operators = {_symbol(e.operator): e for e in reversed(entries()) if e.operator is not None}
+    return operators | named
+
+
+def _symbol(operator: str) -> str:
+    return "".join(c for c in operator if not c.isalpha() and not c.isspace())

@@ -1,0 +1,447 @@
+"""Static analysis of the names of a program: which ones it reads, assigns, calls and never defines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from gradcli.errors import CallError, ProgramSyntaxError, Proposal, Span, UnknownNameError, did_you_mean
+from gradcli.language.syntax import tree
+from gradcli.primitives import table
+from gradcli.primitives.distribution_names import METHODS, is_distribution, is_within_distributions
+
+# Python's number types, and the dtypes that they stand for in arguments.
+TYPES = {"float": "float64", "int": "int64", "bool": "bool"}
+CONSTANTS: dict[str, Any] = {"pi": math.pi, "π": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, **TYPES}
+# Constants with a library prefix, as in `np.pi`.
+LIBRARY_CONSTANTS: dict[str, Any] = {**CONSTANTS, "tau": math.tau, "Inf": math.inf, "NaN": math.nan, "newaxis": None}
+
+# Functions that the evaluator itself provides, with their signatures.
+DERIVATIVES = {
+    "diff": "y, x, n=1, *more",
+    "jacobian": "y, x",
+    "hessian": "y, x",
+    "jvp": "y, x, v",
+    "vjp": "y, x, v",
+}
+DETACH = ("detach", "stop_gradient")
+# Python's functions, see `gradcli.language.interpreter.python_functions`.
+PYTHON_FUNCTIONS = frozenset(
+    {"range", "zip", "enumerate", "reversed", "list", "tuple", "len", "float", "int", "sorted", "double", "astype"}
+)
+# Functions that take functions, see `gradcli.language.interpreter.function_transforms`.
+TRANSFORMS = frozenset(
+    [
+        "grad",
+        "value_and_grad",
+        "grad_and_value",
+        "jacfwd",
+        "jacrev",
+        "vmap",
+        "jit",
+        "cond",
+        "fori_loop",
+        "while_loop",
+        "scan",
+        "map",
+    ]
+)
+LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})
+
+
+_DTYPES = ("float64", "float32", "double", "float", "int64", "int32", "long", "int", "bool")
+LIBRARY_CONSTANTS |= {name: name for name in _DTYPES}
+
+
+class Read(NamedTuple):
+    """A name that is read at a place where it may not have been assigned by the program."""
+
+    name: str
+    span: Span
+    # Whether some statement of the program may assign it before this read.
+    maybe_assigned: bool
+
+
+class _Bind(NamedTuple):
+    name: str
+    certain: bool
+
+
+class _Part(NamedTuple):
+    """A node or an assignment, whether it always runs, and the local names around it, which are no inputs."""
+
+    node: tree.SyntaxNode | _Bind
+    certain: bool
+    bound: frozenset[str]
+
+
+def outer_reads(program: tree.Module) -> dict[str, Read]:
+    """The names whose values must come from outside, each with its first occurrence."""
+    assigned: set[str] = set()
+    # Names that an earlier statement may have assigned, in a branch or a loop.
+    before: set[str] = set()
+    found: dict[str, Read] = {}
+    everywhere = _assigned(program)
+    for event, certain in _events(program):
+        if isinstance(event, _Bind):
+            before.add(event.name)
+            if event.certain:
+                assigned.add(event.name)
+        elif event.id not in assigned:
+            maybe = event.id in (before if certain else everywhere)
+            maybe |= isinstance(event, tree.Input) and event.default is not None
+            found.setdefault(event.id, Read(event.id, event.span, maybe))
+    return found
+
+
+def _events(program: tree.Module) -> Iterator[tuple[tree.Name | tree.Input | _Bind, bool]]:
+    """Reads and assignments in the order of execution, each with whether it always happens."""
+    functions = defined_functions(program)
+    # Functions are visible everywhere and are kept in one set: a set for each part would take quadratic time.
+    stack = [_Part(s, True, frozenset()) for s in reversed(program.body)]
+    while stack:
+        part = stack.pop()
+        if isinstance(part.node, _Bind):
+            yield part.node, part.certain
+        elif isinstance(part.node, tree.Expression):
+            for node in _below(part.node):
+                if isinstance(node, (tree.Lambda, tree.Comprehension)):
+                    stack.extend(reversed([*_parts(part._replace(node=node))]))
+                elif node.id not in part.bound and node.id not in functions:
+                    yield node, part.certain
+        else:
+            stack.extend(reversed([*_parts(part)]))
+
+
+def _below(expression: tree.Expression) -> Iterator[Any]:
+    """The names in an expression, and its subexpressions that bind names of their own."""
+    stack: list[tree.SyntaxNode] = [expression]
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is tree.Name:
+            if not node.module:  # type: ignore[attr-defined]
+                yield node
+        elif kind in _OWN_NAMES:
+            yield node
+        elif kind.below:
+            stack += tree.children(node)[::-1]
+
+
+_OWN_NAMES = (tree.Lambda, tree.Comprehension, tree.Input)
+
+
+def _parts(part: _Part) -> Iterator[_Part]:
+    """The children of a node in the order of execution."""
+    node, certain, bound = part
+    if isinstance(node, tree.Assign):
+        yield part._replace(node=node.value)
+        for target in node.targets:
+            yield from _bindings(target, certain, bound)
+    elif isinstance(node, tree.Augment):
+        yield part._replace(node=node.target)
+        yield part._replace(node=node.value)
+        yield from _bindings(node.target, certain, bound)
+    elif isinstance(node, (tree.Define, tree.Lambda)):
+        yield from (part._replace(node=p.default) for p in node.parameters if p.default is not None)
+        inner = bound | own_names(node)
+        yield from (_Part(n, False, inner) for n in _body(node))
+    elif isinstance(node, tree.For):
+        yield part._replace(node=node.iterable)
+        # The loop variable is bound in the body, but may be unbound after it, where no round runs.
+        inner = bound | names_of(node.target)
+        yield from (_Part(s, False, inner) for s in node.body)
+    elif isinstance(node, tree.Comprehension):
+        for clause in node.clauses:
+            yield _Part(clause.iterable, certain, bound)
+            bound |= names_of(clause.target)
+            yield from (_Part(c, certain, bound) for c in clause.conditions)
+        yield _Part(node.element, certain, bound)
+    elif isinstance(node, (tree.If, tree.While)):
+        yield part._replace(node=node.test)
+        yield from (_Part(s, False, bound) for s in tree.children(node) if s is not node.test)
+    else:
+        yield from (part._replace(node=child) for child in tree.children(node))  # type: ignore[arg-type]
+
+
+def _bindings(target: tree.SyntaxNode, certain: bool, bound: frozenset[str]) -> Iterator[_Part]:
+    if isinstance(target, tree.Index):
+        yield _Part(target, certain, bound)
+    else:
+        yield from (_Part(_Bind(name, certain), certain, bound) for name in names_of(target))
+
+
+def names_of(target: tree.SyntaxNode) -> frozenset[str]:
+    """The names that an assignment target or a loop target binds."""
+    return frozenset(
+        n.id if isinstance(n, tree.Name) else n.name
+        for n in ([target] if isinstance(target, tree.Name) else tree.walk(target))
+        if isinstance(n, (tree.BoundName, tree.Name)) and not isinstance(target, tree.Index)
+    )
+
+
+def own_names(node: tree.Define | tree.Lambda) -> frozenset[str]:
+    """The local names of a function: its parameters and the names that it assigns."""
+    found = {p.name for p in node.parameters}
+    stack = [*_body(node)]
+    while stack:
+        within = stack.pop()
+        if isinstance(within, tree.Define):
+            found.add(within.name)
+        elif isinstance(within, tree.Statement):
+            found |= bound_by(within)
+            stack += [s for s in tree.children(within) if isinstance(s, tree.Statement)]
+    if isinstance(node, tree.Define) and node.backward is not None:
+        found.add(node.backward.cotangent.name)
+    return frozenset(found)
+
+
+def _body(node: tree.Define | tree.Lambda) -> Sequence[tree.SyntaxNode]:
+    """The statements or expressions that run when a function is called."""
+    if isinstance(node.body, tree.Block):
+        return node.body.statements
+    rule = node.backward if isinstance(node, tree.Define) else None
+    return (node.body, *(rule.gradients if rule is not None else ()))
+
+
+def bound_by(statement: tree.SyntaxNode) -> frozenset[str]:
+    """The names that a statement itself binds, without those of statements within it."""
+    if isinstance(statement, tree.Assign):
+        return frozenset().union(*map(names_of, statement.targets))
+    if isinstance(statement, (tree.For, tree.Augment, tree.Clause)):
+        return names_of(statement.target)
+    return frozenset()
+
+
+def inputs(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
+    """The input names, and the names that are assigned an input unchanged."""
+    found = {*bound}
+    for statement in program.body:
+        if (
+            isinstance(statement, tree.Assign)
+            and isinstance(statement.value, tree.Name)
+            and statement.value.id in found
+        ):
+            found |= bound_by(statement)
+    return frozenset(found)
+
+
+def defined_functions(program: tree.Module) -> frozenset[str]:
+    return frozenset(n.name for n in tree.everything(program) if isinstance(n, tree.Define))
+
+
+# Functions that select elements by positions or masks.
+_BY_MASKS = frozenset({"masked_select", "masked_fill", "masked_scatter", "index_put"})
+
+
+def masks(program: tree.Module) -> frozenset[str]:
+    """The names used as indices or masks, as `m` in `x[m]`, where a boolean selects differently than a number."""
+    found: set[str] = set()
+    for node in tree.everything(program):
+        parts: list[tree.SyntaxNode] = []
+        if isinstance(node, tree.Index):
+            parts += node.items
+        elif isinstance(node, tree.Call) and node.name in _BY_MASKS:
+            parts += [*node.arguments, *(keyword.value for keyword in node.keywords)]
+        for part in parts:
+            if isinstance(part, tree.Name) and not part.module:
+                found.add(part.id)
+            elif isinstance(part, (tree.List, tree.Unary)) or (isinstance(part, tree.Binary) and part.operator in "&|"):
+                parts += tree.children(part)
+    return frozenset(found)
+
+
+def changes_in_place(program: tree.Module) -> bool:
+    """Whether a program may change tensors in place: by assigning to elements, or by `+=` and the like."""
+    return any(
+        isinstance(n, tree.Augment) or (isinstance(n, tree.Assign) and any(_is_element(t) for t in n.targets))
+        for n in tree.everything(program)
+    )
+
+
+def _is_element(target: tree.SyntaxNode) -> bool:
+    return any(isinstance(n, tree.Index) for n in tree.walk(target))
+
+
+def hand_written(program: tree.Module) -> list[tree.Define]:
+    """The functions of `program` that have a `backward` clause."""
+    return [n for n in tree.everything(program) if isinstance(n, tree.Define) and n.backward is not None]
+
+
+def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> frozenset[str]:
+    """The names by which the program itself differentiates."""
+    calls = [n for n in tree.everything(program) if isinstance(n, tree.Call)]
+    named = {a.id for call in calls for a in _targets(call) if isinstance(a, tree.Name)}
+    # Arguments of `diff` after the second are its order or further inputs to differentiate by.
+    mixed = {
+        a.id
+        for call in calls
+        if call.name == "diff" and not call.module
+        for a in tree.positional(call)[2:]
+        if isinstance(a, tree.Name)
+    }
+    return frozenset(named | (mixed & set(inputs)))
+
+
+def differentiates(program: tree.Module) -> bool:
+    """Whether a program may take derivatives itself."""
+    takes = TRANSFORMS | DERIVATIVES.keys()
+    return any(name in takes for name in mentions(tree.everything(program)))
+
+
+def mentions(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
+    """The names that are read or called at these nodes."""
+    for node in nodes:
+        if isinstance(node, tree.Call):
+            yield node.name
+        elif isinstance(node, tree.Name):
+            yield node.id
+
+
+def _targets(call: tree.Call) -> Iterator[tree.SyntaxNode]:
+    """The arguments that a call may differentiate by."""
+    if call.module == "torch.autograd" and call.name == "grad":
+        given = [*call.arguments[1:2], *(k.value for k in call.keywords if k.name == "inputs")]
+        yield from (n for a in given for n in tree.walk(a))
+    elif call.name in DERIVATIVES:
+        yield from tree.positional(call)[1:2]
+        yield from (k.value for k in call.keywords if k.name == "x")
+
+
+def check(program: tree.Module, bound: Collection[str]) -> None:
+    """Raise UnknownNameError where the program calls a function that does not exist.
+
+    `bound` are the input names. Names that are only read are looked up at run time, as a branch that is not taken may
+    read one without a value.
+    """
+    functions = defined_functions(program)
+    values: set[str] | None = None
+    _check_leaving(program)
+    for node in tree.everything(program):
+        if isinstance(node, tree.Call) and not is_function(node.name, functions) and not _is_method(node):
+            values = inner_names(program) if values is None else values
+            if node.module or node.receiver is not None or node.name not in values:
+                raise _unknown_function(node, functions, bound, program.source)
+
+
+def _check_leaving(program: tree.Module) -> None:
+    """Raise ProgramSyntaxError for `return` outside a function, and for `break` or `continue` outside a loop."""
+    stack: list[tuple[tree.SyntaxNode, bool, bool]] = [(s, False, False) for s in program.body]
+    while stack:
+        node, in_function, in_loop = stack.pop()
+        if isinstance(node, tree.Return) and not in_function:
+            raise ProgramSyntaxError(
+                "'return' stands in a function alone",
+                hint="the value of a program is that of its last statement",
+                span=node.span,
+                source=program.source,
+            )
+        if isinstance(node, (tree.Break, tree.Continue)) and not in_loop:
+            word = "break" if isinstance(node, tree.Break) else "continue"
+            raise ProgramSyntaxError(f"'{word}' stands in a loop alone", span=node.span, source=program.source)
+        if isinstance(node, tree.Define):
+            in_function, in_loop = True, False
+        in_loop = in_loop or isinstance(node, (tree.For, tree.While))
+        stack += [
+            (child, in_function, in_loop)
+            for child in tree.children(node)
+            if isinstance(child, (tree.Statement, tree.Block))
+        ]
+
+
+def _is_method(call: tree.Call) -> bool:
+    if call.module:
+        return is_within_distributions(call.module) or is_distribution(f"{call.module}.{call.name}")
+    return call.receiver is not None and (call.name in LIST_METHODS or call.name in METHODS or is_update(call))
+
+
+def is_update(call: tree.Call) -> bool:
+    """Whether a call is a method of `x.at[i]`."""
+    at = call.receiver.value if isinstance(call.receiver, tree.Index) else None
+    return isinstance(at, tree.Attribute) and at.name == "at"
+
+
+def inner_names(program: tree.Module) -> set[str]:
+    """The names that a program itself binds: parameters of its functions, and assigned names."""
+    parameters = {n.name for n in tree.everything(program) if isinstance(n, tree.Parameter)}
+    return parameters | _assigned(program)
+
+
+def known_names(program: tree.Module, bound: Collection[str]) -> set[str]:
+    return _assigned(program) | set(bound)
+
+
+def _assigned(program: tree.Module) -> set[str]:
+    return set().union(*map(bound_by, tree.everything(program)))
+
+
+def is_function(name: str, functions: Collection[str]) -> bool:
+    return (
+        name in functions
+        or name in DERIVATIVES
+        or name in DETACH
+        or name in PYTHON_FUNCTIONS
+        or name in TRANSFORMS
+        or table.find(name) is not None
+        or table.differs(name)
+    )
+
+
+def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> UnknownNameError:
+    """The error for a name without a value at `span` in the source, where `known` are the names that may have one."""
+    if name in known:
+        return UnknownNameError(
+            f"'{name}' has no value yet", hint="it is assigned later, or in a branch that was not taken"
+        )
+    # Imported here as only wrong programs need it.
+    from gradcli.language.suggestions.joined_names import as_operand, spelled_out
+    from gradcli.language.suggestions.unknown_names import of_name
+
+    meant = of_name(name, source, span)
+    unbound = f"give it a value, as in {name}=1"
+    hint: str | None
+    if meant is not None:
+        hint = meant
+    elif table.find(name) is not None:
+        hint = f"'{name}' is a function: call it, as in {name}(x), or give it a value, as in {name}=1"
+    elif (product := spelled_out(name, known)) is not None:
+        product = as_operand(product, source, span)
+        hint = Proposal(f"write {product}", product, otherwise=unbound)
+    else:
+        hint = did_you_mean(name, [*known, *(c for c in CONSTANTS if c not in TYPES)], unbound)
+    return UnknownNameError(f"unknown name '{name}'", hint=hint)
+
+
+def _unknown_function(
+    call: tree.Call, functions: Collection[str], bound: Collection[str], source: str
+) -> UnknownNameError | CallError:
+    # Imported here as only wrong programs need it.
+    from gradcli.language.suggestions.joined_names import as_operand, function_spelled_out
+    from gradcli.language.suggestions.unknown_names import of_function
+
+    if call.receiver is None and call.name in bound:
+        inner = source[call.name_span.end : call.span.end].strip()
+        places = [argument.value for argument in call.arguments if isinstance(argument, tree.Number)]
+        span = Span(call.name_span.start, call.span.end)
+        product = as_operand(f"{call.name}*{inner}", source, span)
+        hint: str = Proposal(f"write {product} for a product", product, span=span)
+        if len(call.arguments) + len(call.keywords) != 1 or inner == "(end)":
+            hint = ""
+        if len(places) == len(call.arguments) and all(place >= 1 for place in places):
+            # Matlab, R and Fortran count from 1.
+            inner = f"({', '.join(f'{place - 1:g}' for place in places)})"
+        # Matlab's `end` is the last element.
+        element = f"{call.name}[{'-1' if inner == '(end)' else inner[1:-1].strip()}]"
+        or_product = f", {product} for a product" if hint else ""
+        indexed = f"write {element} for an element, the first of which has the index 0{or_product}"
+        hint = Proposal(indexed, element, span=span, otherwise=hint or None)
+        return CallError(f"'{call.name}' is a value, not a function", hint=hint, span=call.name_span, source=source)
+    meant = of_function(call.name, source, call.name_span)
+    if meant is None and call.receiver is None and (run := function_spelled_out(call.name, bound)) is not None:
+        product = as_operand(run + source[call.name_span.end : call.span.end], source, call.span)
+        meant = Proposal(f"write {product}", product, span=call.span)
+    meant = meant or did_you_mean(
+        call.name, [*functions, *table.names(), *DERIVATIVES, *DETACH], "define it in the program, as in f(x) = x**2"
+    )
+    return UnknownNameError(f"unknown function '{call.name}'", hint=meant, span=call.name_span, source=source)

@@ -1,0 +1,472 @@
+"""Proposes corrections for notations of books, spreadsheets and other languages that the parser does not accept.
+
+Each rule rewrites one notation in a statement that could not be parsed; the result of all rules is proposed if it
+parses.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+from gradcli.errors import Proposal, Span
+from gradcli.language.syntax.foreign_keywords import COMMANDS_ELSEWHERE
+
+# Longest statement and longest source, in characters: the time for rewriting is a power of the length of the statement,
+# and the rewritten source is parsed as a whole.
+_LONGEST, _LONGEST_TEXT = 300, 20_000
+
+
+def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Proposal | None:
+    """The hint with a correction of the statement around `place`, where parsing stopped; None where no rule helps.
+
+    `is_read(text, place)` tells whether a text can be parsed up to a place.
+    """
+    if len(source) > _LONGEST_TEXT:
+        return None
+    span = _statement(source, place)
+    given = source[span.start : span.end]
+    if len(given) > _LONGEST:
+        return None
+    called = re.search(r"(?<!\w)([A-Z]\w+)\[", given)
+    if called is not None and called[1].casefold() in COMMANDS_ELSEWHERE:
+        return None
+    written = given
+    for rule in _RULES:
+        written = rule(written)
+    written = written.strip()
+    if written == given or not is_read(source[: span.start] + written + source[span.end :], span.start + len(written)):
+        return None
+    if ".T" not in written or ".T" in given:
+        function = re.fullmatch(r"lambda [\w, ]*: (.+)", written)
+        # A program that is only a function has no value, so that its body is proposed instead.
+        body = Proposal(f"write {function[1]}", function[1], span=span) if function is not None else None
+        length = re.search(r"(?<![|\w])\|(\w+)\|(?!\|)", given)
+        said = f"write {written}" + (f"; norm({length[1]}) is the length of a vector" if length is not None else "")
+        return Proposal(said, written, span=span, otherwise=body)
+    # `*` is elementwise here, while books mean the matrix product unless one factor is a number.
+    factors = {re.sub(r"\.T\s*\*\s*(?=[\w(])", ".T@", written): None, written: None}
+    hint = None
+    for text in reversed(factors):
+        said = f"write {text} for the transpose, diff(y, x) for a derivative"
+        hint = Proposal(said, text, span=span, otherwise=hint)
+    return hint
+
+
+def _statement(source: str, place: int) -> Span:
+    """The span of the line around a place, or of its part between semicolons outside of brackets."""
+    start = source.rfind("\n", 0, place) + 1
+    end = source.find("\n", place)
+    end = len(source) if end < 0 else end
+    depth = 0
+    for at in range(start, end):
+        depth += {"[": 1, "]": -1, "(": 1, ")": -1}.get(source[at], 0)
+        if source[at] == ";" and depth <= 0:
+            if at >= place:
+                end = at
+                break
+            start = at + 1
+    text = source[start:end]
+    return Span(start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
+
+
+# Functions that are often written without parentheses around the argument.
+WITHOUT_BRACKETS = (
+    "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
+    "coth", "exp", "log", "ln", "log2", "log10", "sqrt", "abs", "erf", "det",
+)  # fmt: skip
+_FUNCTION = rf"(?<![\w.])({'|'.join(sorted(WITHOUT_BRACKETS, key=len, reverse=True))})"
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+# An argument without parentheses: a number and a name, with exponents or superscripts.
+_BARE = rf"(?:{_NUMBER})?(?:[^\W\d_]\w*(?:\([^()]*\))?)?(?:\^\w+|[⁰¹²³⁴-⁹]+)?"
+_BRACKETED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+
+# --- LaTeX
+
+_GREEK = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "epsilon",
+    "varepsilon",
+    "zeta",
+    "eta",
+    "theta",
+    "vartheta",
+    "iota",
+    "kappa",
+    "mu",
+    "nu",
+    "xi",
+    "pi",
+    "rho",
+    "sigma",
+    "tau",
+    "upsilon",
+    "phi",
+    "varphi",
+    "chi",
+    "psi",
+    "omega",
+    "Gamma",
+    "Delta",
+    "Theta",
+    "Lambda",
+    "Xi",
+    "Pi",
+    "Sigma",
+    "Phi",
+    "Psi",
+    "Omega",
+]
+_SIGNS = {
+    "cdot": "*", "times": "*", "ast": "*", "div": "/", "leq": "<=", "le": "<=", "geq": ">=", "ge": ">=", "neq": "!=",
+    "ne": "!=", "infty": "inf", "lvert": "|", "rvert": "|", "vert": "|", "lambda": "lambda_", "lVert": "‖", "rVert": "‖",
+}  # fmt: skip
+
+
+# A sum or product at the end of a formula.
+_SUM = (
+    r"((?:.*[-+*/(=]|[\d.]*)\s*)\\(sum|prod)\s*(?:\\limits)?\s*"
+    r"_\{\s*(\w+)\s*=\s*([^{}=]+)\}\s*\^\s*(?:\{([^{}]+)\}|(\w))\s*(\S.*)"
+)
+
+
+def _from_latex(text: str) -> str:
+    if not re.search(r"\\[a-zA-Z(\[,]|[_^]\{|^\$.*\$$", text):
+        return text
+    summed = re.fullmatch(_SUM, text)
+    if summed is not None and not re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}", "", summed[7])):
+        before, name, index, start, end, last, term = summed.groups()
+        return f"{before}{name}({_from_latex(f'${term}$')} for {index} in range({start}, {_next(end or last)}))"
+    if re.search(r"\\(?:sum|prod|int|lim|begin|partial)|_\{[^{}]*=", text):
+        return text
+    text = re.sub(r"\\frac\s*\{d\}\s*\{d(\w)\}\s*(.+)$", r"diff(\2, \1)", text)
+    text = re.sub(r"^\s*(?:\$+|\\\(|\\\[)|(?:\$+|\\\)|\\\])\s*$", "", text)
+    text = re.sub(r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits|quad|qquad)(?![a-zA-Z])|\\[,;:! ]", " ", text)
+    text = re.sub(r"\\(?:mathrm|text|operatorname|mathbf|mathit|boldsymbol)\s*\{([^{}]*)\}", r"\1", text)
+    text = re.sub(r"\\[dt]?frac\s*(\w)\s*(\w)", r"(\1)/(\2)", text)
+    before = None
+    while text != before:
+        before = text
+        text = re.sub(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"((\1)/(\2))", text)
+        text = re.sub(r"\\sqrt\s*\[([^\[\]]*)\]\s*\{([^{}]*)\}", r"((\2)^(1/(\1)))", text)
+        text = re.sub(r"\\sqrt\s*(?:\{([^{}]*)\}|(\w))", r"sqrt(\1\2)", text)
+        text = re.sub(r"\^\s*\{([^{}\\]*)\}", lambda m: f"^{m[1]}" if m[1].isalnum() else f"^({m[1]})", text)
+        text = re.sub(r"_\s*\{(\w*)\}", r"_\1", text)
+    for _ in range(text.count("{")):
+        text = re.sub(r"\{([^{}]*)\}", r"(\1)", text)
+    text = re.sub(rf"\\({'|'.join(_SIGNS)})(?![a-zA-Z])", lambda m: f" {_SIGNS[m[1]]} ", text)
+    text = re.sub(rf"\\({'|'.join([*WITHOUT_BRACKETS, 'max', 'min'])})(?![a-zA-Z])\s*", r" \1 ", text)
+    text = re.sub(rf"\\({'|'.join(_GREEK)})(?![a-zA-Z])", r" \1 ", text)
+    text = re.sub(rf"({_FUNCTION})\s+(?=\()", r"\1", text)
+    # Factors side by side are multiplied.
+    words = rf"(?!(?:{'|'.join(WITHOUT_BRACKETS)})\b)"
+    text = _functions_without_brackets(_powers_of_functions(text))
+    text = re.sub(
+        rf"(\)|\b{words}[^\W\d]\w*|(?<!\w)\d[\d.]*)\s*(?<![-+*/^(,=<>])(?=\(|[^\W\d]|\d)(?<=[\s)])", r"\1*", text
+    )
+    return re.sub(r"\s+", " ", text)
+
+
+def _next(whole: str) -> str:
+    """The end of a range that includes `whole`, which is a number or a name: that number plus 1."""
+    return str(int(whole) + 1) if whole.strip().isdecimal() else f"{whole.strip()} + 1"
+
+
+# --- typographic notation
+
+
+def _powers_of_functions(text: str) -> str:
+    """`sin^2 x`, `sin²(x)`, `sin^-1 x`."""
+    power = r"\s*(?:(?:\^|\*\*)\s*(\(\s*[-−]?\s*\w+\s*\)|[-−]?\s*\d+)|([⁺⁻]?[⁰¹²³⁴-⁹]+))"
+
+    def written(m: re.Match[str]) -> str:
+        name, exponent, raised, argument = m.groups()
+        exponent = exponent.strip("() ").replace("−", "-") if exponent else unicodedata.normalize("NFKC", raised)
+        exponent = exponent.replace(" ", "").replace("−", "-")
+        argument = argument if argument.startswith("(") else f"({argument})"
+        if exponent == "-1":
+            return f"{_inverse(name)}{argument}"
+        return f"{name}{argument}^{exponent if exponent.isalnum() else f'({exponent})'}"
+
+    return re.sub(rf"{_FUNCTION}{power}\s*({_BRACKETED}|(?=[\w.]){_BARE})", written, text)
+
+
+def _inverse(name: str) -> str:
+    return {"exp": "log", "log": "exp", "ln": "exp"}.get(name, f"a{name}")
+
+
+def _functions_without_brackets(text: str) -> str:
+    return re.sub(rf"{_FUNCTION}\s+(?=[\w.])(?!(?:if|else|and|or|in)\b)({_BARE})", r"\1(\2)", text)
+
+
+def _bars(text: str) -> str:
+    if text.count("|") % 2 == 0 and not re.search(r"\|\||\|>", text):
+        text = re.sub(r"(?:(?<=[\w)])(?=\|[^|]*\|\s*(?:[-+*/^)]|$)))?\|([^|]+)\|", _absolute, text)
+    text = re.sub(r"^\|\|([^|]+)\|([^|]+)\|$", r"abs(abs(\1)\2)", text)
+    text = re.sub(r"\|\|\s*([^|]+?)\s*\|\|(?=\s*(?:$|[-+*/^),]))", r"norm(\1)", text)
+    text = re.sub(r"‖([^‖]+)‖", r"norm(\1)", text)
+    text = re.sub(r"⟨([^⟨⟩|,]+)[,|]([^⟨⟩|,]+)⟩", r"dot(\1,\2)", text)
+    return re.sub(r"⌈([^⌈⌉]+)⌉", r"ceil(\1)", re.sub(r"⌊([^⌊⌋]+)⌋", r"floor(\1)", text))
+
+
+def _absolute(m: re.Match[str]) -> str:
+    before = m.string[: m.start()].rstrip()
+    if re.search(rf"(?<![^\W\d])(?:{'|'.join(WITHOUT_BRACKETS)})$", before):
+        return f"(abs({m[1].strip()}))"
+    return f"{'*' if before and (before[-1].isalnum() or before[-1] == ')') else ''}abs({m[1].strip()})"
+
+
+def _fractions(text: str) -> str:
+    def written(m: re.Match[str]) -> str:
+        fraction = unicodedata.normalize("NFKC", m[2]).replace("⁄", "/")
+        return f"({m[1]} + {fraction})" if m[1] else f"({fraction})"
+
+    if not any(unicodedata.decomposition(c).startswith("<fraction>") for c in text):
+        return text
+    if re.search(r"/\s*[^\W\d]\w*[¼-¾⅐-⅞]", text):
+        # `a/x½` is ambiguous, and no product where T½ is a half-life.
+        return text
+    text = re.sub(r"(?<![\w.])(\d*)([¼-¾⅐-⅞])", written, re.sub(r"(?<=[^\W\d])(?=[¼-¾⅐-⅞])", "*", text))
+    return re.sub(r"(\([\d+/ ]+\))(?=[\w(])", r"\1*", text)
+
+
+_CHARACTERS = str.maketrans({
+    "∗": "*", "∙": "*", "•": "*", "∘": "*", "∕": "/", "⁄": "/", "–": "-", "—": "-", "‐": "-", "‑": "-", "“": '"', "”": '"',
+    "„": '"', "‘": "'", "’": "'", "←": "=", "∆": "Δ", "′": "'", "″": "''",
+    "∧": " and ", "∨": " or ", "¬": "not ", "∣": "|",
+})  # fmt: skip
+
+
+def _characters(text: str) -> str:
+    text = text.translate(_CHARACTERS)
+    text = re.sub(r"\^(?=[⁺⁻⁰¹²³⁴-⁹])", "", text)
+    # A superscript before a root is its index, unless it can be an exponent of what stands before it.
+    text = re.sub(r"(?<![\w)\]²³!])³\s*√", "∛", re.sub(r"(?<![\w)\]²³!])⁴\s*√", "∜", text))
+    text = re.sub(rf"∜\s*({_BRACKETED}|\w+)", r"(\1)^(1/4)", text)
+    text = re.sub(r"(\w+)\s*∈\s*\[([^][,]+),([^][,]+)\]", r"\2 <= \1 <=\3", text)
+    text = re.sub(r"[∑Σ]\s*(?=\()", "sum", re.sub(r"[∏Π]\s*(?=\()", "prod", text))
+    text = re.sub(r"(\w)⁺(?=\W|$)", r"\1", text)
+    # Subscripts.
+    return re.sub(r"(?<=\w)[₀-₉]+", lambda m: unicodedata.normalize("NFKC", m[0]), text)
+
+
+def _derivatives(text: str) -> str:
+    """`f'(x)`, `f''(x)`, `∂f/∂x`, `d/dx (x^2)`, and the transpose `A'`."""
+    order = re.search(rf"([^\W\d]\w*)('+)\s*({_BRACKETED})\s*$", text)
+    if order is not None and order.end() == len(text):
+        if not order[3][1:-1].strip().isidentifier():
+            times = len(order[2])
+            return f"{text[: order.start()]}g = {'grad(' * times}{order[1]}{')' * times}; g{order[3]}"
+        count = f", {len(order[2])}" if len(order[2]) > 1 else ""
+        return f"{text[: order.start()]}y = {order[1]}{order[3]}; diff(y, {order[3][1:-1]}{count})"
+    text = re.sub(r"∂\s*(\w+)\s*/\s*∂\s*(\w+)", r"diff(\1, \2)", text)
+    text = re.sub(rf"[∂d]\s*/\s*[∂d](\w+)\s*({_BRACKETED}|[\w^*.]+)\s*$", r"diff(\2, \1)", text)
+    return re.sub(r"(?<=[\w)\]])\.?'(?=\s*(?:[-+*/^),\]@]|$))(?=[^']*$)", ".T", text)
+
+
+# --- numbers and units
+
+_UNITS = "kg|g|mg|km|m|cm|mm|nm|s|ms|h|min|N|J|kJ|W|kW|V|A|K|Pa|kPa|bar|Hz|kHz|MHz|GHz|eV|keV|MeV|mol|L|l|mL|ml|C|F|T|USD|EUR"
+
+
+def _numbers(text: str) -> str:
+    text = re.sub(r"(?<![\w.])(0[xXoObB][0-9a-fA-F]+)\b", _in_decimals, text)
+    text = re.sub(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)[dD]([-+]?\d+)", r"\1e\2", text)
+    text = re.sub(r"(?<![\w.])(\d+\.\d*|\.\d+)(?:[fFL]|_[a-z]+\d*)\b", r"\1", text)
+    text = re.sub(rf"({_NUMBER})\s*(?:°\s*[CFK]|℃|℉)(?!\w)", r"\1", text)
+    text = re.sub(rf"({_NUMBER})\s*°(?!\s*[CFK])", r"deg2rad(\1)", text)
+    text = re.sub(rf"({_NUMBER})\s+deg(?:rees?)?\b", r"deg2rad(\1)", text)
+    text = re.sub(rf"(?<=[/%@])\s*({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", r"(\1/100)", text)
+    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%\s*of\s+(?=[\w(])", r"\1/100*", text)
+    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", _hundredths, text)
+    if "[" not in text:
+        # Spaces between thousands; inside brackets, they separate numbers.
+        text = re.sub(r"(?<![\w.])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\w])", lambda m: re.sub(r"\s", "_", m[0]), text)
+    text = re.sub(r"\$?\b([A-Z]{1,2})\$(\d+)\b", r"\1\2", text)
+    text = re.sub(rf"[$€£]\s*({_NUMBER})|({_NUMBER})\s*[€£]", r"\1\2", text)
+    one = rf"(?:{_UNITS})(?:(?:\^|\*\*)-?\d|[²³])?"
+    return re.sub(rf"(?<![\w.])({_NUMBER})\s+{one}(?:\s*[/*·]\s*{one})*(?![\w(])", r"\1", text)
+
+
+def _hundredths(m: re.Match[str]) -> str:
+    """A percentage as a fraction, unless it is added to something other than 1, of which it may be a share."""
+    before = m.string[: m.start()]
+    added = re.search(r"[\w)\]]\s*[-+]\s*$", before) and not re.search(r"(?<![\w.)\]])1\s*[-+]\s*$", before)
+    return m[0] if added else f"{m[1]}/100"
+
+
+def _in_decimals(m: re.Match[str]) -> str:
+    try:
+        return str(int(m[1], 0))
+    except ValueError:
+        return m[1]
+
+
+def _commas(text: str) -> str:
+    """Convert decimal commas and thousands separators in a statement that is a single number."""
+    if re.fullmatch(r"[-+]?\d{1,3}(?:,\d{3})+\.\d+", text):
+        return text.replace(",", "")
+    if re.fullmatch(r"[-+]?\d{1,3}(?:\.\d{3})*,\d+", text) and not re.fullmatch(r"[-+]?[1-9]\d{0,2},\d{3}", text):
+        return text.replace(".", "").replace(",", ".")
+    return (
+        re.sub(r"^\s*([-+]?\d+)\s(?=\d{3}\b)", r"\1", text) if re.fullmatch(r"[-+]?\d{1,3}(?: \d{3})+", text) else text
+    )
+
+
+# --- spreadsheets and other languages
+
+
+def _operators(text: str) -> str:
+    if re.match(r"\s*=\s*[^=\s]", text):
+        text = _of_spreadsheet(text.lstrip("= \t"))
+    text = re.sub(r"\.\^", "**", text)
+    text = re.sub(r"\.(\*\*?|/)", r"\1", text)
+    text = re.sub(r"^([^\W\d]\w*)(\+\+|--)$", lambda m: f"{m[1]} {m[2][0]}= 1", text)
+    text = re.sub(rf"(?<![\w.])({_NUMBER}|[^\W\d]\w*)\s+choose\s+({_NUMBER}|[^\W\d]\w*)", r"comb(\1, \2)", text)
+    text = re.sub(r"\b(?:std|math)::", "", re.sub(r"\((?:float|double|real)\)\s*(?=[\w(.])", "", text))
+    text = re.sub(r"^(?:const\s+)?(?:double|float|auto|real|const|var|let)\s+(?=[^\W\d]\w*\s*=(?!=)[^;]*$)", "", text)
+    text = text.replace("%*%", "@").replace("%/%", "//").replace("%%", "%").replace("~=", "!=").replace("<>", "!=")
+    text = re.sub(r"&&", " and ", re.sub(r"\|\|", " or ", text)) if re.search(r"&&|\w\s*\|\|\s*\w", text) else text
+    text = re.sub(r"(?<![\w)\]!])!\s*(?=[\w(])", "not ", text)
+    text = re.sub(r"\b(AND|OR|NOT)\b", lambda m: m[1].lower(), text)
+    text = re.sub(r"(?<=[\w)])\s+(?:mod|MOD)\s+(?=[\w(])", " % ", text)
+    text = re.sub(r"(?<=[\w)])\s+(?:div|DIV)\s+(?=[\w(])", " // ", text)
+    text = re.sub(r"\.(?:gt|lt|ge|le|eq|ne)\.", lambda m: _FORTRAN[m[0].strip(".")], text)
+    text = re.sub(r"\s*:=\s*", " = ", text) if re.match(r"[^\W\d]\w*(?:\([\w, ]*\))?\s*:=", text) else text
+    text = re.sub(r"=<", "<=", text)
+    text = re.sub(r"^([\w.]+)\s*\\\s*([\w.]+)$", r"solve(\1, \2)", text)
+    return re.sub(r" {2,}", " ", text)
+
+
+def _of_spreadsheet(text: str) -> str:
+    """A formula with the precedence of spreadsheets, where `-x^2` is `(-x)^2` and `2^3^2` is `(2^3)^2`."""
+    operand = rf"(?:{_NUMBER}|[^\W\d]\w*(?:{_BRACKETED})?|{_BRACKETED})"
+    text = re.sub(rf"(^|[-+*/^(,;<>=&])(\s*)(-\s*{operand})(?=\s*\^)", r"\1\2(\3)", text)
+    return re.sub(rf"({operand}\s*\^\s*-?{operand})(?=\s*\^)", r"(\1)", text)
+
+
+_FORTRAN = {"gt": ">", "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!="}
+
+
+def _of_mathematica(text: str) -> str:
+    """Mathematica's `Sum[k^2, {k, 1, n}]`, `Table[…]` and `D[y, {x, 2}]`, innermost first."""
+    part, index = r"((?:[^][{},]|\[[^][]*\])+)", r"\{\s*(\w+)\s*,\s*([^{},]+),\s*([^{},]+)\}"
+
+    def summed(m: re.Match[str]) -> str:
+        name = {"Sum": "sum", "Product": "prod", "Table": ""}[m[1]]
+        items = f"{m[2]} for {m[3]} in range({m[4].strip()}, {_next(m[5])})"
+        return f"{name}({items})" if name else f"[{items}]"
+
+    text = re.sub(rf"\b(Sum|Product|Table)\[{part},\s*{index}\s*\]", summed, text)
+    return re.sub(rf"\bD\[{part},\s*\{{\s*(\w+)\s*,\s*(\d+)\s*\}}\s*\]", r"diff(\1, \2, \3)", text)
+
+
+def _in_words(text: str) -> str:
+    """`log base 2 of 8`, `square root of 2` and `3 squared`."""
+    operand = rf"({_NUMBER}|[^\W\d]\w*|{_BRACKETED})"
+    text = re.sub(rf"\blog base {operand} of {operand}", r"log(\2, \1)", text)
+    text = re.sub(
+        rf"\b(?:square root|sqrt) of {operand}", r"sqrt(\1)", re.sub(rf"\bcube root of {operand}", r"cbrt(\1)", text)
+    )
+    return re.sub(rf"{operand} cubed\b", r"\1^3", re.sub(rf"{operand} squared\b", r"\1^2", text))
+
+
+def _choices(text: str) -> str:
+    """`a ? b : c`, `if a then b else c` and `IF(a, b, c)`."""
+    text = re.sub(r"\(([^()?:]+?)\s*\?\s*([^()?:]+?)\s*:\s*([^()?:]+)\)", r"(\2 if \1 else \3)", text)
+    text = re.sub(r"^(.*?(?<![<>!=~])=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", text)
+    text = re.sub(r"\bif\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)$", r"\2 if \1 else \3", text)
+    text = re.sub(r"\b(?:IF|if)\(([^(),]+),([^(),]+),([^(),]+)\)", r"where(\1,\2,\3)", text)
+    return re.sub(r"^(.+?)\s+where\s+([^\W\d]\w*\s*=(?!=).+)$", r"\2; \1", text)
+
+
+def _separated_arguments(text: str) -> str:
+    """`MAX(1,5;2)`: where semicolons separate arguments, commas are decimal commas."""
+    within = re.search(r"\w\([^()]*;", text)
+    if within is None or re.search(r"\[[^\[\]]*;", text):
+        return text
+    text = re.sub(r"(?<=\d),(?=\d)", ".", text)
+    return re.sub(_BRACKETED, lambda m: m[0].replace(";", ","), text)
+
+
+def _functions(text: str) -> str:
+    """`f <- function(x) x^2`, `@(x) x^2`, `function(x) x^2` and `\\x -> x^2`."""
+    text = re.sub(r"^([^\W\d]\w*)\s*<-\s*function\s*\(([\w, ]*)\)\s*(?=[^\s{])", r"\1(\2) = ", text)
+    text = re.sub(r"(?:@|\bfunction)\s*\(([\w, ]*)\)\s*", r"lambda \1: ", text)
+    return re.sub(r"^\\?([^\W\d]\w*)\s*(?:->|→|↦)\s*(?=\S)", r"lambda \1: ", text)
+
+
+_WHOLE = r"\d+|end"
+
+
+def _indices(text: str) -> str:
+    """MATLAB's indices, which start at 1: `A(1,:)`, `x(2:3)` and `x(2:end)`; and its ranges `1:5` and `0:0.1:1`."""
+
+    def written(m: re.Match[str]) -> str:
+        parts = [part.strip() for part in m[2].split(",")]
+        return f"{m[1]}[{', '.join(map(_from_one, parts))}]" if any(":" in part for part in parts) else m[0]
+
+    part = rf"\s*(?:(?:{_WHOLE})?\s*:\s*(?:{_WHOLE})?|{_WHOLE})\s*"
+    text = re.sub(rf"(?<![\w.])([^\W\d]\w*)\(({part}(?:,{part})*)\)", written, text)
+    number = rf"[-+]?{_NUMBER}"
+    steps = re.fullmatch(rf"({number})\s*:\s*(?:({number})\s*:\s*)?({number})", text.strip())
+    if steps is None:
+        return text
+    start, step, end = float(steps[1]), float(steps[2] or 1), float(steps[3])
+    count = round((end - start) / step) + 1 if step else 0
+    if count < 1 or abs(start + (count - 1) * step - end) > abs(step) * 1e-6:
+        return text
+    return f"linspace({steps[1]}, {steps[3]}, {count})"
+
+
+def _from_one(part: str) -> str:
+    """An index or slice counted from 1, converted to one counted from 0."""
+    first, colon, last = (bound.strip() for bound in part.partition(":"))
+    start = "-1" if first == "end" else str(int(first) - 1) if first else ""
+    return f"{start}:{'' if last == 'end' else last}" if colon else start
+
+
+def _statements(text: str) -> str:
+    """`x = 1, y = 2, x + y`."""
+    parts = re.split(r",(?![^()\[\]]*[)\]])", text)
+    assigns = [re.match(r"\s*[^\W\d]\w*\s*=(?!=)", part) is not None for part in parts]
+    return ";".join(parts) if len(parts) > 1 and all(assigns[:-1]) else text
+
+
+def _matrices(text: str) -> str:
+    """`[1 2; 3 4]`."""
+
+    def written(m: re.Match[str]) -> str:
+        rows = [re.split(r"\s*,\s*|\s+", row.strip()) for row in m[1].split(";") if row.strip()]
+        texts = [f"[{', '.join(row)}]" for row in rows]
+        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+    item = r"[-+]?[\w.]+"
+    row = rf"\s*{item}(?:(?:\s*,\s*|\s+){item})*\s*"
+    return re.sub(rf"(?<![\w)\]])\[({row}(?:;{row})*;?\s*)\]", written, text)
+
+
+def _products(text: str) -> str:
+    text = re.sub(r"\)\s*\((?=[^()]*\))", ")*(", text)
+    text = re.sub(
+        r"(?<=[)⁰¹²³⁴-⁹])\s*(?=\d|[^\W\d_])(?!(?:if|for|in|is|or|and|not|else|where|then)\b|[⁰¹²³⁴-⁹])", "*", text
+    )
+    text = re.sub(r"(?<=[\w)\]⁰¹²³⁴-⁹])\s*(?=√)", "*", text)
+    return re.sub(rf"(?<![\w.])({_NUMBER}|[^\W\d_])\s+(?={_FUNCTION}\()", r"\1*", text)
+
+
+def _braces(text: str) -> str:
+    if re.search(r"\b(?:if|for|while|else|def)\b", text):
+        return text
+    text = re.sub(r"(?<![\w)\]])\{([^{}:;=]*,[^{}:;=]*)\}", r"[\1]", text)
+    return re.sub(r"(?<![\w)\]])\{([^{}:;=]*)\}", r"(\1)", text)
+
+
+_RULES: tuple[Callable[[str], str], ...] = (
+    _from_latex, _of_mathematica, _in_words, _characters, _fractions, _numbers, _separated_arguments, _commas, _derivatives, _operators, _choices, _functions, _statements, _indices, _matrices,
+    _powers_of_functions, _functions_without_brackets, _bars, _braces, _products,
+)  # fmt: skip

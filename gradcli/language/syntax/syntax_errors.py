@@ -1,0 +1,410 @@
+"""Explains syntax errors: finds the likely mistake behind a token that the parser cannot accept."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from gradcli.errors import ProgramSyntaxError, Proposal, Span
+from gradcli.language.syntax.error_context import Mistake, surroundings
+from gradcli.language.syntax.foreign_keywords import COMMANDS_ELSEWHERE, FOREIGN_WORDS
+from gradcli.language.syntax.foreign_notations import WITHOUT_BRACKETS
+from gradcli.language.syntax.lalr import UnexpectedToken
+from gradcli.language.syntax.layout import CLOSING
+from gradcli.language.syntax.lexer import END, Token, place
+
+
+class Finding(NamedTuple):
+    message: str
+    hint: str | None = None
+    span: Span | None = None
+
+
+def explain(source: str, unexpected: UnexpectedToken) -> ProgramSyntaxError:
+    """The error for the token at which the parser stopped."""
+    mistake = surroundings(source, unexpected)
+    finding = next(filter(None, (rule(mistake) for rule in _RULES)))
+    return ProgramSyntaxError(finding.message, hint=finding.hint, span=finding.span or place(mistake.token))
+
+
+def _quoted(token: Token) -> str:
+    text = token.value if len(token.value) <= 40 else token.value[:39] + "…"
+    return text if token.type == "STRING" else f"'{text}'"
+
+
+def _is_word(token: Token) -> bool:
+    """Whether a token is a keyword of the grammar."""
+    return token.type != "NAME" and token.value.isidentifier()
+
+
+def _is_value(token: Token) -> bool:
+    return token.value in {"True", "False", "None"}
+
+
+# Each rule recognizes one kind of mistake; the first that applies gives the message.
+
+
+def _foreign_word(m: Mistake) -> Finding | None:
+    for token in (m.previous, m.token, *m.statement[:1]):
+        if token is not None and token.type == "NAME" and token.value in FOREIGN_WORDS:
+            return Finding(
+                f"'{token.value}' is not part of the language",
+                FOREIGN_WORDS[token.value],
+                place(token),
+            )
+    return None
+
+
+def _backward_call(m: Mistake) -> Finding | None:
+    if m.token.value == "backward" and m.after("."):
+        return Finding(
+            "'.backward()' is not part of the language",
+            "leave it out: the gradients are computed anyway",
+        )
+    return None
+
+
+def _reserved_word(m: Mistake) -> Finding | None:
+    word: Token | None = None
+    if _is_word(m.token) and (m.wants_name or (m.following and m.following.value == "=")):
+        word = m.token
+    elif m.token.value == "=" and m.previous and _is_word(m.previous) and not _is_value(m.previous):
+        word = m.previous
+    if word is None:
+        return None
+    return Finding(f"'{word.value}' is a reserved word", "choose another name", place(word))
+
+
+_COMPOUND = {
+    ":=": "write name = value, as a statement of its own",
+    "->": "a function is written f(x) = …",
+    "=>": "write '>=' to compare; a function is written f(x) = …",
+    "=<": Proposal("write '<='", "<="),
+    "<>": Proposal("write '!='", "!="),
+    "===": Proposal("write '=='", "=="),
+    "!==": Proposal("write '!='", "!="),
+    "<<": "write '*2**n'",
+    ">>": "write '//2**n'",
+}
+
+
+def _foreign_operator(m: Mistake) -> Finding | None:
+    for left, right in ((m.previous, m.token), (m.token, m.following)):
+        if left is None or right is None or left.end_pos != right.start_pos:
+            continue
+        operator = left.value + right.value
+        message = f"'{operator}' is not part of the language"
+        span = Span(left.start_pos, right.end_pos)
+        if operator in _COMPOUND:
+            return Finding(message, _COMPOUND[operator], span)
+    return None
+
+
+def _unpacking(m: Mistake) -> Finding | None:
+    star = m.previous if m.after("*") and m.token.type == "NAME" else m.token
+    if star is None or star.value not in {"*", "**"}:
+        return None
+    if m.head in ("def", "lambda"):
+        return Finding(
+            f"a function has no parameters for any number of arguments, as '{star.value}' has them in Python",
+            "write the parameters one by one, or take a list",
+            place(star),
+        )
+    target = not m.statement and _STARRED.match(m.source, star.start_pos)
+    if m.wants_expression and (target or m.after("(", ",", "[", "=")):
+        return Finding(f"'{star.value}' cannot unpack here", "write the names, items or arguments one by one")
+    return None
+
+
+_STARRED = re.compile(r"\*\w+\s*,")
+
+
+def _membership(m: Mistake) -> Finding | None:
+    within = m.following if m.token.value == "not" and m.following is not None else m.token
+    if within.value != "in" or m.wants_expression or m.head == "for":
+        return None
+    return Finding(
+        "'in' asks for a value among others in Python, and is not part of the language",
+        "write x == a or x == b, or any([x == a for a in ys])",
+        Span(m.token.start_pos, within.end_pos),
+    )
+
+
+_DECORATOR = re.compile(r"@[ \t]*\w+(\.\w+)*[ \t]*(\(.*\))?[ \t]*(#.*)?$", re.MULTILINE)
+
+
+def _decorator(m: Mistake) -> Finding | None:
+    if m.token.value != "@" or m.statement or not _DECORATOR.match(m.source, m.token.start_pos):
+        return None
+    return Finding(
+        "decorators are not part of the language", "leave it out, or write f = jax.jit(f) behind the function"
+    )
+
+
+def _equals(m: Mistake) -> Finding | None:
+    if m.token.value != "=":
+        return None
+    if m.bracket and m.bracket.value != "{":
+        return Finding("unexpected '='", "'==' compares")
+    if not m.statement:
+        cells = re.search(r"\b[A-Za-z]{1,3}\d+:[A-Za-z]{1,3}\d+", m.source)
+        hint = "a range of cells is a tensor with a name, as in sum(x) with x=[1,2,3] or x=@data.csv:column"
+        return Finding("a name should stand before '='", hint if cells else "write name = value")
+    if m.head in {"if", "while"} or "ELSE" in m.expected:
+        return Finding("'=' binds a name, it does not compare", Proposal("write '=='", "=="))
+    return None
+
+
+def _colon(m: Mistake) -> Finding | None:
+    if m.token.value != ":":
+        return None
+    if m.bracket and m.bracket.value == "[":
+        hint = "an index has at most start:stop:step, as in x[1:9:2]"
+    else:
+        hint = "':' stands behind the head of a block, behind lambda, and in an index, as in x[1:3]"
+    return Finding("unexpected ':'", hint)
+
+
+def _brace(m: Mistake) -> Finding | None:
+    if m.token.value != "{":
+        return None
+    following = m.following.type if m.following is not None else END
+    elsewhere = re.search(r"(?<!\w)([A-Z]\w+)\[", m.source)
+    if elsewhere is not None and elsewhere[1].casefold() in COMMANDS_ELSEWHERE:
+        return Finding("unexpected '{'", COMMANDS_ELSEWHERE[elsewhere[1].casefold()])
+    if following == "STRING":
+        return Finding("dicts are not part of the language", "write a name for each value, as in a = 1; b = 2")
+    return Finding(
+        "unexpected '{'",
+        "braces hold the block of an if, for or while; [a, b] builds a tensor",
+    )
+
+
+_BLOCKS = {
+    "if": "write if condition { … }, or ':' and the block",
+    "elif": "write elif condition { … }, or ':' and the block",
+    "else": "write else { … }, or ':' and the block",
+    "for": "write for name in range(n) { … }, or ':' and the block",
+    "while": "write while condition { … }, or ':' and the block",
+    "def": "write def f(x): and the block",
+}
+
+
+def _no_block(m: Mistake) -> Finding | None:
+    if "LBRACE" not in m.expected:
+        return None
+    hint = _BLOCKS.get(m.head)
+    return Finding("a block { … } should follow here", hint, _gap(m))
+
+
+def _no_in(m: Mistake) -> Finding | None:
+    if "IN" not in m.expected:
+        return None
+    return Finding("'in' should follow the name of a loop", _BLOCKS["for"], _gap(m))
+
+
+def _no_else(m: Mistake) -> Finding | None:
+    ends = {END, "SEPARATOR"}
+    if "ELSE" not in m.expected or "SEPARATOR" in m.expected:
+        return None
+    if m.token.type in ends or m.token.value in {*CLOSING.values(), ",", ":"}:
+        return Finding("the condition has no 'else'", "write a if condition else b", _gap(m))
+    return None
+
+
+def _gap(m: Mistake) -> Span:
+    """The span of the token, or the empty span after the last token where the text or line ends."""
+    if m.token.type not in {END, "SEPARATOR"} or m.token.value == ";":
+        return place(m.token)
+    end = m.previous.end_pos if m.previous else 0
+    return Span(end, end)
+
+
+def _percent(m: Mistake) -> Finding | None:
+    """`x + 5%`, which on a calculator is 105 % of x."""
+    if not (m.after("%") and m.wants_expression and len(m.statement) > 3):
+        return None
+    sign, number, percent = m.statement[-3:]
+    if sign.value not in ("+", "-") or number.type != "NUMBER":
+        return None
+    one, other = f"{sign.value} {number.value}/100", f"*(1 {sign.value} {number.value}/100)"
+    return Finding(
+        f"this can be read as {one} and as {other}",
+        Proposal(f"write {one} for a number, {other} for a share of it all", one, other),
+        Span(sign.start_pos, percent.end_pos),
+    )
+
+
+def _end(m: Mistake) -> Finding | None:
+    if m.token.type not in {END, "SEPARATOR"} or m.token.value == ";":
+        return None
+    if m.token.type == END and m.previous is None:
+        return Finding("the expression is empty", None, _gap(m))
+    what = "a name" if m.wants_name else "an expression"
+    where = "the program" if m.token.type == END else "the line"
+    hint = "a line goes on inside brackets" if m.token.type != END else None
+    if m.wants_name or m.wants_expression:
+        return Finding(f"{where} ends where {what} should follow", hint, _gap(m))
+    return Finding(f"{where} ends too early", _BLOCKS.get(m.head), _gap(m))
+
+
+_WORDS = {
+    "else": ("'else' without 'if'", "write if condition { … } else { … } or a if condition else b"),
+    "in": ("unexpected 'in'", "it belongs to a loop: for name in range(n) { … }"),
+    "for": ("unexpected 'for'", "a loop is a statement: for name in range(n) { … }"),
+    "while": ("unexpected 'while'", "a loop is a statement: while condition { … }"),
+    "if": ("unexpected 'if'", "within an expression, write a if condition else b"),
+    "backward": ("unexpected 'backward'", "it follows a function: f(x) = … backward(g) = …"),
+    "not": ("unexpected 'not'", "put brackets around it: (not x)"),
+}
+
+
+def _misplaced_word(m: Mistake) -> Finding | None:
+    return Finding(*_WORDS[m.token.value]) if m.token.value in _WORDS else None
+
+
+_NUMBER = re.compile(r"[\w.]+")
+
+
+def _bad_number(m: Mistake) -> Finding | None:
+    if not (m.touching and m.previous and m.previous.type == "NUMBER"):
+        return None
+    match = _NUMBER.match(m.source, m.previous.start_pos)
+    assert match is not None
+    text, tail = match.group(), m.token.value
+    if re.match(r"0[xXoObB][0-9a-fA-F]", text):
+        hint = "numbers are decimal, as in 10 or 1e-3"
+    elif tail in {"e", "E"}:
+        hint = f"an exponent has digits, as in 1e-3; write {m.previous.value}*e to multiply by e"
+    elif tail in {"f", "F"} and "." in m.previous.value:
+        hint = Proposal(f"write {m.previous.value}", m.previous.value)
+    elif tail in {"d", "D"} and m.following is not None and m.following.value in ("+", "-"):
+        hint = f"an exponent is written with e, as in {m.previous.value}e-3"
+    elif tail in {"j", "J"}:
+        hint = "complex numbers are not part of the language"
+    elif tail.startswith("_"):
+        hint = "write single '_' between digits, as in 1_000"
+    elif m.token.type == "NUMBER":
+        hint = "a number has one '.', as in 1.5"
+    else:
+        return None
+    shown = text if len(text) <= 40 else text[:39] + "…"
+    return Finding(f"'{shown}' is not a number", hint, Span(*match.span()))
+
+
+def _bars(m: Mistake) -> Finding | None:
+    if m.token.value != "|" or not m.wants_expression:
+        return None
+    close = m.source.find("|", m.token.end_pos)
+    within = (m.source[m.token.end_pos : close].strip() if close > 0 else "") or "x"
+    hint: str = f"write abs({within}) for an absolute value"
+    if close > 0:
+        hint = Proposal(hint, f"abs({within})", span=Span(m.token.start_pos, close + 1))
+    return Finding("'|' stands between truth values", hint)
+
+
+# Words of English sentences that are no usual names of variables.
+_OF_SENTENCES = {
+    "of",
+    "from",
+    "to",
+    "wrt",
+    "the",
+    "root",
+    "squared",
+    "cubed",
+    "base",
+    "degrees",
+    "between",
+    "respect",
+    "where",
+}
+
+
+def _sentence(m: Mistake) -> Finding | None:
+    """A question in words, such as `derivative of x^2`."""
+    first = re.match(r"\s*([A-Za-z]+)\s+[\w(|\\√]", m.source)
+    if first is not None and m.previous is not None and first[1].casefold() in COMMANDS_ELSEWHERE:
+        return Finding("a program is a formula, and no sentence", COMMANDS_ELSEWHERE[first[1].casefold()])
+    for token in (m.token, m.following, m.previous):
+        if token is not None and token.type == "NAME" and token.value in _OF_SENTENCES:
+            return Finding("a program is a formula, and no sentence", "write it in signs, as in sqrt(2) + x^2")
+    return None
+
+
+def _side_by_side(m: Mistake) -> Finding | None:
+    values = {"NAME", "NUMBER", "STRING"}
+    begins = m.token.type in values or _is_value(m.token) or m.token.value == "not"
+    if m.previous is None or not begins or m.wants_expression or m.wants_name:
+        return None
+    factors = {"NAME", "NUMBER"}
+    if m.previous.value in WITHOUT_BRACKETS and m.previous.type == "NAME":
+        call = f"{m.previous.value}({_short(m.token)})"
+        both = Span(m.previous.start_pos, m.token.end_pos)
+        return Finding(
+            f"'{m.previous.value}' is a function, and its argument stands in brackets",
+            Proposal(f"write {call}", call),
+            both,
+        )
+    if m.previous.type in factors and m.token.type in factors:
+        product = f"{_short(m.previous)}*{_short(m.token)}"
+        both = Span(m.previous.start_pos, m.token.end_pos)
+        hint: str = Proposal(f"write {product} to multiply", product, span=both)
+    else:
+        hint = "write '*' to multiply, ';' between statements"
+    message = f"missing operator or separator between {_quoted(m.previous)} and {_quoted(m.token)}"
+    return Finding(message, hint)
+
+
+def _short(token: Token) -> str:
+    return token.value if len(token.value) <= 40 else "…"
+
+
+def _no_expression(m: Mistake) -> Finding | None:
+    if m.wants_name:
+        return Finding(f"a name should stand before {_quoted(m.token)}")
+    if not m.wants_expression:
+        return None
+    if m.previous is None or not m.statement:
+        hint = f"an expression should stand before {_quoted(m.token)}"
+    else:
+        hint = f"an expression should follow {_quoted(m.previous)}"
+    return Finding(f"unexpected {_quoted(m.token)}", hint)
+
+
+def _comma(m: Mistake) -> Finding | None:
+    if m.token.value != "," or (m.bracket and m.bracket.value != "{"):
+        return None
+    return Finding("unexpected ','", "[a, b] builds a tensor")
+
+
+def _anything(m: Mistake) -> Finding:
+    hint = f"'{m.bracket.value}' is still open" if m.bracket and m.bracket.value != "{" else None
+    return Finding(f"unexpected {_quoted(m.token)}", hint)
+
+
+_RULES = (
+    _foreign_word,
+    _backward_call,
+    _reserved_word,
+    _foreign_operator,
+    _unpacking,
+    _membership,
+    _decorator,
+    _equals,
+    _colon,
+    _brace,
+    _bad_number,
+    _bars,
+    _no_block,
+    _no_in,
+    _no_else,
+    _percent,
+    _end,
+    _sentence,
+    _side_by_side,
+    _misplaced_word,
+    _no_expression,
+    _comma,
+    _anything,
+)

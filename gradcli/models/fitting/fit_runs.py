@@ -1,0 +1,278 @@
+"""Carries out a posed fit, for all rows or for each group of rows, and assembles its estimates and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import compress, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gradcli.errors import EvaluationError, GradcliError
+from gradcli.models.fitting.convergence import message_of
+from gradcli.models.fitting.estimation import SearchOptions, estimated
+from gradcli.models.fitting.fit_problems import PosedFit
+from gradcli.models.fitting.fit_requests import Concluded, Solutions, Solved
+from gradcli.models.fitting.fit_results import Ending, Endings, Starts, failed, fitted
+from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked, planned
+from gradcli.models.fitting.inference import Rows, statistics
+from gradcli.models.fitting.orthogonal_distance import DistanceFit, distance_fit
+from gradcli.models.fitting.packed_hessians import pairs
+from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.profiles import profile
+from gradcli.models.fitting.robust_fits import robust_fit
+from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
+from gradcli.models.results import Watcher
+from gradcli.proofs import digits
+
+if TYPE_CHECKING:
+    from gradcli.models.fitting.proved_residuals import ProvedResiduals
+
+# Largest number of refits with priors rescaled by the estimated standard deviation of the rows, and the relative change
+# of that standard deviation at which they stop.
+_ROUNDS, _SETTLED = 100, 1e-12
+# Ratio of the lengths of residuals and responses below which residuals are recomputed in ball arithmetic, as floats
+# leave them too few digits for standard errors; and the largest number of rows for which this is fast enough.
+_HIDDEN, _MOST_PROVED = 1e-9, 2**12
+
+
+class Fitting(NamedTuple):
+    """A posed fit with all else that determines its result.
+
+    `deviations` are the standard deviations of predictors, `[n]` or one number, by name; `profile` says whether
+    intervals come from the profile likelihood; `search` are the options of the search.
+    """
+
+    question: PosedFit
+    deviations: Mapping[str, Any]
+    profile: bool
+    search: SearchOptions
+
+    def with_rows(self, rows: Any) -> Fitting:
+        """The same fit restricted to some rows, given as an index array or a slice."""
+        question = self.question._replace(problem=self.question.problem.with_rows(rows))
+        deviations = {name: s[rows] if np.ndim(s) else s for name, s in self.deviations.items()}
+        return self._replace(question=question, deviations=deviations)
+
+
+def concluded(fitting: Fitting, group: str | None = None) -> Concluded:
+    """Fit all rows together. Raises EvaluationError where the model has no finite value at the start."""
+    problem, start, search = fitting.question.problem, fitting.question.start, fitting.search
+    if fitting.deviations:
+        ending = estimated(problem, start, search)
+        solved = _of_distances(problem, distance_fit(problem, fitting.deviations, ending.point), ending)
+    else:
+        problem, solved = _of_rows(problem, start, search)
+    ending = solved.ending._replace(warnings=[*fitting.question.warnings, *solved.ending.warnings])
+    return _told(fitting, problem, solved._replace(ending=ending), group)
+
+
+def _has_unscaled_priors(problem: Problem) -> bool:
+    """Whether there are priors, which are in units of the parameters, while the standard deviations of the rows are
+    known up to a factor only."""
+    return problem.known.is_least_squares and problem.known.is_scaled and bool(np.isfinite(problem.priors[1]).any())
+
+
+def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solved]:
+    """The problem that is solved, and its solution.
+
+    Priors are weighted against the estimated standard deviation of the rows where that is unknown: the fit is repeated
+    until the estimate no longer changes.
+    """
+    if problem.known.is_robust:
+        robust = robust_fit(problem, start, search)
+        return robust.problem, _solved(*robust)
+    found = _solved(problem, estimated(problem, start, search))
+    solved = problem
+    if not _has_unscaled_priors(problem):
+        return solved, found
+    scale = 1.0
+    for _ in range(_ROUNDS):
+        before, scale = scale, float(found.statistics.s[0])
+        if not (np.isfinite(scale) and scale > 0) or abs(scale - before) <= _SETTLED * scale:
+            break
+        solved = problem.with_scaled_priors(scale)
+        ending = found.ending
+        again = estimated(solved, ending.point, search)
+        ending = again._replace(
+            iterations=ending.iterations + again.iterations,
+            evaluations=ending.evaluations + again.evaluations,
+            starts=ending.starts,
+        )
+        found = _solved(solved, ending)
+    return solved, found
+
+
+def _told(fitting: Fitting, problem: Problem, solved: Solved, group: str | None) -> Concluded:
+    """Build the fit from its solution, with intervals by the profile likelihood where these are requested. The solution
+    in the result is that of this fit alone."""
+    question = fitting.question
+    fixed = problem.fixed
+    intervals = None
+    if fitting.profile:
+        ends, is_lower = _profiled(problem, solved, fitting.search.watch)
+        if is_lower:
+            reason = "the profile of the likelihood meets a lower minimum"
+            solved = solved._replace(ending=solved.ending._replace(converged=False, message=message_of(reason)))
+        varied = [name not in fixed for name in question.names]
+        every = np.array([fixed.get(name, np.nan) for name in question.names])
+        intervals = every[None].copy(), every[None].copy()
+        for interval, end in zip(intervals, ends):
+            interval[0, varied] = end if question.units is None else end * question.units.parameters
+    one = solved.statistics
+    groups = None if group is None else [group]
+    endings = Endings.of_one(solved.ending)
+    fits = fitted(question.names, fixed, endings, one, intervals=intervals, groups=groups, units=question.units)
+    return Concluded(fits[0], Solutions(endings, solved.rows, one))
+
+
+def _profiled(problem: Problem, solved: Solved, watch: Watcher | None) -> tuple[tuple[Any, Any], bool]:
+    """The lower and upper ends of the profile likelihood intervals, `[p]` each, and whether a lower minimum was met on
+    the way."""
+    ending, found, index = solved.ending, solved.statistics, solved.place
+    errors = np.full(len(ending.point), np.nan)
+    errors[ending.free] = np.sqrt(np.diagonal(found.covariance[index]))
+    scale = float(found.s[index]) if problem.known.is_scaled else 1.0
+    ends = profile(problem, ending.point, errors, scale, float(found.quantile[index]), watch)
+    return (ends.low, ends.high), ends.lower_found
+
+
+def _solved(problem: Problem, ending: Ending) -> Solved:
+    """The solution where a search ended: the rows there, with the statistics of the estimates."""
+    free = ending.free
+    value, first, second = problem.second(ending.point)
+    proved = _proved(problem, ending, value, first)
+    if proved is not None:
+        ending = ending._replace(point=proved.point)
+    if not free.all():
+        i, j = pairs(len(free))
+        first, second = first[:, free], second[:, free[i] & free[j]]
+    mean, u = problem.priors
+    u = u / problem.loss_scale
+    rows = Rows(
+        value[None],
+        problem.response[None],
+        np.broadcast_to(np.asarray(problem.sigma, "float64") / problem.loss_scale, value.shape)[None],
+        np.ones((1, len(value)), "bool"),
+        first[None],
+        second[None],
+        ((ending.point - mean)[None, free], u[None, free]) if np.isfinite(u).any() else None,
+        None if proved is None else proved.residuals[None],
+        problem.loss_scale if problem.known.is_robust else np.nan,
+    )
+    return Solved(ending, rows._replace(second=None), statistics(rows, problem.known))
+
+
+def _proved(problem: Problem, ending: Ending, value: Any, first: Any) -> ProvedResiduals | None:
+    """The residuals in ball arithmetic, where in floats they are little more than rounding errors; None where they are
+    not needed or cannot be computed."""
+    if problem.count > _MOST_PROVED or not (problem.known.is_least_squares and problem.is_typed and problem.dof > 0):
+        return None
+    with np.errstate(all="ignore"):
+        size, left = (np.linalg.norm(part / problem.sigma) for part in (problem.response, problem.response - value))
+    if not size < np.inf or left > _HIDDEN * size or not ending.converged or np.isfinite(problem.priors[1]).any():
+        return None
+    try:
+        with digits.computing():
+            from gradcli.models.fitting.proved_residuals import proved_residuals
+
+            return proved_residuals(problem, ending.point, ending.free, first)
+    except GradcliError:
+        # FLINT is not installed, or lacks a function that the model calls.
+        return None
+
+
+def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solved:
+    """The solution of a fit with errors in the predictors; `before` is the ordinary fit from which it started."""
+    rows = Rows(
+        found.value[None],
+        problem.response[None],
+        found.sigma[None],
+        np.ones((1, problem.count), "bool"),
+        found.first[None][..., found.free],
+    )
+    ending = Ending(
+        found.point,
+        found.free,
+        found.reason is None,
+        message_of(found.reason),
+        before.iterations + found.iterations,
+        before.evaluations + found.evaluations,
+        before.starts,
+        (),
+    )
+    # The density of a response about a tangent is not a likelihood of the data.
+    unknown = np.full(1, np.nan)
+    said = statistics(rows, problem.known)._replace(loglik=unknown, aic=unknown, bic=unknown)
+    return Solved(ending, rows, said)
+
+
+def plan_of(fitting: Fitting) -> GroupSearch | None:
+    """How groups are searched together, derived from all of their rows; None where each group must be searched
+    alone."""
+    question = fitting.question
+    if fitting.deviations or question.problem.known.is_robust or _has_unscaled_priors(question.problem):
+        return None
+    try:
+        return planned(question.problem, question.start, fitting.search)
+    except GradcliError:
+        return None
+
+
+def of_groups(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[Concluded]:
+    """Fit each group, given as the indices of its rows by name. Groups are fitted together where possible, the others
+    one by one."""
+    names = [*groups]
+    fits: list[Concluded] = []
+    for start, end in portions([len(rows) for rows in groups.values()]):
+        fits += of_portion(fitting, {name: groups[name] for name in names[start:end]}, plan)
+    return fits
+
+
+def of_portion(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[Concluded]:
+    """As `of_groups`, for one portion of the groups. Rounding errors depend on which groups are fitted together: fits
+    have the same digits only where their portions are the same."""
+    found = {} if plan is None else _together(fitting, groups, plan)
+    return [found[group] if group in found else _of_group(fitting, rows, group) for group, rows in groups.items()]
+
+
+def _of_group(fitting: Fitting, rows: Any, group: str | None) -> Concluded:
+    """Fit one group alone. Where its rows cannot be fitted, the result says why; an error of the request itself is
+    raised."""
+    question = fitting.question
+    least = question.least_rows
+    if len(rows) >= least:
+        try:
+            return concluded(fitting.with_rows(rows), group)
+        except EvaluationError as error:
+            reason = error.message
+    else:
+        count = len(question.start)
+        reason = f"too few rows, {len(rows)} for {count} parameter{'s' * (count != 1)}"
+    return Concluded(failed(question.names, question.problem.fixed, len(rows), reason, group))
+
+
+def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch) -> dict[str | None, Concluded]:
+    """The fits, by group, of those groups whose joint search is conclusive: it converged from the given start, or all
+    of several starts ended at one minimum."""
+    question, problem = fitting.question, fitting.question.problem
+    found: dict[str | None, Concluded] = {}
+    names, rows = [*groups], [*groups.values()]
+    sizes = np.fromiter(map(len, rows), int, len(rows))
+    enough = np.flatnonzero(sizes >= question.least_rows)
+    for places in by_size(sizes[enough]):
+        own = enough[places].tolist()
+        fits = fit_stacked(Stacked.of(problem, [rows[place] for place in own]), plan, fitting.search.watch)
+        free, starts = np.ones(len(question.start), "bool"), Starts(fits.starts, fits.starts)
+        taken = fits.iterations, fits.evaluations, starts, question.warnings
+        endings = Endings(fits.points, free, True, message_of(None), *taken)
+        of_these = [names[place] for place in own]
+        told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=of_these, units=question.units)
+        all_of_them = map(Concluded, told, repeat(Solutions(endings, fits.rows, fits.statistics)), range(len(own)))
+        found.update(compress(zip(of_these, all_of_them), fits.converged.tolist()))
+    if fitting.profile:
+        for name, own in found.items():
+            solved = own.solved
+            if solved is not None:
+                found[name] = _told(fitting, problem.with_rows(groups[name]), solved.alone(), name)
+    return found

@@ -1,0 +1,20 @@
+"""Which operation and operands make the value or a derivative of a program nonfinite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli.errors import EvaluationError
+from gradcli.evaluation import session
+from gradcli.language.syntax.tree import Module
+
+
+def nonfinite(program: Module, given: Mapping[str, Any], wrt: Sequence[str], otherwise: str) -> EvaluationError:
+    """The error, with its place in the source, for a program whose value or derivative by `wrt` is not finite for the
+    inputs `given`; `otherwise` is the message where the operation is not known."""
+    seen = session.run(session.EvaluationRequest(program, given, wrt)).warnings
+    warning = next((w for w in seen if w.code == "nonfinite"), None)
+    error = EvaluationError(otherwise if warning is None else warning.message)
+    error.locate(None if warning is None else warning.span, program.source)
+    return error

@@ -1,0 +1,367 @@
+"""Propagates uncertainties through a program: the law of propagation of the GUM (JCGM 100:2008), and Monte Carlo (JCGM
+101:2008).
+
+The sensitivity coefficients are exact derivatives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.errors import BindingError, ShapeError, UsageError, expect, flag
+from gradcli.evaluation import session
+from gradcli.evaluation.diagnose import Warning
+from gradcli.evaluation.nested_lists import items
+from gradcli.language.names import scope
+from gradcli.language.parsing import read
+from gradcli.language.syntax import tree
+from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.models import checked_arguments
+from gradcli.models.packing import Packing
+from gradcli.models.results import MAY_BE_NULL, Sampling
+from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, size_of
+from gradcli.models.uncertainty.input_quantities import Quantities, of_python, quantities
+from gradcli.models.uncertainty.monte_carlo import check_distributions, drawn, summary
+from gradcli.models.uncertainty.propagation_warnings import (
+    left_out,
+    nonlinear,
+    not_validated,
+    rounded,
+    singular,
+    steps,
+    without_deviation,
+)
+from gradcli.models.uncertainty.second_order import second_order
+from gradcli.models.uncertainty.singularities import singularities
+from gradcli.proofs import digits as proved_digits
+from gradcli.rows.plan import unread
+
+# A coverage interval of fewer draws is meaningless.
+FEWEST_SAMPLES = 100
+# Estimated work of an entry of a budget, in array elements.
+_ENTRY = 32
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """The contribution of an input to a result: its estimate `value`, standard uncertainty and degrees of freedom; the
+    `sensitivity`, which is the derivative of the result; the `contribution` to the uncertainty; and its `share` of the
+    variance, with covariances divided equally between both inputs."""
+
+    name: str
+    value: float
+    u: float
+    dof: float
+    sensitivity: float
+    contribution: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """A result and its combined standard uncertainty; with several results each attribute is a mapping by name.
+
+    `dof` are the effective degrees of freedom, and `interval` is the value ± k times its uncertainty. `second_order`
+    and `monte_carlo` are the results to the next order and by sampling. `covariance` `[m, m]` is that of several
+    results, in their order. `warnings` say where the linear propagation cannot be trusted.
+    """
+
+    value: Any
+    u: Any
+    relative: Any
+    budget: Any
+    dof: Any
+    k: Any
+    level: float
+    interval: Any
+    second_order: Any = field(default=None, metadata=MAY_BE_NULL)
+    monte_carlo: Any = field(default=None, metadata=MAY_BE_NULL)
+    covariance: Any = None
+    warnings: Sequence[Any] | None = None
+
+
+def propagate(
+    program: str,
+    values: Mapping[str, Any] | None = None,
+    /,
+    *,
+    correlation: Mapping[str | tuple[str, str], float] | None = None,
+    dof: Mapping[str, float] | None = None,
+    level: float = 0.95,
+    samples: float | None = None,
+    seed: int = 0,
+    shortest: bool = False,
+    digits: int | None = None,
+    max_precision: int = MAX_PRECISION,
+    max_steps: int = MAX_STEPS,
+    max_elements: int = MAX_ELEMENTS,
+    **named: Any,
+) -> Propagation:
+    """The value of a program of uncertain inputs, with its combined standard uncertainty, as a `Propagation`.
+
+    An input is a text as in the command, "5.0±0.1", "5.0(1)" or "~uniform(4.9, 5.1)", a tuple of value and standard
+    uncertainty, which may be arrays, or a number or an array without uncertainty. `correlation` has pairs as keys,
+    `{"a,b": 0.3}` or `{("a", "b[0]"): 0.3}`; `dof` are the degrees of freedom by name. `level` is that of the coverage
+    intervals. With `samples` the distributions are also propagated, by so many draws from the generator of `seed`;
+    `shortest` requests the shortest interval of these.
+
+    With `digits` numbers are texts of so many proved digits, and the decimals in texts of inputs are exact; then there
+    is no second order.
+
+    Raises BindingError for inputs that cannot be read, and where none is uncertain; UsageError for invalid options;
+    BackendError for digits without python-flint; and what evaluating the program raises.
+    """
+    expect(program, str, "a program is a text")
+    if correlation is not None:
+        expect(correlation, Mapping, "'correlation' is a mapping of pairs")
+    samples = None if samples is None else checked_arguments.number(samples, "'samples'")
+    asked = PropagateRequest(
+        {key: checked_arguments.number(number, "a correlation") for key, number in (correlation or {}).items()},
+        {
+            name: checked_arguments.number(number, f"the 'dof' of '{name}'")
+            for name, number in checked_arguments.named(dof, "'dof'").items()
+        },
+        checked_arguments.number(level, "'level'"),
+        samples,
+        seed,
+        flag(shortest, "shortest"),
+        digits,
+        max_precision,
+    )
+    return propagated(
+        program, {**checked_arguments.named(values, "'values'"), **named}, asked, (max_steps, max_elements)
+    ).propagation
+
+
+class PropagateRequest(NamedTuple):
+    """The options of `propagate`; `watch` is called with the number of samples drawn so far."""
+
+    correlation: Mapping[str | tuple[str, str], float]
+    dof: Mapping[str, float]
+    level: float = 0.95
+    samples: float | None = None
+    seed: int = 0
+    shortest: bool = False
+    digits: int | None = None
+    max_precision: int = MAX_PRECISION
+    watch: Callable[[Sampling], object] = lambda _: None
+
+
+class PropagationAnswer(NamedTuple):
+    """A propagation, and whether each of its numbers has the requested digits."""
+
+    propagation: Propagation
+    complete: bool
+
+
+def propagated(
+    program: str, values: Mapping[str, Any], asked: PropagateRequest, most: tuple[int, int]
+) -> PropagationAnswer:
+    """Propagate as `propagate` does; `most` are the limits of steps and elements."""
+    _check(asked)
+    limits.check(max_steps=most[0], max_elements=most[1])
+    with limits.within(*most), arrays.using_dtype("float64"):
+        module = read(program)
+        inputs = _inputs(module, values, asked)
+        if asked.samples is not None:
+            check_distributions(inputs)
+        with arrays.quiet():
+            linear = _Linear.of(module, inputs)
+            found = _in_floats(module, inputs, linear, asked, most)
+        if asked.digits is None:
+            return PropagationAnswer(found, True)
+        labels = linear.labels if linear.several else None
+        with proved_digits.computing():
+            # Imported here, so that FLINT is needed only where proved digits are requested.
+            from gradcli.models.uncertainty.proved_uncertainties import in_digits
+
+            return PropagationAnswer(
+                *in_digits(module, values, inputs, found, labels, asked.digits, asked.max_precision)
+            )
+
+
+def _check(asked: PropagateRequest) -> None:
+    """Raise UsageError for an invalid level, number of samples, seed or number of digits."""
+    if type(asked.seed) is not int or asked.seed < 0:
+        raise UsageError("'seed' is a whole number from 0 on")
+    limits.check(max_precision=asked.max_precision)
+    if not 0 < asked.level < 1:
+        raise UsageError(f"there is no level {asked.level!r}", hint="it lies between 0 and 1: 0.95")
+    if asked.samples is not None:
+        whole_samples(asked.samples)
+    if asked.digits is None:
+        return
+    if type(asked.digits) is not int or not 1 <= asked.digits <= min(MAX_DIGITS, asked.max_precision):
+        raise UsageError(f"'digits' is a whole number from 1 to {MAX_DIGITS:,}, and at most 'max_precision'")
+    if asked.samples is not None:
+        raise UsageError("digits are not proved of samples", hint="leave out one of them")
+
+
+def _in_floats(
+    module: tree.Module, inputs: Quantities, linear: _Linear, asked: PropagateRequest, most: tuple[int, int]
+) -> Propagation:
+    met = singularities(module, inputs, linear.scaled, most) if linear.is_finite else []
+    # Moments that do not exist have no expansion.
+    is_expandable = linear.is_expandable and all(each.kind == "jump" for each in met)
+    second = second_order(module, inputs, linear.value, linear.scaled) if is_expandable else None
+    factors = [(found, coverage_factor(asked.level, found)) for found in effective_dofs(inputs, linear.scaled)]
+    numbers = [*zip(linear.value.tolist(), linear.u.tolist())]
+    intervals = [(value - k * u, value + k * u) for (value, u), (_, k) in zip(numbers, factors)]
+    messages = nonlinear(linear.labels, numbers, second or ())
+    # Proved digits are right however small the uncertainty is.
+    messages += [] if asked.digits is not None else rounded(linear.labels, numbers, module, inputs)
+    sampled = None
+    if asked.samples is not None:
+        count = whole_samples(asked.samples)
+        draws = drawn(module, inputs, count, asked.seed, most, asked.watch)
+        sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
+        messages += [*without_deviation(inputs), *left_out(draws, count)]
+        messages += not_validated(linear.labels, numbers, intervals, sampled)
+    limits.charge(_ENTRY * linear.scaled.size)
+    budgets = [_budget(inputs, *each) for each in zip(linear.value, linear.sensitivities, linear.scaled)]
+    span = module.body[-1].span
+    # Draws show steps themselves, and an estimate at a jump already has a warning.
+    known = {warning.span for warning in linear.warnings}
+    unseen = [] if asked.samples is not None else [w for w in steps(module, inputs) if w.span not in known]
+    if unseen or any(warning.code == "nonsmooth" for warning in linear.warnings):
+        # These warnings already report jumps.
+        met = [each for each in met if each.kind != "jump"]
+    warnings = [
+        *linear.warnings,
+        *unseen,
+        *singular(met, linear.labels[0] if len(linear.labels) == 1 else "", span, asked.samples is not None),
+        *(Warning(code, "propagation", of, span, text) for code, of, text in messages),
+    ]
+
+    def named(parts: Sequence[Any]) -> Any:
+        return dict(zip(linear.labels, parts)) if linear.several else parts[0]
+
+    return Propagation(
+        value=named([value for value, _ in numbers]),
+        u=named([u for _, u in numbers]),
+        relative=named([u / abs(value) if value else math.inf if u else 0.0 for value, u in numbers]),
+        budget=named(budgets),
+        dof=named([found for found, _ in factors]),
+        k=named([k for _, k in factors]),
+        level=asked.level,
+        interval=named(intervals),
+        second_order=None if second is None else named(second),
+        monte_carlo=None if sampled is None else named([found for found, _ in sampled]),
+        covariance=linear.scaled @ linear.scaled.T if linear.several else None,
+        warnings=tuple(warnings) or None,
+    )
+
+
+def whole_samples(samples: float) -> int:
+    """The number of draws as an int. Raises UsageError where it is not a whole number, or too small for an interval."""
+    if isinstance(samples, bool) or samples != samples or math.isinf(samples) or samples != int(samples):
+        raise UsageError(f"{samples!r} is no number of samples", hint="write 1e6")
+    if samples < FEWEST_SAMPLES:
+        raise UsageError(f"{int(samples)} samples are too few", hint=f"there are at least {FEWEST_SAMPLES}")
+    return int(samples)
+
+
+def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequest) -> Quantities:
+    reads = scope.outer_reads(module)
+    scope.check(module, values)
+    for name in values:
+        if name not in reads:
+            raise unread(name, reads, values, module)
+    found = quantities(
+        {name: of_python(value, name) for name, value in values.items()},
+        {_pair(key): number for key, number in asked.correlation.items()},
+        asked.dof,
+    )
+    if not found.packing.size:
+        raise BindingError("no input has an uncertainty", hint="write x=5.0±0.1, x=5.0(1) or x=~uniform(4.9, 5.1)")
+    return found
+
+
+def _pair(key: str | tuple[str, str]) -> tuple[str, str]:
+    """The two labels of a correlation."""
+    parts: Any = [part.strip() for _, part in items(key)] if isinstance(key, str) else key
+    if type(parts) not in (list, tuple) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise UsageError(f"{key!r} is no pair of inputs", hint="a correlation is of two, as in a,b=0.3")
+    return parts[0], parts[1]
+
+
+class _Linear(NamedTuple):
+    """The results of a linear propagation: labels and values of m results, their sensitivities `[m, n]` by the n
+    inputs, and `scaled` `[m, n]`, those by independent quantities of variance 1, whose norms are the uncertainties."""
+
+    labels: Sequence[str]
+    several: bool
+    value: Any
+    sensitivities: Any
+    scaled: Any
+    warnings: Sequence[Warning]
+
+    @classmethod
+    def of(cls, module: tree.Module, inputs: Quantities) -> _Linear:
+        np = arrays.numpy_namespace()
+        names = list(inputs.packing.shapes)
+        bindings = {**inputs.exact, **inputs.packing.named(inputs.mean)}
+        bindings = {name: arrays.asarray(bindings[name], "float64") for name in bindings}
+        found = session.run(session.EvaluationRequest(module, bindings, names, jacobian=True))
+        value = np.asarray(found.value, "float64")
+        if not value.size:
+            raise ShapeError("the value has no elements", span=module.body[-1].span, source=module.source)
+        columns = [
+            np.zeros((value.size, math.prod(shape)))
+            if jacobian is None
+            else np.asarray(jacobian, "float64").reshape(value.size, math.prod(shape))
+            for shape, jacobian in zip(inputs.packing.shapes.values(), (found.jacobian or {}).values())
+        ]
+        sensitivities = np.concatenate(columns, 1)
+        # A derivative may exist by its formula where the value does not, as for log(-1).
+        sensitivities[np.isnan(value.ravel())] = np.nan
+        scaled = inputs.scaled(inputs.contributing(sensitivities, value.ravel()))
+        warnings = found.warnings
+        uncertain = [name for name in names if name not in inputs.named_exactly]
+        if len(uncertain) < len(names):
+            # Warnings of derivatives by exact inputs do not concern the uncertainty.
+            warnings = session.run(session.EvaluationRequest(module, bindings, uncertain, jacobian=True)).warnings
+        if np.isfinite(scaled).all() and np.isfinite(value).all():
+            warnings = [warning for warning in warnings if (warning.code, warning.phase) != ("nonfinite", "backward")]
+        labels = _labels(module, value.shape)
+        return cls(labels, value.ndim > 0, value.ravel(), sensitivities, scaled, warnings)
+
+    @property
+    def u(self) -> Any:
+        np = arrays.numpy_namespace()
+        return np.asarray([norm(row) for row in self.scaled])
+
+    @property
+    def is_finite(self) -> bool:
+        np = arrays.numpy_namespace()
+        return bool(np.isfinite(self.value).all() and np.isfinite(self.scaled).all())
+
+    @property
+    def is_expandable(self) -> bool:
+        """Whether the next order may exist: all numbers are finite, and the estimates are at no kink or jump."""
+        return self.is_finite and all(warning.code != "nonsmooth" for warning in self.warnings)
+
+
+def _labels(module: tree.Module, shape: tuple[int, ...]) -> list[str]:
+    """The labels of the results: the names in a list at the end of the program, or the indices."""
+    last = module.body[-1]
+    if isinstance(last, tree.Evaluate) and isinstance(last.value, tree.List):
+        names = [item.id for item in last.value.items if isinstance(item, tree.Name)]
+        if shape == (len(last.value.items),) == (len(set(names)),):
+            return names
+    return Packing({"value": shape}).labels()
+
+
+def _budget(inputs: Quantities, value: float, sensitivities: Any, scaled: Any) -> list[Contribution]:
+    size = size_of(scaled)
+    covariances = inputs.deviations(scaled / size)
+    variance = float((scaled / size) @ (scaled / size))
+    sizes = inputs.contributing(sensitivities, value)
+    shares = sizes * (covariances / size) / variance if variance else 0.0 * covariances
+    contributions = abs(sizes) * inputs.u
+    columns = (inputs.mean, inputs.u, inputs.dof, sensitivities, contributions, shares)
+    return [Contribution(label, *row) for label, *row in zip(inputs.packing.labels(), *(c.tolist() for c in columns))]

@@ -1,0 +1,127 @@
+"""Functions of pasted code that change no number: copies, conversions to the current dtype or device, sizes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays import mathematical_constants
+from gradcli.errors import CallError, EvaluationError, ShapeError
+from gradcli.primitives.axes import normalize_axis, truth
+from gradcli.primitives.bind import constant
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.entries.arithmetic import identity, zeros_like
+from gradcli.primitives.entries.comparisons import equal, isnan, less, not_equal, where
+from gradcli.primitives.operation import Composite
+
+_MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
+_FLOATS = {"float64": ("float64", "float", "double", "d"), "float32": ("float32", "single", "f")}
+
+
+def check_is_there(dtype: Any = None, device: Any = None, requires_grad: Any = False) -> None:
+    """Raise CallError for a dtype or device other than that of the run, and for requires_grad=True."""
+    used = arrays.default_dtype()
+    name = dtype.__name__ if isinstance(dtype, type) else dtype
+    if name is not None and str(name).rpartition(".")[2] not in _FLOATS[used]:
+        raise CallError(
+            f"numbers are {used} here, and dtype asks for {name}", hint="leave dtype out, or run with --dtype"
+        )
+    if device is not None and not isinstance(device, str):
+        raise CallError("a device is a text such as 'cpu'")
+    if device is not None and arrays.default_namespace().device_name.partition(":")[0] != device.partition(":")[0]:
+        raise CallError(f"tensors are not on {device!r} here", hint="leave device out, or run with --device")
+    if truth(requires_grad, "'requires_grad'"):
+        raise CallError(
+            "a tensor that the program makes has no gradient of its own",
+            hint="leave requires_grad out, and give the tensor as an input: inputs have gradients",
+        )
+
+
+def _as_it_is(x: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False) -> Any:
+    check_is_there(dtype, device, requires_grad)
+    return identity(x)
+
+
+asarray = Composite(
+    "asarray", "x, dtype=None, device=None, requires_grad=False",
+    "x as it is; dtype and device may say what is there anyway", _as_it_is,
+    derivative="g",
+    aliases=("as_tensor", "from_numpy", "contiguous", "ascontiguousarray"),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+
+copy = Composite(
+    "copy", "x, dtype=None, device=None, requires_grad=False",
+    "a tensor of its own with the numbers of x; dtype and device may say what is there anyway", _as_it_is,
+    derivative="g",
+    aliases=("clone", "array", "tensor"),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+
+
+real = Composite(
+    "real", "x", "x as it is: all numbers are real", identity,
+    derivative="g",
+    aliases=("real_if_close", "conj", "conjugate", "conj_physical", "resolve_conj", "resolve_neg", "positive"),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+imag = Composite(
+    "imag", "x", "the imaginary part, 0: all numbers are real", zeros_like,
+    derivative="none",
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+angle = Composite(
+    "angle", "x", "the angle of a number in the complex plane: pi where x < 0, else 0",
+    lambda x: where(isnan(x), x, where(less(x, 0), mathematical_constants.pi(), zeros_like(x))),
+    derivative="0",
+    domain="smooth where x != 0",
+    samples=((_MATRIX,), -0.7),
+)  # fmt: skip
+isreal = Composite(
+    "isreal", "x", "whether the imaginary part is 0: everywhere", lambda x: equal(zeros_like(x), 0.0),
+    derivative="none",
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+iscomplex = Composite(
+    "iscomplex", "x", "whether the imaginary part is not 0: nowhere", lambda x: not_equal(zeros_like(x), 0.0),
+    derivative="none",
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+
+
+def _size(x: Any, axis: Any = None) -> float:
+    sizes = arrays.shape(x)
+    return float(math.prod(sizes) if axis is None else sizes[normalize_axis(axis, len(sizes))])
+
+
+size = Composite(
+    "size", "x, axis=None", "how many elements there are, or how many along an axis", _size,
+    derivative="none",
+    aliases=("numel",),
+    example="'size(x) + size(x, 0)' x='[[1, 2, 3], [4, 5, 6]]'",
+)  # fmt: skip
+
+
+def one_element(x: Any) -> Any:
+    """The single element of a tensor as a scalar, differentiable. Raises ShapeError for other sizes."""
+    if math.prod(arrays.shape(x)) != 1:
+        raise ShapeError(f"'item' needs one element, and the tensor has shape {list(arrays.shape(x))}")
+    return reshape(x, ())
+
+
+def _item(x: Any) -> Any:
+    number = one_element(x)
+    if constant(number) is not number and getattr(number, "requires_grad", True):
+        raise EvaluationError(
+            "'item' gives a number without a gradient in PyTorch, and with one this has something to lose",
+            hint="write detach(x) for a constant, and reshape(x, ()) for the number with its gradient",
+        )
+    return number
+
+
+item = Composite(
+    "item", "x", "the one element as a number; an error where that loses a gradient", _item,
+    derivative="none",
+    example="'item([[2*3]])'",
+)  # fmt: skip

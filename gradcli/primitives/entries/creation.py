@@ -1,0 +1,161 @@
+"""Functions that create tensors from numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.arrays.shapes import Shape
+from gradcli.errors import CallError, EvaluationError, ShapeError
+from gradcli.primitives.axes import whole, whole_numbers
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.entries.arithmetic import add, ceil, divide, multiply, subtract
+from gradcli.primitives.entries.comparisons import maximum, minimum
+from gradcli.primitives.entries.powers import power
+from gradcli.primitives.operation import Composite
+
+# Costs in eighths of a step (see `gradcli.limits`): a call of an array library, and a random generator (`_GENERATOR`).
+_CALL = 16
+_INT64 = range(-(2**63), 2**63)
+_GENERATOR = 40
+
+
+def sizes_of(shape: tuple[Any, ...]) -> Shape:
+    """A shape given as `2, 3` or `[2, 3]`; () if nothing is given. Charges the elements to the budget."""
+    sizes = whole_numbers(shape[0] if len(shape) == 1 else shape, "a size") if shape else ()
+    if any(s < 0 for s in sizes):
+        raise ShapeError(f"a size must not be negative: {list(sizes)}")
+    limits.charge_steps(_CALL)
+    limits.charge(math.prod(sizes))
+    return sizes
+
+
+def _filled(value: float, sizes: Shape) -> Any:
+    if not sizes:
+        return value
+    return arrays.made(lambda xp: xp.full(sizes, value, arrays.default_dtype()))
+
+
+zeros = Composite(
+    "zeros", "*shape", "a tensor of zeros", lambda *shape: _filled(0.0, sizes_of(shape)),
+    derivative="none", samples=((2, 3), ([2],)),
+)  # fmt: skip
+
+ones = Composite(
+    "ones", "*shape", "a tensor of ones", lambda *shape: _filled(1.0, sizes_of(shape)),
+    derivative="none", samples=((2, 3), ([2],)),
+)  # fmt: skip
+
+
+def _for_array(value: Any) -> Any:
+    """`value`; an int outside int64 becomes a float64 array."""
+    return value if type(value) is not int or value in _INT64 else arrays.asarray(value, "float64")
+
+
+full = Composite(
+    "full", "shape, value", "a tensor with one value everywhere",
+    lambda shape, value: broadcast_to(_for_array(value), sizes_of((shape,))),
+    derivative="sum(g) by value", samples=(([2, 3], 0.7),),
+)  # fmt: skip
+
+full_like = Composite(
+    "full_like", "x, value", "a tensor in the shape of x with one value everywhere",
+    lambda x, value: broadcast_to(_for_array(value), arrays.shape(x)),
+    derivative="0 by x, sum(g) by value", samples=(([1, 2], 0.7),),
+)  # fmt: skip
+
+
+def _eye(n: Any, m: Any = None) -> Any:
+    rows, columns = sizes_of((n, n if m is None else m))
+    return arrays.made(lambda xp: xp.eye(rows, columns, dtype=arrays.default_dtype()))
+
+
+eye = Composite(
+    "eye", "n, m=None", "the identity matrix", _eye, aliases=("identity",),
+    derivative="none", samples=(2, (2, 3)),
+)  # fmt: skip
+
+
+def one_host_number(value: Any, name: str) -> Any:
+    """`value`, a scalar, as a Python number or a ball. Raises ShapeError if it is not a scalar."""
+    if arrays.shape(value):
+        raise ShapeError(f"'{name}' needs numbers")
+    return arrays.on_host(concrete(value))
+
+
+def _arange(start: Any, stop: Any = None, step: Any = 1.0) -> Any:
+    first, last, by = (
+        one_host_number(v, "arange") for v in ((0.0, start, step) if stop is None else (start, stop, step))
+    )
+    if by == 0 or not all(math.isfinite(v) for v in (first, last, by)):
+        raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
+    count = whole(ceil(minimum(maximum(divide(subtract(last, first), by), 0.0), 1e18)), "a number of steps")
+    limits.charge(count)
+    if arrays.PLAIN.issuperset(map(type, (first, last, by))):
+        return arrays.made(lambda xp: xp.arange(first, last, by, dtype=arrays.default_dtype()))
+    return add(first, multiply(by, arrays.made(lambda xp: xp.arange(float(count)))))
+
+
+arange = Composite(
+    "arange", "start, stop=None, step=1", "start, start + step, … below stop; from 0 where one number is given",
+    _arange, aliases=("range",), derivative="none", samples=(3, (1, 2, 0.25)),
+)  # fmt: skip
+
+
+def _linspace(start: Any, stop: Any, num: Any = 50) -> Any:
+    count = sizes_of((whole(num, "a number of points"),))[0]
+    if is_exact():
+        fractions = divide(arrays.made(lambda xp: xp.arange(float(count))), float(max(count - 1, 1)))
+    else:
+        fractions = arrays.made(lambda xp: xp.linspace(0.0, 1.0, count, dtype=arrays.default_dtype()))
+    return add(multiply(start, 1.0 - fractions), multiply(stop, fractions))
+
+
+linspace = Composite(
+    "linspace", "start, stop, num=50", "num evenly spaced numbers from start to stop, both included", _linspace,
+    derivative="sum(g*(1 - t)) by start and sum(g*t) by stop, t = linspace(0, 1, num)",
+    samples=((0.0, 1.0, 5), (1.0, -1.0, 3)),
+)  # fmt: skip
+
+logspace = Composite(
+    "logspace", "start, stop, num=50, base=10.0", "base to the powers linspace(start, stop, num)",
+    lambda start, stop, num=50, base=10.0: power(base, _linspace(start, stop, num)),
+    derivative="sum(g*y*log(base)*(1 - t)) by start and sum(g*y*log(base)*t) by stop, t = linspace(0, 1, num)",
+    domain="base > 0",
+    samples=((0.0, 2.0, 3), (1.0, -1.0, 3, 2.0)),
+)  # fmt: skip
+
+
+def _random(name: str, draw: str) -> Any:
+    def function(*shape: Any, seed: Any = None) -> Any:
+        if seed is None:
+            raise CallError(f"'{name}' needs a seed", hint=f"{name}({', '.join('n' for _ in shape)}, seed=0)")
+        limits.charge_steps(_GENERATOR)
+        number, sizes = whole(seed, "a seed"), sizes_of(shape)
+        if number < 0:
+            raise EvaluationError("a seed must not be negative")
+        return arrays.made(
+            lambda xp: (
+                getattr(xp.random.default_rng(number), draw)(sizes).astype(arrays.default_dtype())
+                if sizes
+                else getattr(xp.random.default_rng(number), draw)()
+            )
+        )
+
+    return function
+
+
+randn = Composite(
+    "randn", "*shape, seed", "standard normal numbers, the same for the same seed",
+    _random("randn", "standard_normal"), derivative="none",
+    example="'randn(3, seed=0)'",
+)  # fmt: skip
+
+rand = Composite(
+    "rand", "*shape, seed", "uniform numbers in [0, 1), the same for the same seed",
+    _random("rand", "random"), derivative="none",
+    example="'rand(2, 2, seed=0)'",
+)  # fmt: skip

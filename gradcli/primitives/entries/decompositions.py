@@ -1,0 +1,401 @@
+"""Decompositions of matrices and functions based on them, over the last two axes.
+
+A decomposition with several results is composed of primitives with one result each. The rules: M. Giles, "An extended
+collection of matrix derivative results for forward and reverse mode algorithmic differentiation" (2008) for
+eigenvalues and singular values, I. Murray, "Differentiation of the Cholesky decomposition" (2016), S. Walter and
+L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010) for QR, and G. Golub and V. Pereyra, "The
+differentiation of pseudo-inverses" (1973).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.errors import ShapeError
+from gradcli.primitives import batching
+from gradcli.primitives.axes import chosen
+from gradcli.primitives.bind import Kind, constant, deciding
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.entries.arithmetic import absolute, add, divide, minus, multiply, subtract, zeros_like
+from gradcli.primitives.entries.comparisons import (
+    equal,
+    greater,
+    less_equal,
+    logical_and,
+    logical_or,
+    nowhere,
+    where,
+)
+from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.linear import matmul
+from gradcli.primitives.entries.matrices import cubic, solve, square_matrix
+from gradcli.primitives.entries.reductions import max_, sum_
+from gradcli.primitives.entries.shape import concat, expand_dims, flip, matrix_transpose, tril, triu
+from gradcli.primitives.jet_rules import Coefficients, integrated, products
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
+
+_SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
+_SYMMETRIC_BATCH = [_SYMMETRIC, [[1.0, 0.2], [0.2, -2.0]]]
+_SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
+_TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
+
+# Eigenvalues or singular values count as equal up to this many units of rounding of the largest one, times the number
+# of rows: the error of LAPACK is a few such units.
+ROUNDINGS = 8.0
+_WIDE = [[1.0, 0.5, 3.0], [2.0, -1.0, 0.25]]
+
+
+def _matrix(name: str) -> Any:
+    def prepare(x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        sizes = arrays.shape(x)
+        if len(sizes) < 2:
+            raise ShapeError(f"'{name}' needs a matrix, and the tensor has shape {list(sizes)}")
+        return (x,), {}
+
+    return prepare
+
+
+def _symmetric_part(x: Any) -> Any:
+    return 0.5 * (x + matrix_transpose(x))
+
+
+def _identity(x: Any) -> Any:
+    return arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x))
+
+
+def equal_within(values: Any) -> Any:
+    """The distance up to which eigenvalues along the last axis count as equal, `[…, 1]`; 0 where numbers are exact."""
+    values = deciding(values)
+    if is_exact() or (isinstance(values, Kind) and values.one_sided) or not arrays.size(values):
+        return zeros_like(index(values, (Ellipsis, slice(1))))
+    unit = float(arrays.numpy_namespace().finfo(arrays.dtype_name(values)).eps)
+    return multiply(ROUNDINGS * arrays.shape(values)[-1] * unit, max_(absolute(values), -1, True))
+
+
+def distinct(values: Any) -> bool:
+    """Whether no two neighbouring eigenvalues along the last axis count as equal."""
+    above, below = (index(values, (Ellipsis, part)) for part in (slice(1, None), slice(-1)))
+    return nowhere(less_equal(absolute(subtract(above, below)), equal_within(values)))
+
+
+def _as_row(x: Any) -> Any:
+    """A vector (or a batch of vectors) as a matrix with one row."""
+    return reshape(x, (*arrays.shape(x)[:-1], 1, arrays.shape(x)[-1]))
+
+
+def _half_triangle(x: Any) -> Any:
+    """The lower triangle, with its diagonal halved."""
+    return multiply(tril(x), 1.0 - 0.5 * _identity(x))
+
+
+def _solve_lower(a: Any, b: Any) -> Any:
+    """Solve a lower triangular system from the last row to the first.
+
+    All eliminated entries are 0 then, so that no rows are exchanged; pivoting could underflow a small diagonal
+    entry.
+    """
+    return flip(solve(flip(a, (-2, -1)), flip(b, -2)), -2)
+
+
+def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
+    left = solve(matrix_transpose(y), _half_triangle(matmul(matrix_transpose(y), g)))
+    return _symmetric_part(matrix_transpose(solve(matrix_transpose(y), matrix_transpose(left))))
+
+
+def _times_transposed(a: Any, b: Any) -> Any:
+    return matmul(a, matrix_transpose(b))
+
+
+def _cholesky_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """Coefficients of y from y@y.T = x: the two terms with y[k] in coefficient k are solved for it."""
+    for k in itertools.count(1):
+        part = x.coefficient(k)
+        symmetric = None if part is None else multiply(0.5, add(part, matrix_transpose(part)))
+        rest = minus(symmetric, y.total(products(_times_transposed, y, y, k, first=1, last=1)))
+        if rest is None:
+            yield None
+        else:
+            both = _solve_lower(y.inner, matrix_transpose(_solve_lower(y.inner, rest)))
+            yield matmul(y.inner, _half_triangle(both))
+
+
+cholesky: Primitive = Primitive(
+    "cholesky", "A", "the lower triangular L with L@L.T = A",
+    forward=lambda xp, x: xp.linalg.cholesky(_symmetric_part(x)),
+    vjp=(_cholesky_rule,),
+    jet=_cholesky_series,
+    prepare=square_matrix("cholesky"),
+    elements=cubic(),
+    fails=True,
+    batch=batching.trailing,
+    spelling=spelled(numpy="linalg.cholesky"),
+    derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
+    domain="A symmetric and positive definite",
+    edges=(
+        "of a matrix that is not symmetric, the symmetric part is taken",
+        "a matrix that is not positive definite is an error",
+    ),
+    samples=((_SYMMETRIC,), ([_SYMMETRIC, [[1.0, 0.2], [0.2, 2.0]]],)),
+)  # fmt: skip
+
+
+def _eigenvalue_rule(g: Any, _y: Any, x: Any) -> Any:
+    vectors = eigenvectors(x)
+    return matmul(vectors * _as_row(g), matrix_transpose(vectors))
+
+
+_EIGENVALUE_EDGES = (
+    "of a matrix that is not symmetric, the symmetric part is taken",
+    "where eigenvalues are equal, derivatives of their vectors and second ones are nan, unless the program's value is smooth",
+)
+
+
+def _turned(vectors: Any, x: Any) -> Any:
+    """The symmetric part of `x` in the basis of the columns of `vectors`."""
+    return matmul(matmul(matrix_transpose(vectors), _symmetric_part(x)), vectors)
+
+
+def _eigenvalue_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """w' is the diagonal of V.T@x'@V."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    yield from integrated(y, sum_(_identity(x) * _turned(eigenvectors(inner), x.derivative()), -1))
+
+
+def _symmetric_matrix(x: Any, triangle: Any) -> Any:
+    """The symmetric matrix whose lower or upper triangle is that of x."""
+    square_matrix("eigh")(x)
+    lower = chosen(triangle, ("L", "U", "l", "u"), "triangle") in ("L", "l")
+    return tril(x) + matrix_transpose(tril(x, -1)) if lower else triu(x) + matrix_transpose(triu(x, 1))
+
+
+eigvalsh: Primitive = Primitive(
+    "eigvalsh", "A", "the eigenvalues of a symmetric matrix, in rising order",
+    forward=lambda xp, x: xp.linalg.eigvalsh(_symmetric_part(x)),
+    vjp=(_eigenvalue_rule,),
+    jet=_eigenvalue_series,
+    prepare=square_matrix("eigvalsh"),
+    elements=cubic(element=2, cube=2),
+    fails=True,
+    batch=batching.trailing,
+    spelling=spelled(numpy="linalg.eigvalsh"),
+    derivative="V@diag(g)@V.T, with the eigenvectors V",
+    domain="A symmetric; smooth where no two eigenvalues are equal",
+    edges=_EIGENVALUE_EDGES,
+    smooth=lambda x: distinct(eigvalsh(x)),
+    samples=((_SYMMETRIC,), (_SYMMETRIC_BATCH,)),
+)  # fmt: skip
+
+
+def _over_gaps(m: Any, eigenvalues: Any) -> Any:
+    """m[i, j]/(w[j] - w[i]), 0 on the diagonal.
+
+    Where eigenvalues are equal it is 0 if m[i, j] is 0, as the result does not depend on that pair, else nan.
+    """
+    gaps = _as_row(eigenvalues) - matrix_transpose(_as_row(eigenvalues))
+    same = less_equal(absolute(deciding(gaps)), expand_dims(equal_within(eigenvalues), -1))
+    nothing = logical_or(_identity(m) != 0, logical_and(same, equal(m, 0)))
+    return where(nothing, 0.0, where(same, math.nan, divide(m, where(same, 1.0, gaps))))
+
+
+def _eigenvector_rule(g: Any, y: Any, x: Any) -> Any:
+    turned = _over_gaps(matmul(matrix_transpose(y), g), eigvalsh(x))
+    return _symmetric_part(matmul(matmul(y, turned), matrix_transpose(y)))
+
+
+def _eigenvector_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """V' = V@K, where K is V.T@x'@V divided by the gaps between the eigenvalues."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    yield from integrated(y, matmul(y, _over_gaps(_turned(y, x.derivative()), eigvalsh(inner))))
+
+
+eigenvectors: Primitive = Primitive(
+    "eigenvectors", "A", "the eigenvectors of a symmetric matrix, as columns",
+    internal="eigh",
+    forward=lambda xp, x: xp.linalg.eigh(_symmetric_part(x))[1],
+    vjp=(_eigenvector_rule,),
+    jet=_eigenvector_series,
+    prepare=square_matrix("eigh"),
+    elements=cubic(element=2, cube=2),
+    batch=batching.trailing,
+    derivative="V@(V.T@g/(w[j] - w[i]))@V.T, its symmetric part",
+    domain="A symmetric, no two eigenvalues equal",
+    smooth=lambda x: distinct(eigvalsh(x)),
+    nan_at_kinks=True,
+    samples=((_SYMMETRIC,), (_SYMMETRIC_BATCH,)),
+)  # fmt: skip
+
+
+def _eigh(A: Any, UPLO: Any = None) -> tuple[Any, Any]:  # noqa: N803
+    A = A if UPLO is None else _symmetric_matrix(A, UPLO)  # noqa: N806
+    return eigvalsh(A), eigenvectors(A)
+
+
+eigh = Composite(
+    "eigh", "A, UPLO=None",
+    "the eigenvalues w of a symmetric matrix in rising order, and its eigenvectors, the columns of V; UPLO='L' or 'U' has one triangle read",
+    _eigh,
+    derivative="of w: V@diag(g)@V.T; of V: V@(V.T@g/(w[j] - w[i]))@V.T, its symmetric part",
+    domain="A symmetric; V: no two eigenvalues equal",
+    edges=(*_EIGENVALUE_EDGES, "the sign of an eigenvector is arbitrary"),
+    example="'w, V = eigh(A); w[0]*V[0, 0]**2' A='[[2, 0.5], [0.5, 3]]'",
+)  # fmt: skip
+
+
+def _orthonormal_rule(g: Any, y: Any, x: Any) -> Any:
+    r = triu(matmul(matrix_transpose(y), x))
+    m = -matmul(matrix_transpose(g), y)
+    mirrored = tril(m) + matrix_transpose(tril(m, -1))
+    return matrix_transpose(solve(r, matrix_transpose(g + matmul(y, mirrored))))
+
+
+def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """With B = x'@inv(R), the component of y' in the column space of y is skew with the lower triangle of y.T@B."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    r = triu(matmul(matrix_transpose(y), inner))
+    b = matrix_transpose(_solve_lower(matrix_transpose(r), matrix_transpose(x.derivative())))
+    within = matmul(matrix_transpose(y), b)
+    lower = tril(within, -1)
+    yield from integrated(y, b + matmul(y, lower - matrix_transpose(lower) - within))
+
+
+orthonormal = Primitive(
+    "orthonormal", "A", "the orthonormal columns Q of the QR decomposition of a matrix with no more columns than rows",
+    internal="qr",
+    forward=lambda xp, x: xp.linalg.qr(x)[0],
+    vjp=(_orthonormal_rule,),
+    jet=_orthonormal_series,
+    prepare=_matrix("qr"),
+    elements=cubic(),
+    batch=batching.trailing,
+    derivative="(g + Q@M)@inv(R).T, with the lower triangle of M = -g.T@Q mirrored",
+    domain="the columns of A are linearly independent",
+    samples=((_TALL,), ([_SQUARE, _SYMMETRIC],)),
+)  # fmt: skip
+
+
+def _qr(x: Any) -> tuple[Any, Any]:
+    _matrix("qr")(x)
+    # Q depends on the first square block of columns only.
+    q = orthonormal(index(x, (Ellipsis, slice(0, arrays.shape(x)[-2]))))
+    return q, triu(matmul(matrix_transpose(q), x))
+
+
+qr = Composite(
+    "qr", "A", "the Q with orthonormal columns and the upper triangular R with Q@R = A", _qr,
+    derivative="(Q@M)@inv(R).T, with the lower triangle of M = R@gR.T - gQ.T@Q mirrored, and gQ@inv(R).T",
+    domain="the first columns of A, as many as fit a square, are linearly independent",
+    edges=("the signs of the columns of Q are those of LAPACK",),
+    example="'Q, R = qr(A); sum(R**2)' A='[[1, 2], [0.5, -1], [3, 0.25]]'",
+)  # fmt: skip
+
+
+def _augmented(x: Any) -> Any:
+    """The symmetric matrix [[0, A], [A.T, 0]]: its eigenvalues are the singular values of A and their negatives."""
+    *batch, m, n = arrays.shape(x)
+    xp, dtype = arrays.numpy_namespace(), arrays.dtype_name(x)
+    above = concat([xp.zeros((*batch, m, m), dtype), x], -1)
+    below = concat([matrix_transpose(x), xp.zeros((*batch, n, n), dtype)], -1)
+    return concat([above, below], -2)
+
+
+def _singular_vectors(x: Any) -> tuple[Any, Any]:
+    """The left and right singular vectors as columns, each of length sqrt(1/2)."""
+    rows, columns = arrays.shape(x)[-2:]
+    vectors = flip(index(eigenvectors(_augmented(x)), (Ellipsis, slice(max(rows, columns), None))), -1)
+    return (
+        index(vectors, (Ellipsis, slice(0, rows), slice(None))),
+        index(vectors, (Ellipsis, slice(rows, None), slice(None))),
+    )
+
+
+def _singular_value_rule(g: Any, y: Any, x: Any) -> Any:
+    left, right = _singular_vectors(x)
+    weights = where(equal(y, 0), 0.0, 2.0 * g)
+    return matmul(left * _as_row(weights), matrix_transpose(right))
+
+
+def _singular_value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """s' is the diagonal of U.T@x'@V."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    left, right = _singular_vectors(inner)
+    slope = 2.0 * sum_(left * matmul(x.derivative(), right), -2)
+    yield from integrated(y, where(equal(y, 0), 0.0, slope))
+
+
+def distinct_and_not_0(values: Any) -> bool:
+    """Whether no singular value counts as 0, and no two count as equal."""
+    return nowhere(less_equal(values, equal_within(values))) and distinct(values)
+
+
+svdvals: Primitive = Primitive(
+    "svdvals", "A", "the singular values of a matrix, in falling order",
+    forward=lambda xp, x: xp.linalg.svdvals(x),
+    vjp=(_singular_value_rule,),
+    jet=_singular_value_series,
+    prepare=_matrix("svdvals"),
+    elements=cubic(row=20, element=4, cube=2),
+    fails=True,
+    batch=batching.trailing,
+    spelling=spelled(numpy="linalg.svdvals"),
+    derivative="U@diag(g)@V.T, with the singular vectors U and V",
+    domain="smooth where no two singular values are equal, and none is 0",
+    edges=(
+        "the derivative of a singular value that is 0 is taken as 0",
+        "where singular values are equal, second derivatives are nan, unless the program's value is smooth",
+    ),
+    selects=True,
+    smooth=lambda x: distinct_and_not_0(svdvals(x)),
+    samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
+)  # fmt: skip
+
+
+def _rest(g: Any, projected: Any, rank: Any, full: int) -> Any:
+    """g minus its projection onto a space of dimension `rank`; 0 at full rank, where only rounding errors would
+    remain."""
+    return where(greater(rank, full - 0.5), 0.0, g - projected)
+
+
+def _pseudo_inverse_rule(g: Any, y: Any, x: Any) -> Any:
+    gt, yt = matrix_transpose(g), matrix_transpose(y)
+    rank = sum_(constant(x) * matrix_transpose(constant(y)), (-2, -1), True)
+    outside = _rest(gt, matmul(x, matmul(y, gt)), rank, arrays.shape(x)[-2])
+    inside = _rest(gt, matmul(matmul(gt, y), x), rank, arrays.shape(x)[-1])
+    return matmul(matmul(outside, y), yt) + matmul(yt, matmul(y, inside)) - matmul(yt, matmul(g, yt))
+
+
+def _pseudo_inverse(xp: Any, x: Any) -> Any:
+    x = x if arrays.is_floating(x) else xp.astype(x, arrays.default_dtype())
+    if is_exact():
+        return xp.linalg.pinv(x)
+    # Singular values below rtol times the largest count as 0; the default of torch.linalg.pinv.
+    return xp.linalg.pinv(x, rtol=max(x.shape[-2:], default=1) * xp.finfo(x.dtype).eps)
+
+
+def _pseudo_inverse_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """The pseudo-inverse rule applied to a tangent: the vjp rule at x equals the jvp at x.T."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    slope = _pseudo_inverse_rule(x.derivative(), matrix_transpose(y), matrix_transpose(inner))
+    yield from integrated(y, slope)
+
+
+pinv = Primitive(
+    "pinv", "A", "the pseudo-inverse of Moore and Penrose",
+    forward=_pseudo_inverse,
+    vjp=(_pseudo_inverse_rule,),
+    jet=_pseudo_inverse_series,
+    prepare=_matrix("pinv"),
+    elements=cubic(call=3000, row=40, element=8, cube=4),
+    fails=True,
+    batch=batching.trailing,
+    spelling=spelled(numpy="linalg.pinv"),
+    derivative="-P.T@g@P.T + (I - A@P)@g.T@P@P.T + P.T@P@g.T@(I - P@A), with P = pinv(A)",
+    domain="smooth where the rank of A is that of the matrices near it",
+    aliases=("pinverse",),
+    samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
+)  # fmt: skip

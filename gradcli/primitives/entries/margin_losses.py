@@ -1,0 +1,157 @@
+"""Margin and pairwise losses with PyTorch's semantics, with reduction to a mean, a sum or none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import ShapeError
+from gradcli.primitives.axes import truth, whole_array
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
+from gradcli.primitives.entries.comparisons import equal, maximum, minimum, where
+from gradcli.primitives.entries.exponential import logsigmoid, softplus
+from gradcli.primitives.entries.indexing import at_places, index
+from gradcli.primitives.entries.losses import reduced
+from gradcli.primitives.entries.networks import cosine_similarity, pairwise_distance
+from gradcli.primitives.entries.powers import power
+from gradcli.primitives.entries.reductions import mean, sum_
+from gradcli.primitives.entries.special import relu
+from gradcli.primitives.operation import Composite
+
+_X, _OTHER, _SIGNS = [1.0, 2.5, -3.0], [0.5, 4.0, 1.0], [1.0, -1.0, 1.0]
+_CHOICES = [1, -1, 1]
+_ROWS, _SECOND, _THIRD = (
+    [[1.0, 2.0, 3.5], [4.0, -5.5, 6.0]],
+    [[0.5, 2.5, 3.0], [3.0, -5.0, 6.5]],
+    [[1.5, 1.0, 4.0], [3.5, -4.5, 5.0]],
+)
+_SUM_OR_MEAN = "reduction='none' gives one for each element, 'sum' their sum"
+
+
+def _margin_ranking(input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = "mean") -> Any:
+    return reduced(relu(add(multiply(negative(target), subtract(input1, input2)), margin)), reduction)
+
+
+margin_ranking_loss = Composite(
+    "margin_ranking_loss", "input1, input2, target, margin=0.0, reduction='mean'",
+    "mean of max(0, margin - target*(input1 - input2))", _margin_ranking,
+    derivative="-g*target/n where it is above 0, its negative",
+    domain="smooth where no loss is on its border", edges=(_SUM_OR_MEAN,),
+    samples=((_X, _OTHER, _SIGNS), (_X, _OTHER, _SIGNS, 0.75, "sum")),
+)  # fmt: skip
+
+soft_margin_loss = Composite(
+    "soft_margin_loss", "input, target, reduction='mean'", "mean of log(1 + exp(-target*input))",
+    lambda input, target, reduction="mean": reduced(softplus(multiply(negative(target), input)), reduction),
+    derivative="-g*target*sigmoid(-target*input)/n, -g*input*sigmoid(-target*input)/n",
+    edges=(_SUM_OR_MEAN,),
+    samples=((_X, _SIGNS), (_X, _SIGNS, "sum")),
+)  # fmt: skip
+
+
+def _hinge_embedding(input: Any, target: Any, margin: Any = 1.0, reduction: Any = "mean") -> Any:
+    apart = relu(where(equal(target, 1), -1.0, subtract(margin, input)))
+    return reduced(add(apart, where(equal(target, -1), 0.0, input)), reduction)
+
+
+hinge_embedding_loss = Composite(
+    "hinge_embedding_loss", "input, target, margin=1.0, reduction='mean'",
+    "mean of input where target is 1, and of max(0, margin - input) where it is -1", _hinge_embedding,
+    derivative="g/n where target is 1, -g/n where it is -1 and input < margin",
+    domain="smooth where input != margin", edges=(_SUM_OR_MEAN,),
+    samples=((_X, _CHOICES), (_OTHER, _CHOICES, 5.0, "sum")),
+)  # fmt: skip
+
+
+def _cosine_embedding(input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = "mean") -> Any:
+    cosine = cosine_similarity(input1, input2, -1)
+    return reduced(where(equal(target, 1), subtract(1.0, cosine), relu(subtract(cosine, margin))), reduction)
+
+
+cosine_embedding_loss = Composite(
+    "cosine_embedding_loss", "input1, input2, target, margin=0.0, reduction='mean'",
+    "mean of 1 - cosine_similarity where target is 1, and of max(0, cosine_similarity - margin) where it is -1", _cosine_embedding,
+    derivative="that of -cosine_similarity/n or of cosine_similarity/n",
+    domain="smooth where no norm is 0 and no cosine is the margin", edges=(_SUM_OR_MEAN,),
+    samples=((_ROWS, _SECOND, [1, -1]), (_ROWS, _SECOND, [-1, 1], 0.25, "sum")),
+)  # fmt: skip
+
+
+def _labelled(input: Any, target: Any, name: str) -> tuple[Any, Any]:
+    """Scores as a matrix `[rows, classes]`, and the class of each row as a column. Raises ShapeError if they do not
+    fit."""
+    classes = whole_array(concrete(target), "a class")
+    rows = input if len(arrays.shape(input)) > 1 else reshape(input, (1, -1))
+    count = arrays.shape(rows)[-1]
+    if len(arrays.shape(rows)) != 2 or classes.size != arrays.shape(rows)[0]:
+        raise ShapeError(
+            f"'{name}' does not fit scores of {list(arrays.shape(input))} and classes of {list(classes.shape)}"
+        )
+    if classes.size and not 0 <= classes.min() <= classes.max() < count:
+        raise ShapeError(f"there are {count} classes, and a label is none of 0 to {count - 1}")
+    return rows, classes.reshape(-1, 1)
+
+
+def _multi_margin(
+    input: Any, target: Any, p: Any = 1, margin: Any = 1.0, weight: Any = None, reduction: Any = "mean"
+) -> Any:
+    rows, classes = _labelled(input, target, "multi_margin_loss")
+    shape = arrays.shape(rows)
+    right = index(rows, at_places((shape[0], 1), 1, classes))
+    losses = power(relu(add(subtract(margin, right), rows)), p)
+    losses = losses if weight is None else multiply(losses, index(weight, (classes,)))
+    others = classes != arrays.numpy_namespace().arange(shape[1])
+    found = divide(sum_(where(others, losses, 0.0), 1), float(shape[1]))
+    return reduced(found if len(arrays.shape(input)) > 1 else reshape(found, ()), reduction)
+
+
+multi_margin_loss = Composite(
+    "multi_margin_loss", "input, target, p=1, margin=1.0, weight=None, reduction='mean'",
+    "mean of sum(max(0, margin - input[target] + input)**p)/classes over the other classes", _multi_margin,
+    derivative="g/(n*classes) for each class within the margin, less as much for the right one, for p=1",
+    domain="smooth where no score is on the margin", edges=(_SUM_OR_MEAN,),
+    samples=((_ROWS, [2, 0], 1, 4.0), (_ROWS, [1, 2], 2, 1.25, [0.5, 1.0, 2.0], "sum")),
+)  # fmt: skip
+
+
+def _multilabel_soft_margin(input: Any, target: Any, weight: Any = None, reduction: Any = "mean") -> Any:
+    losses = add(multiply(target, logsigmoid(input)), multiply(subtract(1.0, target), logsigmoid(negative(input))))
+    losses = losses if weight is None else multiply(losses, weight)
+    return reduced(negative(mean(losses, -1)), reduction)
+
+
+multilabel_soft_margin_loss = Composite(
+    "multilabel_soft_margin_loss", "input, target, weight=None, reduction='mean'",
+    "mean of -(target*logsigmoid(input) + (1 - target)*logsigmoid(-input)) over the classes and then the rows",
+    _multilabel_soft_margin,
+    derivative="g*(sigmoid(input) - target)/n, -g*input/n", edges=(_SUM_OR_MEAN,),
+    samples=((_ROWS, [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]), (_ROWS, _SECOND, [0.5, 1.0, 2.0], "sum")),
+)  # fmt: skip
+
+
+def _triplet(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: Any = 1.0,
+    p: Any = 2.0,
+    eps: Any = None,
+    swap: Any = False,
+    reduction: Any = "mean",
+) -> Any:
+    near, far = (pairwise_distance(anchor, other, p, eps) for other in (positive, negative))
+    if truth(swap, "'swap'"):
+        far = minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduced(maximum(add(subtract(near, far), margin), 0.0), reduction)
+
+
+triplet_margin_loss = Composite(
+    "triplet_margin_loss", "anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction='mean'",
+    "mean of max(0, pairwise_distance(anchor, positive) - pairwise_distance(anchor, negative) + margin)", _triplet,
+    derivative="those of the distances",
+    domain="smooth where no distance is 0 and no loss is on its border",
+    edges=("swap takes the distance of positive and negative where that is less", _SUM_OR_MEAN),
+    samples=((_ROWS, _SECOND, _THIRD), (_ROWS, _THIRD, _SECOND, 2.0, 2.0, None, True, "sum")),
+)  # fmt: skip

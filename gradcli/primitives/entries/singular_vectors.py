@@ -1,0 +1,191 @@
+"""Singular vectors, with the rules of J. Townsend, "Differentiating the singular value decomposition" (2016)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import ShapeError
+from gradcli.primitives import batching
+from gradcli.primitives.axes import truth
+from gradcli.primitives.bind import deciding
+from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, negative, subtract
+from gradcli.primitives.entries.comparisons import equal, less_equal, logical_and, where
+from gradcli.primitives.entries.decompositions import distinct, distinct_and_not_0, equal_within, svdvals
+from gradcli.primitives.entries.linear import matmul
+from gradcli.primitives.entries.matrices import cubic
+from gradcli.primitives.entries.reductions import sum_
+from gradcli.primitives.entries.shape import expand_dims, matrix_transpose
+from gradcli.primitives.jet_rules import Coefficients, integrated
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
+
+_MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
+_SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
+_TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
+
+
+def _over_square_gaps(part: Any, other: Any, values: Any) -> Any:
+    """(part + other)[i, j]/(s[j]**2 - s[i]**2), 0 on the diagonal.
+
+    Where singular values are equal it is 0 if both summands are 0, as the result does not depend on that pair, else
+    nan: a sum that cancels there would hide a dependence on both vectors.
+    """
+    row, column = expand_dims(values, -2), expand_dims(values, -1)
+    gap = subtract(row, column)
+    same = less_equal(absolute(deciding(gap)), expand_dims(equal_within(values), -1))
+    identity = arrays.numpy_namespace().eye(arrays.shape(part)[-1], dtype=bool)
+    without = logical_and(equal(part, 0), equal(other, 0))
+    nothing = where(identity, True, logical_and(same, without))
+    gaps = where(same, 1.0, multiply(gap, add(row, column)))
+    return where(nothing, 0.0, where(same, math.nan, divide(add(part, other), gaps)))
+
+
+def _over_values(outside: Any, row: Any) -> Any:
+    """The component outside the space of the vectors, divided by the singular values; nan where these are 0 and it is
+    not."""
+    zero = less_equal(deciding(row), equal_within(row))
+    return where(zero, where(equal(outside, 0), 0.0, math.nan), divide(outside, where(zero, 1.0, row)))
+
+
+def _vectors_rule(g: Any, y: Any, others: Any, values: Any, taller: bool) -> Any:
+    """The cotangent of y@diag(values)@others.T from that of y, which has more rows than columns if `taller`."""
+    turned = matmul(matrix_transpose(y), g)
+    row = expand_dims(values, -2)
+    within = _over_square_gaps(turned, negative(matrix_transpose(turned)), values)
+    moved = matmul(y, multiply(within, row))
+    if taller:
+        moved = add(moved, _over_values(subtract(g, matmul(y, turned)), row))
+    return matmul(moved, matrix_transpose(others))
+
+
+def _vectors_slope(slope: Any, y: Any, others: Any, values: Any, taller: bool) -> Any:
+    """The derivative of y from the derivative of y@diag(values)@others.T."""
+    moved, row = matmul(slope, others), expand_dims(values, -2)
+    turned = matmul(matrix_transpose(y), moved)
+    scaled = multiply(turned, row)
+    found = matmul(y, _over_square_gaps(scaled, matrix_transpose(scaled), values))
+    return add(found, _over_values(subtract(moved, matmul(y, turned)), row)) if taller else found
+
+
+def _taller(x: Any) -> bool:
+    rows, columns = arrays.shape(x)[-2:]
+    return rows > columns
+
+
+def _left_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    others, values = right_vectors(inner), paired_values(inner)
+    yield from integrated(y, _vectors_slope(x.derivative(), y, others, values, _taller(x)))
+
+
+def _right_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    others, values = left_vectors(inner), paired_values(inner)
+    taller = _taller(matrix_transpose(x))
+    yield from integrated(y, _vectors_slope(matrix_transpose(x.derivative()), y, others, values, taller))
+
+
+def _smooth_vectors(x: Any, taller: bool) -> bool:
+    values = svdvals(x)
+    return distinct_and_not_0(values) if taller else distinct(values)
+
+
+def _vectors(name: str, doc: str, **known: Any) -> Primitive:
+    return Primitive(
+        name, "A", doc,
+        internal="svd",
+        prepare=_matrix_call,
+        elements=cubic(row=20, element=8, cube=6),
+        batch=batching.trailing,
+        domain="no two singular values equal, and none 0",
+        samples=((_SQUARE,), (_TALL,), ([_MATRIX, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
+        **known,
+    )  # fmt: skip
+
+
+def _matrix_call(x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    if len(arrays.shape(x)) < 2:
+        raise ShapeError(f"'svd' needs a matrix, and the tensor has shape {list(arrays.shape(x))}")
+    return (x,), {}
+
+
+def _right_vectors(xp: Any, x: Any) -> Any:
+    rows = xp.linalg.svd(x, full_matrices=False)[2]
+    *batch, last, columns = range(len(rows.shape))
+    return xp.permute_dims(rows, (*batch, columns, last))
+
+
+left_vectors: Primitive = _vectors(
+    "left_vectors", "the left singular vectors of a matrix, as columns",
+    forward=lambda xp, x: xp.linalg.svd(x, full_matrices=False)[0],
+    vjp=(lambda g, y, x: _vectors_rule(g, y, right_vectors(x), paired_values(x), _taller(x)),),
+    jet=_left_series,
+    smooth=lambda x: _smooth_vectors(x, _taller(x)),
+    nan_at_kinks=True,
+    derivative="(U@((U.T@g - g.T@U)/(s[j]**2 - s[i]**2))@S + (g - U@U.T@g)/S)@V.T",
+)  # fmt: skip
+
+right_vectors: Primitive = _vectors(
+    "right_vectors", "the right singular vectors of a matrix, as columns",
+    forward=_right_vectors,
+    vjp=(
+        lambda g, y, x: matrix_transpose(
+            _vectors_rule(g, y, left_vectors(x), paired_values(x), _taller(matrix_transpose(x)))
+        ),
+    ),
+    jet=_right_series,
+    smooth=lambda x: _smooth_vectors(x, _taller(matrix_transpose(x))),
+    nan_at_kinks=True,
+    derivative="that of left_vectors(A.T), transposed",
+)  # fmt: skip
+
+
+def _value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """s' is the diagonal of U.T@x'@V."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    yield from integrated(y, sum_(multiply(left_vectors(inner), matmul(x.derivative(), right_vectors(inner))), -2))
+
+
+paired_values: Primitive = _vectors(
+    "paired_values", "the singular values beside their vectors",
+    forward=lambda xp, x: xp.linalg.svdvals(x),
+    # A singular value 0 has a kink, but u.T@A@v is smooth for vectors with matching signs, and its derivative is used.
+    vjp=(
+        lambda g, _y, x: matmul(multiply(left_vectors(x), expand_dims(g, -2)), matrix_transpose(right_vectors(x))),
+    ),
+    jet=_value_series,
+    smooth=lambda x: distinct_and_not_0(svdvals(x)),
+    spelling=spelled(numpy="linalg.svdvals"),
+    derivative="U@diag(g)@V.T",
+)  # fmt: skip
+
+
+def _svd(A: Any, full_matrices: Any = True, compute_uv: Any = True) -> Any:  # noqa: N803
+    _matrix_call(A)
+    if not truth(compute_uv, "'compute_uv'"):
+        return svdvals(A)
+    rows, columns = arrays.shape(A)[-2:]
+    if truth(full_matrices, "'full_matrices'") and rows != columns:
+        raise ShapeError(
+            f"of a matrix of {rows} by {columns}, the singular vectors beyond the singular values may be any",
+            hint="svd(A, full_matrices=False) leaves them out, and svdvals(A) has the values alone",
+        )
+    return left_vectors(A), paired_values(A), matrix_transpose(right_vectors(A))
+
+
+svd = Composite(
+    "svd", "A, full_matrices=True, compute_uv=True",
+    "the U, the singular values s in falling order and the V.T with U@diag(s)@V.T = A", _svd,
+    derivative="U: (U@((U.T@g - g.T@U)/(s[j]**2 - s[i]**2))@S + (g - U@U.T@g)/S)@V.T; s: U@diag(g)@V.T; V as U of A.T",
+    domain="no two singular values equal, and none 0",
+    edges=(
+        "the derivative of a singular value that is 0 is that of u.T@A@v, so that U@diag(s)@V.T has its own",
+        "where singular values are equal, derivatives that depend on their vectors are nan, unless the program's value is smooth",
+        "full_matrices=True is for square matrices, others are an error",
+        "the signs of the columns of U are those of LAPACK",
+    ),
+    example="'U, s, V = svd(A); s[0]*U[0, 0]*V[0, 0]' A='[[2, 0.5], [-1, 3]]'",
+)  # fmt: skip

@@ -1,0 +1,166 @@
+"""Certify how many digits of a floating-point run are right, by comparing each number with a ball that encloses the
+exact one.
+
+The proof is about the program as written, whatever form was evaluated. Inputs and literals are the floats of the
+ordinary run; constants such as `pi` are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import GradcliError, Span
+from gradcli.evaluation import session
+from gradcli.evaluation.diagnose import Warning
+from gradcli.evaluation.session import PARTS, EvaluationRequest, Result
+from gradcli.language.operations import operation_at
+from gradcli.limits import MAX_PRECISION
+from gradcli.proofs import digits
+
+if TYPE_CHECKING:
+    from gradcli.arrays.flint.right_digits import Right
+
+# Decimal digits of the first attempt. A float has 16: most programs lose fewer than the 14 digits in between.
+_FIRST = 30
+_CODE = "unproved"
+
+
+class Certified(NamedTuple):
+    """The results of a program, and how many of their digits are right.
+
+    `digits` holds the counts under "value", and those of the derivatives under "grad", "derivatives" and "jacobian", by
+    the same names. `problems` say why a count is None although the number exists.
+    """
+
+    value: Any
+    grad: Mapping[str, Any] | None
+    derivatives: Mapping[str, Any] | None
+    jacobian: Mapping[str, Any] | None
+    digits: Mapping[str, Any]
+    problems: Sequence[str]
+
+
+def run(request: EvaluationRequest, max_precision: int = MAX_PRECISION) -> Certified:
+    """Run a program and certify its results. Raises what `session.run` and `certify` raise."""
+    result = session.run(request)
+    certify(request, result, max_precision)
+    problems = tuple(w.message for w in result.warnings if w.code == _CODE)
+    return Certified(result.value, result.grad, result.derivatives, result.jacobian, result.certified or {}, problems)
+
+
+def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX_PRECISION) -> int:
+    """Set `result.certified` to the numbers of right digits, and return the smallest of them.
+
+    `result.certified` has the value's count under "value", and under the name of each other member a dict with the
+    counts of its numbers. The count of an array is that of its worst element. A count is None for a derivative that
+    does not exist, and where nothing is proved: ball arithmetic lacks a function, the proof takes too long or the
+    result is nan. The latter adds a warning to the result, and counts as 0 in the return value. Raises BackendError
+    where python-flint is not installed.
+    """
+    with digits.computing(as_written=False):
+        try:
+            proved, bits = digits.refined(
+                lambda: digits.at_precision(lambda: in_balls(request)),
+                lambda exact: _is_enough(result, exact),
+                _FIRST,
+                max_precision,
+            )
+        except (GradcliError, NotImplementedError) as error:
+            result.certified = _nested(result, {})
+            result.warnings.append(_unproved(request, error))
+            return 0
+    from gradcli.arrays.flint.balls import precise
+
+    with precise(bits):
+        rights = {key: _right(number, exact) for key, number, exact in _pairs(result, proved)}
+    counts = {
+        key: right.proved for key, right in rights.items() if right is not None and (right.proved or _is_told(right))
+    }
+    result.certified = _nested(result, counts)
+    undefined = [key for key, right in rights.items() if right is None]
+    if undefined:
+        result.warnings.append(_without(request, undefined, "as it stands, the program has none there"))
+    near = [key for key in rights if key not in counts and key not in undefined]
+    if near:
+        result.warnings.append(_without(request, near, f"with {digits.digits_of(bits):,} digits it is not told from 0"))
+    return 0 if undefined or near else min(counts.values())
+
+
+def in_balls(request: EvaluationRequest) -> EvaluationRequest:
+    """Return the request with the same numbers as exact balls."""
+    bindings = {name: _exactly(value) for name, value in request.bindings.items()}
+    cotangent = None if request.grad_output is None else _exactly(request.grad_output)
+    return request._replace(bindings=bindings, grad_output=cotangent, nodes=False)
+
+
+def _exactly(value: Any) -> Any:
+    return arrays.placed(arrays.on_host(value))
+
+
+def _numbers(result: Result) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the computed numbers, keyed by the member of the result and by name."""
+    yield ("value",), result.value
+    for part in PARTS:
+        for name, number in (getattr(result, part) or {}).items():
+            yield (part, name), number
+
+
+def _pairs(result: Result, exact: Result) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+    """Yield the numbers that exist, each with its key and its ball."""
+    balls = dict(_numbers(exact))
+    for key, number in _numbers(result):
+        if number is not None and balls.get(key) is not None:
+            yield key, number, balls[key]
+
+
+def _is_enough(result: Result, exact: Result) -> bool:
+    """Whether a higher precision could not prove more digits, apart from one digit at a rounding boundary."""
+    rights = (_right(number, ball) for _, number, ball in _pairs(result, exact))
+    return all(right is None or _is_told(right) for right in rights)
+
+
+def _is_told(right: Right) -> bool:
+    return right.possible - right.proved <= 1
+
+
+def _right(found: Any, exact: Any) -> Right | None:
+    """Return the right digits of the worst element; None where an element has no value as written, such as 0/0."""
+    from gradcli.arrays.flint.right_digits import ALL, Right, right_digits
+
+    if not arrays.shape(exact):
+        return right_digits(float(found), exact.numbers)
+    fewest = ALL
+    for number, ball in zip(found.ravel().tolist(), exact.numbers.ravel()):
+        right = right_digits(number, ball)
+        if right is None:
+            return None
+        fewest = Right(min(fewest.proved, right.proved), min(fewest.possible, right.possible))
+    return fewest
+
+
+def _nested(result: Result, proved: Mapping[tuple[str, ...], int]) -> dict[str, Any]:
+    found: dict[str, Any] = {"value": proved.get(("value",))}
+    for part in PARTS:
+        members = getattr(result, part)
+        if members is not None:
+            found[part] = {name: proved.get((part, name)) for name in members}
+    return found
+
+
+def _unproved(request: EvaluationRequest, error: Exception) -> Warning:
+    if isinstance(error, GradcliError):
+        return _warning(request, error.span, f"no digits are proved: {error.message}")
+    return _warning(request, None, f"no digits are proved: {error}")
+
+
+def _without(request: EvaluationRequest, keys: Sequence[tuple[str, ...]], reason: str) -> Warning:
+    """The warning that no digits of some results are proved."""
+    names = " and ".join("the value" if len(key) == 1 else f"the derivative by {key[1]}" for key in keys)
+    return _warning(request, None, f"no digits of {names} are proved: {reason}")
+
+
+def _warning(request: EvaluationRequest, span: Span | None, message: str) -> Warning:
+    place = request.program.body[-1].span if span is None else span
+    return Warning(_CODE, "certify", operation_at(request.program, place) or "program", place, message)

@@ -1,0 +1,209 @@
+"""Computes results to a given number of proved digits, in ball arithmetic whose precision is doubled until it suffices.
+
+The computation is the ordinary run (values, gradients, Jacobians and derivatives of every order), with its numbers as
+they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from gradcli import arrays, limits
+from gradcli.arrays import backends
+from gradcli.errors import LimitError
+from gradcli.evaluation import session
+from gradcli.evaluation.diagnose import Warning
+from gradcli.evaluation.session import PARTS, EvaluationRequest, Result
+from gradcli.language.operations import operation_at
+from gradcli.language.syntax.tree import Module
+from gradcli.limits import MAX_PRECISION
+
+if TYPE_CHECKING:
+    from gradcli.arrays.flint.balls import Number
+
+_BITS_PER_DIGIT = 3.3219280948873626
+# Guard bits beyond the requested digits: most results need a few, and a second run costs more than these.
+_GUARD = 40
+# Bits of relative accuracy that a ball must have beyond its digits for these to count as proved.
+_MARGIN = 3
+# The prefix of a magnitude bound.
+_BOUND = "|…| < "
+
+# Returns the request of a run, with inputs as balls at the working precision of the call.
+Request = Callable[[], EvaluationRequest]
+# Computes the result of a request at the current working precision.
+Compute = Callable[[Request], Result]
+Computed = TypeVar("Computed")
+
+
+@contextmanager
+def computing(*, as_written: bool = True) -> Iterator[arrays.Namespace]:
+    """Within the block, compute in ball arithmetic.
+
+    Literals of a program are the decimals as written, or without `as_written` the nearest floats. Raises BackendError
+    where python-flint is not installed.
+    """
+    namespace: Any = backends.namespace(backends.DIGITS.name)
+    if not as_written:
+        namespace = namespace.of_floats()
+    with arrays.using_namespace(namespace):
+        yield namespace
+
+
+class Texts(NamedTuple):
+    """A result whose numbers are texts or object arrays of texts, and whether all have their digits."""
+
+    result: Result
+    complete: bool
+
+
+def run(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Texts:
+    """Evaluate and differentiate, within `computing`, to `digits` digits; exact numbers may have fewer.
+
+    `compute` runs a request (None: `at_precision`). A number that is not distinguished from 0 with `most` digits
+    becomes a bound of its magnitude, with a warning. Raises what `refined` raises.
+    """
+    missing: list[Number] = []
+
+    def text(number: Number) -> str | float:
+        known = text_of(number, digits, most)
+        if is_bound(known):
+            missing.append(number)
+        return known
+
+    result = mapped(proved(request, digits, most, compute), text)
+    if missing:
+        result.warnings = [*result.warnings, _too_few(request().program, most)]
+    return Texts(result, not missing)
+
+
+def _too_few(program: Module, most: int) -> Warning:
+    last = program.body[-1].span
+    message = f"computed with {most:,} digits, a result is not told from 0 (--max-precision is the most digits)"
+    return Warning("unproved", "digits", operation_at(program, last) or "program", last, message)
+
+
+def texts(inputs: Callable[[], Mapping[str, Any]], digits: int) -> dict[str, str | float]:
+    """Return numbers by name as texts of `digits` digits, within `computing`."""
+    from gradcli.arrays.flint.balls import precise
+
+    with precise(bits_of(digits)):
+        return {name: text_of(value.numbers, digits, digits) for name, value in inputs().items()}
+
+
+def text_of(number: Number, digits: int, most: int) -> str | float:
+    """Return a number as text, and nan and infinities as floats.
+
+    A number that is not distinguished from 0 becomes a bound of its magnitude, of at least 10**-most; see `is_bound`.
+    """
+    from gradcli.arrays.flint import ball_text
+
+    known = ball_text.text(number, digits)
+    if known is None:
+        return f"{_BOUND}{ball_text.bound(number, most) or 'inf'}"
+    return float(known) if known.endswith(("nan", "inf")) else known
+
+
+def proved(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Result:
+    """Return the result of a run as balls with `digits` proved digits, except for numbers not distinguished from 0,
+    within `computing`.
+
+    `compute` runs a request at each working precision (None: `at_precision`).
+    """
+    compute = compute or at_precision
+    return refined(lambda: compute(request), lambda result: _has_digits(result, digits), digits, most)[0]
+
+
+def refined(
+    compute: Callable[[], Computed], enough: Callable[[Computed], bool], digits: int, most: int = MAX_PRECISION
+) -> tuple[Computed, int]:
+    """Compute at rising precision until `enough` holds, within `computing`; return the result and its precision in
+    bits.
+
+    The precision starts at that of `digits` and doubles up to that of `most` digits. Raises what `compute` raises, and
+    UndecidedError with its position where a comparison is undecided at the largest precision. Where the limits of the
+    run stop a refinement, the previous result is returned.
+    """
+    from gradcli.arrays.flint.balls import UndecidedError, precise
+
+    largest = bits_of(most)
+    bits = min(bits_of(digits), largest)
+    found: tuple[Computed, int] | None = None
+    while True:
+        try:
+            with precise(bits), nullcontext() if found is None else limits.attempt():
+                found = compute(), bits
+                if bits == largest or enough(found[0]):
+                    return found
+        except UndecidedError as error:
+            if bits == largest:
+                raise error.at_most(most) from None
+        except LimitError:
+            if found is None:
+                raise
+            return found
+        bits = min(2 * bits, largest)
+
+
+def bits_of(digits: int) -> int:
+    """The working precision in bits for a number of decimal digits, including guard bits."""
+    return int(digits * _BITS_PER_DIGIT) + _GUARD
+
+
+def digits_of(bits: int) -> int:
+    """The number of decimal digits of a working precision; the inverse of `bits_of`."""
+    return round((bits - _GUARD) / _BITS_PER_DIGIT)
+
+
+def at_precision(request: Request) -> Result:
+    """Run a request eagerly in balls, at the current working precision."""
+    return session.run(request()._replace(executor="eager"))
+
+
+def numbers(result: Result) -> Iterator[Number]:
+    """Yield every number in a result."""
+    parts = [result.value]
+    for name in PARTS:
+        parts += (getattr(result, name) or {}).values()
+    for part in parts:
+        if part is not None:
+            yield from part.numbers.ravel() if part.shape else (part.numbers,)
+
+
+def _has_digits(result: Result, digits: int) -> bool:
+    return have_digits(numbers(result), digits)
+
+
+def have_digits(numbers: Iterable[Number], digits: int) -> bool:
+    """Whether every number has at least `digits` certain digits."""
+    from gradcli.arrays.flint.balls import is_exact
+
+    bits = digits * _BITS_PER_DIGIT + _MARGIN
+    return all(is_exact(number) or number.rel_accuracy_bits() >= bits for number in numbers)
+
+
+def is_bound(text: str | float) -> bool:
+    """Whether a text of `text_of` is a magnitude bound rather than a number."""
+    return str(text).startswith(_BOUND)
+
+
+def mapped(result: Result, function: Callable[[Number], Any]) -> Result:
+    """Return a result with `function` applied to each number; several numbers become object arrays."""
+
+    def each(part: Any) -> Any:
+        if part is None or not part.shape:
+            return None if part is None else function(part.numbers)
+        import numpy
+
+        return numpy.frompyfunc(function, 1, 1)(part.numbers)
+
+    made = Result(each(result.value))
+    for name in PARTS:
+        members = getattr(result, name)
+        setattr(made, name, None if members is None else {key: each(part) for key, part in members.items()})
+    if result.nodes is not None:
+        made.nodes = [{**row, "grad": each(row["grad"])} for row in result.nodes]
+    made.warnings, made.finite = result.warnings, result.finite
+    return made

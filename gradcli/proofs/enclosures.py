@@ -1,0 +1,476 @@
+"""Encloses the value of a program and its derivatives over a box of its inputs: proved lower and upper bounds.
+
+A first enclosure of each number comes from one run in ball arithmetic over the whole box. Derivatives narrow it: where
+they have a constant sign, the extremes lie on faces of the box, and elsewhere the mean value form bounds the distance
+from the number at the centre (R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to Interval Analysis, 2009, ch.
+6). Where that does not suffice, the box is bisected, repeatedly at the pieces that determine a bound. Derivatives are
+used only where the function is known to be continuous and its derivative rules to be those of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import reduce
+from math import factorial, prod
+from typing import NamedTuple
+
+from flint import arb, fmpq
+
+from gradcli.arrays.flint import intervals
+from gradcli.arrays.flint.balls import Number, UndecidedError, precise
+from gradcli.arrays.flint.intervals import ALL, NOTHING, Bounds
+from gradcli.errors import DifferentiationError, EvaluationError, GradcliError, LimitError, Span
+from gradcli.proofs.interval_evaluation import Box, Boxed, Enclosures, Entry, Reading
+from gradcli.proofs.loop_bounds import loop_bounds
+from gradcli.proofs.operand_programs import operands_at
+
+# Working precision in bits, before the bits of the requested digits.
+_BITS = 128
+# Numbers of runs of the program after which the box is no longer divided for bounds of the value, and not at all.
+_MOST_FOR_VALUE, _MOST_READINGS = 800, 1_200
+# The same bound for one iteration of a loop, and the number of runs of an iteration that count as one run of the
+# program.
+_MOST_FOR_ROUND, _ROUNDS_IN_READING = 60, 10
+# Derivatives of one order more than requested are computed only where there are at most this many of them.
+_MOST_FURTHER = 36
+# Up to this number of input elements, second derivatives are always computed.
+_FEW_INPUTS = 3
+# Bound on the number of faces of one box that are evaluated.
+_MOST_FACES = 8
+# A piece that is smaller than this share of the box in every input is not divided.
+_SMALLEST = fmpq(1, 2**48)
+# The series at a removable singularity is used for boxes whose distance from it is at most this many times their width.
+# Farther away, other bounds suffice.
+_NEAR = 8
+# A bound that stays the same in this many divisions is no longer pursued.
+_PATIENCE = 20
+
+
+class Enclosed(NamedTuple):
+    """Enclosures of the elements of a value and of its derivatives, up to one order more than requested where that is
+    cheap.
+
+    `continuous` says whether the value and its first derivatives are proved to be continuous; the derivatives are then
+    those of the value. `reached` has a range for each entry, which is known to take a number at most as large as its
+    low end and one at least as large as its high end.
+    """
+
+    found: Enclosures
+    continuous: tuple[bool, bool]
+    reached: Enclosures
+
+
+class UnboundedError(EvaluationError):
+    """A value has no bounds over a box, or none that can be found."""
+
+
+class _Piece(NamedTuple):
+    """A piece of the box: its enclosures, the continuity for each order, and the error that stopped at a higher
+    order."""
+
+    box: Box
+    found: Enclosures
+    continuous: Sequence[bool]
+    why: UndecidedError | None
+
+
+class _Loose(NamedTuple):
+    """A bound that can be improved: its relative distance from the reached numbers, and the piece that determines
+    it."""
+
+    distance: Number
+    key: tuple[Entry, int]
+    number: Number
+    piece: _Piece
+
+
+def enclosures(boxed: Boxed, order: int, digits: int, *, jacobian: bool = False) -> Enclosed:
+    """Enclose the value and all derivatives up to `order`, to about `digits` digits where that is possible.
+
+    Raises what the program raises, DifferentiationError for derivatives of a non-scalar value without `jacobian`, and
+    UnboundedError where the value has no bounds.
+    """
+    with precise(_BITS + 4 * digits):
+        return _Search(boxed, order, digits, jacobian).run()
+
+
+class _Search:
+    def __init__(self, boxed: Boxed, order: int, digits: int, jacobian: bool, most: int | None = None) -> None:
+        self.boxed = boxed
+        self.order = order
+        self.jacobian = jacobian
+        self.digits = digits
+        self.most = _MOST_READINGS if most is None else most
+        # Source spans whose operands have been enclosed, or tried to be.
+        self.asked: set[Span] = set()
+        self.tolerance = fmpq(1, 10 ** (digits + 1))
+        self.wide = [i for i, part in enumerate(boxed.whole) if part.low < part.high]
+        wide = frozenset(name for name, places in boxed.inputs.items() if not set(places).isdisjoint(self.wide))
+        # The leaves to differentiate by: all of them, or, where derivatives by constant inputs do not exist, only those
+        # that range over intervals.
+        self._differentiable = (None,) if wide == frozenset(boxed.inputs) else (None, wide)
+        self.readings = 0
+        # The order for which the box is being divided; faces are evaluated only up to this order.
+        self.level = order
+        # See `Enclosed.reached`.
+        self.reached: Enclosures = {}
+        self.entries: dict[Entry, None] = {}
+        # Points of removable singularities, by input name.
+        self.centers: dict[str, dict[fmpq, None]] = {}
+        # By bound: its value when a piece was last divided for it, and the number of divisions without improvement.
+        self.tried: dict[tuple[Entry, int], tuple[Number, int]] = {}
+
+    def run(self) -> Enclosed:
+        self._learn_the_shape()
+        if self.wide:
+            self.boxed.known_in_rounds = loop_bounds(self.boxed, self._bounds_of_round)
+        pieces = [self._piece(self.boxed.whole, {})]
+        while self.readings < self.most and (worst := self._worst(pieces)) is not None:
+            try:
+                halves = [self._piece(box, worst.found) for box in self._halves(worst)]
+            except LimitError:
+                # The enclosures found so far are valid.
+                break
+            pieces.remove(worst)
+            pieces += halves
+        return self._joined(pieces)
+
+    def _learn_the_shape(self) -> None:
+        """Determine the shape of the value. Raises DifferentiationError for gradients of a non-scalar value."""
+        middle = tuple(_at(_middle(part)) for part in self.boxed.whole)
+        for box in (self.boxed.whole, middle):
+            with suppress(UndecidedError):
+                self._read(box, 0)
+                break
+        if self.order and self.boxed.shape and not self.jacobian:
+            raise DifferentiationError(
+                "there are gradients of scalars alone",
+                hint=f"the value has shape {list(self.boxed.shape)}: --jacobian encloses the derivatives of each element, "
+                "--no-grad gives the value alone",
+            )
+
+    def _bounds_of_round(self, boxed: Boxed) -> Sequence[Bounds]:
+        """Enclose each element of the value of a loop iteration, as a part of the budget of runs."""
+        search = _Search(boxed, 0, self.digits, jacobian=False, most=_MOST_FOR_ROUND)
+        if self.readings > _MOST_FOR_VALUE // 2:
+            raise UndecidedError("the bounds of many rounds are wanted")
+        found = search.run().found
+        # An iteration is a small part of the program.
+        self.readings += search.readings // _ROUNDS_IN_READING
+        return [found[k, ()] for k in range(prod(boxed.shape))]
+
+    def _joined(self, pieces: Sequence[_Piece]) -> Enclosed:
+        for piece in pieces:
+            values = [bounds for entry, bounds in piece.found.items() if not entry[1]]
+            if not values or not all(bounds.is_finite for bounds in values):
+                raise self._unbounded(piece)
+        found = dict.fromkeys(entry for piece in pieces for entry in piece.found)
+        joined: Enclosures = {}
+        for entry in found:
+            joined[entry] = reduce(Bounds.joined, (piece.found.get(entry, ALL) for piece in pieces))
+        value, first = (
+            self.boxed.honest and all(len(p.continuous) > n and p.continuous[n] for p in pieces) for n in range(2)
+        )
+        return Enclosed(joined, (value, first), self.reached)
+
+    def _unbounded(self, piece: _Piece) -> UnboundedError:
+        place = self.boxed.described(piece.box)
+        last = self.boxed.program.body[-1]
+        source, span = self.boxed.program.source, last.span
+        if piece.why is not None and piece.why.span is not None:
+            span = piece.why.span
+        return UnboundedError(
+            f"there is no bound, or no value, at some point{place}",
+            hint="give a narrower interval: this may be a pole, the end of a domain, or a condition that is open there",
+            span=span,
+            source=source,
+        )
+
+    # --- one box
+
+    def _piece(self, box: Box, around: Enclosures) -> _Piece:
+        """Enclose everything over a box, up to one order more than requested as far as bounds exist. `around` are
+        enclosures over a larger box."""
+        readings, why = self._readings(box)
+        if self.boxed.honest and not self.boxed.shape and (why is not None or self.centers):
+            series = self._around_a_center(box)
+            both = [*map(Reading.narrowed, readings, series)]
+            readings = both + readings[len(both) :] + series[len(both) :]
+        found: Enclosures = {**around}
+        for entry, bounds in (pair for reading in readings for pair in reading.found.items()):
+            known = found.get(entry)
+            found[entry] = bounds if known is None else bounds.narrowed(known)
+            if len(entry[1]) <= self.order:
+                self.entries.setdefault(entry)
+        continuous = [reading.continuous for reading in readings]
+        piece = _Piece(box, found, continuous, why)
+        if self.wide and self.boxed.honest:
+            self._narrow(piece)
+        return piece
+
+    def _readings(self, box: Box) -> tuple[list[Reading], UndecidedError | None]:
+        """Return one reading for each order, and the error that prevents higher orders."""
+        highest = self.order
+        if self._goes_further():
+            # Second derivatives pay off even when only the value is requested.
+            few = not self.boxed.shape and len(self.boxed.whole) <= _FEW_INPUTS
+            highest = max(self.order + 1, 2) if few else self.order + 1
+        for names in self._differentiable:
+            try:
+                reading = self._read(box, highest, names)
+                if reading.continuous:
+                    # Lower orders are continuous as well, and part of the same reading.
+                    return [reading] * (highest + 1), None
+                break
+            except UndecidedError:
+                pass
+        readings: list[Reading] = []
+        for order in range(highest + 1):
+            try:
+                readings.append(self._read_by_any(box, order))
+            except UndecidedError as error:
+                if not order and self._learn_operands(error):
+                    return self._readings(box)
+                return readings, error
+        return readings, None
+
+    def _around_a_center(self, box: Box) -> list[Reading]:
+        """Return one reading for each order from the series at a removable singularity of a scalar input; empty where
+        none is near."""
+        for name, places in self.boxed.inputs.items():
+            i = places.start
+            if self.boxed.leaves[name] or i not in self.wide:
+                continue
+            part, highest = box[i], self.order + 1
+            near = [c for c in self.centers.get(name, ()) if _is_near(c, part)]
+            for center in near or [intervals.simplest(part)]:
+                self.readings += 1
+                coefficients = self.boxed.around(box, name, center, highest)
+                if coefficients:
+                    self.centers.setdefault(name, {})[center] = None
+                    found = {(0, (i,) * n): _times(b, factorial(n)) for n, b in enumerate(coefficients)}
+                    return [Reading(found, True)] * (highest + 1)
+        return []
+
+    def _learn_operands(self, error: UndecidedError) -> bool:
+        """Enclose the operands of the operation that failed, over the whole box. Return whether new bounds were
+        found."""
+        if error.span is None or error.span in self.asked or not self.wide:
+            return False
+        self.asked.add(error.span)
+        before = len(self.boxed.known)
+        for span, program in operands_at(self.boxed.program, error.span):
+            boxed = Boxed(program, self.boxed.fixed, self.boxed.leaves, self.boxed.whole)
+            search = _Search(boxed, 0, self.digits, jacobian=False)
+            boxed.known, search.asked = self.boxed.known, self.asked
+            with suppress(GradcliError):
+                found = search.run().found
+                if not boxed.shape:
+                    self.boxed.known[span] = found[0, ()]
+        return len(self.boxed.known) > before
+
+    def _goes_further(self) -> bool:
+        """Whether derivatives of one order more than requested are computed."""
+        if not self.wide or not self.boxed.honest:
+            return False
+        return self.order == 0 or (not self.boxed.shape and len(self.boxed.whole) ** (self.order + 1) <= _MOST_FURTHER)
+
+    def _narrow(self, piece: _Piece) -> None:
+        """Narrow the enclosures of every order by those of the next order."""
+        known = len(piece.continuous) - 1
+        if known < 0:
+            return
+        faces: dict[Box, Enclosures] = {}
+
+        def at(box: Box) -> Enclosures:
+            if box not in faces and len(faces) <= _MOST_FACES:
+                faces[box] = self._read_at(box, max(known - 1, 0))
+            return faces.get(box, {})
+
+        middle = at(tuple(_at(_middle(part)) for part in piece.box))
+        for level in reversed(range(known)):
+            if not piece.continuous[level]:
+                continue
+            for entry in [e for e in piece.found if len(e[1]) == level]:
+                slopes = {i: piece.found.get(_by(entry, i), ALL) for i in self.wide}
+                narrowed = piece.found[entry]
+                if entry in middle:
+                    narrowed = narrowed.narrowed(_mean_value(middle[entry], slopes, piece.box))
+                if level + 2 <= known and piece.continuous[level + 1]:
+                    narrowed = narrowed.narrowed(self._second_order(entry, middle, piece))
+                if level <= self.level and any(_sign(slope) for slope in slopes.values()):
+                    low, high = (at(_face(piece.box, slopes, side)).get(entry, ALL) for side in (-1, 1))
+                    narrowed = narrowed.narrowed(Bounds(low.low, high.high))
+                piece.found[entry] = narrowed
+
+    def _second_order(self, entry: Entry, middle: Enclosures, piece: _Piece) -> Bounds:
+        """Enclose a number by its Taylor polynomial of degree 1 at the centre of a box and its second derivatives over
+        the box."""
+        slopes = {i: middle.get(_by(entry, i), ALL) for i in self.wide}
+        bends = {(i, j): piece.found.get(_by(_by(entry, i), j), ALL) for i in self.wide for j in self.wide if i <= j}
+        if not all(bounds.is_finite for bounds in (middle.get(entry, ALL), *slopes.values(), *bends.values())):
+            return ALL
+        low, high = middle[entry]
+        radii = {i: tuple(end - _middle(piece.box[i]) for end in piece.box[i]) for i in self.wide}
+        for i, slope in slopes.items():
+            bend = bends[i, i]
+            low += min(_lowest(g, bend.low / 2, radii[i]) for g in slope)
+            high -= min(_lowest(-g, -bend.high / 2, radii[i]) for g in slope)
+        for (i, j), bend in bends.items():
+            if i < j:
+                products = [b * di * dj for b in bend for di in radii[i] for dj in radii[j]]
+                low, high = low + min(products), high + max(products)
+        # Exact fractions with many digits are rounded outward.
+        return Bounds(intervals.bounds(arb(low)).low, intervals.bounds(arb(high)).high)
+
+    def _read_by_any(self, box: Box, order: int) -> Reading:
+        """Read with derivatives by all leaves, or, where that fails, by those that range over intervals."""
+        first, *others = self._differentiable
+        try:
+            return self._read(box, order, first)
+        except UndecidedError:
+            if not (order and others):
+                raise
+        return self._read(box, order, others[0])
+
+    def _read(self, box: Box, order: int, names: Collection[str] | None = None) -> Reading:
+        self.readings += 1
+        return self.boxed.read(box, order, names)
+
+    def _read_at(self, box: Box, order: int) -> Enclosures:
+        """Enclosures over a face or at a point; empty where there are no bounds."""
+        try:
+            found = self._read(box, order).found
+        except UndecidedError:
+            return {}
+        if all(part.low == part.high for part in box):
+            for entry, bounds in found.items():
+                if bounds.is_finite:
+                    # The number lies between these bounds, so it is at most `high` and at least `low`.
+                    inner = Bounds(bounds.high, bounds.low)
+                    self.reached[entry] = self.reached.get(entry, inner).joined(inner)
+        return found
+
+    # --- choosing what to divide
+
+    def _worst(self, pieces: Sequence[_Piece]) -> _Piece | None:
+        """Return the piece to divide next: the one that determines the loosest bound, of the lowest order that has
+        loose bounds."""
+        if not self.entries:
+            return self._widest(pieces)
+        for level in range(self.order + 1):
+            if not level and self.order and self.readings >= _MOST_FOR_VALUE:
+                continue
+            self.level = level
+            loose = max(self._loose(pieces, level), key=lambda bound: bound.distance, default=None)
+            if loose is not None:
+                number, count = self.tried.get(loose.key, (loose.number, 0))
+                self.tried[loose.key] = loose.number, count + 1 if number == loose.number else 0
+                return loose.piece
+        return None
+
+    def _loose(self, pieces: Sequence[_Piece], level: int) -> Iterator[_Loose]:
+        """Yield the bounds of one order that may still improve."""
+        for entry in self.entries:
+            if len(entry[1]) != level:
+                continue
+            found = [p.found.get(entry, ALL) for p in pieces]
+            both = reduce(Bounds.joined, found)
+            reached = self.reached.get(entry, NOTHING)
+            size = max(abs(both.low), abs(both.high)) if both.is_finite and reached is not NOTHING else 1
+            for side, gap in ((0, reached.low - both.low), (1, both.high - reached.high)):
+                key = entry, side
+                if gap > self.tolerance * size and self.tried.get(key, (None, 0))[1] < _PATIENCE:
+                    piece = next(p for p, bounds in zip(pieces, found) if bounds[side] == both[side])
+                    if self._can_be_halved(piece):
+                        yield _Loose(gap / size, key, both[side], piece)
+
+    def _widest(self, pieces: Sequence[_Piece]) -> _Piece | None:
+        """Return the widest piece, where nothing is known of any."""
+        return max(filter(self._can_be_halved, pieces), key=lambda p: max(map(_width, p.box)), default=None)
+
+    def _can_be_halved(self, piece: _Piece) -> bool:
+        return any(_width(piece.box[i]) > _SMALLEST * _width(self.boxed.whole[i]) for i in self.wide)
+
+    def _halves(self, piece: _Piece) -> Iterator[Box]:
+        """Bisect a box across the input with the largest influence on its value, estimated by slope times width."""
+        slopes = [piece.found.get((0, (i,)), ALL) for i in self.wide]
+        if all(slope.is_finite for slope in slopes):
+            influence = [_width(piece.box[i]) * max(abs(s.low), abs(s.high)) for i, s in zip(self.wide, slopes)]
+        else:
+            influence = [_width(piece.box[i]) / _width(self.boxed.whole[i]) for i in self.wide]
+        across = self.wide[max(range(len(influence)), key=influence.__getitem__)]
+        low, high = piece.box[across]
+        cut = _middle(piece.box[across])
+        for part in (Bounds(low, cut), Bounds(cut, high)):
+            yield (*piece.box[:across], part, *piece.box[across + 1 :])
+
+
+def _by(entry: Entry, i: int) -> Entry:
+    """The derivative of an entry by input `i`."""
+    return entry[0], tuple(sorted((*entry[1], i)))
+
+
+def _at(number: Number) -> Bounds:
+    return Bounds(number, number)
+
+
+def _times(part: Bounds, factor: int) -> Bounds:
+    return Bounds(part.low * factor, part.high * factor)
+
+
+def _is_near(point: fmpq, part: Bounds) -> bool:
+    """Whether a point is in an interval, or within a few widths of it."""
+    return bool(max(part.low - point, point - part.high) <= _NEAR * _width(part))
+
+
+def _width(part: Bounds) -> Number:
+    return part.high - part.low
+
+
+def _middle(part: Bounds) -> fmpq:
+    """A dyadic number with few bits near the middle of an interval."""
+    width = _width(part)
+    if not width:
+        return part.low
+    # A power of 2 between 1/16 and 1/64 of the width.
+    exponent = int(width.p).bit_length() - int(width.q).bit_length() - 5
+    step = fmpq(2) ** exponent
+    return ((part.low + width / 2) / step).floor() * step
+
+
+def _sign(slope: Bounds) -> int:
+    return 1 if slope.low >= 0 else -1 if slope.high <= 0 else 0
+
+
+def _face(box: Box, slopes: Mapping[int, Bounds], side: int) -> Box:
+    """The face on which a number with these slopes is lowest (side -1) or highest (side 1)."""
+    face = list(box)
+    for i, slope in slopes.items():
+        if sign := _sign(slope):
+            face[i] = _at(box[i].low if sign * side < 0 else box[i].high)
+    return tuple(face)
+
+
+def _lowest(slope: fmpq, bend: fmpq, ends: tuple[fmpq, ...]) -> fmpq:
+    """The minimum of slope*d + bend*d**2 for d between two ends."""
+    found = [d * (slope + bend * d) for d in ends]
+    if bend > 0 and ends[0] < (vertex := -slope / (2 * bend)) < ends[1]:
+        found.append(vertex * (slope + bend * vertex))
+    return min(found)
+
+
+def _mean_value(middle: Bounds, slopes: Mapping[int, Bounds], box: Box) -> Bounds:
+    """The mean value form: enclose a number by that at the centre of a box and its slopes over the box.
+
+    Sums are rounded outward, since their exact fractions may be too large.
+    """
+    low, high = middle
+    for i, slope in slopes.items():
+        if not (slope.is_finite and middle.is_finite):
+            return ALL
+        centre = _middle(box[i])
+        products = [s * (end - centre) for s in slope for end in box[i]]
+        low, high = low + min(products), high + max(products)
+    return Bounds(intervals.bounds(low).low, intervals.bounds(high).high)

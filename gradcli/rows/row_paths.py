@@ -1,0 +1,300 @@
+"""Records one execution path of a program for a row that takes it, and runs it for all rows that do, block by block."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli import arrays, limits
+from gradcli.errors import GradcliError, LimitError, NotBatchableError, NotRecordableError
+from gradcli.evaluation import python_values
+from gradcli.evaluation.derivative_traces import Trace, row_derivatives
+from gradcli.executors import on_host
+from gradcli.executors.row_blocks import Compute, RowBlocks, over_blocks
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.program.ir import Atom, Program
+from gradcli.program.passes import optimise
+from gradcli.program.path_selection import joined
+from gradcli.program.record import record
+from gradcli.rows.column_programs import WholeColumns
+from gradcli.rows.row_batches import computed
+from gradcli.rows.row_inputs import Rows
+
+if TYPE_CHECKING:
+    from gradcli.evaluation.callables import Computation
+
+# Elements of one array in a block, a size that suits the caches; with fewer rows threads wait for each other.
+_ELEMENTS = 2**15
+# Block sizes in rows for fewer rows. They are multiples of the vector length of any processor, so that a row is
+# computed as in a large block.
+_FEWER_ROWS = (64, 1024, 8192)
+# Rows times equations that are worth a thread; with less work, starting it takes longer than it saves.
+_WORTH_A_THREAD = 2**20
+# Bound on the elements of all intermediate results of a block. With a hundred equations it halves the block, which
+# costs no time and halves the memory of each thread.
+_MOST_KEPT = 3 * 2**20
+# Cost of making a program for smaller blocks, in full blocks that could be computed meanwhile.
+_MAKING = 8
+
+# Bound on the number of paths recorded for rows of one kind; a failed recording counts as `_FAILED` paths.
+_MOST_PATHS = 64
+_FAILED = 16
+# The last paths to be recorded are not specific to the recorded row, but serve all rows for which they are valid.
+_SHARED = 8
+# Bounds in steps on recording one path and all paths. Recording a path takes as long as evaluating some tens of rows;
+# after one that is too long, no more are recorded.
+_LONGEST = 400_000
+_STEPS = 1_000_000
+# Bound on the cost of all paths together, in additions, below which every row computes all of them: selecting the rows
+# of each path takes as long.
+_SHORT = 48
+# The step and element limits must be at least this for paths to be joined, since a joined path needs more than each of
+# them.
+_ROOM = 1000
+
+
+class Paths:
+    """The recorded paths for rows whose inputs have the same shapes and dtypes."""
+
+    def __init__(self) -> None:
+        self.known: tuple[RowPath, ...] = ()
+        # The number of paths that are joined, and the joined path; only for short paths.
+        self.joined: tuple[int, RowPath] | None = None
+        self.lock = threading.Lock()
+        self._left = _MOST_PATHS
+        self._steps = _STEPS
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all rows are known to take the same path."""
+        return any(path.is_everyones for path in self.known)
+
+    def record(
+        self,
+        program: Computation,
+        inputs: Mapping[str, Any],
+        rows: Rows,
+        wrt: Sequence[str],
+        order: int,
+        most: tuple[int, int],
+    ) -> None:
+        """Record the path of one of `rows`, with these `inputs`, unless there are too many paths or it cannot be
+        recorded."""
+        if self._left <= 0 or self._steps <= 0:
+            return
+        for fixed in ({}, {name: inputs[name] for name in rows.shared}) if rows.shared else ({},):
+            given = {name: value for name, value in inputs.items() if name not in fixed}
+            budget = limits.Budget(min(most[0], _LONGEST), most[1])
+            try:
+                with (
+                    limits.spending(budget),
+                    arrays.using_dtype(python_values.dtype(inputs)),
+                    arrays.using_namespace(None),
+                ):
+                    trace = row_derivatives(program, given, fixed, wrt, order, apart=self._left > _SHARED)
+                path = RowPath(trace, given, frozenset(rows.columns), fixed, most)
+                path.prepare(rows.count if rows.namespace is None else 1)
+            except (NotRecordableError, NotBatchableError):
+                # Next, record it with the shared inputs as constants.
+                continue
+            except LimitError:
+                self._left = 0
+                return
+            except (GradcliError, MemoryError):
+                break
+            finally:
+                self._steps -= budget.max_steps - budget.eighths // limits.STEP
+            self._left -= 1
+            self.known = (*self.known, path)
+            self._join()
+            return
+        self._left -= _FAILED
+
+    def _join(self) -> None:
+        """Join the paths into a single program where they differ only in their constants."""
+        first, *others = self.known
+        if not others or min(first.limits) < _ROOM:
+            return
+        if any(path.fixed or path.positions != first.positions for path in self.known):
+            return
+        program = joined([path.program for path in self.known])
+        if program is not None and sum(e.primitive.time for e in program.equations) <= _SHORT:
+            trace = Trace(program, (), first.positions, {})
+            self.joined = len(self.known), RowPath(trace, first.inputs, first.columns, {}, first.limits)
+
+
+class RowPath:
+    """The recording of one row, valid for the rows for which its guards hold.
+
+    `inputs` are those of the recorded row by name; those in `columns` vary between rows, and `fixed` are values that
+    were recorded as constants. `most` are the limits of steps and array elements for a row.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        inputs: Mapping[str, Any],
+        columns: frozenset[str],
+        fixed: Mapping[str, Any],
+        most: tuple[int, int],
+    ) -> None:
+        self.positions = trace.positions
+        self.program = optimise(trace.program)
+        self.inputs = inputs
+        self.columns = columns
+        self.fixed = fixed
+        self.limits = most
+        # Whether all rows take this path.
+        self.is_everyones = not self.program.guards and not fixed
+        self.most_rows = _most_rows([arrays.size(e.output) for e in self.program.equations])
+        dtypes = map(arrays.dtype_name, self.program.outputs)
+        # Booleans are returned as 0 and 1.
+        self._outputs = [
+            (arrays.shape(a), "float64" if d == "bool" else d) for a, d in zip(self.program.outputs, dtypes)
+        ]
+        self._names = [v.name or "" for v in self.program.inputs]
+        self._blocks: dict[tuple[int, bool], RowBlocks] = {}
+        self._whole = WholeColumns(self.program, columns, most)
+        self._in_vain = 0
+
+    def prepare(self, count: int) -> None:
+        """Make the programs for this number of rows. Raises NotBatchableError where several rows cannot be computed at
+        once."""
+        size = self._size(count)
+        if self.program.guards:
+            self._of_size(size, guards=True)
+        self._of_size(size, guards=False)
+
+    def suits(self, shared: Mapping[str, Any]) -> bool:
+        """Whether the path is valid for these shared inputs."""
+        return all(_same(value, shared[name]) for name, value in self.fixed.items())
+
+    def holds(self, rows: Rows, threads: int) -> Any:
+        """Return a boolean array of the rows for which the guards hold; None where there are no guards."""
+        if not self.program.guards:
+            return None
+        held = arrays.numpy_namespace().zeros(rows.count, "bool")
+        if rows.namespace is not None:
+            found = self._whole.run(rows, guards=True)
+            return held if found is None else arrays.to_numpy(found[0])
+        self._run(self._inputs(rows.inputs), rows.count, [held], threads, guards=True)
+        return held
+
+    def run(self, rows: Rows, threads: int) -> tuple[list[Any], Sequence[int]]:
+        """Return the outputs for rows that satisfy the guards, and the indices of those that failed."""
+        if rows.namespace is not None:
+            found = self._whole.run(rows, guards=False)
+            return ([], range(rows.count)) if found is None else ([_floating(f, rows) for f in found], ())
+        outputs = self._empty(rows.count)
+        return outputs, self._run(self._inputs(rows.inputs), rows.count, outputs, threads, guards=False)
+
+    def of_one(self, inputs: Mapping[str, Any]) -> list[Any] | None:
+        """Return the outputs for a single row of NumPy arrays that satisfies the guards; None on failure."""
+        blocks = self._of_size(self._at_hand(self._size(1), guards=False), guards=False)
+        outputs = self._empty(1)
+        return outputs if blocks.compute(self._inputs(inputs), outputs, 0, 1) else None
+
+    def _empty(self, count: int) -> list[Any]:
+        np = arrays.numpy_namespace()
+        return [np.empty((count, *shape), dtype) for shape, dtype in self._outputs]
+
+    def _inputs(self, given: Mapping[str, Any]) -> list[Any]:
+        return [given[name] for name in self._names]
+
+    def _run(
+        self, inputs: Sequence[Any], count: int, outputs: Sequence[Any], threads: int, *, guards: bool
+    ) -> list[int]:
+        """Fill `outputs`, and return the indices of the rows that failed."""
+        size = self._at_hand(self._size(count), guards=guards)
+        blocks = self._of_size(size, guards=guards)
+        # The remainder is no full block; a program for smaller blocks may exist.
+        left = count % size if count > size else 0
+        if left and self._at_hand(self._size(left), guards=guards) == size:
+            left = 0
+        whole = count - left
+        work = count * len(self.program.equations)
+        at_once = max(1, min(threads, -(-count // size), work // _WORTH_A_THREAD))
+        compute = functools.partial(blocks.compute, inputs, outputs)
+        lost = [
+            row
+            for block in over_blocks(compute, whole, size, at_once, stay=True)
+            for row in _failing_alone(compute, *block)
+        ]
+        if not left:
+            return lost
+        after = [output[whole:] for output in outputs]
+        further = [value[whole:] if is_column else value for value, is_column in zip(inputs, blocks.columns)]
+        return [*lost, *(whole + row for row in self._run(further, left, after, 1, guards=guards))]
+
+    def _size(self, count: int) -> int:
+        return min(self.most_rows, next((size for size in _FEWER_ROWS if count <= 4 * size), self.most_rows))
+
+    def _at_hand(self, size: int, *, guards: bool) -> int:
+        """Return the block size of an existing program that can replace blocks of `size`, until the waste is worth a
+        new program."""
+        larger = [known for known, joined in self._blocks if joined == guards and known >= size]
+        if not larger or self._in_vain > _MAKING * self.most_rows:
+            return size
+        self._in_vain += min(larger) - size
+        return min(larger)
+
+    def _of_size(self, size: int, *, guards: bool) -> RowBlocks:
+        blocks = self._blocks.get((size, guards))
+        if blocks is None:
+            program = self._by_rows(self.program.guards if guards else self.program.outputs, size, joined=guards)
+            run = on_host.executable(optimise(program), reproducible=True)
+            blocks = RowBlocks(run, size, [name in self.columns for name in self._names], self.limits)
+            self._blocks[size, guards] = blocks
+        return blocks
+
+    def _by_rows(self, atoms: Sequence[Atom], size: int, *, joined: bool) -> Program:
+        """Record the program that evaluates `atoms` for `size` rows; with `joined`, whether all are true for each
+        row."""
+
+        def run(**given: Any) -> list[Any]:
+            return computed(self.program, atoms, given, self.columns, size, joined=joined)
+
+        examples = {
+            name: broadcast_to(value, (size, *arrays.shape(value))) if name in self.columns else value
+            for name, value in self.inputs.items()
+        }
+        with limits.within(), arrays.using_namespace(None):
+            return record(run, examples).program
+
+
+def _failing_alone(compute: Compute, start: int, stop: int) -> list[int]:
+    """Return the rows of a failed block that fail on their own; the other rows are computed."""
+    failed = []
+    waiting = [(start, stop)]
+    while waiting:
+        start, stop = waiting.pop()
+        if stop - start == 1:
+            failed.append(start)
+            continue
+        middle = (start + stop) // 2
+        for part in ((start, middle), (middle, stop)):
+            if not compute(*part):
+                waiting.append(part)
+    return sorted(failed)
+
+
+def _floating(result: Any, rows: Rows) -> Any:
+    """A result as a floating-point array of the library of the rows that shares no memory with them; booleans become 0
+    and 1."""
+    assert rows.namespace is not None
+    array = rows.namespace.asarray(result)
+    array = array if arrays.is_floating(array) else rows.namespace.astype(array, python_values.dtype(rows.inputs))
+    return arrays.unshared(array, rows.inputs.values())
+
+
+def _most_rows(sizes: Sequence[int]) -> int:
+    """The number of rows in a block, a power of 2, from the sizes of the results of all equations for one row."""
+    most = min(_ELEMENTS // max(1, *sizes, 1), _MOST_KEPT // max(1, sum(sizes)))
+    return 1 << max(1, most).bit_length() - 1
+
+
+def _same(a: Any, b: Any) -> bool:
+    np = arrays.numpy_namespace()
+    return arrays.dtype_name(a) == arrays.dtype_name(b) and np.array_equal(a, b, equal_nan=True)
