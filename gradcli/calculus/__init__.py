@@ -1,0 +1,4 @@
+"""Which derivatives are there of a function? Gradients, Jacobians, Hessians, derivatives of order N, and their checks.
+
+Begin with `gradient`.
+"""

@@ -159,7 +159,7 @@ def _as_markup(text: str | None) -> str | None:
 
 
 def _declared(name: str) -> Command[Any]:
-    command: Command[Any] = import_module(f"gradcli.cli.{name}").COMMAND
+    command: Command[Any] = import_module(f"gradcli.cli.commands.{name}").COMMAND
     return command
 
 

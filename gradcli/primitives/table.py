@@ -48,7 +48,7 @@ _MODULES: dict[ModuleType, str] = {
 # The modules that are imported when one of their names is first looked up, with their subject and names: functions that
 # formulas rarely use do not slow the start.
 _LATER = {
-    "orders": (
+    "order_statistics": (
         "reductions",
         "argsort topk kthvalue cummax cummin count_nonzero nansum nanmean ptp average quantile percentile logcumsumexp "
         "trapezoid trapz cumulative_trapezoid cumtrapz aminmax msort var_mean std_mean",
@@ -69,12 +69,12 @@ _LATER = {
         "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d "
         "max_pool1d max_pool2d max_pool3d",
     ),
-    "resizing": (
+    "resampling": (
         "layers",
         "interpolate upsample upsample_nearest upsample_bilinear adaptive_avg_pool1d adaptive_avg_pool2d "
         "adaptive_avg_pool3d",
     ),
-    "margins": (
+    "margin_losses": (
         "losses",
         "margin_ranking_loss soft_margin_loss hinge_embedding_loss cosine_embedding_loss multi_margin_loss "
         "multilabel_soft_margin_loss triplet_margin_loss",
@@ -84,7 +84,7 @@ _LATER = {
         "addmv addr addbmm vecdot bilinear dist pdist block_diag tensorsolve tensorinv lu_solve",
     ),
     "covariances": ("reductions", "cov corrcoef"),
-    "placing": (
+    "slice_updates": (
         "shape",
         "narrow narrow_copy split_with_sizes broadcast_tensors broadcast_arrays expand_as reshape_as view_as dstack "
         "diagflat cartesian_prod select_scatter slice_scatter diagonal_scatter index_fill index_copy index_put masked_scatter "
@@ -99,13 +99,13 @@ _LATER = {
         "special",
         "softsign hardtanh relu6 hardsigmoid hardswish hard_swish celu selu mish tanhshrink softshrink hardshrink softmin",
     ),
-    "rearranging": (
+    "gather_scatter": (
         "shape",
         "split chunk unbind meshgrid nonzero argwhere take_along_axis take_along_dim gather scatter scatter_add index_select "
         "index_add masked_fill masked_select one_hot unflatten diag_embed rot90 "
         "as_strided",
     ),
-    "arranging": (
+    "numpy_shape": (
         "shape",
         "array_split tensor_split vsplit hsplit dsplit column_stack append atleast_1d atleast_2d atleast_3d rollaxis flipud fliplr "
         "partition",
@@ -114,12 +114,12 @@ _LATER = {
     "matrices": ("linear algebra", "inv inverse det logdet solve matrix_power kron cross tensordot dot inner vdot"),
     "decompositions": ("linear algebra", "cholesky eigvalsh eigh qr svdvals pinv pinverse"),
     "matrix_exponential": ("linear algebra", "matrix_exp expm"),
-    "equations": (
+    "linear_systems": (
         "linear algebra",
         "linear baddbmm addmm cdist slogdet solve_triangular cholesky_solve solve_sylvester solve_banded lstsq multi_dot "
         "vander matrix_norm cond",
     ),
-    "singular": ("linear algebra", "svd"),
+    "singular_vectors": ("linear algebra", "svd"),
     "distributions": (
         "special",
         "factorial comb perm beta rgamma gammasgn erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln mvlgamma",
@@ -133,7 +133,7 @@ _LATER = {
         "special",
         "exp1 E1 expi Ei expn dawsn ellipk elliptic_k ellipe gammainc gammaincc igamma igammac betainc zeta lambertw LambertW",
     ),
-    "partials": ("special", ""),
+    "numerical_partials": ("special", ""),
     "bessel_orders": (
         "special",
         "kv kn besselk kve struve modstruve spherical_jn spherical_yn spherical_in spherical_kn airyai airy_ai airyaiprime "
@@ -153,13 +153,13 @@ _LATER = {
         "elementwise",
         "acot arccot asec arcsec acsc arccsc acoth arccoth asech arcsech acsch arccsch",
     ),
-    "polynomials": (
+    "orthogonal_polynomials": (
         "special",
         "eval_hermite hermite eval_hermitenorm hermite_prob eval_chebyt chebyshevt eval_chebyu chebyshevu eval_legendre "
         "legendre eval_laguerre laguerre eval_genlaguerre assoc_laguerre eval_gegenbauer gegenbauer eval_jacobi jacobi "
         "lpmv assoc_legendre assoc_legendre_p sph_legendre_p Znm",
     ),
-    "student": ("special", "stdtr stdtrit"),
+    "student_t": ("special", "stdtr stdtrit"),
     "computer_algebra": ("special", "Max Min loggamma lowergamma uppergamma"),
     "copies": (
         "shape",
@@ -236,7 +236,7 @@ def _all() -> dict[Operation, str]:
 
 
 def _load(file: str) -> ModuleType:
-    return import_module(f"gradcli.primitives.{file}")
+    return import_module(f"gradcli.primitives.entries.{file}")
 
 
 def _subjects(modules: dict[ModuleType, str]) -> dict[Operation, str]:

@@ -25,11 +25,11 @@ def home_of(name: str) -> str | None:
 
     Modules used most are searched first.
     """
-    return next((home for home in _HOMES if hasattr(import_module(f"gradcli.arrays.{home}"), name)), None)
+    return next((home for home in _HOMES if hasattr(import_module(f"gradcli.arrays.flint.{home}"), name)), None)
 
 
 @cache
 def of_numbers(name: str) -> Callable[..., Any] | None:
     """The function of numbers with this name, None if there is none."""
     home = home_of(name)
-    return None if home is None else getattr(import_module(f"gradcli.arrays.{home}"), name)
+    return None if home is None else getattr(import_module(f"gradcli.arrays.flint.{home}"), name)

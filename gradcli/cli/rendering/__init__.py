@@ -1,0 +1,4 @@
+"""How are results shown? As tables and text for people, and as JSON for programs.
+
+Begin with `render`.
+"""

@@ -1,0 +1,4 @@
+"""How is a syntax tree run? From bindings to tensors.
+
+Begin with `run`; `machine` has what is known while a program runs, and the other files go by kinds of nodes.
+"""

@@ -14,5 +14,5 @@ FORMATS = {"tree": "text_tree", "dot": "dot", "mermaid": "mermaid", "svg": "svg"
 
 def find(name: str) -> Callable[[Picture, Environment], None]:
     """The `draw` function of a format, imported on demand."""
-    draw: Callable[[Picture, Environment], None] = import_module(f"gradcli.cli.drawing.{FORMATS[name]}").draw
+    draw: Callable[[Picture, Environment], None] = import_module(f"gradcli.cli.rendering.drawing.{FORMATS[name]}").draw
     return draw

@@ -1,1 +1,0 @@
-"""The output formats of `gradcli graph`, one module for each."""
