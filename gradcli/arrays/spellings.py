@@ -17,8 +17,8 @@ class Spelling(NamedTuple):
     """How libraries provide a function.
 
     `names` has its names by library, where they differ from the name in the language. `elementwise` functions convert
-    integers to floats, unless they `keeps_integers`. `truths` says that it returns truth values; `operator` is its
-    binary operator, if any. `fallback` computes it from a namespace and the operands in a library that lacks it.
+    integers to floats, unless `keeps_integers`. `truths` says that it returns truth values; `operator` is its binary
+    operator, if any. `fallback` computes it from a namespace and the operands in a library that lacks it.
     """
 
     names: Mapping[str, str] = {}

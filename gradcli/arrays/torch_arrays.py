@@ -128,7 +128,7 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
     def compiled(self, function: Callable[..., Any], operands: Sequence[Array]) -> Callable[..., Any]:
         """`function` compiled by Inductor, the compiler behind `torch.compile`, for operands like `operands`."""
         with warnings.catch_warnings():
-            # The parts of PyTorch emit warnings about each other.
+            # PyTorch emits deprecation warnings about its own modules.
             warnings.simplefilter("ignore")
             # Imported here, because it takes a second to load.
             import torch._inductor
