@@ -30,7 +30,7 @@ def shout(options: ShoutOptions, environment):
 
 @pytest.fixture
 def with_shout(monkeypatch):
-    module = ModuleType("gradcli.cli.shout")
+    module = ModuleType("gradcli.cli.commands.shout")
     module.COMMAND = Command(ShoutOptions, shout, "Examples:\n\n  gradcli shout x\n")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(main.COMMANDS, "shout", "Say it loud.")
@@ -67,7 +67,7 @@ def test_a_command_loads_no_other():
     code = (
         "import sys; from gradcli.cli import main; from gradcli.cli.process.environment import Environment\n"
         "main.main(sys.argv[1:], Environment.of_process())\n"
-        "print(*(name for name in main.COMMANDS if f'gradcli.cli.{name}' in sys.modules), file=sys.stderr)"
+        "print(*(name for name in main.COMMANDS if f'gradcli.cli.commands.{name}' in sys.modules), file=sys.stderr)"
     )
     for words, loaded in ((["--help"], ""), (["eval", "x", "x=1"], "eval"), (["diff", "--help"], "diff")):
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
@@ -96,7 +96,7 @@ def test_another_language(run, monkeypatch):
 
 
 def test_another_drawing(run, monkeypatch):
-    module = ModuleType("gradcli.cli.drawing.boxes")
+    module = ModuleType("gradcli.cli.rendering.drawing.boxes")
     module.draw = lambda picture, environment: environment.write(f"{[label.title for label in picture.labels()]}\n")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(graph.formats.FORMATS, "titles", "boxes")
