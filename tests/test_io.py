@@ -28,9 +28,9 @@ from gradcli.io.files import read
 from gradcli.io.json_text import dumps
 from gradcli.io.output import save_npz, write_atomically
 from gradcli.io.variables import read_variables, split_binding
-from gradcli.language.syntax import parse_tables, soft_keywords
+from gradcli.language.syntax import parse_tables, parser
 
-SOFT_WORDS = sorted(word.lower() for word in soft_keywords.SOFT)
+SOFT_WORDS = sorted(word.lower() for word in parser.SOFT)
 WORDS_OF_THE_GRAMMAR = sorted({*re.findall(r'"([A-Za-z]+)"', parse_tables.read_grammar().decode())} - {*SOFT_WORDS})
 
 fixed = settings(derandomize=True, deadline=None, max_examples=150, database=None)

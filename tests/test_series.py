@@ -10,7 +10,7 @@ import pytest
 
 import gradcli
 from gradcli.errors import BackendError, BindingError, DifferentiationError, EvaluationError, UsageError
-from gradcli.models.expansions.convergence_radius import suggested_radius
+from gradcli.models.expansions.power_series import suggested_radius
 
 
 def bernoulli(n: int) -> Fraction:

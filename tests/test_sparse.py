@@ -12,8 +12,7 @@ import scipy.sparse
 
 import gradcli
 from gradcli.arrays import sparsity_patterns
-from gradcli.calculus.colouring import colouring
-from gradcli.calculus.sparse import Coordinates
+from gradcli.calculus.sparse import Coordinates, colouring
 from gradcli.errors import DifferentiationError, LimitError, NotRecordableError
 from gradcli.evaluation.hessians import program_hessian
 from gradcli.language.syntax import parse

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -30,7 +31,6 @@ from gradcli.autograd.targets import (
     seed_of,
 )
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.autograd.ways import Ways, has_hooks
 from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Span, flag
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import zeros_like
@@ -406,3 +406,36 @@ class Pass:
 
     def _as_tensor(self, cotangent: Any) -> Any:
         return cotangent if isinstance(cotangent, TensorBase) else self.tensor(cotangent)
+
+
+# --- detect when the last cotangent has reached a leaf
+
+
+class Ways:
+    """For each leaf with hooks, the number of edges through which a cotangent may still arrive.
+
+    The edges are those of waiting nodes and their ancestors. If `useful` is not None, only those nodes are visited.
+    """
+
+    def __init__(self, waiting: Iterable[Node], useful: Container[Any] | None) -> None:
+        nodes = (node for node in ancestors(*waiting) if useful is None or node in useful)
+        self._left = Counter(target for node in nodes for target in node.targets if has_hooks(target))
+
+    def __contains__(self, leaf: Any) -> bool:
+        return leaf in self._left
+
+    def ended_by(self, node: Node) -> list[Any]:
+        """The leaves that no cotangent can reach any more, now that `node` was visited."""
+        ended = []
+        for target in node.targets:
+            if target in self._left:
+                self._left[target] -= 1
+                if not self._left[target]:
+                    del self._left[target]
+                    ended.append(target)
+        return ended
+
+
+def has_hooks(target: Any) -> bool:
+    """Whether the target of an edge is a leaf that may have hooks."""
+    return not isinstance(target, Node) and target._accumulator is not None

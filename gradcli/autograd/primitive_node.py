@@ -8,7 +8,6 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.autograd.kept import keep
 from gradcli.autograd.modes import span_now
 from gradcli.autograd.node import Edge, Node, named_class, next_sequence
 from gradcli.autograd.packed import Pack, Packed, SavedTensor, Unpack, edge_of_saved
@@ -27,8 +26,10 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import not_equal, where
-from gradcli.primitives.entries.reductions import sum_to
+from gradcli.primitives.entries.reductions import sum_, sum_to
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.saved_tensors import Needs
@@ -323,3 +324,63 @@ def fit(cotangent: Any, like: Any) -> Any:
         cotangent = sum_over_rows(cotangent, like)
     shape = like.shape if type(like) is ShapeOnly else arrays.shape(like)
     return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)
+
+
+# --- gradients that stay in the graph of an operand although their values do not depend on it
+
+
+class Keeping(Node):
+    """A node that adds 0 times an operand to a gradient.
+
+    Its edges lead to the history of the gradient and to the operand.
+    """
+
+    __slots__ = ("operand_shape", "shape")
+
+    def __init__(self, gradient: Edge | None, operand: Edge, shape: Shape, operand_shape: Shape) -> None:
+        super().__init__((gradient, operand))
+        self.shape, self.operand_shape = shape, operand_shape
+
+    def pull(
+        self,
+        cotangents: Sequence[Any],
+        wanted: Sequence[bool],
+        *,
+        lift: Callable[..., Any] | None,
+        guarded: bool,
+        mask: Any,
+        masks: list[Any] | None = None,
+    ) -> Sequence[Any]:
+        (cotangent,) = cotangents
+        if masks is not None:
+            masks[0] = mask
+        passed = zeros = None
+        if wanted[0]:
+            passed = cotangent if lift is None else keep(cotangent, self.edges[1], self.operand_shape, self.name)
+        if wanted[1]:
+            zeros = zeros_like(cotangent)
+            if self.operand_shape != self.shape:
+                zeros = broadcast_to(sum_(zeros), self.operand_shape)
+        return [passed, zeros]
+
+    def shape_of(self, _number: int) -> Shape:
+        return self.shape
+
+    def keeps_results(self) -> bool:
+        return False
+
+    def release(self) -> None:
+        """Do nothing: no tensors are saved."""
+
+
+def keep(gradient: Any, operand: Edge | None, operand_shape: Shape, node_name: str) -> Any:
+    """Put the gradient with respect to an operand into the graph of that operand, by a node with this name.
+
+    Batches, series and recorded programs are left unchanged, because it does not matter there whether a gradient is
+    None.
+    """
+    if operand is None or not isinstance(gradient, TensorBase) or isinstance(gradient.inner, Kind):
+        return gradient
+    edge = gradient.edge if gradient.requires_grad else None
+    node = named_class(Keeping, node_name)(edge, operand, gradient.shape, operand_shape)
+    return gradient._as_output(node, 0) if gradient.dual else gradient.made(gradient.inner, node, 0)

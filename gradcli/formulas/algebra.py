@@ -98,7 +98,7 @@ class Algebra:
         self._known: dict[Hashable, Formula] = {}
         # Sums whose coefficients have no common factor, in the sign in which they were met first.
         self._primitive: set[Formula] = set()
-        # The values of formulas at the sample points of `gradcli.formulas.probing`, by sample.
+        # The values of formulas at the sample points of `gradcli.formulas.identities`, by sample.
         self.probed: dict[int, dict[Formula, Any]] = {}
         self.one = self._product({})
         self.zero = self.sum({})

@@ -9,20 +9,118 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from functools import partial
 from io import BytesIO
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gradcli import limits
 from gradcli.errors import BindingError, GradcliError, Span, UsageError, did_you_mean, nearest, pointing_into
-from gradcli.io import input_forms, system, text_lines
-from gradcli.io.column_files import read_columnar
-from gradcli.io.json_numbers import read_json
-from gradcli.io.json_records import read_json_records
+from gradcli.io import by_polars, input_forms, system, text_lines
+from gradcli.io.json_numbers import charge_text, decode, expect_end, numbers, read_json
 from gradcli.io.numpy_files import read_npy, read_npz
 from gradcli.io.source import STANDARD_INPUT, Source, named
 from gradcli.io.tables import read_table
 
 if TYPE_CHECKING:
+    import numpy
     from numpy.typing import NDArray
+
+# The charges for each object and each of its members, in units of 1/8 of a step, beyond that of its line.
+_OBJECT, _MEMBER = 5, 1
+
+
+def read_json_records(source: Source, members: Sequence[str | None]) -> list[NDArray[Any]]:
+    """For each member the values with this name, with shape (rows,), or (rows, …) for nested lists, and nan for null
+    and missing ones; for None the values of the only name.
+
+    Raises BindingError where a line is not an object, a name is in none of them, or a value is anything else.
+    """
+    sources = [source._replace(member=member) for member in members]
+    records = _records(source)
+    first = next(records, None)
+    if first is None:
+        raise source.error("it is empty", "give an object on each line")
+    names = [s.choose("name", [*first]) if s.member is None else s.member for s in sources]
+    found: dict[str, list[object]] = {name: [] for name in names}
+    known = {*first}
+    for record in chain([first], records):
+        known.update(record.keys() & found.keys())
+        for name, values in found.items():
+            value = record.get(name)
+            values.append("NaN" if value is None else value)
+    for asked, name in zip(sources, names):
+        if name not in known:
+            raise asked.no_such_member("name", name, [*first])
+    return [_array(asked, name, found[name]) for asked, name in zip(sources, names)]
+
+
+def _records(source: Source) -> Iterator[dict[str, object]]:
+    number = 0
+    for lines in text_lines.lines(source, text_lines.beginning(source.stream, 3), source.stream):
+        for line in lines:
+            number += 1
+            if line.strip():
+                yield _record(source, line.rstrip("\r\n"), number)
+
+
+def _record(source: Source, line: str, number: int) -> dict[str, object]:
+    what = f"line {number} of {source.name}"
+    charge_text(line)
+    value, end = decode(line, 0, what, source.exact)
+    expect_end(line, end, f"{what} goes on after its object", "put each object on a line of its own")
+    if not isinstance(value, dict):
+        raise source.error(f"line {number} is no object", 'give an object of names to values: {"x": 5, "y": [1, 2]}')
+    limits.charge_steps(_OBJECT + _MEMBER * len(value))
+    return value
+
+
+def _array(asked: Source, name: str, values: list[object]) -> NDArray[Any]:
+    try:
+        array: Any = numbers(values, f"the list of {name!r}", asked.exact)
+    except BindingError as error:
+        raise asked.error(error.message, error.hint or "") from error
+    asked.check_elements(array.size)
+    return array  # type: ignore[no-any-return]
+
+
+def read_columnar(source: Source, scan: str) -> NDArray[numpy.float64]:
+    """One column, with shape (rows,) and nan for nulls, of a file that Polars opens with the function named `scan`.
+
+    Raises BindingError where Polars is not installed, the file is damaged, there is no such column, or it holds
+    something other than real numbers.
+    """
+    suffix = os.path.splitext(source.path)[1].lower()
+    polars = by_polars.needed(f"{source.path!r}, a {suffix} file,")
+    errors = polars.exceptions
+    try:
+        # For damaged files, panics of Polars' threads are printed to standard error.
+        with system.without_standard_error():
+            source.stream.seek(0)
+            return _read_column(source, polars, getattr(polars, scan)(source.stream))
+    except errors.DuplicateError as error:
+        name = str(error).split("'")[1]
+        raise source.error(f"it has more than one column {name!r}", "give the columns different names") from error
+    except (errors.PolarsError, errors.PanicException, OSError) as error:
+        if getattr(error, "errno", None):
+            # The system could not read the file.
+            raise
+        raise source.error(f"it is damaged, or no {suffix} file", "write it again") from error
+
+
+def _read_column(source: Source, polars: Any, file: Any) -> NDArray[numpy.float64]:
+    import numpy
+
+    schema = file.collect_schema()
+    name = source.choose("column", schema.names())
+    kind = schema[name]
+    if not (kind.is_numeric() or kind == polars.Boolean):
+        raise source.error(f"column {name!r} holds {kind}, not real numbers", "choose a column of floats or integers")
+    rows = file.select(polars.len()).collect().item()
+    source.check_elements(rows)
+    # Charge the column that is read and its copy in the array.
+    limits.charge(2 * rows)
+    column = file.select(polars.col(name).cast(polars.Float64).fill_null(numpy.nan)).collect()
+    return numpy.array(column.to_series().to_numpy(), dtype=numpy.float64)
+
 
 # Readers of formats with one value, or with several of which one is chosen.
 _READERS: dict[str, Callable[[Source], float | NDArray[Any]]] = {

@@ -13,7 +13,6 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from gradcli.errors import Span
-from gradcli.language.stable.euler_powers import exponentials
 from gradcli.language.stable.stable_forms import OF_STABLE_SUMS, RULES_BY_ROOT, StableForm
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
@@ -431,3 +430,24 @@ def _moved(value: Any, parts: Mapping[str, Sequence[tree.Expression]], span: Spa
     if isinstance(value, tree.SyntaxNode):
         return _filled(value, parts, span)  # type: ignore[arg-type]
     return tuple(_moved(v, parts, span) for v in value) if isinstance(value, tuple) else value
+
+
+# --- rewrites powers of Euler's number, `e**x`, as exp(x)
+
+_NAME = "e"
+
+
+def exponentials(program: tree.Module, named: Collection[str], module: str) -> dict[tree.Expression, tree.Call]:
+    """The powers of Euler's number in a program, each as a call of exp of a `module`.
+
+    If `e` is in `named`, it has another value and is not Euler's number.
+    """
+    return {
+        node: tree.Call(node.span, "exp", node.span, None, (node.right,), (), module)
+        for node in tree.everything(program)
+        if isinstance(node, tree.Binary) and node.operator == "**" and _is_number(node.left, named)
+    }
+
+
+def _is_number(node: tree.Expression, named: Collection[str]) -> bool:
+    return isinstance(node, tree.Name) and node.id == _NAME and (bool(node.module) or _NAME not in named)

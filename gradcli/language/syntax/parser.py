@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gradcli.errors import GradcliError, ProgramSyntaxError, Span
-from gradcli.language.syntax import (
-    build_expressions,
-    build_statements,
-    implicit_products,
-    lalr,
-    layout,
-    lexer,
-    parse_tables,
-    soft_keywords,
-    tree,
-)
-from gradcli.language.syntax.ambiguities import Readings
+from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span
+from gradcli.language.syntax import build_expressions, build_statements, lalr, layout, lexer, parse_tables, tree
+from gradcli.language.syntax.ambiguities import Readings, two_readings
+from gradcli.language.syntax.layout import within_brackets
+from gradcli.language.syntax.lexer import Token
 
 _OPENING, _CLOSING = ("LPAR", "LSQB", "LBRACE", "INDENT"), ("RPAR", "RSQB", "RBRACE", "DEDENT")
 # The semantic actions, by the names that the grammar gives them.
@@ -156,8 +149,8 @@ def _read(source: str, start: str, *, lines: bool) -> Any:
 
 def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterator[lexer.Token]:
     """The tokens of the grammar, with a final END."""
-    words = soft_keywords.told_apart(lexer.scan(source, prepared))
-    laid_out = layout.laid_out(implicit_products.with_products(words, source), source, lines=lines)
+    words = told_apart(lexer.scan(source, prepared))
+    laid_out = layout.laid_out(with_products(words, source), source, lines=lines)
     if not any(word in source for word in ("import", *lexer.PREFIXES)):
         return laid_out
     # Imported here as only programs with prefixes need it.
@@ -192,3 +185,133 @@ def _propose(error: GradcliError, source: str, read: Read) -> None:
         proposed = proposal(source, error.span.start, is_read)
         if proposed is not None:
             error.hint = proposed
+
+
+# --- soft keywords, which are keywords only at certain places of a statement, and names elsewhere
+
+_BEGINS_A_STATEMENT = {"SEPARATOR", "LBRACE", "RBRACE", "COLON"}
+_ENDS_A_STATEMENT = {"SEPARATOR", "RBRACE", ""}
+_BEGINS_AN_EXPRESSION = {
+    "NAME", "NUMBER", "STRING", "LPAR", "LSQB", "PLUS", "MINUS", "TILDE", "NOT", "TRUE", "FALSE", "NONE", "LAMBDA",
+}  # fmt: skip
+_ENDS_AN_OPERAND = {"NAME", "NUMBER", "STRING", "RPAR", "RSQB", "TRUE", "FALSE", "NONE"}
+_AT_THE_BEGINNING = {
+    "DEF": {"NAME"},
+    "IMPORT": {"NAME"},
+    "FROM": {"NAME"},
+    "RETURN": _BEGINS_AN_EXPRESSION | _ENDS_A_STATEMENT,
+    "ELIF": _BEGINS_AN_EXPRESSION,
+    "BREAK": _ENDS_A_STATEMENT,
+    "CONTINUE": _ENDS_A_STATEMENT,
+    "PASS": _ENDS_A_STATEMENT,
+}
+SOFT = {*_AT_THE_BEGINNING, "LAMBDA", "IS", "AS"}
+
+
+def told_apart(raw: Iterator[Token]) -> Iterator[Token]:
+    """The tokens, with soft keywords turned into names where they are used as such."""
+    before = statement = ""
+    token = next(raw, None)
+    while token is not None:
+        following = next(raw, None)
+        if token.type in SOFT and not _is_word(token, before, following.type if following else "", statement):
+            token = token._replace(type="NAME")
+        if before in _BEGINS_A_STATEMENT or not before:
+            statement = token.type
+        yield token
+        before = token.type
+        token = following
+
+
+def _is_word(token: Token, before: str, following: str, statement: str) -> bool:
+    """Whether a soft keyword is used as a keyword; `statement` is the type of the first token of its statement."""
+    if token.type == "LAMBDA":
+        return following == "NAME" or (following == "COLON" and before != "LSQB")
+    if token.type == "IS":
+        return before in _ENDS_AN_OPERAND and following in ("NONE", "NOT")
+    if token.type == "AS":
+        return statement in ("IMPORT", "FROM")
+    if token.type == "IMPORT" and statement == "FROM":
+        return True
+    return (not before or before in _BEGINS_A_STATEMENT) and following in _AT_THE_BEGINNING[token.type]
+
+
+# --- implicit products: inserts a token between a number and a directly following name, parenthesis or root
+
+_FACTORS = {"NAME", "LPAR"}
+_ROOTS = {"√", "∛"}
+# Notations of numbers in other languages, whose letters are no factor.
+_OTHER_NUMBER = r"0[xXoObB][0-9a-fA-F_]*|[\d._]+(?:[eEjJ_]|_\w*)|\d*\.\d*[fF]|[\d.]+[dD]\d+"
+# Operators that bind at least as tightly as the implicit product, so that a product after them is ambiguous.
+_BEFORE = {"/", "÷", "//", "%", "@", "**", "^", *_ROOTS}
+_SIGNS = {"+", "-", "−"}
+
+
+def with_products(raw: Iterator[Token], source: str) -> Iterator[Token]:
+    """The tokens with an IMPLICIT token between the factors of implicit products.
+
+    Raises ProgramSyntaxError where a product is ambiguous.
+    """
+    operator: Token | None = None
+    previous: Token | None = None
+    # The token before the operator.
+    left: Token | None = None
+    for token in raw:
+        if previous is not None and previous.type == "NUMBER" and previous.end_pos == token.start_pos:
+            if token.value == "!=":
+                raise two_readings(_between(previous, token), f"{previous.value} != …", f"{previous.value}! == …")
+            if _is_factor(previous, token, source):
+                if operator is not None:
+                    raise _unclear(source, left, operator, previous, token)
+                yield Token("IMPLICIT", "", token.start_pos, token.start_pos)
+        yield token
+        if token.value in _BEFORE:
+            left, operator = previous, token
+        elif token.type != "NUMBER" and not (token.value in _SIGNS and operator is previous):
+            operator = None
+        previous = token
+
+
+def _is_factor(number: Token, token: Token, source: str) -> bool:
+    if token.value in _ROOTS or token.type == "LPAR":
+        return True
+    if token.type != "NAME":
+        return False
+    written = source[number.start_pos : token.end_pos]
+    exponent = token.value in ("d", "D") and source[token.end_pos : token.end_pos + 1] in ("+", "-")
+    return not exponent and not re.fullmatch(_OTHER_NUMBER, written)
+
+
+def _unclear(source: str, left: Token | None, operator: Token, number: Token, token: Token) -> ProgramSyntaxError:
+    factor = f"({within_brackets(source[token.start_pos :])})" if token.type == "LPAR" else token.value
+    end = token.start_pos + len(factor)
+    sign = source[operator.end_pos : number.start_pos].strip()
+    product = f"{sign}{number.value}*{factor}"
+    function = re.search(r"([^\W\d]\w*)\s*$", source[: operator.start_pos])
+    if token.type == "LPAR" and operator.value in ("^", "**") and function is not None:
+        name = function[1]
+        power = f"^{sign}{number.value}"
+        one = f"{name}{factor}{power}" if _is_called(name, source) else f"{name}{power}*{factor}"
+        return _either(_between(operator, token), one, f"{name}^({product})", Span(function.start(), end))
+    before = left.value if left is not None and left.type in ("NAME", "NUMBER") and operator.value not in _ROOTS else ""
+    first = left if left is not None and before else operator
+    written = f"{before}{operator.value}"
+    whole = Span(first.start_pos, end)
+    return _either(_between(first, token), f"{written}({product})", f"{written}{product}", whole)
+
+
+def _is_called(name: str, source: str) -> bool:
+    """Whether a name before an exponent is that of a function, as in `sin^2(x)`, rather than a factor."""
+    # Imported here as only wrong programs need it.
+    from gradcli.language.syntax.foreign_notations import WITHOUT_BRACKETS
+
+    return name in WITHOUT_BRACKETS or re.search(rf"(?<!\w){re.escape(name)}\(", source) is not None
+
+
+def _either(span: Span, one: str, other: str, replaced: Span) -> ProgramSyntaxError:
+    hint = Proposal(f"write {one} or {other}", one, other, span=replaced)
+    return two_readings(span, one, other, hint)
+
+
+def _between(first: Token, last: Token) -> Span:
+    return Span(first.start_pos, last.end_pos)

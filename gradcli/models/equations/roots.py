@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,14 +15,20 @@ from gradcli.errors import BindingError, UsageError, did_you_mean, expect, flag
 from gradcli.evaluation import python_values
 from gradcli.language.equations import Equations, read_equations
 from gradcli.language.names import scope
+from gradcli.language.syntax import parse_equations, tree
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments, dense_matrices
 from gradcli.models.equations.root_search import Candidate, balanced_sizes, judged, search, sizes_of
 from gradcli.models.equations.rounding_noise import is_noisy, told
-from gradcli.models.equations.sign_changes import AllCrossings, Crossing, ScalarEquation, all_crossings, root_between
+from gradcli.models.equations.sign_changes import (
+    AllCrossings,
+    Crossing,
+    ScalarEquation,
+    all_crossings,
+    change_of_sign,
+    root_between,
+)
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.unbounded_search import NEAR, crossings_everywhere
-from gradcli.models.equations.unknowns import read_with_unknown
 from gradcli.models.results import MAY_BE_NULL, Watcher
 
 # The default start of an unknown.
@@ -376,3 +382,77 @@ def _condition(question: RootQuestion, system: System, point: Any) -> float:
         # Matrices with nonfinite elements have no singular values.
         conditions.append(dense_matrices.condition_number(scaled) if xp.all(xp.isfinite(scaled)) else math.inf)
     return min(conditions)
+
+
+# --- which name is the unknown of equations for which no start is given
+
+
+def read_with_unknown(text: str, known: Collection[str]) -> tuple[Equations, str | None]:
+    """The equations, and the only name in them that has no value and is not in `known`, or None unless there is exactly
+    one. Raises what `read_equations` raises."""
+    names = _names(text) - {*known} - {*scope.CONSTANTS}
+    if len(names) == 1:
+        # With the unknown known, x = cos(x) is an equation, and not a definition.
+        (name,) = names
+        return read_equations(text, [name, *known]), name
+    equations = read_equations(text, known)
+    free = [n for n in scope.outer_reads(equations.program) if n not in scope.CONSTANTS and n not in known]
+    return equations, free[0] if len(free) == 1 else None
+
+
+def _names(text: str) -> set[str]:
+    """All names that are read or defined in a text."""
+    found: set[str] = set()
+    for said in parse_equations(text):
+        for node in (n for part in said.sides or said.statements or () for n in tree.walk(part)):
+            if isinstance(node, tree.Name) and not node.module:
+                found.add(node.id)
+            elif isinstance(node, tree.BoundName | tree.Define | tree.Parameter):
+                found.add(node.name)
+    return found
+
+
+# --- all roots of one equation in one unknown without a start or a range: those near 0, and those where the sign changes
+
+# Roots of at most this absolute value are looked for as in a range.
+NEAR = 10.0
+# Beyond it, the equation is sampled at `_POINTS` points per power of 2, up to 2**`_LAST`.
+_POINTS, _LAST = 32, 1023
+# If there are more sign changes beyond `NEAR`, the function oscillates, and they are only counted.
+_MOST_BEYOND = 50
+
+
+class Everywhere(NamedTuple):
+    """The crossings near 0 and beyond `NEAR`, the number of sign changes beyond `NEAR` that were only counted
+    (`left_out`), and the number of sample points."""
+
+    near: AllCrossings
+    beyond: list[Crossing]
+    left_out: int
+    points: int
+
+
+def crossings_everywhere(curve: ScalarEquation, is_noisy: Callable[[float], bool]) -> Everywhere:
+    """The sign changes and double roots of an equation anywhere among the floats; double roots only up to `NEAR`."""
+    xp = arrays.numpy_namespace()
+    near = all_crossings(curve, -NEAR, NEAR, is_noisy)
+    exponents = xp.arange(xp.log2(NEAR), _LAST, 1.0 / _POINTS)
+    beyond: list[Crossing] = []
+    left_out = 0
+    with arrays.quiet():
+        for side in (-1.0, 1.0):
+            points = xp.sort(side * 2.0**exponents)
+            values = curve.sampled(points)[0]
+            signs = xp.sign(values)
+            changes = xp.flatnonzero(signs[:-1] * signs[1:] < 0)
+            # Adjacent zeros belong to an interval of zeros, or to values that round to 0.
+            padded = xp.concatenate([[True], values == 0.0, [True]])
+            zeros = xp.flatnonzero(padded[1:-1] & ~padded[:-2] & ~padded[2:])
+            if len(changes) + len(zeros) > _MOST_BEYOND:
+                left_out += len(changes) + len(zeros)
+                continue
+            beyond += [Crossing(float(points[n]), "root") for n in zeros]
+            for n in changes:
+                ends = [float(each[k]) for each in (points, values) for k in (n, n + 1)]
+                beyond.append(change_of_sign(curve, *ends))
+    return Everywhere(near, sorted(beyond), left_out, 2 * len(exponents) + len(near.found))
