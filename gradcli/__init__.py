@@ -11,26 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gradcli.arrays.shapes import Size
-    from gradcli.autograd.drawn import (
-        normal,
-        rand,
-        rand_like,
-        randint,
-        randint_like,
-        randn,
-        randn_like,
-        randperm,
-    )
-    from gradcli.autograd.dtype_names import (
-        device,
-        finfo,
-        get_default_dtype,
-        iinfo,
-        set_default_device,
-        set_default_dtype,
-    )
-    from gradcli.autograd.factory import as_tensor, from_dlpack, from_numpy, is_inference, tensor
-    from gradcli.autograd.filled import (
+    from gradcli.autograd.creation_functions import (
         arange,
         empty,
         empty_like,
@@ -46,6 +27,15 @@ if TYPE_CHECKING:
         zeros,
         zeros_like,
     )
+    from gradcli.autograd.dtype_names import (
+        device,
+        finfo,
+        get_default_dtype,
+        iinfo,
+        set_default_device,
+        set_default_dtype,
+    )
+    from gradcli.autograd.factory import as_tensor, from_dlpack, from_numpy, is_inference, tensor
     from gradcli.autograd.function import Function
     from gradcli.autograd.generators import (
         Generator,
@@ -64,7 +54,17 @@ if TYPE_CHECKING:
         no_grad,
         set_grad_enabled,
     )
-    from gradcli.autograd.sampled import bernoulli, multinomial, unique
+    from gradcli.autograd.random_tensors import (
+        normal,
+        rand,
+        rand_like,
+        randint,
+        randint_like,
+        randn,
+        randn_like,
+        randperm,
+    )
+    from gradcli.autograd.sampling_functions import bernoulli, multinomial, unique
     from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.calling_conventions import grad, hessian, jacobian
     from gradcli.calculus.differential_operators import (
@@ -118,9 +118,9 @@ _HOMES = {
     "ShortTensor": "gradcli.autograd.factory",
     "Size": "gradcli.arrays.shapes",
     "Tensor": "gradcli.autograd.tensor",
-    "arange": "gradcli.autograd.filled",
+    "arange": "gradcli.autograd.creation_functions",
     "as_tensor": "gradcli.autograd.factory",
-    "bernoulli": "gradcli.autograd.sampled",
+    "bernoulli": "gradcli.autograd.sampling_functions",
     "bool": "gradcli.autograd.dtype_names",
     "c_": "gradcli.primitives.index_tricks",
     "checkpoint": "gradcli.utils.checkpoint",
@@ -132,10 +132,10 @@ _HOMES = {
     "dtype": "gradcli.autograd.dtype_names",
     "e": "math",
     "elementwise_grad": "gradcli.calculus.differential_operators",
-    "empty": "gradcli.autograd.filled",
-    "empty_like": "gradcli.autograd.filled",
+    "empty": "gradcli.autograd.creation_functions",
+    "empty_like": "gradcli.autograd.creation_functions",
     "enable_grad": "gradcli.autograd.modes",
-    "eye": "gradcli.autograd.filled",
+    "eye": "gradcli.autograd.creation_functions",
     "finfo": "gradcli.autograd.dtype_names",
     "fit": "gradcli.models.fitting.fits",
     "float": "gradcli.autograd.dtype_names",
@@ -144,8 +144,8 @@ _HOMES = {
     "float64": "gradcli.autograd.dtype_names",
     "from_dlpack": "gradcli.autograd.factory",
     "from_numpy": "gradcli.autograd.factory",
-    "full": "gradcli.autograd.filled",
-    "full_like": "gradcli.autograd.filled",
+    "full": "gradcli.autograd.creation_functions",
+    "full_like": "gradcli.autograd.creation_functions",
     "get_default_dtype": "gradcli.autograd.dtype_names",
     "get_rng_state": "gradcli.autograd.generators",
     "grad": "gradcli.calculus.calling_conventions",
@@ -171,9 +171,9 @@ _HOMES = {
     "is_inference_mode_enabled": "gradcli.autograd.modes",
     "is_tensor": "gradcli.autograd.factory",
     "jacobian": "gradcli.calculus.calling_conventions",
-    "linspace": "gradcli.autograd.filled",
+    "linspace": "gradcli.autograd.creation_functions",
     "load": "gradcli.utils.serialization",
-    "logspace": "gradcli.autograd.filled",
+    "logspace": "gradcli.autograd.creation_functions",
     "long": "gradcli.autograd.dtype_names",
     "make_ggnvp": "gradcli.calculus.differential_operators",
     "make_hvp": "gradcli.calculus.differential_operators",
@@ -183,23 +183,23 @@ _HOMES = {
     "manual_seed": "gradcli.autograd.generators",
     "minimize": "gradcli.models.optima.minima",
     "multigrad_dict": "gradcli.calculus.differential_operators",
-    "multinomial": "gradcli.autograd.sampled",
+    "multinomial": "gradcli.autograd.sampling_functions",
     "nan": "math",
     "no_grad": "gradcli.autograd.modes",
-    "normal": "gradcli.autograd.drawn",
-    "ones": "gradcli.autograd.filled",
-    "ones_like": "gradcli.autograd.filled",
+    "normal": "gradcli.autograd.random_tensors",
+    "ones": "gradcli.autograd.creation_functions",
+    "ones_like": "gradcli.autograd.creation_functions",
     "pi": "math",
     "plot": "gradcli.models.plotting.pictures",
     "propagate": "gradcli.models.uncertainty.propagation",
     "r_": "gradcli.primitives.index_tricks",
-    "rand": "gradcli.autograd.drawn",
-    "rand_like": "gradcli.autograd.drawn",
-    "randint": "gradcli.autograd.drawn",
-    "randint_like": "gradcli.autograd.drawn",
-    "randn": "gradcli.autograd.drawn",
-    "randn_like": "gradcli.autograd.drawn",
-    "randperm": "gradcli.autograd.drawn",
+    "rand": "gradcli.autograd.random_tensors",
+    "rand_like": "gradcli.autograd.random_tensors",
+    "randint": "gradcli.autograd.random_tensors",
+    "randint_like": "gradcli.autograd.random_tensors",
+    "randn": "gradcli.autograd.random_tensors",
+    "randn_like": "gradcli.autograd.random_tensors",
+    "randperm": "gradcli.autograd.random_tensors",
     "save": "gradcli.utils.serialization",
     "seed": "gradcli.autograd.generators",
     "set_default_device": "gradcli.autograd.dtype_names",
@@ -210,15 +210,15 @@ _HOMES = {
     "short": "gradcli.autograd.dtype_names",
     "tensor": "gradcli.autograd.factory",
     "tensor_jacobian_product": "gradcli.calculus.differential_operators",
-    "tril_indices": "gradcli.autograd.filled",
-    "triu_indices": "gradcli.autograd.filled",
+    "tril_indices": "gradcli.autograd.creation_functions",
+    "triu_indices": "gradcli.autograd.creation_functions",
     "uint8": "gradcli.autograd.dtype_names",
     "value_and_grad": "gradcli.calculus.differential_operators",
     "vector_jacobian_product": "gradcli.calculus.differential_operators",
-    "unique": "gradcli.autograd.sampled",
+    "unique": "gradcli.autograd.sampling_functions",
     "vmap": "gradcli.calculus.mapping",
-    "zeros": "gradcli.autograd.filled",
-    "zeros_like": "gradcli.autograd.filled",
+    "zeros": "gradcli.autograd.creation_functions",
+    "zeros_like": "gradcli.autograd.creation_functions",
 }
 
 _MODULES = (

@@ -20,7 +20,7 @@ import gradcli
 from gradcli import limits
 from gradcli.errors import BindingError, GradcliError, LimitError
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import on_host, schedule, sincos, team, waves
+from gradcli.executors import cpu, schedule, sincos, sincos_policy, thread_pool
 from gradcli.language.syntax import parse
 
 RNG = np.random.default_rng(0)
@@ -152,7 +152,7 @@ def test_values_that_are_inputs_or_views_of_them_are_copies():
 @pytest.mark.parametrize("size", [100, schedule.BLOCK + 1])
 def test_threads_call_one_program_at_the_same_time(size, monkeypatch):
     # A function that is compiled in the meantime would round differently.
-    monkeypatch.setattr(waves, "MANY", 2**40)
+    monkeypatch.setattr(sincos_policy, "MANY", 2**40)
     program = gradcli.compile(MIXED)
     given = [inputs(size) for _ in range(6)]
     for values in given:
@@ -256,7 +256,7 @@ def test_threads_that_stay_help_several_at_once_and_are_not_in_a_fork():
     def ask(first: int) -> None:
         for turn in range(20):
             numbers = iter(range(first + 100 * turn, first + 100 * turn + 50))
-            team.work(lambda numbers=numbers: shared(numbers), 3)
+            thread_pool.work(lambda numbers=numbers: shared(numbers), 3)
 
     asking = [threading.Thread(target=ask, args=(10_000 * n,)) for n in range(4)]
     for thread in asking:
@@ -296,7 +296,7 @@ def places_of(threads: int, *, stay: bool = True) -> list[set[int]]:
         found.append(os.sched_getaffinity(0))
         together.wait(30)
 
-    team.work(work, threads, stay=stay)
+    thread_pool.work(work, threads, stay=stay)
     return found
 
 
@@ -324,17 +324,17 @@ def test_an_interrupt_leaves_no_thread_in_its_place():
 
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            team.work(work, max(2, len(allowed)), stay=True)
+            thread_pool.work(work, max(2, len(allowed)), stay=True)
         assert os.sched_getaffinity(0) == allowed
 
 
 @pytest.mark.parametrize("size", [50, schedule.BLOCK + 1])
 def test_a_reproducible_program_gives_the_same_bits_however_often_it_ran(size, monkeypatch):
-    monkeypatch.setattr(waves, "MANY", 1)
+    monkeypatch.setattr(sincos_policy, "MANY", 1)
     monkeypatch.setattr(sincos, "ready", lambda: None)
     x = RNG.random(size) * 100
     made = recording(parse("sum(sin(x)*cos(x))"), {"x": x}, ("x",))
-    run = on_host.executable(made.trace.program, reproducible=True)
+    run = cpu.executable(made.trace.program, reproducible=True)
     value, gradient = run([x])
     for _ in range(3):
         again, same = run([x])

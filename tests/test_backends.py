@@ -13,7 +13,7 @@ from namespaces import lacking, lacking_functions
 
 import gradcli
 from gradcli import arrays, install_command
-from gradcli.arrays import backends, keys, memory, numpy_arrays
+from gradcli.arrays import backends, index_keys, memory, numpy_arrays
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.protocol import Namespace
 from gradcli.errors import BackendError, EvaluationError, UsageError
@@ -223,18 +223,18 @@ class TestKeys:
     def test_steps_below_zero(self, key):
         x = np.arange(30).reshape(5, 6)
         key = key if isinstance(key, tuple) else (key,)
-        forwards, flipped = keys.forwards(key, x.shape)
+        forwards, flipped = index_keys.forwards(key, x.shape)
         assert all(not isinstance(k, slice) or (k.step or 1) > 0 for k in forwards)
         np.testing.assert_array_equal(np.flip(x, flipped)[forwards], x[key])
 
     @pytest.mark.parametrize("key", [(5,), (-6,), (0, 6), (np.array([0, 5]),), (Ellipsis, -7), (0, 0, 0)])
     def test_positions_outside(self, key):
         with pytest.raises(IndexError):
-            keys.check_key(key, (5, 6))
+            index_keys.check_key(key, (5, 6))
 
     @pytest.mark.parametrize("key", [(4,), (-5,), (0, 5), (np.array([], int),), (Ellipsis, -6), (None, 4, None, 5)])
     def test_positions_inside(self, key):
-        keys.check_key(key, (5, 6))
+        index_keys.check_key(key, (5, 6))
 
 
 class TestDefinitions:

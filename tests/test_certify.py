@@ -12,7 +12,7 @@ from flint import arb, fmpq
 
 import gradcli
 from gradcli.arrays.flint.balls import INFINITY, UNDEFINED, precise
-from gradcli.arrays.flint.right_digits import right_digits
+from gradcli.arrays.flint.correct_digits import right_digits
 from tests import proved
 from tests.certify import Tally, conformance, random_case
 from tests.judge import Judge, NotJudgedError

@@ -22,7 +22,7 @@ from gradcli.arrays.flint import flint_arrays
 from gradcli.arrays.flint.balls import Balls, Number, UndecidedError, exact, from_text, precise, to_float
 from gradcli.arrays.flint.flint_arrays import MissingDigitsError
 from gradcli.arrays.flint.flint_names import of_numbers
-from gradcli.arrays.flint.missing_digits import REASONS
+from gradcli.arrays.flint.missing_ball_functions import REASONS
 from gradcli.errors import GradcliError
 from gradcli.kinds.jets import Jet
 from gradcli.primitives import table

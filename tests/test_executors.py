@@ -26,7 +26,7 @@ from gradcli.evaluation import python_values, session
 from gradcli.evaluation.recordings import Recording, abstract, recording
 from gradcli.executors import kernel, scalars, schedule, stepwise, ufuncs
 from gradcli.executors.blockwise import Blocks
-from gradcli.executors.choose import executable
+from gradcli.executors.executor_choice import executable
 from gradcli.language.syntax import parse
 from gradcli.primitives import table
 from gradcli.primitives.bind import bind

@@ -16,8 +16,8 @@ from segments import BROADCASTING, MIXED
 
 import gradcli
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import demand, loop_text, native, on_host, schedule, ufuncs, waves
-from gradcli.executors.merged import Merged, merged
+from gradcli.executors import compile_policy, cpu, llvm_loops, llvm_ufuncs, schedule, sincos_policy, ufuncs
+from gradcli.executors.loop_fusion import Merged, merged
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers
@@ -28,7 +28,7 @@ RNG = np.random.default_rng(0)
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, 0.1, -2.5, 3.0, np.inf, -np.inf, np.nan, 5e-324, -2e-308, 1e308, 1e-200])
 # Primitives with the types of their operands: n for numbers, otherwise booleans.
 TAKEN = [
-    *((p, "n" * len(p.parameters)) for p in loop_text._writers()),
+    *((p, "n" * len(p.parameters)) for p in llvm_loops._writers()),
     (powers.whole_power, "n"),
     *((p, kinds) for p in (comparisons.logical_and, comparisons.logical_or) for kinds in ("tt", "tn", "nn")),
     *((comparisons.logical_not, kind) for kind in "tn"),
@@ -40,13 +40,13 @@ TAKEN = [
 @pytest.fixture(autouse=True)
 def numpy_computes_sines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prevents a compiled sine in the meantime, which would round differently."""
-    monkeypatch.setattr(waves, "MANY", 2**60)
+    monkeypatch.setattr(sincos_policy, "MANY", 2**60)
 
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile loops for whatever runs."""
-    monkeypatch.setattr(demand, "MUCH", 0)
+    monkeypatch.setattr(compile_policy, "MUCH", 0)
 
 
 def operands(kinds: str) -> list[Any]:
@@ -80,7 +80,7 @@ def looped(equations: Sequence[Equation], given: Sequence[Any], outs: Sequence[A
 def test_a_loop_gives_the_bits_of_numpy(primitive, kinds):
     given = operands(kinds)
     equation = equation_of(primitive, given, "bool" if primitive.derivative == "none" or kinds == "ttt" else "float64")
-    assert loop_text.takes(equation)
+    assert llvm_loops.takes(equation)
     expected = as_numpy(equation, given)
     for start, step in ((0, 1), (3, 1), (0, 2), (len(expected) - 1, -1)):
         part, other = [a[start::step] for a in given], expected[start::step]
@@ -127,7 +127,7 @@ def test_a_product_and_a_sum_round_twice():
 
 def runs(text: str, values: dict[str, Any], wrt: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     """The results of a program: of the first run, and of runs with everything compiled."""
-    run = on_host.executable(recording(parse(text), values, wrt).trace.program)
+    run = cpu.executable(recording(parse(text), values, wrt).trace.program)
     while True:
         yield tuple(run([*values.values()]) or ())
 
@@ -155,7 +155,7 @@ PROGRAMS = [
 def test_programs_give_the_same_bits_once_loops_are_compiled(monkeypatch, text, size):
     values = {name: RNG.random(size) + 0.5 for name in "xy"}
     with monkeypatch.context() as patch:
-        patch.setattr(demand, "MUCH", 2**60)
+        patch.setattr(compile_policy, "MUCH", 2**60)
         expected = next(runs(text, values, ("x", "y")))
     for _, found in zip(range(3), runs(text, values, ("x", "y"))):
         assert_same_bits(found, expected)
@@ -168,7 +168,7 @@ def test_broadcasting_in_blocks(monkeypatch, text, x, y):
     monkeypatch.setattr(schedule, "LONGEST_ROW", 16)
     values = {"x": RNG.random(x) + 0.5, "y": RNG.random(y) + 0.5 if y else 1.3}
     with monkeypatch.context() as patch:
-        patch.setattr(demand, "MUCH", 2**60)
+        patch.setattr(compile_policy, "MUCH", 2**60)
         expected = next(runs(text, values, ("x", "y")))
     for _, found in zip(range(2), runs(text, values, ("x", "y"))):
         assert_same_bits(found, expected)
@@ -196,7 +196,7 @@ def test_rows_of_random_formulas(monkeypatch):
     for _ in range(25):
         text = f"x*y*z*0 + {formula(4)}"
         with monkeypatch.context() as patch:
-            patch.setattr(demand, "MUCH", 2**60)
+            patch.setattr(compile_policy, "MUCH", 2**60)
             expected, gradients = gradcli.compile(text).value_and_grad(values, rows=True)
         program = gradcli.compile(text)
         for _ in range(2):
@@ -212,7 +212,7 @@ def test_a_guard_among_equations_that_are_computed_together():
     double = Equation(arithmetic.multiply, (x, 2.0), {}, Variable((9,), "float64"))
     below = Equation(comparisons.less, (double.output, limit), {}, Variable((9,), "bool"))
     program = Program((x, limit), (double, below), (double.output,), (below.output,))
-    run = on_host.executable(program)
+    run = cpu.executable(program)
     for _ in range(3):
         assert run([np.ones(9), 1.0]) is None
         (found,) = run([np.ones(9), 3.0]) or [None]
@@ -274,7 +274,7 @@ def test_steps_are_in_an_order_in_which_each_has_what_it_reads():
 def test_threads_that_run_a_program_for_the_first_time_together():
     x = RNG.random(5000)
     program = recording(parse("sum((x*x + 1)*x/(2 + x))"), {"x": x}, ("x",)).trace.program
-    run, expected = on_host.executable(program), None
+    run, expected = cpu.executable(program), None
     found: list[Any] = []
     start = threading.Barrier(4)
 
@@ -299,7 +299,7 @@ def test_numpy_computes_what_the_compiler_refuses(monkeypatch):
     def fail(*_: Any) -> None:
         raise RuntimeError("LLVM IR parsing error")
 
-    monkeypatch.setattr(native, "_engine", fail)
+    monkeypatch.setattr(llvm_ufuncs, "_engine", fail)
     x = RNG.random(50)
     for _, (value, gradient) in zip(range(3), runs("sum(x*x*x + x)", {"x": x}, ("x",))):
         assert value == pytest.approx(np.sum(x**3 + x))
@@ -334,8 +334,8 @@ raise SystemExit(os.waitpid(child, 0)[1])
 )
 def test_without_a_compiler_or_a_way_to_its_loops_numpy_computes_them(monkeypatch, module, found):
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.setattr(native, found, getattr(native, found).__wrapped__)
-    assert not native.is_there()
+    monkeypatch.setattr(llvm_ufuncs, found, getattr(llvm_ufuncs, found).__wrapped__)
+    assert not llvm_ufuncs.is_there()
     x = RNG.random(50)
     for _, (value, gradient) in zip(range(3), runs("sum(x*x*x + x)", {"x": x}, ("x",))):
         assert value == pytest.approx(np.sum(x**3 + x))

@@ -12,7 +12,7 @@ import pytest
 
 import gradcli
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import native, schedule, sincos, waves
+from gradcli.executors import llvm_ufuncs, schedule, sincos, sincos_policy
 from gradcli.language.syntax import parse
 
 RNG = np.random.default_rng(0)
@@ -92,7 +92,7 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
     values = {"x": RNG.random(shape)}
     wrt = ("x",) if text.startswith("sum") else ()
     expected = recording(parse(text), values, wrt).outcome([*values.values()])
-    monkeypatch.setattr(waves, "MANY", 1)
+    monkeypatch.setattr(sincos_policy, "MANY", 1)
     used = []
     compiled = sincos.compiled()
     monkeypatch.setattr(sincos, "compiled", lambda: lambda *arrays: (used.append(1), compiled(*arrays)))
@@ -120,10 +120,10 @@ print(sincos._code.cache_info().currsize, 'numpy' in sys.modules, sincos.ready()
 
 def test_without_llvmlite_numpy_computes_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
-    monkeypatch.setattr(native, "_target", native._target.__wrapped__)
+    monkeypatch.setattr(llvm_ufuncs, "_target", llvm_ufuncs._target.__wrapped__)
     for name in ("_code", "_compiled"):
         monkeypatch.setattr(sincos, name, cache(getattr(sincos, name).__wrapped__))
-    monkeypatch.setattr(waves, "MANY", 1)
+    monkeypatch.setattr(sincos_policy, "MANY", 1)
     monkeypatch.setattr(schedule, "BLOCK", 4)
     assert sincos.compiled() is None
     program, x = gradcli.compile("sum(sin(x))"), RNG.random(9)

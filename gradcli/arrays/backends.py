@@ -64,7 +64,7 @@ BACKENDS = (
         home="gradcli.arrays.numpy_arrays",
         extra="",
         classes=[("numpy", "ndarray"), ("numpy", "generic")],
-        executor="on_host",
+        executor="cpu",
         worth=Worth(2**20, 2**18, 0),
     ),
     Backend(

@@ -17,17 +17,17 @@ _KEPT = 4096
 
 
 def by_scipy(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
-    """Call a function of `gradcli.arrays.scipy_parts` with floats or NumPy arrays.
+    """Call a function of `gradcli.arrays.scipy_single_results` with floats or NumPy arrays.
 
     Raises MissingFunctionError for arrays of another library.
     """
     _check(xp, name)
     import numpy
 
-    from gradcli.arrays import scipy_parts
+    from gradcli.arrays import scipy_single_results
 
     with numpy.errstate(all="ignore"):
-        found = getattr(scipy_parts, name)(*(numpy.asarray(o, "float64") for o in operands), **params)
+        found = getattr(scipy_single_results, name)(*(numpy.asarray(o, "float64") for o in operands), **params)
     return found.item() if all(type(o) in PLAIN for o in operands) else found
 
 

@@ -216,16 +216,16 @@ def _of_whole(quotient: str, value: Any, n: Any, k: Any) -> Any:
     """`value`, correctly rounded by `factorial_quotients` where n and k are integers in the range of its table."""
     import numpy as np
 
-    from gradcli.arrays.definitions import factorial_quotients
+    from gradcli.arrays.definitions import exact_combinatorics
 
     n, k = np.broadcast_arrays(n, k)
     whole = (
-        np.equal(np.floor(n), n) & np.equal(np.floor(k), k) & (k >= 0) & (k <= n) & (n <= factorial_quotients.HIGHEST)
+        np.equal(np.floor(n), n) & np.equal(np.floor(k), k) & (k >= 0) & (k <= n) & (n <= exact_combinatorics.HIGHEST)
     )
     if not whole.any():
         return value
     value = np.array(value)
-    value[whole] = getattr(factorial_quotients, quotient)(n[whole].astype("int64"), k[whole].astype("int64"))
+    value[whole] = getattr(exact_combinatorics, quotient)(n[whole].astype("int64"), k[whole].astype("int64"))
     return value
 
 

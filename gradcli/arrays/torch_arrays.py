@@ -15,7 +15,7 @@ from gradcli.arrays import floats, numpy_arrays, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.dtypes import PLAIN
-from gradcli.arrays.keys import check_key, forwards, has_arrays
+from gradcli.arrays.index_keys import check_key, forwards, has_arrays
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.arrays.standard import StandardArrays
 from gradcli.errors import BackendError, GradcliError, UsageError

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Function": "gradcli.autograd.function",
     "Variable": "gradcli.autograd.factory",
-    "SavedTensor": "gradcli.autograd.packed",
+    "SavedTensor": "gradcli.autograd.packed_tensors",
     "backward": "gradcli.autograd.engine",
     "detect_anomaly": "gradcli.autograd.anomaly",
     "enable_grad": "gradcli.autograd.modes",

@@ -18,7 +18,6 @@ from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence, recorders
 from gradcli.autograd.observers import observer, watcher
 from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.autograd.selection import Untaken, everything, has_zeros, taken_of_sum
 from gradcli.autograd.targets import (
     Target,
     as_gradient,
@@ -31,6 +30,7 @@ from gradcli.autograd.targets import (
     seed_of,
 )
 from gradcli.autograd.tensor_base import TensorBase
+from gradcli.autograd.untaken_masks import Untaken, everything, has_zeros, taken_of_sum
 from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Span, flag
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import zeros_like

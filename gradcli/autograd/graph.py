@@ -13,7 +13,7 @@ from gradcli.autograd.engine import Pass, current_pass
 from gradcli.autograd.function import Function
 from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.node import GradientEdge, Node
-from gradcli.autograd.packed import SavedTensor
+from gradcli.autograd.packed_tensors import SavedTensor
 from gradcli.autograd.saved_hooks import (
     disable_saved_tensors_hooks,
     save_on_cpu,

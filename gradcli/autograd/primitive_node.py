@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import span_now
 from gradcli.autograd.node import Edge, Node, named_class, next_sequence
-from gradcli.autograd.packed import Pack, Packed, SavedTensor, Unpack, edge_of_saved
+from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, edge_of_saved
 from gradcli.autograd.saved import (
     DETACHED,
     RELEASED,
@@ -21,8 +21,8 @@ from gradcli.autograd.saved import (
     check_version,
     shape_only,
 )
-from gradcli.autograd.selection import drop_untaken, has_zeros, mask_unless_plain, same_zeros, taken_of
 from gradcli.autograd.tensor_base import TensorBase
+from gradcli.autograd.untaken_masks import drop_untaken, has_zeros, mask_unless_plain, same_zeros, taken_of
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd import sampled
+from gradcli.autograd import sampling_functions
 from gradcli.autograd.dtype_names import known_dtype
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.primitives import table
@@ -167,12 +167,12 @@ def in_place(name: str) -> Any:
 
 # Functions that the language lacks, or has with another meaning.
 _OWN: dict[str, Callable[..., Any]] = {
-    "bernoulli": sampled.bernoulli,
-    "detach": sampled.detach,
+    "bernoulli": sampling_functions.bernoulli,
+    "detach": sampling_functions.detach,
     "diff": partial(_of_torch, "diff"),
-    "multinomial": sampled.multinomial,
+    "multinomial": sampling_functions.multinomial,
     "select": partial(_of_torch, "select"),
-    "unique": sampled.unique,
+    "unique": sampling_functions.unique,
 }
 
 

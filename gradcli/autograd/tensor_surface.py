@@ -42,7 +42,7 @@ class TensorSurface(TensorBase):
     def at(self) -> Any:
         """`x.at[key].set(values)` and similar methods, which return a tensor with some elements changed, as in JAX."""
         # Imported here, because few programs need it.
-        from gradcli.autograd.updates import At
+        from gradcli.autograd.at_updates import At
 
         return At(self)
 

@@ -153,14 +153,14 @@ def numbers(value: Any, what: str) -> Any:
 
 
 def _decimal(options: Options) -> Callable[[Any], Decimal]:
-    from gradcli.arrays.flint import ball_text
+    from gradcli.arrays.flint import ball_decimals
 
     def decimal(number: Any) -> Decimal:
         try:
-            found = ball_text.in_python(number, options.digits)
+            found = ball_decimals.in_python(number, options.digits)
             if found is not None:
                 return found
-            bound = ball_text.bound(number, options.max_precision)
+            bound = ball_decimals.bound(number, options.max_precision)
             return Decimal("nan" if bound is None else f"0{bound[1:]}")
         except ArithmeticError:
             raise EvaluationError(

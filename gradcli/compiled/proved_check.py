@@ -126,7 +126,7 @@ def _check(
     leaf: str, order: int, index: tuple[int, ...], reverse: float | None, written: Number, own: Number, tolerance: float
 ) -> Check:
     from gradcli.arrays.flint.balls import to_float
-    from gradcli.arrays.flint.right_digits import right_digits
+    from gradcli.arrays.flint.correct_digits import right_digits
 
     proved = to_float(own)
     if not math.isfinite(proved) or not math.isfinite(to_float(written)):

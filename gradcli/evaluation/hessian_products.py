@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.evaluation.derivative_traces import gradients_of_scalar
 from gradcli.evaluation.detached_constants import separated
 from gradcli.executors import stepwise
-from gradcli.executors.choose import executable
+from gradcli.executors.executor_choice import executable
 from gradcli.kinds.jets import Jet
 from gradcli.program.ir import Executable
 from gradcli.program.passes import optimise

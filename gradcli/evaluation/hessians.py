@@ -11,7 +11,7 @@ from gradcli.calculus.sparse import SparseHessian
 from gradcli.errors import LimitError, NotRecordableError
 from gradcli.evaluation.derivative_traces import Outcome, gradients_of_scalar
 from gradcli.evaluation.detached_constants import Separated, separated
-from gradcli.executors.choose import executable
+from gradcli.executors.executor_choice import executable
 from gradcli.primitives.bind import assume
 from gradcli.primitives.entries.comparisons import isfinite
 from gradcli.program.ir import Executable, Program

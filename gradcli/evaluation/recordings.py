@@ -18,7 +18,7 @@ from gradcli.evaluation.derivative_traces import (
     value_and_jacobians,
 )
 from gradcli.executors import schedule
-from gradcli.executors.choose import executable
+from gradcli.executors.executor_choice import executable
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Atom, Executable, Variable
 from gradcli.program.passes import optimise

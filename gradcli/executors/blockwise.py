@@ -9,9 +9,9 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.executors import schedule, ufuncs
 from gradcli.executors.buffers import Buffers
-from gradcli.executors.demand import Demand
+from gradcli.executors.compile_policy import Demand
 from gradcli.executors.kernel import Kernel
-from gradcli.executors.merged import Merged, Step, merged
+from gradcli.executors.loop_fusion import Merged, Step, merged
 from gradcli.executors.reused_memory import Lines
 from gradcli.executors.schedule import Segment, last_uses
 from gradcli.primitives.bind import assume, bind

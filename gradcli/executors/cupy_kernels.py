@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.executors import cuda_text
+from gradcli.executors import cuda_kernels
 from gradcli.executors.cuda_functions import takes
 from gradcli.executors.schedule import Fusion, Segment, last_uses, schedule
 from gradcli.primitives.bind import bind
@@ -160,7 +160,7 @@ class _Kernel:
     def __init__(self, segment: Segment, device: _Device) -> None:
         self.segment = segment
         self.device = device
-        self.operands = cuda_text.operands_of(segment)
+        self.operands = cuda_kernels.operands_of(segment)
         self.constants = [None if isinstance(a, Variable) else device.constant(a) for a in self.operands]
         self.reductions = tuple(segment.reductions())
         self.compiled: dict[Strides, _CompiledKernels] = {}
@@ -175,7 +175,7 @@ class _Kernel:
         if strides not in self.compiled:
             _compile([self], self.device, strides)
         first, last, blocks = self.compiled[strides]
-        empty, threads = self.device.cupy.empty, (cuda_text.THREADS,)
+        empty, threads = self.device.cupy.empty, (cuda_kernels.THREADS,)
         stored = {v: empty(self.segment.shape, v.dtype) for v in self.segment.stored}
         reduced = {e.output: empty(e.output.shape, e.output.dtype) for e in self.reductions}
         partials = [empty((len(reduced), blocks), "float64")] if reduced else []
@@ -192,12 +192,12 @@ def _compile(kernels: Sequence[_Kernel], device: _Device, strides: Strides | Non
     steps = [strides or kernel.in_order() for kernel in kernels]
     with arrays.quiet():
         texts = [
-            cuda_text.kernels(f"segment{number}", kernel.segment, kernel.operands, step)
+            cuda_kernels.kernels(f"segment{number}", kernel.segment, kernel.operands, step)
             for number, (kernel, step) in enumerate(zip(kernels, steps))
         ]
     if not texts:
         return
-    code = "\n".join([cuda_text.prelude(), *(text.text for text in texts)])
+    code = "\n".join([cuda_kernels.prelude(), *(text.text for text in texts)])
     find = device.cupy.RawModule(code=code, options=_OPTIONS).get_function
     for kernel, step, (name, _, blocks) in zip(kernels, steps, texts):
         last = find(f"{name}_end") if kernel.reductions else None

@@ -10,13 +10,13 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
-from gradcli.executors import schedule, team, ufuncs
+from gradcli.executors import schedule, thread_pool, ufuncs
 from gradcli.executors.buffers import Buffer, Buffers
-from gradcli.executors.demand import Demand
-from gradcli.executors.merged import Merged, Step, merged
+from gradcli.executors.compile_policy import Demand
+from gradcli.executors.loop_fusion import Merged, Step, merged
 from gradcli.executors.reused_memory import Lines
 from gradcli.executors.schedule import Segment, last_uses
-from gradcli.executors.waves import WAVES
+from gradcli.executors.sincos_policy import WAVES
 from gradcli.primitives.entries import reductions
 from gradcli.program.ir import Atom, Equation, Variable
 from gradcli.timing import phase
@@ -103,7 +103,7 @@ class _Run:
 
     def run(self) -> Sequence[Any] | None:
         numbers = iter(range(self.blocks.count))
-        team.work(functools.partial(self._work, numbers), self._threads(), stay=True)
+        thread_pool.work(functools.partial(self._work, numbers), self._threads(), stay=True)
         if self.error is not None:
             raise self.error
         if self.failed:
@@ -114,7 +114,7 @@ class _Run:
         segment = self.kernel.segment
         work = len(segment.equations) * math.prod(segment.shape)
         most = min(self.blocks.count, work // _WORTH_A_THREAD)
-        return min(team.cores(), most) if most > 1 else 1
+        return min(thread_pool.cores(), most) if most > 1 else 1
 
     def _work(self, numbers: Iterator[int]) -> None:
         """Compute blocks until none is left."""

@@ -12,9 +12,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.executors import ufuncs
 from gradcli.executors.buffers import Buffer
-from gradcli.executors.merged import Merged
+from gradcli.executors.loop_fusion import Merged
 from gradcli.executors.sincos import SinCos
-from gradcli.executors.waves import WAVES, is_wave
+from gradcli.executors.sincos_policy import WAVES, is_wave
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError
-from gradcli.executors import team
+from gradcli.executors import thread_pool
 from gradcli.program.ir import Executable
 
 # Computes the rows [start, stop), and returns whether that succeeded.
@@ -74,7 +74,7 @@ def over_blocks(compute: Compute, count: int, size: int, threads: int, *, stay: 
 
     # A context can be entered by one thread at a time only.
     contexts = [copy_context() for _ in range(threads)]
-    team.work(lambda: contexts.pop().run(work), threads, stay=stay)
+    thread_pool.work(lambda: contexts.pop().run(work), threads, stay=stay)
     if errors:
         raise errors[0]
     return sorted(failed)

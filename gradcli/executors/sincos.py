@@ -20,7 +20,7 @@ from functools import cache
 from threading import Thread
 from typing import Any
 
-from gradcli.executors import native
+from gradcli.executors import llvm_ufuncs
 
 # Beyond this magnitude three parts of pi/2 do not suffice for the argument reduction.
 LIMIT = 2.0**20
@@ -50,7 +50,7 @@ def ready() -> SinCos | None:
 
 def compiled() -> SinCos | None:
     """The function as a NumPy ufunc, compiled at the first call; None without `llvmlite`."""
-    with native.lock:
+    with llvm_ufuncs.lock:
         loop = _compiled()
     return None if loop is None else loop.ufunc
 
@@ -63,7 +63,7 @@ def compile_meanwhile() -> None:
     """
 
     def compile() -> None:
-        with native.lock:
+        with llvm_ufuncs.lock:
             _code()
 
     # Not a daemon thread, which could still be inside LLVM while the process shuts it down.
@@ -71,13 +71,13 @@ def compile_meanwhile() -> None:
 
 
 @cache
-def _code() -> native.Code | None:
-    return native.code("sincos", _text(), ("sin", "cos"))
+def _code() -> llvm_ufuncs.Code | None:
+    return llvm_ufuncs.code("sincos", _text(), ("sin", "cos"))
 
 
 @cache
-def _compiled() -> native.Loop | None:
-    return native.loop(_code(), ["float64"], ["float64"] * 2)
+def _compiled() -> llvm_ufuncs.Loop | None:
+    return llvm_ufuncs.loop(_code(), ["float64"], ["float64"] * 2)
 
 
 def _text() -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.autograd.creation_functions import full
 from gradcli.autograd.factory import tensor
-from gradcli.autograd.filled import full
 from gradcli.autograd.tensor import Tensor
 
 

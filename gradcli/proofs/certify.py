@@ -20,7 +20,7 @@ from gradcli.limits import MAX_PRECISION
 from gradcli.proofs import digits
 
 if TYPE_CHECKING:
-    from gradcli.arrays.flint.right_digits import Right
+    from gradcli.arrays.flint.correct_digits import Right
 
 # Decimal digits of the first attempt. A float has 16: most programs lose fewer than the 14 digits in between.
 _FIRST = 30
@@ -127,7 +127,7 @@ def _is_told(right: Right) -> bool:
 
 def _right(found: Any, exact: Any) -> Right | None:
     """Return the right digits of the worst element; None where an element has no value as written, such as 0/0."""
-    from gradcli.arrays.flint.right_digits import ALL, Right, right_digits
+    from gradcli.arrays.flint.correct_digits import ALL, Right, right_digits
 
     if not arrays.shape(exact):
         return right_digits(float(found), exact.numbers)

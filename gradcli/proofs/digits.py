@@ -98,11 +98,11 @@ def text_of(number: Number, digits: int, most: int) -> str | float:
 
     A number that is not distinguished from 0 becomes a bound of its magnitude, of at least 10**-most; see `is_bound`.
     """
-    from gradcli.arrays.flint import ball_text
+    from gradcli.arrays.flint import ball_decimals
 
-    known = ball_text.text(number, digits)
+    known = ball_decimals.text(number, digits)
     if known is None:
-        return f"{_BOUND}{ball_text.bound(number, most) or 'inf'}"
+        return f"{_BOUND}{ball_decimals.bound(number, most) or 'inf'}"
     return float(known) if known.endswith(("nan", "inf")) else known
 
 

@@ -10,7 +10,7 @@ from gradcli.errors import GradcliError
 from gradcli.evaluation.derivative_traces import Trace, value_and_derivatives, value_and_gradients
 from gradcli.evaluation.recordings import Recording
 from gradcli.evaluation.session import EvaluationRequest, Result
-from gradcli.executors.choose import executable
+from gradcli.executors.executor_choice import executable
 from gradcli.language.interpreter.values import plain
 from gradcli.proofs import digits
 from gradcli.proofs.digits import Request

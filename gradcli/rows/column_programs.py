@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, GradcliError
-from gradcli.executors.choose import executable
+from gradcli.executors.executor_choice import executable
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Atom, Executable, Program
 from gradcli.program.passes import optimise

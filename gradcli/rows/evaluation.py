@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, did_you_mean, pointing_into
 from gradcli.executors import sincos
-from gradcli.executors.waves import WAVES
+from gradcli.executors.sincos_policy import WAVES
 from gradcli.language.names import scope
 from gradcli.language.parsing import read
 from gradcli.language.syntax import tree

@@ -11,7 +11,7 @@ from gradcli import arrays, limits
 from gradcli.errors import GradcliError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.evaluation import python_values
 from gradcli.evaluation.derivative_traces import Trace, row_derivatives
-from gradcli.executors import on_host
+from gradcli.executors import cpu
 from gradcli.executors.row_blocks import Compute, RowBlocks, over_blocks
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.program.ir import Atom, Program
@@ -244,7 +244,7 @@ class RowPath:
         blocks = self._blocks.get((size, guards))
         if blocks is None:
             program = self._by_rows(self.program.guards if guards else self.program.outputs, size, joined=guards)
-            run = on_host.executable(optimise(program), reproducible=True)
+            run = cpu.executable(optimise(program), reproducible=True)
             blocks = RowBlocks(run, size, [name in self.columns for name in self._names], self.limits)
             self._blocks[size, guards] = blocks
         return blocks

@@ -12,7 +12,7 @@ from gradcli.errors import BindingError, GradcliError
 from gradcli.evaluation import python_values
 from gradcli.evaluation.row_evaluation import evaluated, keys
 from gradcli.executors.row_blocks import over_blocks
-from gradcli.executors.team import cores
+from gradcli.executors.thread_pool import cores
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS, MOST_LIMITED
 from gradcli.rows.row_inputs import Rows, counted, uniform
 from gradcli.rows.row_paths import Paths, RowPath

@@ -11,7 +11,7 @@ from typing import Any
 from gradcli.autograd.graph import current_graph_task_id, saved_tensors_hooks
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.node import Node, recorders
-from gradcli.autograd.packed import Packed
+from gradcli.autograd.packed_tensors import Packed
 from gradcli.autograd.saved import check_version
 from gradcli.autograd.saved_hooks import innermost
 from gradcli.autograd.tensor import Tensor

@@ -16,7 +16,7 @@ import numpy as np
 
 from gradcli import arrays
 from gradcli.arrays.standard import StandardArrays
-from gradcli.executors import cuda_text
+from gradcli.executors import cuda_kernels
 
 COMPILER = shutil.which("g++")
 # What CUDA has and C++ has not. The special functions are slow, and exact.
@@ -163,7 +163,7 @@ class Compiler:
         """Take the text of a module; the prefix that its kernels are called with."""
         prefix = f"m{self.count}_"
         self.count += 1
-        body = code.removeprefix(cuda_text.prelude())
+        body = code.removeprefix(cuda_kernels.prelude())
         body, found = _KERNEL.subn(rf"static void {prefix}\1(", body)
         assert body != code
         assert found
@@ -181,7 +181,7 @@ class Compiler:
 
     def _compile(self) -> None:
         source = Path(self.folder.name) / f"kernels{self.count}.cpp"
-        text = "\n".join([f"#define THREADS {cuda_text.THREADS}", _SHIM, cuda_text.prelude(), *self.texts])
+        text = "\n".join([f"#define THREADS {cuda_kernels.THREADS}", _SHIM, cuda_kernels.prelude(), *self.texts])
         source.write_text(text)
         built = source.with_suffix(".so")
         options = ["-std=c++17", "-O0", "-ffp-contract=off", "-w", "-shared", "-fPIC", "-pthread"]
@@ -203,7 +203,7 @@ class Module:
 
     def get_function(self, name: str) -> Callable[..., None]:
         def run(grid: tuple[int], block: tuple[int], given: Sequence[np.ndarray]) -> None:
-            assert block == (cuda_text.THREADS,)
+            assert block == (cuda_kernels.THREADS,)
             if self.compiler.only_collects:
                 return
             pointers = (ctypes.c_void_p * len(given))(*(a.ctypes.data for a in given))

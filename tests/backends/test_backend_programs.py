@@ -14,7 +14,7 @@ from gradcli import arrays, tensor
 from gradcli.arrays import backends
 from gradcli.compiled import programs
 from gradcli.errors import BackendError, EvaluationError, LimitError, ShapeError, UsageError
-from gradcli.executors import choose
+from gradcli.executors import executor_choice
 from gradcli.rows import column_programs
 
 PROGRAM = "sum(log(x**q)*sin(x) + exp(-x*x))"
@@ -491,7 +491,9 @@ def test_rows_of_a_backend_are_those_of_numpy(text, backend, monkeypatch):
 def test_rows_of_a_backend_are_compiled_when_they_are_run_again(backend, monkeypatch):
     worth(monkeypatch, backend, 2**60, 2**60, 0)
     compiled = []
-    monkeypatch.setattr(column_programs, "executable", lambda *given: compiled.append(1) or choose.executable(*given))
+    monkeypatch.setattr(
+        column_programs, "executable", lambda *given: compiled.append(1) or executor_choice.executable(*given)
+    )
     program, x = gradcli.compile("sin(x)*x"), backends.namespace(backend).asarray(np.arange(5.0))
     for count in (0, 1, 1):
         program.value_and_grad({"x": x}, rows=True)

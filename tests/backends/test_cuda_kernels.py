@@ -17,7 +17,7 @@ from gradcli import arrays
 from gradcli.arrays import spellings
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.evaluation.recordings import Recording, abstract, recording
-from gradcli.executors import cuda_functions, cuda_text, cupy_kernels, schedule
+from gradcli.executors import cuda_functions, cuda_kernels, cupy_kernels, schedule
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
 from gradcli.primitives.bind import bind
@@ -33,7 +33,7 @@ RNG = np.random.default_rng(0)
 @pytest.fixture(scope="module", autouse=True)
 def few_threads():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuda_text, "THREADS", 4)
+        patch.setattr(cuda_kernels, "THREADS", 4)
         yield
 
 
@@ -174,7 +174,7 @@ def shaped() -> Shaped:
     with pytest.MonkeyPatch.context() as patch, Module.compiler.collecting():
         for batched in (False, True):
             if batched:
-                patch.setattr(cuda_text, "_LARGE", 0)
+                patch.setattr(cuda_kernels, "_LARGE", 0)
             for text, first, second in BROADCASTING:
                 values = {"x": RNG.random(first) + 0.5, "y": RNG.random(second) + 0.5}
                 run, made, inputs = both(text, values)
@@ -196,11 +196,11 @@ def test_shapes_and_orders_in_memory(text, first, second, batched, shaped):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("wide", [False, True])
 def test_sizes_around_those_of_batches_blocks_and_grids(dtype, wide, monkeypatch):
-    monkeypatch.setattr(cuda_text, "_LARGE", 0)
-    monkeypatch.setattr(cuda_text, "_FEW_BLOCKS", 2)
-    monkeypatch.setattr(cuda_text, "MOST_BLOCKS", 3)
+    monkeypatch.setattr(cuda_kernels, "_LARGE", 0)
+    monkeypatch.setattr(cuda_kernels, "_FEW_BLOCKS", 2)
+    monkeypatch.setattr(cuda_kernels, "MOST_BLOCKS", 3)
     if wide:
-        monkeypatch.setattr(cuda_text, "SMALL_INDEX", 0)
+        monkeypatch.setattr(cuda_kernels, "SMALL_INDEX", 0)
     cases = [
         both(MIXED, {n: (RNG.random(size) + 0.5).astype(dtype) for n in ("x", "q")})
         for size in (*range(1, 35), 47, 48, 49, 97)
@@ -233,10 +233,10 @@ def test_large_arrays_have_wide_indices():
     x, y = (Variable(segment.shape, "float32") for _ in range(2))
     segment.equations = {y: Equation(trigonometric.sin, (x,), {}, y)}
     segment.stored = {y: None}
-    found = cuda_text.kernels("k", segment, [x], [(4,)])
+    found = cuda_kernels.kernels("k", segment, [x], [(4,)])
     assert "const long long i" in found.text
     assert "int i" not in found.text
-    assert found.blocks == cuda_text.MOST_BLOCKS
+    assert found.blocks == cuda_kernels.MOST_BLOCKS
 
 
 def test_long_programs_are_several_kernels(monkeypatch):

@@ -19,7 +19,7 @@ from gradcli import limits
 from gradcli.arrays import spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.dtypes import PLAIN
-from gradcli.arrays.flint import missing_digits
+from gradcli.arrays.flint import missing_ball_functions
 from gradcli.arrays.flint.balls import Balls, bounded, exact, from_text, settled
 from gradcli.arrays.flint.balls import to_float as _to_float
 from gradcli.arrays.flint.flint_costs import eighths
@@ -256,7 +256,7 @@ def _function(name: str) -> Callable[..., Any]:
         found = getattr(import_module(home), name, None)
         if found is not None:
             return _of_arrays(found)
-    raise MissingDigitsError(name, missing_digits.REASONS.get(name))
+    raise MissingDigitsError(name, missing_ball_functions.REASONS.get(name))
 
 
 class MissingDigitsError(BackendError, AttributeError):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gradcli.arrays.flint.missing_digits import REASONS
+from gradcli.arrays.flint.missing_ball_functions import REASONS
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.executors.row_blocks import over_blocks
-from gradcli.executors.team import cores
+from gradcli.executors.thread_pool import cores
 from gradcli.models.fitting import batched_matrices
 from gradcli.models.fitting.likelihoods import Cost
 from gradcli.models.fitting.problems import Problem

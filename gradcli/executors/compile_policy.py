@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from threading import Lock
 
-from gradcli.executors import loop_text, native, sincos
-from gradcli.executors.waves import Waves
+from gradcli.executors import llvm_loops, llvm_ufuncs, sincos
+from gradcli.executors.sincos_policy import Waves
 from gradcli.program.ir import Equation
 from gradcli.timing import phase
 
@@ -32,7 +32,7 @@ class Demand:
         self._waves = Waves(equations, reproducible=reproducible)
         self.together: sincos.SinCos | None = self._waves.together
         self.merged = False
-        shapes = [e.output.shape for e in equations if loop_text.takes(e)]
+        shapes = [e.output.shape for e in equations if llvm_loops.takes(e)]
         # A loop over a single equation would not be faster than NumPy.
         some = 1 < len(shapes) <= _MOST_EQUATIONS
         self._each = sum(math.prod(shape) + _CALL for shape in shapes) if some else 0
@@ -56,4 +56,4 @@ class Demand:
 
     def _are_many(self) -> bool:
         self._left -= self._each
-        return self._left < 0 < self._each and self._once.acquire(blocking=False) and native.is_there()
+        return self._left < 0 < self._each and self._once.acquire(blocking=False) and llvm_ufuncs.is_there()

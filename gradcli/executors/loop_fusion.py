@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from gradcli.arrays.shapes import Shape
-from gradcli.executors import loop_text, native
+from gradcli.executors import llvm_loops, llvm_ufuncs
 from gradcli.executors.schedule import Segment
 from gradcli.program.ir import Equation, Variable
 
@@ -30,15 +30,15 @@ class Merged(NamedTuple):
     equations: Mapping[Variable, Equation]
     inputs: Sequence[Variable]
     outputs: Sequence[Variable]
-    loop: native.Loop
+    loop: llvm_ufuncs.Loop
 
     @classmethod
     def of(
         cls, equations: Mapping[Variable, Equation], inputs: Sequence[Variable], outputs: Sequence[Variable]
     ) -> Merged | None:
         """The merged equations, or None if no loop can be compiled for them."""
-        text = loop_text.text("merged", [*equations.values()], inputs, outputs)
-        loop = native.loop(native.code("merged", text), [v.dtype for v in inputs], [v.dtype for v in outputs])
+        text = llvm_loops.text("merged", [*equations.values()], inputs, outputs)
+        loop = llvm_ufuncs.loop(llvm_ufuncs.code("merged", text), [v.dtype for v in inputs], [v.dtype for v in outputs])
         return None if loop is None else cls(equations, inputs, outputs, loop)
 
 
@@ -127,7 +127,7 @@ class _Order:
 
     def _is_ready(self, number: int) -> None:
         equation = self._equations[number]
-        if loop_text.takes(equation):
+        if llvm_loops.takes(equation):
             heappush(self._loops.setdefault(equation.output.shape, []), number)
         else:
             self._others.append(number)
