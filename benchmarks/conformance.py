@@ -84,7 +84,7 @@ def _computed(case: Mapping[str, Any], mode: str, namespace: Any) -> tuple[Any, 
 def _placed(value: Any) -> Any:
     from gradcli import arrays
 
-    return arrays.placed(arrays.asarray(_numbers(value), "float64"))
+    return arrays.in_default_namespace(arrays.asarray(_numbers(value), "float64"))
 
 
 def _numbers(value: Any) -> Any:

@@ -24,7 +24,7 @@ from measure import circumstances, publish
 import gradcli
 from gradcli.formulas import languages
 from gradcli.formulas.symbolic import derivatives_as_formulas
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 
 LIST = Path(__file__).with_name("derivatives.jsonl")
 POINTS = 20
@@ -51,7 +51,7 @@ def derivatives() -> Sequence[Derivative]:
 
 
 def by_gradcli(derivative: Derivative) -> str:
-    formulas = derivatives_as_formulas(read(derivative.program), _arrays(derivative), [derivative.wrt])
+    formulas = derivatives_as_formulas(parse_charged(derivative.program), _arrays(derivative), [derivative.wrt])
     return languages.document("text", formulas).text
 
 

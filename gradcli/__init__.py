@@ -347,7 +347,7 @@ def __getattr__(name: str) -> Any:
         from gradcli.autograd.tensor_functions import function, in_place
         from gradcli.primitives import table
 
-        found = function(name) or in_place(name) or table.shared(name)
+        found = function(name) or in_place(name) or table.numpy_meaning(name)
         if found is not None:
             globals()[name] = found
             return found

@@ -135,12 +135,12 @@ _SHORTEST_BEGINNING, _LONGEST_REST = 3, 3
 _MOST_ALIKE, _MOST_PROPOSED = 10, 3
 
 
-def nearest(word: str, candidates: Iterable[str]) -> str | None:
+def closest_word(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `word` is most likely a misspelling of; None where there is none, or there are too many."""
-    return next(iter(alike(word, candidates)), None)
+    return next(iter(similar_words(word, candidates)), None)
 
 
-def alike(word: str, candidates: Iterable[str]) -> list[str]:
+def similar_words(word: str, candidates: Iterable[str]) -> list[str]:
     """The candidates that `word` may be a misspelling of, the most similar first."""
     import difflib
 
@@ -184,7 +184,7 @@ def _edits(one: str, other: str) -> int:
 def did_you_mean(word: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
     """The hint for an unknown word, which proposes the nearest of the `known` words, or `otherwise`."""
     hint = otherwise
-    for close in reversed(alike(word, known)[:_MOST_PROPOSED]):
+    for close in reversed(similar_words(word, known)[:_MOST_PROPOSED]):
         hint = Proposal(f"did you mean '{close}'?", close, word=word, otherwise=hint)
     return hint
 
@@ -204,7 +204,7 @@ def _shortened(text: str) -> str:
 _MOST_SHOWN = 40
 
 
-def beginning(text: str) -> str:
+def abbreviated(text: str) -> str:
     """The beginning of a text, with an ellipsis where it is cut."""
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
@@ -268,7 +268,7 @@ class GradcliError(Exception):
 
 
 @contextmanager
-def pointing_into(source: str | None, span: Span | None = None) -> Iterator[None]:
+def locating(source: str | None, span: Span | None = None) -> Iterator[None]:
     """Within the block, locate errors: those without a source get `source`, those without a span get `span`."""
     try:
         yield
@@ -344,7 +344,7 @@ def expect_function(value: object) -> None:
     expect_callable(value, "the first argument is a function of tensors")
 
 
-def flag(value: object, what: str) -> bool:
+def as_bool(value: object, what: str) -> bool:
     """A value as a bool. Raises CallError where that is impossible, as for an array of several elements."""
     try:
         return bool(value)

@@ -8,9 +8,9 @@ from itertools import count
 from typing import Any
 
 from gradcli.autograd.modes import grad_enabled, no_grad
-from gradcli.calculus.custom_rules import Rule, transposed
+from gradcli.calculus.custom_rules import Rule, transpose_linear
 from gradcli.calculus.differential_operators import as_array
-from gradcli.calculus.pytrees import filled, leaves, mapped
+from gradcli.calculus.pytrees import leaves, mapped, unflatten
 from gradcli.errors import CallError, MissingRuleError, expect_function
 from gradcli.numpy.dispatch import has_tensors
 
@@ -65,7 +65,7 @@ class primitive:
             slopes = self.pull(places, value, given, keywords, g)
         elif self.push is not None:
             push, chosen = self.push, [given[i] for i in places]
-            slopes = transposed(lambda *tangents: push(places, tangents, value, given, keywords), chosen, g)
+            slopes = transpose_linear(lambda *tangents: push(places, tangents, value, given, keywords), chosen, g)
         else:
             raise MissingRuleError(f"{self.__name__} has no derivative", hint="defvjp gives it one")  # type: ignore[attr-defined]
         for place, slope in zip(places, slopes):
@@ -83,7 +83,7 @@ def notrace_primitive(function: Callable[..., Any]) -> Callable[..., Any]:
     def of_numbers(*arguments: Any, **keywords: Any) -> Any:
         with no_grad():
             bare = [x.detach() if has_tensors(x) else x for x in leaves((arguments, keywords))]
-            positional, named = filled((arguments, keywords), map(as_array, bare))
+            positional, named = unflatten((arguments, keywords), map(as_array, bare))
             return function(*positional, **named)
 
     return of_numbers

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def command(extra: str = "") -> str:
+def install_command(extra: str = "") -> str:
     """The command that reinstalls gradcli with an extra, from its original source where that is known."""
     # Imported here as only error messages need it.
     from shlex import quote

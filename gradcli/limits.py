@@ -22,12 +22,12 @@ MAX_PRECISION = 10_000
 # Depth of nested function calls.
 MAX_DEPTH = 100_000
 # Rows that may reach a limit, by default: each of them takes seconds, and there may be millions.
-MOST_LIMITED = 10
+MAX_LIMITED_ROWS = 10
 
 # A step is the time to evaluate one node of a program, about 3 µs. This is its number of charge units: all costs are
 # given in eighths of a step.
-STEP = 8
-# Divisors of the remaining steps and elements that `attempt` may spend: half of the steps, as recording an equation
+UNITS_PER_STEP = 8
+# Divisors of the remaining steps and elements that `optional_budget` may spend: half of the steps, as recording an equation
 # takes 40 times as many as an operation on numbers.
 _SHARE_OF_STEPS, _SHARE_OF_ELEMENTS = 2, 4
 
@@ -40,10 +40,10 @@ class Budget:
     def __init__(self, max_steps: int, max_elements: int) -> None:
         self.max_steps = max_steps
         self.max_elements = max_elements
-        self.eighths = max_steps * STEP
+        self.eighths = max_steps * UNITS_PER_STEP
         self.elements = max_elements
 
-    def charge_steps(self, eighths: int = STEP) -> None:
+    def charge_steps(self, eighths: int = UNITS_PER_STEP) -> None:
         """Charge steps. Raises LimitError, and charges none, where fewer are left."""
         left = self.eighths - eighths
         if left < 0:
@@ -84,7 +84,7 @@ def charge(elements: int) -> None:
         left.charge(elements)
 
 
-def charge_steps(eighths: int = STEP) -> None:
+def charge_steps(eighths: int = UNITS_PER_STEP) -> None:
     """Charge work that is about to be done, in eighths of a step, to the current budget."""
     left = _current.get()
     if left is not None:
@@ -114,7 +114,7 @@ class within:
 
 
 @contextmanager
-def spending(budget: Budget) -> Iterator[None]:
+def using_budget(budget: Budget) -> Iterator[None]:
     """Within the block, charge all work to this budget."""
     token = _current.set(budget)
     try:
@@ -124,7 +124,7 @@ def spending(budget: Budget) -> Iterator[None]:
 
 
 @contextmanager
-def attempt() -> Iterator[None]:
+def optional_budget() -> Iterator[None]:
     """Within the block, charge all work to a separate budget, a share of what the run has left.
 
     This is for optional work that may fail, so that it cannot exhaust the budget of a run that does not need it.
@@ -135,5 +135,5 @@ def attempt() -> Iterator[None]:
         return
     part = Budget(whole.max_steps, whole.max_elements)
     part.eighths, part.elements = whole.eighths // _SHARE_OF_STEPS, whole.elements // _SHARE_OF_ELEMENTS
-    with spending(part):
+    with using_budget(part):
         yield

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 
-def share(name: str, package: str, parts: Sequence[str] = ()) -> None:
+def alias_package(name: str, package: str, parts: Sequence[str] = ()) -> None:
     """Register a package and its loaded modules under `name` as well, after importing `parts` of it.
 
     If they were loaded again from their files under the second name, they would have different classes, which are no

@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 # The highest limit of time in seconds that a user can set.
 _MOST_SECONDS = 1_000_000
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT]?)(i?)B)?", re.IGNORECASE)
-# The code of the subprocess. Its arguments are those of `answer`, followed by `sys.path`.
+# The code of the subprocess. Its arguments are those of `subprocess_main`, followed by `sys.path`.
 _START = "import sys; sys.path[:] = sys.argv[5:]; from gradcli.subprocess_calls import answer; answer(*sys.argv[1:5])"
 # Bytes of memory added to the limit for reporting that memory has run out.
 _TO_REPORT = 2**24
@@ -215,7 +215,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def answer(seconds: str, memory: str, linear_algebra: str, caller: str) -> None:
+def subprocess_main(seconds: str, memory: str, linear_algebra: str, caller: str) -> None:
     """The main function of the subprocess: reads a pickled call from standard input, and writes the pickled result.
 
     The result goes to standard output; output of libraries is discarded.

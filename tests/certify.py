@@ -160,7 +160,7 @@ class Tally:
     def _claims(self, case: Case) -> None:
         made = [*claims(case)]
         judge = Judge(gradcli.compile(case.program).program, case.bindings)
-        by_clauses = bool(scope.hand_written(judge.program))
+        by_clauses = bool(scope.functions_with_backward(judge.program))
         for claim in made:
             if by_clauses and claim.name != "value":
                 # The judge derives functions, not user-defined backward clauses.

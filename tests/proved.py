@@ -62,7 +62,7 @@ def exact(reference: Reference) -> Mapping[str, Any]:
         grad_output=reference.cotangent,
     )
     with digits.computing(as_written=False):
-        found, _ = digits.refined(
+        found, _ = digits.at_rising_precision(
             lambda: digits.at_precision(lambda: certify.in_balls(request)), _is_enough, _DIGITS, _MOST_DIGITS
         )
     return {"value": found.value, **(found.grad or {}), **(found.derivatives or {})}

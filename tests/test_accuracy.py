@@ -17,7 +17,7 @@ import pytest
 import gradcli
 from gradcli import AccuracyWarning
 from gradcli.calculus.accuracy import digits_left
-from gradcli.calculus.higher_orders import watched_derivatives
+from gradcli.calculus.higher_orders import derivatives_with_shadow
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
 from tests import lost_digits, rounding_estimates
@@ -29,7 +29,7 @@ CASES = json.loads(lost_digits.DATA.read_text())
 def judged(program: str, order: int, **leaves: Any) -> tuple[dict[str, Any], dict[str, int]]:
     """The derivatives of a program, and the correct digits of those with a warning."""
     module = parse(program)
-    value, found, deviations = watched_derivatives(lambda given: evaluate(module, given).value, leaves, order)
+    value, found, deviations = derivatives_with_shadow(lambda given: evaluate(module, given).value, leaves, order)
     return dict(found), digits_left(found, deviations, value)
 
 

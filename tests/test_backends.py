@@ -24,9 +24,9 @@ LIBRARIES = ("torch", "cupy", "jax")
 @pytest.fixture(autouse=True)
 def _forget():
     """Clear what was cached about a simulated library."""
-    backends.home.cache_clear()
+    backends.backend_module.cache_clear()
     yield
-    backends.home.cache_clear()
+    backends.backend_module.cache_clear()
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ class TestNotInstalled:
         assert (outcome.status, outcome.out) == (1, "")
         assert outcome.error["kind"] == "backend"
         assert outcome.error["message"] == f"the backend {name} is not installed"
-        assert outcome.error["hint"] == install_command.command(name)
+        assert outcome.error["hint"] == install_command.install_command(name)
 
     @pytest.mark.usefixtures("none_installed")
     def test_in_python(self):
@@ -66,7 +66,7 @@ class TestNotInstalled:
         outcome = run("backends")
         assert outcome.status == 0
         for name in LIBRARIES:
-            assert install_command.command(name) in outcome.out
+            assert install_command.install_command(name) in outcome.out
         found = {b["name"]: b for b in run("backends", "--json").json["backends"]}
         assert [*found] == ["numpy", *LIBRARIES]
         assert not any(found[name]["installed"] for name in LIBRARIES)
@@ -98,7 +98,7 @@ class TestNotInstalled:
             raise RuntimeError("driver too old\nsee the manual")
 
         fake = types.SimpleNamespace(version=lambda: "1.0", devices=devices)
-        monkeypatch.setattr(backends, "home", lambda name: numpy_arrays if name == "numpy" else fake)
+        monkeypatch.setattr(backends, "backend_module", lambda name: numpy_arrays if name == "numpy" else fake)
         monkeypatch.setattr(backends, "_installed", lambda name: True)
         found = {b["name"]: b for b in run("backends", "--json").json["backends"]}
         assert [found[name]["problem"] for name in LIBRARIES] == ["driver too old"] * 3
@@ -223,7 +223,7 @@ class TestKeys:
     def test_steps_below_zero(self, key):
         x = np.arange(30).reshape(5, 6)
         key = key if isinstance(key, tuple) else (key,)
-        forwards, flipped = index_keys.forwards(key, x.shape)
+        forwards, flipped = index_keys.without_negative_steps(key, x.shape)
         assert all(not isinstance(k, slice) or (k.step or 1) > 0 for k in forwards)
         np.testing.assert_array_equal(np.flip(x, flipped)[forwards], x[key])
 

@@ -17,7 +17,7 @@ from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import NotBatchableError
 from gradcli.kinds import batch
-from gradcli.kinds.batch import Batched, batched, new_nesting, row_by_row, sum_over_rows, unbatched
+from gradcli.kinds.batch import Batched, batched, new_batch_id, row_by_row, sum_over_rows, unbatched
 from gradcli.kinds.jets import Jet
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import parse
@@ -120,7 +120,7 @@ class Mixed:
     """The operands of a case, those in `flags` batched, and the operands of each row."""
 
     def __init__(self, case: Case, flags: Sequence[bool]) -> None:
-        self.nesting = new_nesting()
+        self.nesting = new_batch_id()
         many = [copies(o, seed) for seed, o in enumerate(case.operands)]
         self.operands = [Batched(m, self.nesting) if flag else o for m, o, flag in zip(many, case.operands, flags)]
         self.rows = [[row(m, i) if flag else o for m, o, flag in zip(many, case.operands, flags)] for i in range(ROWS)]
@@ -151,7 +151,7 @@ FAR_APART = np.array([1.0, -1.0, 0.0, np.nan])
 
 @at_each(c for c in WITH_OPERANDS if is_elementwise(c) or c.entry.derivative == "none")
 def test_rows_far_apart_stay_where_they_are(case):
-    nesting = new_nesting()
+    nesting = new_batch_id()
     many = [np.multiply.outer(FAR_APART, o) for o in case.operands]
     with arrays.quiet():
         found = case.call(*(Batched(m, nesting) for m in many))
@@ -163,7 +163,7 @@ def test_rows_far_apart_stay_where_they_are(case):
     "entry", [e for e in PRIMITIVES if e.elementwise and e.truths and e.vjp is None], ids=lambda e: e.name
 )
 def test_truth_values_in_a_batch(entry):
-    nesting = new_nesting()
+    nesting = new_batch_id()
     truths = np.array([[True, True], [True, False], [False, True], [False, False], [True, False]])
     many = [truths, np.array([[False], [True], [False], [False], [True]])][: len(entry.parameters)]
     found = entry(*(Batched(m, nesting) for m in many))
@@ -187,7 +187,7 @@ def test_single_precision_stays_single_in_a_batch(case):
 
 
 def test_a_column_of_numbers_has_no_say_in_the_dtype():
-    nesting = new_nesting()
+    nesting = new_batch_id()
     column = Batched(np.array([1.0, 2.0]), nesting)
     assert (column * np.ones(3, "float32")).dtype == "float32"
     assert (np.ones(3, "float32") + column).dtype == "float32"
@@ -213,7 +213,7 @@ def nested(
 def test_batches_nest(case):
     choices = [(True, True), (True, False), (False, True), (False, False)]
     for shift in range(3):
-        inner, outer = new_nesting(), new_nesting()
+        inner, outer = new_batch_id(), new_batch_id()
         if shift == 2:
             inner, outer = outer, inner
         made = [nested(o, 2 * k, inner, outer, choices[(k + shift) % 4]) for k, o in enumerate(case.operands)]
@@ -234,7 +234,7 @@ def test_a_batch_is_smooth_where_each_row_is(case):
 
 def test_one_row_that_is_not_smooth_is_enough():
     def in_batch(*matrices: Any) -> Batched:
-        return Batched(np.array([np.diag(m) for m in matrices]), new_nesting())
+        return Batched(np.array([np.diag(m) for m in matrices]), new_batch_id())
 
     for smooth in (decompositions.eigvalsh.smooth, decompositions.svdvals.smooth):
         assert smooth(in_batch([1.0, 2.0], [1.0, 3.0]))
@@ -280,7 +280,7 @@ def test_gradients_of_a_batch_are_those_of_its_rows(case):
 def test_a_batch_of_cotangents_gives_the_gradients_of_each(case):
     tensors = [leaf(o) for o in case.operands]
     value = case.call(*tensors)
-    nesting = new_nesting()
+    nesting = new_batch_id()
     given = copies(weights(value), 3)
     with row_by_row(nesting):
         found = grad(value, tensors, Batched(given, nesting), allow_unused=True)
@@ -340,7 +340,7 @@ def assert_same_rows(found: Any, nesting: int, expected: Sequence[Any]) -> None:
 def test_a_program_in_a_batch_gives_what_it_gives_for_each_row(case):
     names = [n for n in case["bindings"] if n in case["grad"]]
     copied = [{n: nudged(v, i) for n, v in case["bindings"].items()} for i in range(ROWS)]
-    nesting = new_nesting()
+    nesting = new_batch_id()
     together = {n: leaf(Batched(np.array([c[n] for c in copied]), nesting)) for n in case["bindings"]}
     value, found = run_case(case, together, names)
     apart = [run_case(case, {n: leaf(v) for n, v in c.items()}, names) for c in copied]
@@ -433,13 +433,13 @@ def test_rows_that_do_not_fit_into_memory_together_take_several_passes(passes, m
     program, values = gradcli.compile("sum(jacobian(x**3*w, x), axis=0)"), VECTOR
     whole = program.jacobian(values)
     first = len(passes)
-    monkeypatch.setattr(batch, "MOST_ELEMENTS", 40)
+    monkeypatch.setattr(batch, "MAX_ELEMENTS", 40)
     assert_same_arrays(program.jacobian(values), whole)
     assert len(passes) - first > first
 
 
 def test_the_widest_intermediate_result_counts(passes, monkeypatch):
-    monkeypatch.setattr(batch, "MOST_ELEMENTS", 1000)
+    monkeypatch.setattr(batch, "MAX_ELEMENTS", 1000)
     gradcli.compile("sum(exp(x[:, None] + x), axis=1)").jacobian({"x": np.linspace(0.0, 1.0, 20)})
     assert len(passes) == 10
 
@@ -498,7 +498,7 @@ def test_hooks_get_one_row_at_a_time(passes):
 
 def test_a_sum_over_rows_of_a_series():
     # Coefficients outside the batch count once for each row.
-    nesting = new_nesting()
+    nesting = new_batch_id()
     for shared in (0, 1):
         coefficients = [np.ones(2), Batched(np.ones((3, 2)), nesting)]
         summed = sum_over_rows(Jet(coefficients[:: 1 - 2 * shared], 1), np.ones(2))
@@ -546,7 +546,7 @@ def test_the_rows_of_a_jacobian_have_the_dtype_of_the_leaf():
 
 
 def test_a_number_cannot_be_taken_out_of_a_batch():
-    value = Batched(np.array([1.0, 2.0]), new_nesting())
+    value = Batched(np.array([1.0, 2.0]), new_batch_id())
     for look in (bool, float, int, np.asarray, lambda v: Tensor(v).item(), lambda v: bool(Tensor(v))):
         with pytest.raises(NotBatchableError, match="others in each row"):
             look(value)

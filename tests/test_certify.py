@@ -12,7 +12,7 @@ from flint import arb, fmpq
 
 import gradcli
 from gradcli.arrays.flint.balls import INFINITY, UNDEFINED, precise
-from gradcli.arrays.flint.correct_digits import right_digits
+from gradcli.arrays.flint.correct_digits import correct_digits
 from tests import proved
 from tests.certify import Tally, conformance, random_case
 from tests.judge import Judge, NotJudgedError
@@ -45,25 +45,25 @@ class TestRightDigits:
     )
     def test_of_a_number_that_is_known(self, found, number, digits):
         with precise(128):
-            assert right_digits(found, number) == (digits, digits)
+            assert correct_digits(found, number) == (digits, digits)
 
     def test_of_one_that_has_no_value(self):
-        assert right_digits(1.0, UNDEFINED) is None
-        assert right_digits(math.inf, UNDEFINED) is None
-        assert right_digits(math.nan, UNDEFINED) is None
+        assert correct_digits(1.0, UNDEFINED) is None
+        assert correct_digits(math.inf, UNDEFINED) is None
+        assert correct_digits(math.nan, UNDEFINED) is None
 
     def test_a_wide_ball_proves_what_it_proves(self):
         with precise(128):
-            assert right_digits(1.0, arb(1, 1e-5)) == (4, 16)
-            assert right_digits(1.01, arb(1, 1e-5)) == (1, 2)
-            assert right_digits(1.0, arb(0, 1)) == (0, 16)
-            assert right_digits(0.0, arb(0, 1e-300)) == (0, 16)
-            assert right_digits(1e-17, arb(0, 1e-300)) == (0, 0)
+            assert correct_digits(1.0, arb(1, 1e-5)) == (4, 16)
+            assert correct_digits(1.01, arb(1, 1e-5)) == (1, 2)
+            assert correct_digits(1.0, arb(0, 1)) == (0, 16)
+            assert correct_digits(0.0, arb(0, 1e-300)) == (0, 16)
+            assert correct_digits(1e-17, arb(0, 1e-300)) == (0, 0)
 
     def test_of_a_narrow_one(self):
         with precise(200):
-            assert right_digits(math.pi, arb.pi()) == (16, 16)
-            assert right_digits(math.pi * (1 + 1.5e-9), arb.pi()) == (8, 8)
+            assert correct_digits(math.pi, arb.pi()) == (16, 16)
+            assert correct_digits(math.pi * (1 + 1.5e-9), arb.pi()) == (8, 8)
 
 
 class TestEval:

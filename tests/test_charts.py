@@ -119,7 +119,7 @@ def test_without_matplotlib_the_command_that_installs_it_is_told(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(BackendError, match="needs Matplotlib") as caught:
         by_matplotlib.drawn(Chart([Polyline("a", X, X)]))
-    assert caught.value.hint == install_command.command("plot")
+    assert caught.value.hint == install_command.install_command("plot")
 
 
 def test_threads_draw_the_same_and_leave_the_settings_of_matplotlib_alone():

@@ -173,7 +173,7 @@ def test_at_a_kink_no_leaf_is_followed_forward(monkeypatch):
 def test_directions_that_do_not_fit_into_memory_together_take_several_passes(monkeypatch):
     program, given = gradcli.compile("sin(outer(t, c))"), {"c": X[:5], "t": X}
     whole = program.jacobian(given, wrt=("c",))["c"]
-    monkeypatch.setattr(batch, "MOST_ELEMENTS", 60)
+    monkeypatch.setattr(batch, "MAX_ELEMENTS", 60)
     assert np.array_equal(gradcli.compile("sin(outer(t, c))").jacobian(given, wrt=("c",))["c"], whole)
 
 

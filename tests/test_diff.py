@@ -153,7 +153,7 @@ POINTS = (0.37, 0.71, 1.9)
 
 
 def names_of(program: str) -> list[str]:
-    return [name for name in scope.outer_reads(parse(program)) if name not in scope.CONSTANTS]
+    return [name for name in scope.free_names(parse(program)) if name not in scope.CONSTANTS]
 
 
 def inputs_of(program: str, point: float) -> dict[str, float]:
@@ -988,7 +988,7 @@ def test_without_sympy_there_is_an_error_that_says_how_to_get_it(run, monkeypatc
     monkeypatch.setitem(sys.modules, "sympy", None)
     outcome = run("diff", "x**2", "--simplify")
     assert outcome.status == 2
-    assert f"{install_command.command('sympy')} installs it" in outcome.err
+    assert f"{install_command.install_command('sympy')} installs it" in outcome.err
 
 
 # --- errors

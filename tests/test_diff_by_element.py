@@ -118,7 +118,7 @@ def test_text_reads_back(run, program, values, given):
     found = {}
     for by, text in printed(run, "text", program, values, given).items():
         assert not re.search("put_at|zeros|scatter|diff", text)
-        read = [n for n in scope.outer_reads(parse(text)) if n not in scope.CONSTANTS]
+        read = [n for n in scope.free_names(parse(text)) if n not in scope.CONSTANTS]
         found |= in_parts(by, np.asarray(gradcli.compile(text)(**{n: values[n] for n in read})))
     check(found, gradient(program, values), given)
 

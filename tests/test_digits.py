@@ -426,11 +426,13 @@ def test_without_flint_the_error_says_how_to_install_it(run, monkeypatch):
     from gradcli.arrays import backends
 
     monkeypatch.setitem(sys.modules, "flint", None)
-    backends.home.cache_clear()
+    backends.backend_module.cache_clear()
     outcome = run("eval", "x", "x=1", "--digits", "5")
-    backends.home.cache_clear()
+    backends.backend_module.cache_clear()
     assert outcome.status == 1
-    assert outcome.err == f"error: the backend flint is not installed\nhint: {install_command.command('digits')}\n"
+    assert (
+        outcome.err == f"error: the backend flint is not installed\nhint: {install_command.install_command('digits')}\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -539,7 +539,7 @@ def test_executors_print_the_same(run, words):
 
 
 def test_large_arrays_are_compiled(run, monkeypatch):
-    small = backends.check_name("numpy")._replace(worth=backends.Worth(3, 3, 3))
+    small = backends.check_name("numpy")._replace(worth=backends.CompileThresholds(3, 3, 3))
     monkeypatch.setitem(backends._BY_NAME, "numpy", small)
     monkeypatch.setattr(session, "_run", None)
     assert run("eval", "sum(sin(x))", "x=[1, 2, 3]", "--json").json["grad"]["x"] == list(np.cos([1.0, 2.0, 3.0]))
@@ -567,7 +567,9 @@ def test_limits_hold(run):
     assert outcomes[0].err == outcomes[1].err
 
 
-WRITTEN_INTO = [e for e in table.entries() if isinstance(e, Primitive) and e.elementwise and ufuncs.into(e, {"n": 2})]
+WRITTEN_INTO = [
+    e for e in table.entries() if isinstance(e, Primitive) and e.elementwise and ufuncs.in_place_function(e, {"n": 2})
+]
 
 
 @pytest.mark.parametrize("primitive", WRITTEN_INTO, ids=lambda p: p.name)
@@ -579,7 +581,7 @@ def test_every_function_into_a_buffer_is_that_of_the_table(primitive):
         operands[0] = operands[0] > 0
     if primitive.name.startswith("logical"):
         operands = [o > 0 for o in operands]
-    into = ufuncs.into(primitive, params)
+    into = ufuncs.in_place_function(primitive, params)
     expected = bind(primitive, operands, params)
     outs = [np.empty_like(expected), *range(0 if primitive in ufuncs.NOT_IN_PLACE else len(operands))]
     for out in outs:

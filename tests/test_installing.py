@@ -25,10 +25,10 @@ def pip_that_is_found(monkeypatch):
 def test_in_a_checkout_and_elsewhere(monkeypatch, tmp_path):
     monkeypatch.setattr(install_command, "_checkout", lambda: ROOT)
     monkeypatch.chdir(ROOT)
-    assert install_command.command("sympy") == "pip install '.[sympy]'"
-    assert install_command.command() == "pip install ."
+    assert install_command.install_command("sympy") == "pip install '.[sympy]'"
+    assert install_command.install_command() == "pip install ."
     monkeypatch.chdir(tmp_path)
-    assert install_command.command("sympy") == f"pip install '{ROOT}[sympy]'"
+    assert install_command.install_command("sympy") == f"pip install '{ROOT}[sympy]'"
 
 
 def test_the_pip_of_another_python_is_not_named(monkeypatch, tmp_path):
@@ -36,10 +36,10 @@ def test_the_pip_of_another_python_is_not_named(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
     monkeypatch.setattr(shutil, "which", lambda _name: "/usr/bin/pip")
     monkeypatch.chdir(tmp_path)
-    assert install_command.command("jax") == ".venv/bin/python -m pip install '.[jax]'"
+    assert install_command.install_command("jax") == ".venv/bin/python -m pip install '.[jax]'"
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert install_command.command("jax") == f"{tmp_path}/.venv/bin/python -m pip install '{tmp_path}[jax]'"
+    assert install_command.install_command("jax") == f"{tmp_path}/.venv/bin/python -m pip install '{tmp_path}[jax]'"
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_by_what_installed_it(monkeypatch, tmp_path, noted, expected):
     monkeypatch.setattr(install_command, "_requirements", lambda extra: [f"gradcli[{extra}]"])
     monkeypatch.setattr(install_command, "_packages", lambda extra: ["one"])
     monkeypatch.chdir(tmp_path)
-    assert install_command.command("jax") == expected
+    assert install_command.install_command("jax") == expected
     monkeypatch.setattr(install_command, "_requirements", lambda extra: ["one"])
-    assert install_command.command("jax") == (
+    assert install_command.install_command("jax") == (
         "pipx inject gradcli one" if "pipx" in noted else "uv pip install --python bin/python one"
     )
 
@@ -97,11 +97,11 @@ def test_by_what_the_installer_noted(monkeypatch, tmp_path, origin, expected):
     monkeypatch.setattr(metadata, "distribution", lambda _name: Noted(origin))
     needed = ["numpy", "jax>=0.6; extra == 'jax'", 'one ; extra == "jax"', "two; extra == 'torch'"]
     monkeypatch.setattr(metadata, "requires", lambda _name: needed)
-    assert install_command.command("jax") == expected.format(tmp_path)
+    assert install_command.install_command("jax") == expected.format(tmp_path)
 
 
 def test_an_extra_of_the_checkout_is_known_to_pip():
-    words = shlex.split(install_command.command("sympy"))
+    words = shlex.split(install_command.install_command("sympy"))
     assert words[:2] == ["pip", "install"]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--no-index", "--no-build-isolation", *words[2:]],

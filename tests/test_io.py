@@ -570,7 +570,7 @@ class TestParquet:
         monkeypatch.setitem(sys.modules, "polars", None)
         error = refused("a.parquet")
         assert error.message == "'a.parquet', a .parquet file, needs Polars, which is not installed"
-        assert error.hint == install_command.command("tables")
+        assert error.hint == install_command.install_command("tables")
 
 
 class TestSplitBinding:

@@ -15,7 +15,7 @@ from gradcli.errors import BindingError
 from gradcli.evaluation import row_evaluation
 from gradcli.rows import row_programs
 from gradcli.rows.records import blocks, last_line_end
-from gradcli.rows.row_results import Gathered
+from gradcli.rows.row_results import RowCollector
 
 TABLE = "run,t\nA,0\nB,2\n"
 
@@ -482,7 +482,7 @@ def test_errors_of_rows_hold_nothing_of_their_evaluation():
         except KeyError as error:
             raise BindingError("no") from error
 
-    gathered = Gathered(1, (), 1)
+    gathered = RowCollector(1, (), 1)
     try:
         fail(3)
     except BindingError as error:

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from gradcli.errors import GradcliError
 from gradcli.rows.opening import open_table
-from gradcli.rows.pipeline import Policy, run_rows
-from gradcli.rows.plan import Asked, planned
-from gradcli.rows.reading import Reading
+from gradcli.rows.pipeline import FailurePolicy, run_rows
+from gradcli.rows.plan import RowRequest, make_plan
+from gradcli.rows.reading import ReadOptions
 from tests import faults
 from tests.faults import Killed, every
 
@@ -170,10 +170,10 @@ FIELD = st.sampled_from(
 ROW = st.lists(FIELD, min_size=1, max_size=4).map(",".join)
 
 
-def mapped(table, block, threads, policy=Policy()):  # noqa: B008
+def mapped(table, block, threads, policy=FailurePolicy()):  # noqa: B008
     """The output, the report, and the error that ended the run."""
-    reader = open_table("table", Reading("csv", ",", block=block), stream=io.BytesIO(table))
-    plan = planned(Asked(PROGRAM, wrt=("x",)), reader.columns)
+    reader = open_table("table", ReadOptions("csv", ",", block=block), stream=io.BytesIO(table))
+    plan = make_plan(RowRequest(PROGRAM, wrt=("x",)), reader.columns)
     out = io.BytesIO()
     try:
         report = run_rows([reader], plan, reader.format, out, policy, threads=threads)
@@ -186,7 +186,7 @@ def mapped(table, block, threads, policy=Policy()):  # noqa: B008
 @given(st.lists(ROW, max_size=12), st.sampled_from(["\n", "\r\n"]), st.integers(1, 60), st.integers(1, 4))
 def test_the_same_bytes_however_a_table_is_cut(rows, line_end, block, threads):
     table = line_end.join(["x,n,note", *rows, ""]).encode()
-    for policy in (Policy(), Policy(skip=True), Policy(most=1)):
+    for policy in (FailurePolicy(), FailurePolicy(skip=True), FailurePolicy(most=1)):
         whole = mapped(table, 2**20, 1, policy)
         assert mapped(table, block, threads, policy) == whole
     out, _, report = mapped(table, block, threads)

@@ -17,7 +17,7 @@ from segments import BROADCASTING, MIXED
 import gradcli
 from gradcli.evaluation.recordings import recording
 from gradcli.executors import compile_policy, cpu, llvm_loops, llvm_ufuncs, schedule, sincos_policy, ufuncs
-from gradcli.executors.loop_fusion import Merged, merged
+from gradcli.executors.loop_fusion import FusedLoop, fused
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers
@@ -40,13 +40,13 @@ TAKEN = [
 @pytest.fixture(autouse=True)
 def numpy_computes_sines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prevents a compiled sine in the meantime, which would round differently."""
-    monkeypatch.setattr(sincos_policy, "MANY", 2**60)
+    monkeypatch.setattr(sincos_policy, "ELEMENTS_PER_COMPILE", 2**60)
 
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile loops for whatever runs."""
-    monkeypatch.setattr(compile_policy, "MUCH", 0)
+    monkeypatch.setattr(compile_policy, "ELEMENTS_PER_COMPILE", 0)
 
 
 def operands(kinds: str) -> list[Any]:
@@ -58,7 +58,7 @@ def operands(kinds: str) -> list[Any]:
 def as_numpy(equation: Equation, given: Sequence[Any]) -> Any:
     out = np.empty(equation.output.shape, equation.output.dtype)
     with np.errstate(all="ignore"):
-        ufuncs.into(equation.primitive, equation.params)(*given, out)  # type: ignore[misc]
+        ufuncs.in_place_function(equation.primitive, equation.params)(*given, out)  # type: ignore[misc]
     return out
 
 
@@ -70,7 +70,7 @@ def equation_of(primitive: Primitive, given: Sequence[Any], dtype: str) -> Equat
 
 def looped(equations: Sequence[Equation], given: Sequence[Any], outs: Sequence[Any]) -> None:
     inputs = [a for a in equations[0].inputs if isinstance(a, Variable)]
-    made = Merged.of({e.output: e for e in equations}, inputs, [e.output for e in equations])
+    made = FusedLoop.of({e.output: e for e in equations}, inputs, [e.output for e in equations])
     assert made is not None
     with np.errstate(all="ignore"):
         made.loop.ufunc(*given, *outs)
@@ -155,7 +155,7 @@ PROGRAMS = [
 def test_programs_give_the_same_bits_once_loops_are_compiled(monkeypatch, text, size):
     values = {name: RNG.random(size) + 0.5 for name in "xy"}
     with monkeypatch.context() as patch:
-        patch.setattr(compile_policy, "MUCH", 2**60)
+        patch.setattr(compile_policy, "ELEMENTS_PER_COMPILE", 2**60)
         expected = next(runs(text, values, ("x", "y")))
     for _, found in zip(range(3), runs(text, values, ("x", "y"))):
         assert_same_bits(found, expected)
@@ -168,7 +168,7 @@ def test_broadcasting_in_blocks(monkeypatch, text, x, y):
     monkeypatch.setattr(schedule, "LONGEST_ROW", 16)
     values = {"x": RNG.random(x) + 0.5, "y": RNG.random(y) + 0.5 if y else 1.3}
     with monkeypatch.context() as patch:
-        patch.setattr(compile_policy, "MUCH", 2**60)
+        patch.setattr(compile_policy, "ELEMENTS_PER_COMPILE", 2**60)
         expected = next(runs(text, values, ("x", "y")))
     for _, found in zip(range(2), runs(text, values, ("x", "y"))):
         assert_same_bits(found, expected)
@@ -196,7 +196,7 @@ def test_rows_of_random_formulas(monkeypatch):
     for _ in range(25):
         text = f"x*y*z*0 + {formula(4)}"
         with monkeypatch.context() as patch:
-            patch.setattr(compile_policy, "MUCH", 2**60)
+            patch.setattr(compile_policy, "ELEMENTS_PER_COMPILE", 2**60)
             expected, gradients = gradcli.compile(text).value_and_grad(values, rows=True)
         program = gradcli.compile(text)
         for _ in range(2):
@@ -249,11 +249,11 @@ def test_steps_are_in_an_order_in_which_each_has_what_it_reads():
         inputs = tuple(known[RNG.integers(max(0, len(known) - 30), len(known))] for _ in primitive.parameters)
         equations.append(Equation(primitive, inputs, {}, Variable((5,), "float64")))
         known.append(equations[-1].output)
-    steps = merged(equations, {known[-1]}, lambda _equation: True)
-    assert any(isinstance(step, Merged) for step in steps)
+    steps = fused(equations, {known[-1]}, lambda _equation: True)
+    assert any(isinstance(step, FusedLoop) for step in steps)
     there, done = {x}, 0
     for step in steps:
-        if isinstance(step, Merged):
+        if isinstance(step, FusedLoop):
             assert there.issuperset(step.inputs)
             there.update(step.outputs)
             inside = set(step.inputs)
@@ -335,7 +335,7 @@ raise SystemExit(os.waitpid(child, 0)[1])
 def test_without_a_compiler_or_a_way_to_its_loops_numpy_computes_them(monkeypatch, module, found):
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr(llvm_ufuncs, found, getattr(llvm_ufuncs, found).__wrapped__)
-    assert not llvm_ufuncs.is_there()
+    assert not llvm_ufuncs.is_available()
     x = RNG.random(50)
     for _, (value, gradient) in zip(range(3), runs("sum(x*x*x + x)", {"x": x}, ("x",))):
         assert value == pytest.approx(np.sum(x**3 + x))

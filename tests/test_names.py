@@ -187,7 +187,7 @@ def test_text_of_a_name_that_is_something_else_too(run, name, program):
     found = run("diff", program, "--wrt", ",".join(inputs), "--json").json["derivatives"]
     expected = gradcli.compile(program).value_and_grad(inputs)[1]
     for by, text in found.items():
-        read = {n: v for n, v in inputs.items() if n in scope.outer_reads(parse(text))}
+        read = {n: v for n, v in inputs.items() if n in scope.free_names(parse(text))}
         assert gradcli.compile(text)(**read) == pytest.approx(expected[by], nan_ok=True)
 
 

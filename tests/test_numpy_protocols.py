@@ -77,7 +77,7 @@ def functions_of_numpy():
         for key in dir(module):
             function = getattr(module, key)
             dispatched = isinstance(function, np.ufunc) or type(function).__name__ == "_ArrayFunctionDispatcher"
-            found = table.find(key, *table.families(module.__name__)) if dispatched else None
+            found = table.find(key, *table.dialects_of(module.__name__)) if dispatched else None
             if found is not None:
                 yield pytest.param(function, found, id=name + key)
 

@@ -401,7 +401,11 @@ def test_the_names_of_functions_are_those_of_the_tables():
     functions = python_functions._FUNCTIONS.keys() | python_functions._METHODS_OF_TENSORS.keys()
     assert functions == scope.PYTHON_FUNCTIONS
     assert python_functions._METHODS.keys() == scope.LIST_METHODS
-    made = function_transforms.MAKERS.keys() | function_transforms.LOOPS.keys() | function_transforms._OF_PYTHON.keys()
+    made = (
+        function_transforms.TRANSFORMATIONS.keys()
+        | function_transforms.LOOPS.keys()
+        | function_transforms._OF_PYTHON.keys()
+    )
     assert made - scope.DERIVATIVES.keys() == scope.TRANSFORMS
 
 

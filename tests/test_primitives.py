@@ -365,7 +365,7 @@ class Made(NamedTuple):
 def made(monkeypatch):
     """Records every application of a primitive to arrays; a limit is set, so that each is charged."""
     seen: list[Made] = []
-    compute = bind.compute
+    compute = bind.apply_to_arrays
 
     def counted(primitive: Primitive, operands: Sequence[Any], params: Any) -> Any:
         shapes = tuple(map(arrays.shape, operands))
@@ -775,15 +775,15 @@ def test_an_elementwise_function_of_a_stack_is_the_stack_of_its_values(case):
 
 
 def test_the_names_that_differ_between_libraries_are_known_without_loading_them():
-    found = {(dialect, e.name): e for e in table.of_libraries() for dialect in e.dialects.split()}
-    listed = (*table.DIFFERING.items(), *table.WIDER.items())
+    found = {(dialect, e.name): e for e in table.library_entries() for dialect in e.dialects.split()}
+    listed = (*table.LIBRARY_MEANINGS.items(), *table.TORCH_EXTENSIONS.items())
     assert found.keys() == {(dialect, name) for dialect, names in listed for name in names}
     assert all(table.find(name, dialect) is e for (dialect, name), e in found.items())
 
 
 @pytest.mark.parametrize(
     "entry",
-    [e for e in (*ENTRIES, *table.of_libraries()) if e.samples and not any(p.variadic for p in e.parameters)],
+    [e for e in (*ENTRIES, *table.library_entries()) if e.samples and not any(p.variadic for p in e.parameters)],
     ids=lambda e: e.name,
 )
 def test_arguments_can_be_given_by_their_names(entry):

@@ -27,7 +27,7 @@ Rows = Sequence[Sequence[float | None]]
 
 
 def names_of(program: str) -> list[str]:
-    return [name for name in scope.outer_reads(parse(program)) if name not in scope.CONSTANTS]
+    return [name for name in scope.free_names(parse(program)) if name not in scope.CONSTANTS]
 
 
 def in_python(run: Any, program: str, points: Points, _folder: Path) -> Rows:

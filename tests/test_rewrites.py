@@ -274,9 +274,9 @@ def test_every_rule_is_an_equality(rule):
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern)
 def test_every_rule_finds_its_pattern(rule):
     program = parse(rule.pattern)
-    found = stable_expressions.rewrites(program, (), ())[program.body[0].value]
+    found = stable_expressions.stable_expressions(program, (), ())[program.body[0].value]
     rules = []
-    while isinstance(found, stable_expressions.Rewritten):
+    while isinstance(found, stable_expressions.RewrittenExpression):
         rules.append(found.rule)
         found = found.original
     assert rule in rules
@@ -286,5 +286,5 @@ def test_hardly_any_pattern_is_tried_that_does_not_fit(monkeypatch):
     tried = []
     match = stable_expressions._match
     monkeypatch.setattr(stable_expressions, "_match", lambda *given: tried.append(given) or match(*given))
-    stable_expressions.rewrites(parse("x" + "+log(1+x)-sin(x)/y*sqrt(x)" * 100), (), ())
+    stable_expressions.stable_expressions(parse("x" + "+log(1+x)-sin(x)/y*sqrt(x)" * 100), (), ())
     assert len(tried) < 300

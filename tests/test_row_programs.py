@@ -11,7 +11,7 @@ import pytest
 import gradcli
 from gradcli.errors import BindingError, EvaluationError, GradcliError, LimitError, ShapeError, UsageError
 from gradcli.executors import row_blocks
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.rows import row_paths
 from gradcli.rows.row_programs import RowProgram
 
@@ -126,7 +126,7 @@ def test_second_derivatives_of_rows_are_called_as_alone(text):
     program, n = gradcli.compile(text), 5
     shared = {"a": 2.0} if "a" in program.inputs else {}
     columns = _columns(program, shared, n)
-    results = RowProgram(read(text), program.inputs, 2).run(columns, shared)
+    results = RowProgram(parse_charged(text), program.inputs, 2).run(columns, shared)
     for i in range(n):
         alone = {**{name: c[i] for name, c in columns.items()}, **shared}
         expected = program.derivatives(alone, 2, program.inputs)
@@ -163,7 +163,7 @@ def test_rows_that_come_one_by_one_give_the_same_bits(text):
 
 
 def test_rows_of_other_kinds_and_failing_ones_may_come_in_between():
-    program = RowProgram(read("sum(inv(a))*x"), ("x",))
+    program = RowProgram(parse_charged("sum(inv(a))*x"), ("x",))
     rows = [
         {"x": np.array([2.0]), "a": np.eye(2)[None]},
         {"x": np.array([3]), "a": np.eye(2)[None]},
@@ -189,10 +189,10 @@ def test_a_row_takes_its_own_path_whichever_row_is_the_first(text):
     i = np.arange(1.0, 101)
     columns = {"n": i, "x": 1 + i % 7 / 4, "q": i % 5 - 2}
     columns = {name: columns[name] for name in gradcli.compile(text).inputs}
-    whole = RowProgram(read(text), columns).run(columns, {})
+    whole = RowProgram(parse_charged(text), columns).run(columns, {})
     for first in range(1, 8):
         part = {name: c[first:] for name, c in columns.items()}
-        _identical(RowProgram(read(text), columns).run(part, {}), whole, slice(first, None))
+        _identical(RowProgram(parse_charged(text), columns).run(part, {}), whole, slice(first, None))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_row_takes_its_own_path_whichever_row_is_the_first(text):
 def test_blocks_of_every_size_and_any_number_of_threads_give_the_same_bits(text):
     n = 70_000
     columns = {"x": np.resize(_X, n), "q": np.resize(_Q, n)}
-    program = RowProgram(read(text), ("x", "q"))
+    program = RowProgram(parse_charged(text), ("x", "q"))
     whole = program.run(columns, {}, threads=1)
     _identical(program.run(columns, {}, threads=3), whole, slice(None))
     for rows in (slice(0, 300), slice(300, 9_001), slice(9_001, n)):
@@ -214,7 +214,7 @@ def test_blocks_of_every_size_and_any_number_of_threads_give_the_same_bits(text)
 
 
 def test_many_threads_run_one_program():
-    program = RowProgram(read("y = x\nwhile y > 0.01: y = y/2*cos(y)\ny*q"), ("x", "q"))
+    program = RowProgram(parse_charged("y = x\nwhile y > 0.01: y = y/2*cos(y)\ny*q"), ("x", "q"))
     whole = RowProgram(program.program, ("x", "q")).run({"x": _X, "q": _Q}, {})
     found = {}
     cuts = [slice(i, i + 15) for i in range(0, _N, 15)]
@@ -236,7 +236,7 @@ def test_rows_that_fail_are_told_apart_and_the_others_stand():
     bad = [3, 64, 65, _N - 1]
     matrices[bad] = 1.0
     text = "inv(M)[0, 0]*x"
-    results = RowProgram(read(text), ("x",)).run({"M": matrices, "x": _X}, {})
+    results = RowProgram(parse_charged(text), ("x",)).run({"M": matrices, "x": _X}, {})
     assert [failure.index for failure in results.failures] == bad
     with pytest.raises(GradcliError) as alone:
         gradcli.compile(text)(M=matrices[3], x=_X[3])
@@ -250,7 +250,7 @@ def test_rows_behind_whole_blocks_fail_in_their_places_however_often_they_were_r
     matrices = np.resize(_M, (2**13 + 10, *np.shape(_M)[1:]))
     bad = [5, 2**13 + 3]
     matrices[bad] = 1.0
-    program = RowProgram(read("inv(M)[0, 0]"), ())
+    program = RowProgram(parse_charged("inv(M)[0, 0]"), ())
     first = program.run({"M": matrices}, {})
     for _ in range(12):
         found = program.run({"M": matrices}, {})
@@ -279,7 +279,7 @@ def test_each_row_has_the_limits_of_one_evaluation():
 
 
 def test_a_derivative_that_some_rows_have_is_absent_in_the_others():
-    results = RowProgram(read("x*q if x > 1 else x"), ("x", "q", "k")).run(
+    results = RowProgram(parse_charged("x*q if x > 1 else x"), ("x", "q", "k")).run(
         {"x": np.array([0.5, 2.0]), "q": np.array([3.0, 4.0])}, {"k": 1.0}
     )
     assert results.derivatives["k"] is None
@@ -291,7 +291,7 @@ def test_a_derivative_that_some_rows_have_is_absent_in_the_others():
 def test_rows_of_other_shapes_are_arrays_of_their_own():
     column = np.empty(3, "object")
     column[:] = [np.array([1.0, 2.0]), np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0])]
-    results = RowProgram(read("sum(v*v)"), ("v",)).run({"v": column}, {})
+    results = RowProgram(parse_charged("sum(v*v)"), ("v",)).run({"v": column}, {})
     assert results.value.tolist() == [5.0, 14.0, 61.0]
     assert [d.tolist() for d in results.derivatives["v"]] == [[2.0, 4.0], [2.0, 4.0, 6.0], [10.0, 12.0]]
 
@@ -366,7 +366,7 @@ def test_what_cannot_be_rows_says_so():
     with pytest.raises(EvaluationError, match="real numbers from datetime64"):
         program.value_and_grad({"x": np.array(["2020-01-01"], "datetime64[D]"), "q": 2.0}, rows=True)
     with pytest.raises(BindingError, match="cannot differentiate by 'k'"):
-        RowProgram(read("x*q"), ("k",)).run({"x": _X}, {"q": 2.0})
+        RowProgram(parse_charged("x*q"), ("k",)).run({"x": _X}, {"q": 2.0})
 
 
 def test_an_interrupt_in_a_thread_ends_the_run():

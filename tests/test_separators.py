@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcli.io import preambles
-from gradcli.io.separators import told
+from gradcli.io.separators import detected_notation
 
 TOLD = [
     ("", ",."),
@@ -46,17 +46,17 @@ TOLD = [
 
 @pytest.mark.parametrize(("text", "expected"), TOLD)
 def test_what_is_told(text, expected):
-    notation = told(text)
+    notation = detected_notation(text)
     assert notation.separator + ".,"[notation.decimal_comma] == expected
 
 
 def test_of_some_separators():
-    assert told("x;y\n1;2\n", ["\t"]) == ("\t", False)
-    assert told("x\ty\n1\t2,5\n", ["\t"]) == ("\t", True)
+    assert detected_notation("x;y\n1;2\n", ["\t"]) == ("\t", False)
+    assert detected_notation("x\ty\n1\t2,5\n", ["\t"]) == ("\t", True)
 
 
 def test_a_line_that_is_cut_tells_nothing():
-    assert told("1;2\n" * 3 + "1,2" * 100_000) == (";", False)
+    assert detected_notation("1;2\n" * 3 + "1,2" * 100_000) == (";", False)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_line_that_is_cut_tells_nothing():
     ],
 )
 def test_numbers(cell, point, comma):
-    assert (told("1.5").number(cell), told("x\n1,5").number(cell)) == (point, comma)
+    assert (detected_notation("1.5").number(cell), detected_notation("x\n1,5").number(cell)) == (point, comma)
 
 
 @pytest.mark.parametrize(

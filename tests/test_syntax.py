@@ -48,7 +48,7 @@ def show(node: Any) -> str:
             return f"{module}:{name}" if module else str(name)
         case tree.BoundName(_, name):
             return str(name)
-        case tree.Several(_, targets):
+        case tree.TargetList(_, targets):
             return f"({' '.join(map(show, targets))})"
         case tree.Parameter(_, name, default, keyword_only):
             return f"{'*' * keyword_only}{name}" + (f"={show(default)}" if default is not None else "")
@@ -60,7 +60,7 @@ def show(node: Any) -> str:
             return " ".join([f"for {show(target)} {show(iterable)}", *(f"if {show(c)}" for c in conditions)])
         case tree.Factorial(_, operand):
             return f"(! {show(operand)})"
-        case tree.IsNone(_, operand, negated):
+        case tree.NoneTest(_, operand, negated):
             return f"(is{' not' * negated} None {show(operand)})"
         case tree.Apply(_, function, arguments, keywords):
             return f"({' '.join(map(show, (function, *arguments, *keywords)))})"

@@ -17,7 +17,7 @@ from gradcli.arrays import backends, floats
 from gradcli.arrays.backends import backend_of
 from gradcli.arrays.dtypes import (
     DTYPES,
-    PLAIN,
+    PYTHON_NUMBERS,
     Array,
     check_dtype,
     default_dtype,
@@ -33,11 +33,11 @@ from gradcli.arrays.dtypes import (
 from gradcli.arrays.namespaces import (
     chosen_namespace,
     default_namespace,
-    explaining,
     foreign_namespace,
+    in_default_namespace,
     namespace_of,
     numpy_namespace,
-    placed,
+    translating_errors,
     using_namespace,
 )
 from gradcli.arrays.shapes import ElementCount, Shape, Size
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DTYPES",
-    "PLAIN",
+    "PYTHON_NUMBERS",
     "Array",
     "ElementCount",
     "Namespace",
@@ -64,10 +64,10 @@ __all__ = [
     "epsilon",
     "floats",
     "foreign_namespace",
+    "in_default_namespace",
     "is_floating",
     "namespace_of",
     "numpy_namespace",
-    "placed",
     "set_default_dtype",
     "shape",
     "size",
@@ -79,7 +79,7 @@ __all__ = [
 
 def is_array(value: object) -> bool:
     """Whether `value` is a number or an array of a supported library. Imports no library."""
-    return type(value) in PLAIN or backend_of(type(value)) is not None
+    return type(value) in PYTHON_NUMBERS or backend_of(type(value)) is not None
 
 
 def asarray(value: object, dtype: str | None = None) -> Array:
@@ -88,7 +88,7 @@ def asarray(value: object, dtype: str | None = None) -> Array:
     An array of another library stays in that library. Raises ShapeError for nested lists of unequal lengths and
     EvaluationError for values that are not real numbers.
     """
-    if type(value) in PLAIN and dtype in (None, "float64"):
+    if type(value) in PYTHON_NUMBERS and dtype in (None, "float64"):
         return value if dtype is None else _float(value)
     foreign = foreign_namespace((value,))
     if foreign is not None:
@@ -152,7 +152,7 @@ def astype(array: Array, dtype: str) -> Array:
 
 def owned(array: Array) -> Array:
     """`array`, or a copy of it if other code could still write into its memory."""
-    if type(array) in PLAIN or backend_of(type(array)) is None:
+    if type(array) in PYTHON_NUMBERS or backend_of(type(array)) is None:
         return array
     return _counted(namespace_of((array,)).owned(array), array)
 
@@ -169,7 +169,7 @@ def _counted(kept: Array, array: Array) -> Array:
 
 def unshared(array: Array, others: Iterable[Array]) -> Array:
     """`array`, or a copy of it if it is read-only or may share memory with `others`."""
-    if type(array) in PLAIN or backend_of(type(array)) is None:
+    if type(array) in PYTHON_NUMBERS or backend_of(type(array)) is None:
         return array
     return _counted(namespace_of((array,)).unshared(array, others), array)
 
@@ -178,18 +178,18 @@ def to_numpy(array: Array) -> Any:
     foreign = foreign_namespace((array,))
     if foreign is None:
         return numpy_namespace().to_numpy(array)
-    with phase("transfer"), explaining(foreign):
+    with phase("transfer"), translating_errors(foreign):
         return foreign.to_numpy(array)
 
 
 def on_host(array: Array) -> Array:
     """A number unchanged, or an array of any library converted to NumPy."""
-    return array if type(array) in PLAIN else tidy(to_numpy(array))
+    return array if type(array) in PYTHON_NUMBERS else tidy(to_numpy(array))
 
 
 def tolist(array: Array) -> Any:
     """The elements as nested lists of Python numbers, or as one number."""
-    return array if type(array) in PLAIN else to_numpy(array).tolist()
+    return array if type(array) in PYTHON_NUMBERS else to_numpy(array).tolist()
 
 
 def zeros(shape: Shape, dtype: str, namespace: Namespace | None = None) -> Array:
@@ -201,7 +201,7 @@ def zeros(shape: Shape, dtype: str, namespace: Namespace | None = None) -> Array
 
 
 def zeros_like(array: Array) -> Array:
-    return 0.0 if type(array) in PLAIN else zeros(shape(array), dtype_name(array), foreign_namespace((array,)))
+    return 0.0 if type(array) in PYTHON_NUMBERS else zeros(shape(array), dtype_name(array), foreign_namespace((array,)))
 
 
 def ones_like(array: Array) -> Array:
@@ -210,23 +210,23 @@ def ones_like(array: Array) -> Array:
     foreign = foreign_namespace((array,))
     if foreign is not None:
         return foreign.ones(sizes, dtype)
-    if not sizes and (dtype == "float64" or type(array) in PLAIN):
+    if not sizes and (dtype == "float64" or type(array) in PYTHON_NUMBERS):
         return 1.0
     return guard_memory(lambda numpy: numpy.ones(sizes, dtype))
 
 
-def every(condition: Array) -> bool:
+def all_true(condition: Array) -> bool:
     """Whether a truth value, or every element of an array of truth values, is true."""
-    if type(condition) in PLAIN:
+    if type(condition) in PYTHON_NUMBERS:
         return bool(condition)
     foreign = foreign_namespace((condition,))
     if foreign is None:
         return bool(condition.all())
-    with explaining(foreign):
+    with translating_errors(foreign):
         return bool(foreign.all(condition))
 
 
-def beside(array: Array, other: Array) -> Array:
+def like_library_of(array: Array, other: Array) -> Array:
     """Convert a number or NumPy array to the library and device of `other`."""
     foreign = foreign_namespace((other,))
     return array if foreign is None else foreign.asarray(array)
@@ -272,7 +272,7 @@ def moved(array: Array, backend: str | None, device: str | None) -> Array:
 
 def made(make: Callable[[Any], Array]) -> Array:
     """Call `make` with the NumPy namespace and convert the result to the default namespace."""
-    return placed(guard_memory(make))
+    return in_default_namespace(guard_memory(make))
 
 
 def guard_memory(make: Callable[[Any], Array]) -> Array:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gradcli.arrays.protocol import Namespace
 
 
-class Worth(NamedTuple):
+class CompileThresholds(NamedTuple):
     """The sizes from which recording and compiling a program pays, in elements of its largest input.
 
     `once` is for a program that is run once, `first` for the first run of one that may run again, `again` for repeated
@@ -32,7 +32,7 @@ class Worth(NamedTuple):
 class Backend(NamedTuple):
     """A library, by its import name.
 
-    `home` is the module of gradcli that wraps the library, `extra` the optional dependency of gradcli that installs it,
+    `backend_module` is the module of gradcli that wraps the library, `extra` the optional dependency of gradcli that installs it,
     `classes` its array classes as pairs of package and class name. `executor` is the module in `gradcli.executors` that
     compiles for it, `worth` the sizes from which compiling pays, which may differ on a GPU (`worth_on_gpu`).
     """
@@ -42,11 +42,11 @@ class Backend(NamedTuple):
     extra: str
     classes: Sequence[tuple[str, str]]
     executor: str
-    worth: Worth
+    worth: CompileThresholds
     default_device: str = "cpu"
-    worth_on_gpu: Worth | None = None
+    worth_on_gpu: CompileThresholds | None = None
 
-    def worth_on(self, namespace: Namespace | None) -> Worth:
+    def worth_on(self, namespace: Namespace | None) -> CompileThresholds:
         """The sizes from which compiling pays on the device of a namespace of this backend."""
         if namespace is None or self.worth_on_gpu is None or not namespace.device_name.startswith("cuda"):
             return self.worth
@@ -55,7 +55,7 @@ class Backend(NamedTuple):
     @property
     def install(self) -> str:
         """The shell command that installs the library."""
-        return install_command.command(self.extra)
+        return install_command.install_command(self.extra)
 
 
 BACKENDS = (
@@ -65,7 +65,7 @@ BACKENDS = (
         extra="",
         classes=[("numpy", "ndarray"), ("numpy", "generic")],
         executor="cpu",
-        worth=Worth(2**20, 2**18, 0),
+        worth=CompileThresholds(2**20, 2**18, 0),
     ),
     Backend(
         "torch",
@@ -73,9 +73,9 @@ BACKENDS = (
         extra="torch",
         classes=[("torch", "Tensor")],
         executor="whole_program",
-        worth=Worth(2**26, 2**26, 2**20),
+        worth=CompileThresholds(2**26, 2**26, 2**20),
         # On a GPU, compiling takes as long as on the CPU, but saves about a hundredth of the time.
-        worth_on_gpu=Worth(2**63, 2**63, 2**26),
+        worth_on_gpu=CompileThresholds(2**63, 2**63, 2**26),
     ),
     Backend(
         "cupy",
@@ -83,7 +83,7 @@ BACKENDS = (
         extra="cupy",
         classes=[("cupy", "ndarray")],
         executor="cupy_kernels",
-        worth=Worth(2**22, 2**22, 0),
+        worth=CompileThresholds(2**22, 2**22, 0),
         default_device="cuda",
     ),
     Backend(
@@ -92,7 +92,7 @@ BACKENDS = (
         extra="jax",
         classes=[("jax", "Array"), ("jaxlib", "ArrayImpl"), ("jax", "Tracer")],
         executor="whole_program",
-        worth=Worth(2**16, 2**18, 0),
+        worth=CompileThresholds(2**16, 2**18, 0),
     ),
 )
 # Ball arithmetic is selected by asking for digits, not as a backend for float arrays.
@@ -103,7 +103,7 @@ DIGITS = Backend(
     classes=[("gradcli", "Balls")],
     executor="single_numbers",
     # Larger than any array: ball arithmetic is never compiled by size.
-    worth=Worth(2**63, 2**63, 2**63),
+    worth=CompileThresholds(2**63, 2**63, 2**63),
 )
 # The name for a library of which only conformance to the Python array API is known.
 STANDARD = "standard"
@@ -136,7 +136,7 @@ class Device(NamedTuple):
     free: int | None = None
 
 
-class Found(NamedTuple):
+class BackendStatus(NamedTuple):
     """The state of a library on this machine; `problem` says why an installed library cannot be used."""
 
     backend: Backend
@@ -160,7 +160,7 @@ def of_namespace(namespace: Namespace | None) -> Backend | None:
 
 @cache
 @phase("import")
-def home(name: str) -> ModuleType:
+def backend_module(name: str) -> ModuleType:
     """The module of gradcli that wraps a library. Raises BackendError if the library is missing or broken."""
     backend = check_name(name)
     other = _other_module(name)
@@ -208,24 +208,24 @@ def namespace(name: str, device: str | None = None) -> Namespace:
     Raises UsageError for an unknown name, BackendError if the library or the device is not available.
     """
     backend = check_name(name)
-    found: Namespace = home(name).on_device(device or backend.default_device)
+    found: Namespace = backend_module(name).on_device(device or backend.default_device)
     return found
 
 
-def found() -> Iterator[Found]:
+def backend_statuses() -> Iterator[BackendStatus]:
     """The version and devices of every backend on this machine."""
     for backend in BACKENDS:
         if not _installed(backend.name):
-            yield Found(backend, None, ())
+            yield BackendStatus(backend, None, ())
             continue
         try:
-            module = home(backend.name)
-            yield Found(backend, module.version(), tuple(module.devices()))
+            module = backend_module(backend.name)
+            yield BackendStatus(backend, module.version(), tuple(module.devices()))
         except BackendError as error:
-            yield Found(backend, _version(backend.name), (), error.message)
+            yield BackendStatus(backend, _version(backend.name), (), error.message)
         except Exception as error:
             # Listing the backends must not fail, whatever a library raises.
-            yield Found(backend, _version(backend.name), (), first_line(error))
+            yield BackendStatus(backend, _version(backend.name), (), first_line(error))
 
 
 def _version(name: str) -> str | None:

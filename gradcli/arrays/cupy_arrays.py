@@ -229,7 +229,7 @@ def on_device(name: str) -> CupyArrays:
         # CuPy can be installed without the CUDA libraries, but needs NVRTC to compile its kernels.
         raise BackendError(
             f"CuPy does not find the libraries of CUDA: {str(error).partition(':')[0]}",
-            hint=f"{install_command.command('cupy')} brings them, pip install 'cupy-cuda13x[ctk]' those of CUDA 13",
+            hint=f"{install_command.install_command('cupy')} brings them, pip install 'cupy-cuda13x[ctk]' those of CUDA 13",
         ) from None
     return _on(int(number or 0))
 

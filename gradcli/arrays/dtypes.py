@@ -11,7 +11,7 @@ from gradcli.arrays.shapes import ElementCount, Shape
 from gradcli.errors import EvaluationError, UsageError
 
 Array = Any
-PLAIN = frozenset({float, bool, int, ElementCount})
+PYTHON_NUMBERS = frozenset({float, bool, int, ElementCount})
 DTYPES = ("float64", "float32")
 # The dtypes whose 0-d values are Python numbers.
 _OF_PYTHON = frozenset({"float64", "bool", "int64"})
@@ -23,7 +23,7 @@ _PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", ElementCount: 
 def shape(array: Array) -> Shape:
     """The shape of an array or of any object with a `shape`; () for a number."""
     try:
-        if type(array) in PLAIN:
+        if type(array) in PYTHON_NUMBERS:
             return ()
         found = array.shape
         return found if type(found) is tuple else tuple(found)
@@ -71,7 +71,7 @@ def epsilon(dtype: str) -> float:
 
 def tidy(array: Array) -> Array:
     """Normalise a result: 0-d arrays of dtype float64, bool or int64 become Python numbers."""
-    if type(array) in PLAIN or array.ndim:
+    if type(array) in PYTHON_NUMBERS or array.ndim:
         return array
     return array.item() if dtype_name(array) in _OF_PYTHON else array[()]
 

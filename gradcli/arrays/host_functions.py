@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from gradcli.arrays import backends, spellings
-from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.dtypes import PYTHON_NUMBERS
 
 # The namespaces of floats and of NumPy arrays.
 _ON_HOST = ("gradcli.arrays.floats", "gradcli.arrays.numpy_arrays")
@@ -28,7 +28,7 @@ def by_scipy(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
 
     with numpy.errstate(all="ignore"):
         found = getattr(scipy_single_results, name)(*(numpy.asarray(o, "float64") for o in operands), **params)
-    return found.item() if all(type(o) in PLAIN for o in operands) else found
+    return found.item() if all(type(o) in PYTHON_NUMBERS for o in operands) else found
 
 
 def by_balls(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
@@ -37,9 +37,9 @@ def by_balls(xp: Any, name: str, *operands: Any, **params: Any) -> Any:
     Raises BackendError if FLINT is not installed, MissingFunctionError for arrays of another library.
     """
     _check(xp, name)
-    backends.home(backends.DIGITS.name)
+    backends.backend_module(backends.DIGITS.name)
     each = partial(_rounded, name, tuple(params.items()))
-    if all(type(o) in PLAIN for o in operands):
+    if all(type(o) in PYTHON_NUMBERS for o in operands):
         return each(*operands)
     import numpy
 

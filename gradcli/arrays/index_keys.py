@@ -31,7 +31,7 @@ def check_key(key: Key, shape: Shape) -> None:
                 raise IndexError(f"index {position} is out of bounds for axis {axis} with size {size}")
 
 
-def forwards(key: Key, shape: Shape) -> tuple[Key, list[int]]:
+def without_negative_steps(key: Key, shape: Shape) -> tuple[Key, list[int]]:
     """Rewrite a key without negative steps; it selects the same elements after the returned axes are flipped."""
     items, flipped = list(key), []
     for place, axis, item in _by_axis(key, shape):

@@ -56,7 +56,7 @@ def _namespace(name: str, array: Any) -> Namespace:
         from gradcli.arrays import standard
 
         return standard.namespace_of(array)
-    found: Namespace = backends.home(name).namespace_of(array)
+    found: Namespace = backends.backend_module(name).namespace_of(array)
     return found
 
 
@@ -72,17 +72,17 @@ def default_namespace() -> Namespace:
     return chosen_namespace() or numpy_namespace()
 
 
-def placed(array: Any) -> Any:
+def in_default_namespace(array: Any) -> Any:
     """`array` converted to the default namespace; unchanged if it is there already."""
     namespace = chosen_namespace()
     if namespace is None:
         return array
-    with phase("transfer"), explaining(namespace):
+    with phase("transfer"), translating_errors(namespace):
         return namespace.asarray(array)
 
 
 @contextmanager
-def explaining(namespace: Namespace) -> Iterator[None]:
+def translating_errors(namespace: Namespace) -> Iterator[None]:
     """Within it, errors of a library are converted to errors of gradcli.
 
     Work on a device is asynchronous: a lack of memory may be reported only when a result is read.

@@ -21,7 +21,7 @@ from gradcli import limits
 from gradcli.arrays import dtypes, scipy_special, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.definitions import common_definitions
-from gradcli.arrays.dtypes import PLAIN, default_dtype, dtype_name
+from gradcli.arrays.dtypes import PYTHON_NUMBERS, default_dtype, dtype_name
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.errors import GradcliError
 
@@ -147,7 +147,7 @@ def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
     """
     for operand in operands:
         kind = type(operand)
-        if kind is not float and (kind in PLAIN or operand.dtype is not _FLOAT64):
+        if kind is not float and (kind in PYTHON_NUMBERS or operand.dtype is not _FLOAT64):
             break
     else:
         # The most frequent case.
@@ -157,7 +157,7 @@ def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
         operands = _as_numbers(operands, chars)
     if "f" not in chars or "d" in chars or chars.isdisjoint("ilqILQ"):
         return operands
-    return [o if type(o) in PLAIN or o.dtype.kind not in "iu" else o.astype("float32") for o in operands]
+    return [o if type(o) in PYTHON_NUMBERS or o.dtype.kind not in "iu" else o.astype("float32") for o in operands]
 
 
 def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:

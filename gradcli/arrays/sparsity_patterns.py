@@ -20,13 +20,13 @@ def units(first: int, size: int, variables: int) -> Pattern:
     return _made(rows, rows + first, (size, variables))
 
 
-def taken(pattern: Pattern, positions: Positions) -> Pattern:
+def rows_at(pattern: Pattern, positions: Positions) -> Pattern:
     """The pattern of the elements at `positions`, an integer array of any shape."""
     return pattern[positions.reshape(-1)]
 
 
 def taken_entries(pattern: Pattern, positions: Positions) -> int:
-    """The number of entries of the result of `taken`."""
+    """The number of entries of the result of `rows_at`."""
     import numpy as np
 
     return int(np.diff(pattern.indptr)[positions.reshape(-1)].sum())
@@ -37,7 +37,7 @@ def merged(pattern: Pattern, sources: Positions, targets: Positions, size: int) 
     return _made(targets.reshape(-1), sources.reshape(-1), (size, pattern.shape[0])) @ pattern
 
 
-def united(patterns: Sequence[Pattern]) -> Pattern:
+def union(patterns: Sequence[Pattern]) -> Pattern:
     """The elementwise union of patterns of the same shape."""
     total = patterns[0]
     for pattern in patterns[1:]:
@@ -45,14 +45,14 @@ def united(patterns: Sequence[Pattern]) -> Pattern:
     return total
 
 
-def joined(patterns: Sequence[Pattern]) -> Pattern:
+def vstack(patterns: Sequence[Pattern]) -> Pattern:
     """The patterns stacked vertically."""
     import scipy.sparse
 
     return patterns[0] if len(patterns) == 1 else scipy.sparse.vstack(patterns, format="csr")
 
 
-def nothing(size: int, variables: int) -> Pattern:
+def empty(size: int, variables: int) -> Pattern:
     """The pattern of elements that depend on no variable."""
     import numpy as np
 

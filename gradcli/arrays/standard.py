@@ -15,7 +15,7 @@ from typing import Any
 
 from gradcli.arrays import dtypes, numpy_arrays, spellings
 from gradcli.arrays.backends import backend_of
-from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.dtypes import PYTHON_NUMBERS
 from gradcli.arrays.protocol import Library
 from gradcli.errors import GradcliError
 
@@ -130,7 +130,10 @@ class StandardArrays(Library):
 
         Truth values are kept if `truths`, and else become the numbers 0 and 1.
         """
-        moved = [o if type(o) in PLAIN or self.owns(o) else self.from_numpy(numpy_arrays.asarray(o)) for o in operands]
+        moved = [
+            o if type(o) in PYTHON_NUMBERS or self.owns(o) else self.from_numpy(numpy_arrays.asarray(o))
+            for o in operands
+        ]
         if not any(map(self.owns, moved)):
             moved = [self.asarray(o) for o in moved]
         elif not self.weak_numbers:

@@ -14,8 +14,8 @@ import torch
 from gradcli.arrays import floats, numpy_arrays, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.definitions import common_definitions
-from gradcli.arrays.dtypes import PLAIN
-from gradcli.arrays.index_keys import check_key, forwards, has_arrays
+from gradcli.arrays.dtypes import PYTHON_NUMBERS
+from gradcli.arrays.index_keys import check_key, has_arrays, without_negative_steps
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.arrays.standard import StandardArrays
 from gradcli.errors import BackendError, GradcliError, UsageError
@@ -39,7 +39,7 @@ def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Arr
     def apply(*operands: Any) -> Array:
         if takes_numbers and type(operands[1]) is float and getattr(operands[0], "is_floating_point", bool)():
             return function(*operands)
-        given = [o for o in operands if type(o) not in PLAIN]
+        given = [o for o in operands if type(o) not in PYTHON_NUMBERS]
         if not given:
             return getattr(floats, name)(*operands)
         dtype = _dtype_of(given, floating or float in map(type, operands))
@@ -47,7 +47,7 @@ def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Arr
         return function(
             *(
                 torch.scalar_tensor(o, dtype=torch.bool if type(o) is bool else dtype, device=device)
-                if type(o) in PLAIN
+                if type(o) in PYTHON_NUMBERS
                 else o.to(dtype)
                 if floating and not o.is_floating_point()
                 else o
@@ -148,7 +148,7 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
 
     def index(self, x: Array, key: Key) -> Array:
         check_key(key, tuple(x.shape))
-        key, flipped = forwards(key, tuple(x.shape))
+        key, flipped = without_negative_steps(key, tuple(x.shape))
         return (torch.flip(x, flipped) if flipped else x)[self._moved(key)]
 
     def _moved(self, key: Key) -> Key:
@@ -160,7 +160,7 @@ class TorchArrays(common_definitions.SpecialFunctions, StandardArrays):
         check_key(key, tuple(shape))
         out = torch.zeros(tuple(shape), dtype=values.dtype, device=self.device)
         if not has_arrays(key):
-            key, flipped = forwards(key, tuple(shape))
+            key, flipped = without_negative_steps(key, tuple(shape))
             out[key] = values
             return torch.flip(out, flipped) if flipped else out
         positions = self.index(torch.arange(out.numel(), device=self.device).reshape(out.shape), key)

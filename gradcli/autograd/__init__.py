@@ -44,6 +44,6 @@ def __dir__() -> list[str]:
 
 
 if __name__ != "gradcli.autograd":
-    from gradcli.package_aliases import share
+    from gradcli.package_aliases import alias_package
 
-    share(__name__, "gradcli.autograd", _MODULES)
+    alias_package(__name__, "gradcli.autograd", _MODULES)

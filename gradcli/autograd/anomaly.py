@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any
 
 from gradcli.autograd.node import Node, recorders
-from gradcli.autograd.observers import Visit, watcher
+from gradcli.autograd.observers import Visit, visit_wrapper
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.bind import assume, components
+from gradcli.primitives.bind import assume, primal_and_tangents
 from gradcli.primitives.entries.comparisons import equal
 
 # The keys in the metadata of a node: the traceback of its recording, and the node whose backward recorded it.
@@ -45,7 +45,9 @@ class Anomaly:
         try:
             pulled = visit(node, cotangents)
             for i, cotangent in enumerate(pulled if self.check_nan else ()):
-                if cotangent is not None and not all(assume(equal(c, c)) for c in components(_numbers(cotangent))):
+                if cotangent is not None and not all(
+                    assume(equal(c, c)) for c in primal_and_tangents(_numbers(cotangent))
+                ):
                     raise DifferentiationError(f"Function '{node.name}' returned nan values in its {i}th output.")
         except Exception:
             _tell(node)
@@ -97,7 +99,7 @@ def _warn(begin: str, what: str, node: Node) -> None:
 
 def _set(anomaly: Anomaly | None) -> None:
     current.set(anomaly)
-    watcher.set(None if anomaly is None else anomaly.watched)
+    visit_wrapper.set(None if anomaly is None else anomaly.watched)
     others = tuple(record for record in recorders.get() if record is not _note)
     recorders.set(others if anomaly is None else (*others, _note))
 

@@ -9,13 +9,13 @@ import math
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.autograd.factory import as_tensor, finished
+from gradcli.autograd.factory import as_tensor, new_leaf
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.entries import creation
 from gradcli.primitives.entries.arithmetic import zeros_like as zeros_in_its_place
-from gradcli.primitives.entries.creation import one_host_number, sizes_of
+from gradcli.primitives.entries.creation import one_host_number, read_shape
 
 
 def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
@@ -41,7 +41,7 @@ def full(size: Any = (), fill_value: Any = None, *, dtype: Any = None, **options
     shape, value = options.pop("shape", size), options.pop("value", fill_value)
     if value is None:
         raise CallError('full() missing 1 required positional arguments: "fill_value"')
-    return finished(creation.full(shape, one_host_number(value, "full")), dtype=dtype or _dtype_of(value), **options)
+    return new_leaf(creation.full(shape, one_host_number(value, "full")), dtype=dtype or _dtype_of(value), **options)
 
 
 def _dtype_of(value: Any) -> str | None:
@@ -52,9 +52,9 @@ def _filled(size: tuple[Any, ...], value: int, dtype: Any, options: dict[str, An
     for name in ("size", "shape"):
         if name in options:
             size = (options.pop(name),)
-    sizes = sizes_of(size)
+    sizes = read_shape(size)
     made = arrays.made(lambda xp: xp.full(sizes, value, dtype="float64")) if sizes else float(value)
-    return finished(made, dtype=dtype, **options)
+    return new_leaf(made, dtype=dtype, **options)
 
 
 def zeros_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
@@ -81,12 +81,12 @@ def _like(source: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tenso
     made = as_tensor(made, dtype or as_tensor(source).dtype)
     if type(value) is not int or value != 0:
         made = made.fill_(value).detach()
-    return finished(made.inner, **options)
+    return new_leaf(made.inner, **options)
 
 
 def eye(n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> Tensor:
     """The identity matrix with n rows and m columns (n by default); see `zeros`."""
-    return finished(creation.eye(n, m), dtype=dtype or arrays.default_dtype(), **options)
+    return new_leaf(creation.eye(n, m), dtype=dtype or arrays.default_dtype(), **options)
 
 
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
@@ -105,7 +105,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     limits.charge(count)
     whole_ones = all(not arrays.is_floating(v) for v in (first, last, by))
     made = arrays.made(lambda xp: first + by * xp.arange(count, dtype="int64" if whole_ones else "float64"))
-    return finished(made, dtype=dtype or ("int64" if whole_ones else arrays.default_dtype()), **options)
+    return new_leaf(made, dtype=dtype or ("int64" if whole_ones else arrays.default_dtype()), **options)
 
 
 def linspace(start: Any, end: Any = None, steps: Any = None, *, dtype: Any = None, **options: Any) -> Any:
@@ -115,12 +115,12 @@ def linspace(start: Any, end: Any = None, steps: Any = None, *, dtype: Any = Non
     """
     end, count = (
         options.pop("stop", end),
-        whole(options.pop("num", 50 if steps is None else steps), "a number of steps"),
+        integer(options.pop("num", 50 if steps is None else steps), "a number of steps"),
     )
     if any(isinstance(v, Tensor) and v.requires_grad for v in (start, end)):
         return creation.linspace(start, end, count)
     first, last = (float(one_host_number(_numbers(v), "linspace")) for v in (start, end))
-    (count,) = sizes_of((count,))
+    (count,) = read_shape((count,))
     step = (last - first) / max(count - 1, 1)
 
     def points(xp: Any) -> Any:
@@ -128,7 +128,7 @@ def linspace(start: Any, end: Any = None, steps: Any = None, *, dtype: Any = Non
         places = xp.arange(count)
         return xp.where(places < max(count // 2, 1), first + step * places, last - step * (count - 1 - places))
 
-    return finished(arrays.made(points), dtype=dtype or arrays.default_dtype(), **options)
+    return new_leaf(arrays.made(points), dtype=dtype or arrays.default_dtype(), **options)
 
 
 def logspace(
@@ -137,23 +137,23 @@ def logspace(
     """The powers of a base whose exponents are `linspace(start, end, steps)`."""
     end, steps = options.pop("stop", end), options.pop("num", steps)
     powers = base ** linspace(start, end, steps, dtype="float64")
-    return powers if powers.requires_grad else finished(powers.inner, dtype=dtype or arrays.default_dtype(), **options)
+    return powers if powers.requires_grad else new_leaf(powers.inner, dtype=dtype or arrays.default_dtype(), **options)
 
 
 def tril_indices(row: Any, col: Any = None, offset: Any = 0, *, dtype: Any = "int64", **options: Any) -> Tensor:
     """The row and column indices of the elements of a matrix on and below a diagonal."""
-    return _triangle(row, col, lambda columns, rows: columns <= rows + whole(offset, "an offset"), dtype, options)
+    return _triangle(row, col, lambda columns, rows: columns <= rows + integer(offset, "an offset"), dtype, options)
 
 
 def triu_indices(row: Any, col: Any = None, offset: Any = 0, *, dtype: Any = "int64", **options: Any) -> Tensor:
     """The row and column indices of the elements of a matrix on and above a diagonal."""
-    return _triangle(row, col, lambda columns, rows: columns >= rows + whole(offset, "an offset"), dtype, options)
+    return _triangle(row, col, lambda columns, rows: columns >= rows + integer(offset, "an offset"), dtype, options)
 
 
 def _triangle(row: Any, col: Any, holds: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
-    rows, columns = sizes_of((row, row if col is None else col))
+    rows, columns = read_shape((row, row if col is None else col))
     made = arrays.made(lambda xp: xp.stack(xp.nonzero(holds(xp.arange(columns), xp.arange(rows)[:, None]))))
-    return finished(made, dtype=dtype, **options)
+    return new_leaf(made, dtype=dtype, **options)
 
 
 def _numbers(value: Any) -> Any:

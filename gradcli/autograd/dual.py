@@ -18,7 +18,7 @@ from gradcli.autograd.modes import grad_enabled, inference
 from gradcli.autograd.node import recorders
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
-from gradcli.autograd.views import Place, place_of
+from gradcli.autograd.views import View, place_of
 from gradcli.errors import DifferentiationError, MissingRuleError
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.levels import DUAL, PAIR
@@ -77,7 +77,7 @@ alias = elementwise(
 )  # fmt: skip
 
 
-class Pair(Jet):
+class DualSeries(Jet):
     """A tensor and its tangent as a series of order 1, for the jet rules."""
 
     __slots__ = ()
@@ -233,11 +233,11 @@ def with_tangent(tensor: Tensor, tangent: Tensor) -> Tensor:
 def _tangent_of_result(
     primitive: Primitive, made: Tensor, operands: Sequence[Any], varied: Sequence[Any], params: Mapping[str, Any]
 ) -> Tensor:
-    result = Pair([Tensor(made.inner, made.grad_fn, made.output_nr)], 1)
+    result = DualSeries([Tensor(made.inner, made.grad_fn, made.output_nr)], 1)
     series = []
     for operand, varies in zip(operands, varied):
         value = operand._primal() if isinstance(operand, Dual) else operand
-        series.append(Pair([value, operand._tangent], 1) if varies else result.lift(value))
+        series.append(DualSeries([value, operand._tangent], 1) if varies else result.lift(value))
     try:
         result.begin(primitive.jet(primitive, result, *series, **params))
         tangent: Any = result.coefficient(1)
@@ -267,9 +267,9 @@ def give_tangent(target: Tensor, tangent: Tensor) -> None:
     """
     base = None if target.place is None else base_of_tangent(target.place)
     if base is None:
-        base = with_tangent(target, laid_out_as(tangent, target, copy=True))
+        base = with_tangent(target, with_layout_of(tangent, target, copy=True))
     else:
-        with_tangent(base, laid_out_as(_zeros(base.inner, tangent), base))
+        with_tangent(base, with_layout_of(_zeros(base.inner, tangent), base))
     if base.place is not None:
         for other in base.place.storage.sharing():
             if base_of_tangent(other.place) is base:
@@ -278,11 +278,11 @@ def give_tangent(target: Tensor, tangent: Tensor) -> None:
         target._tangent.copy_(tangent)
 
 
-def base_of_tangent(place: Place) -> Tensor | None:
+def base_of_tangent(place: View) -> Tensor | None:
     """The tensor whose tangent contains the tangent of a tensor at `place`; None if that has a separate tangent."""
     if place.base is None or hasattr(place, "bearer"):
         return None
-    above: Place | None = place.parent
+    above: View | None = place.parent
     while above is not None and above is not place.origin:
         if hasattr(above, "bearer"):
             found: Tensor | None = above.bearer()
@@ -302,7 +302,7 @@ def check_size(tangent: Tensor, primal: Tensor) -> None:
         )
 
 
-def laid_out_as(tangent: Tensor, primal: Tensor, copy: bool = False) -> Tensor:
+def with_layout_of(tangent: Tensor, primal: Tensor, copy: bool = False) -> Tensor:
     """`tangent` with the memory layout of `primal`: itself if the layouts agree and no `copy` is asked for."""
     if _memory(tangent) == _memory(primal):
         return tangent.clone() if copy else tangent
@@ -326,7 +326,7 @@ def _memory(x: Tensor) -> Any:
     return x.place.layout(), arrays.size(x.place.storage.numbers)
 
 
-def shared(x: Tensor) -> Tensor:
+def primal_alias(x: Tensor) -> Tensor:
     """A tensor with the memory and graph of `x`, but with a tangent separate from that of `x`."""
     made: Tensor = Tensor.read(alias, (x,), _NO_PARAMS) if grad_enabled.get() else x.detach()
     place_of(made).bearer = weakref.ref(made)

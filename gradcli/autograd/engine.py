@@ -16,7 +16,7 @@ from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence, recorders
-from gradcli.autograd.observers import observer, watcher
+from gradcli.autograd.observers import observer, visit_wrapper
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.targets import (
     Target,
@@ -30,8 +30,8 @@ from gradcli.autograd.targets import (
     seed_of,
 )
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.autograd.untaken_masks import Untaken, everything, has_zeros, taken_of_sum
-from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Span, flag
+from gradcli.autograd.untaken_masks import UntakenMasks, everything, has_zeros, taken_of_sum
+from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Span, as_bool
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import zeros_like
 from gradcli.primitives.entries.comparisons import not_equal
@@ -40,7 +40,7 @@ AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 # The pass that is running in this context.
 current_pass: ContextVar[Pass | None] = ContextVar("gradcli_current_pass", default=None)
 # The number of nested passes that run on one thread's stack; deeper ones run on a new stack.
-_DEEP = 20
+_PASSES_PER_STACK = 20
 _next_pass = itertools.count().__next__
 
 # The cost of a backward pass, of the visit of a node, and of a visit that is itself recorded, in eighths of a step.
@@ -135,13 +135,13 @@ class Pass:
         accumulate: bool,
     ) -> None:
         self.number = _next_pass()
-        self.create_graph = flag(create_graph, "create_graph")
-        self.retain_graph = flag(retain_graph, "retain_graph")
+        self.create_graph = as_bool(create_graph, "create_graph")
+        self.retain_graph = as_bool(retain_graph, "retain_graph")
         self.accumulate = accumulate
         self.targets = targets
         self.pending: dict[Node, list[Any]] = {}
         self.queue: list[tuple[int, Node]] = []
-        self.untaken = Untaken()
+        self.untaken = UntakenMasks()
         # Whether the zeros that the node visited last sends are all ordinary zeros.
         self.plain = True
         self.leaves: dict[TensorBase, Any] = {}
@@ -166,7 +166,7 @@ class Pass:
         self.reached: set[Any] | None = None
         # Whether a leaf with hooks was reached; its hooks are called as soon as its gradient is complete.
         self.hooked = False
-        self.ways: Ways | None = None
+        self.ways: PendingEdges | None = None
         self.callbacks: list[Callable[[], object]] = []
         # The source span of the node that was visited last.
         self.span: Span | None = None
@@ -178,11 +178,11 @@ class Pass:
         outer = current_pass.get()
         if outer is not None:
             self.depth = outer.depth + 1
-        if self.depth % _DEEP == _DEEP - 1:
+        if self.depth % _PASSES_PER_STACK == _PASSES_PER_STACK - 1:
             # Imported here, because only programs with nested passes need it.
-            from gradcli.autograd.stacks import on_a_stack_of_its_own
+            from gradcli.autograd.stacks import run_in_new_thread
 
-            found: list[Any] = on_a_stack_of_its_own(self._run)
+            found: list[Any] = run_in_new_thread(self._run)
             return found
         return self._run()
 
@@ -219,7 +219,7 @@ class Pass:
     def _propagate(self) -> None:
         for root, seed in zip(self.roots, self.seeds):
             self._send(root.edge, seed)
-        watch = watcher.get()
+        watch = visit_wrapper.get()
         visit = self._visit if watch is None else functools.partial(watch, self._visit)
         while self.queue:
             node = heapq.heappop(self.queue)[1]
@@ -350,7 +350,7 @@ class Pass:
     def _end_leaves(self, node: Node) -> None:
         """Accumulate the gradients of those leaves with hooks that are complete after the visit of `node`."""
         if self.ways is None:
-            self.ways = Ways(self.pending, self.useful)
+            self.ways = PendingEdges(self.pending, self.useful)
             ended = [leaf for leaf in self.leaves if has_hooks(leaf) and leaf not in self.ways]
         else:
             ended = self.ways.ended_by(node)
@@ -411,7 +411,7 @@ class Pass:
 # --- detect when the last cotangent has reached a leaf
 
 
-class Ways:
+class PendingEdges:
     """For each leaf with hooks, the number of edges through which a cotangent may still arrive.
 
     The edges are those of waiting nodes and their ancestors. If `useful` is not None, only those nodes are visited.

@@ -42,18 +42,22 @@ def tensor(
         array = arrays.asarray(data.inner if isinstance(data, Tensor) else data, name)
     if type(array) is int and array not in _INT64:
         raise EvaluationError("an integer is too large for int64", hint="write it with a decimal point")
-    return finished(array, backend=backend, device=device, requires_grad=requires_grad)
+    return new_leaf(array, backend=backend, device=device, requires_grad=requires_grad)
 
 
 def _dtype_of(data: Any) -> str | None:
     """The dtype for data without a given one: the default one for Python floats, None to keep that of the data."""
     default = arrays.default_dtype()
-    if default == "float64" or isinstance(data, Tensor) or (type(data) not in arrays.PLAIN and arrays.is_array(data)):
+    if (
+        default == "float64"
+        or isinstance(data, Tensor)
+        or (type(data) not in arrays.PYTHON_NUMBERS and arrays.is_array(data))
+    ):
         return None
     return default if arrays.is_floating(arrays.asarray(data)) else None
 
 
-def finished(
+def new_leaf(
     array: Any,
     *,
     dtype: Any = None,
@@ -121,7 +125,7 @@ class TensorType:
     def __call__(self, *data: Any) -> Tensor:
         if len(data) == 1 and type(data[0]) is not int:
             return tensor(data[0], dtype=self._dtype)
-        return finished(arrays.zeros(whole_numbers(data, "a size"), "float64"), dtype=self._dtype)
+        return new_leaf(arrays.zeros(whole_numbers(data, "a size"), "float64"), dtype=self._dtype)
 
     def __repr__(self) -> str:
         return f"gradcli.{self.__name__}"

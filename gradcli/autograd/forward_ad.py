@@ -13,12 +13,12 @@ from gradcli.autograd.dual import (
     check_size,
     current_level,
     forward_enabled,
-    laid_out_as,
-    shared,
+    primal_alias,
+    with_layout_of,
     with_tangent,
 )
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import DifferentiationError, DtypeError, expect, flag
+from gradcli.errors import DifferentiationError, DtypeError, as_bool, expect
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -80,7 +80,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Setting a forward grad that itself has a forward gradient at the same level 0 is not supported."
         )
     check_size(tangent, tensor)
-    return with_tangent(shared(tensor), laid_out_as(tangent, tensor))
+    return with_tangent(primal_alias(tensor), with_layout_of(tangent, tensor))
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -98,7 +98,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     expect(tensor, Tensor, "unpack_dual(): argument 'dual' (position 1) must be Tensor")
     if level not in (None, 0) or current_level.get() is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(shared(tensor), tensor.tangent if isinstance(tensor, Dual) else None)
+    return UnpackedDualTensor(primal_alias(tensor), tensor.tangent if isinstance(tensor, Dual) else None)
 
 
 class _set_fwd_grad_enabled:
@@ -109,7 +109,7 @@ class _set_fwd_grad_enabled:
 
     def __init__(self, mode: bool) -> None:
         self._before = forward_enabled.get()
-        forward_enabled.set(flag(mode, "the mode"))
+        forward_enabled.set(as_bool(mode, "the mode"))
 
     def __enter__(self) -> None:
         pass

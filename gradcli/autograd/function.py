@@ -17,7 +17,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.autograd.views import forbid_in_function, note_one_of_several
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import nestings
-from gradcli.primitives.bind import components, constant
+from gradcli.primitives.bind import constant, primal_and_tangents
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.node_name import NodeName
 
@@ -110,7 +110,7 @@ class Function:
             data = item.inner if isinstance(item, Tensor) else item
             # A Function composed of functions of the language also works on a kind with a single component, such as a
             # batch.
-            if constant(data) is not data and not (cls.generate_vmap_rule and len(components(data)) == 1):
+            if constant(data) is not data and not (cls.generate_vmap_rule and len(primal_and_tangents(data)) == 1):
                 raise NotImplementedError(f"{cls.__name__} has a derivative of its own, and no Taylor series")
         if any(isinstance(i, Tensor) and i.dual for i in inputs):
             # Imported here, because only programs with duals need it.

@@ -13,7 +13,7 @@ from gradcli.autograd.dual import (
     forward_enabled,
     give_tangent,
     gives_tangents,
-    laid_out_as,
+    with_layout_of,
     with_tangent,
 )
 from gradcli.autograd.function_node import FunctionCtx, among
@@ -82,7 +82,7 @@ def _give_tangents(function: Any, context: FunctionCtx, inputs: Sequence[Any], o
             if not among(output, context.dirty_tensors):
                 _check_view(output, tangent, inputs)
                 shared = tangent if output._is_view() or not among(tangent, tangents) else tangent.clone()
-                with_tangent(output, laid_out_as(shared, output))
+                with_tangent(output, with_layout_of(shared, output))
             elif isinstance(output, Dual):
                 place = next(j for j, given in enumerate(inputs) if given is output)
                 if tangent.version == versions[place]:

@@ -19,7 +19,7 @@ from gradcli.autograd.dtype_names import Device
 from gradcli.autograd.modes import draws_refused
 from gradcli.errors import CallError, EvaluationError, NotBatchableError, NotRecordableError, expect
 from gradcli.kinds.batch import batched
-from gradcli.primitives.axes import one_float, whole
+from gradcli.primitives.axes import integer, one_float
 
 if TYPE_CHECKING:
     from gradcli.arrays.random_streams import RandomStream
@@ -58,7 +58,7 @@ class Generator:
 
     def manual_seed(self, seed: Any) -> Generator:
         """Set the seed, an integer of 64 bits; returns the generator."""
-        number = whole(seed, "a seed")
+        number = integer(seed, "a seed")
         if number not in _SEEDS:
             raise CallError("Overflow when unpacking long: a seed is a whole number of 64 bits")
         self._seed, self._stream = number % 2**64, None
@@ -113,7 +113,7 @@ def drawn(shape: Shape, draw: Callable[[RandomStream, int], Any], generator: Any
     sizes = (*(batch.rows for batch in own), *shape)
     limits.charge(math.prod(sizes))
     numbers = draw((generator or default_generator).stream(), math.prod(sizes)).reshape(sizes)
-    array = arrays.placed(arrays.tidy(numbers))
+    array = arrays.in_default_namespace(arrays.tidy(numbers))
     for batch in own:
         array = batched(array, batch.nesting)
     return array
@@ -143,7 +143,7 @@ def exponential(shape: Shape, dtype: str, rate: Any = 1.0, generator: Any = None
 
 def integers(shape: Shape, low: Any, high: Any, generator: Any = None) -> Any:
     """Integers in [low, high)."""
-    first, last = whole(low, "a bound"), whole(high, "a bound")
+    first, last = integer(low, "a bound"), integer(high, "a bound")
     if first >= last:
         raise EvaluationError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}")
     if not (first in _INT64 and last - 1 in _INT64):

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli.autograd.views import Place
+from gradcli.autograd.views import View
 from gradcli.primitives.operation import Operation
 
 
-def see_otherwise(tensor: Any, operation: Operation, arguments: Sequence[Any], params: Mapping[str, Any]) -> Any:
+def change_view(tensor: Any, operation: Operation, arguments: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """Turn a tensor into the view of it that an operation makes, with the same memory.
 
     A view of another tensor remains one; its history is recorded as the new view of the base.
     """
     before = tensor._before(())
     made = operation(before, *arguments, **params)
-    place: Place | None = tensor.place
+    place: View | None = tensor.place
     if place is None:
         tensor.inner = made.inner
     else:
@@ -27,12 +27,12 @@ def see_otherwise(tensor: Any, operation: Operation, arguments: Sequence[Any], p
     return tensor
 
 
-def _moved(place: Place, made: Place | None, before: Place | None) -> Place:
+def _moved(place: View, made: View | None, before: View | None) -> View:
     """`place` followed by the view primitives that lead from `before` to `made`."""
     steps = []
     while made is not before and made is not None:
         steps.append((made.primitive, made.params))
         made = made.parent
     for primitive, params in reversed(steps):
-        place = Place(place.storage, place.counter, place, primitive, params, place.base, place.origin, place.refusal)
+        place = View(place.storage, place.counter, place, primitive, params, place.base, place.origin, place.refusal)
     return place

@@ -13,7 +13,7 @@ from contextvars import ContextVar, Token
 from types import GeneratorType, TracebackType
 from typing import Any, TypeVar
 
-from gradcli.errors import MissingRuleError, Span, flag
+from gradcli.errors import MissingRuleError, Span, as_bool
 
 grad_enabled: ContextVar[bool] = ContextVar("gradcli_grad_enabled", default=True)
 inference: ContextVar[bool] = ContextVar("gradcli_inference", default=False)
@@ -62,7 +62,7 @@ def refusing_draws() -> Iterator[None]:
         draws_refused.reset(token)
 
 
-def leave_graph(*, carried: bool = False) -> None:
+def check_leaving_graph(*, carried: bool = False) -> None:
     """Raise MissingRuleError if leaving the graph is refused here, or derivatives are `carried` with the values."""
     if carried or _outside_refused.get():
         raise MissingRuleError("what leaves the graph has no Taylor series")
@@ -82,7 +82,7 @@ class _GradMode:
 
     def __enter__(self) -> None:
         if not self.enabled:
-            leave_graph()
+            check_leaving_graph()
         self._tokens.append(grad_enabled.set(self.enabled and not inference.get()))
 
     def __exit__(
@@ -158,7 +158,7 @@ class inference_mode(_GradMode):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
-        self._mode = flag(mode, "the mode")
+        self._mode = as_bool(mode, "the mode")
         self.enabled = not self._mode
 
     def __enter__(self) -> None:
@@ -179,7 +179,7 @@ class _Switch:
     variable: ContextVar[bool]
 
     def __init__(self, mode: bool) -> None:
-        self._mode = flag(mode, "the mode")
+        self._mode = as_bool(mode, "the mode")
         self._before = self.variable.get()
         self.variable.set(self._mode)
 
@@ -202,9 +202,9 @@ class set_grad_enabled(_Switch):
     variable = grad_enabled
 
     def __init__(self, mode: bool) -> None:
-        enabled = flag(mode, "the mode") and not inference.get()
+        enabled = as_bool(mode, "the mode") and not inference.get()
         if not enabled:
-            leave_graph()
+            check_leaving_graph()
         super().__init__(enabled)
 
     def __call__(self, function: F) -> F:

@@ -15,9 +15,9 @@ from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError, DifferentiationError
 from gradcli.primitives import table
-from gradcli.primitives.bind import Kind, components, constant
+from gradcli.primitives.bind import Kind, constant, primal_and_tangents
 from gradcli.primitives.operation import Operation
-from gradcli.primitives.signature import rename
+from gradcli.primitives.signature import resolve_keyword
 
 # Functions whose results have no gradient; NumPy computes them on the data.
 _WITHOUT_GRADIENT = frozenset(
@@ -74,7 +74,9 @@ def call_function(
     placed, named = _placed(function, found, arguments)
     given = _possible(name, {**named, **keywords})
     for key in given:
-        if key != "out" and not any(parameter.name == rename(key, found.parameters) for parameter in found.parameters):
+        if key != "out" and not any(
+            parameter.name == resolve_keyword(key, found.parameters) for parameter in found.parameters
+        ):
             raise CallError(f"NumPy's {name} takes no {key!r} with tensors", hint=f"{found.name}({found.signature})")
     return found(*placed, **given)
 
@@ -89,7 +91,7 @@ def _of_module(module: str, name: str) -> Operation | None:
     # Functions of the same names in other modules, such as `emath`, have other meanings.
     if module not in ("numpy", "numpy.linalg") or name in _WITHOUT_GRADIENT or (module, name) in _OTHERWISE:
         return None
-    return table.find(name, *table.families(module))
+    return table.find(name, *table.dialects_of(module))
 
 
 def _possible(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def _placed(
     names, own = _names(function), found.parameters
     known = [parameter.name for parameter in own]
     for place, (name, _) in enumerate(zip(names, arguments)):
-        meant = rename(name, own)
+        meant = resolve_keyword(name, own)
         required = own[-1].variadic or (place < len(own) and own[place].default is None)
         if known[place : place + 1] != [meant] and (meant in known or not required):
             return arguments[:place], dict(zip(names[place:], arguments[place:]))
@@ -148,7 +150,7 @@ def _of_numbers(name: str, function: Callable[..., Any], arguments: Sequence[Any
         if isinstance(value, TensorBase):
             if name in _WITHOUT_GRADIENT:
                 return value.made(constant(value.inner)).numpy()
-            carried = value.dual or len(components(value.inner)) > 1
+            carried = value.dual or len(primal_and_tangents(value.inner)) > 1
             if carried or (value.requires_grad and grad_enabled.get()):
                 raise DifferentiationError(
                     f"gradcli has no function {name!r}, and NumPy's would lose the gradient",

@@ -15,7 +15,7 @@ observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=N
 
 # The visit of a node with its cotangents; a watcher is called in its place, with it as the first argument.
 Visit = Callable[[Node, Sequence[Any]], Sequence[Any]]
-watcher: ContextVar[Callable[[Visit, Node, Sequence[Any]], Sequence[Any]] | None] = ContextVar(
+visit_wrapper: ContextVar[Callable[[Visit, Node, Sequence[Any]], Sequence[Any]] | None] = ContextVar(
     "gradcli_watcher", default=None
 )
 

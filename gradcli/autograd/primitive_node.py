@@ -22,7 +22,7 @@ from gradcli.autograd.saved import (
     shape_only,
 )
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.autograd.untaken_masks import drop_untaken, has_zeros, mask_unless_plain, same_zeros, taken_of
+from gradcli.autograd.untaken_masks import has_zeros, mask_unless_plain, same_zeros, taken_of, zero_untaken
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant
@@ -32,7 +32,7 @@ from gradcli.primitives.entries.comparisons import not_equal, where
 from gradcli.primitives.entries.reductions import sum_, sum_to
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.saved_tensors import Needs
+from gradcli.primitives.saved_tensors import SavedForBackward
 
 # The versions of up to four operands that were never changed in place. All nodes share this tuple to save memory.
 UNCHANGED: Sequence[int | None] = (0,) * 4
@@ -57,7 +57,7 @@ class PrimitiveNode(Node):
         edges: list[Edge | None],
         versions: Sequence[int | None],
         result: Any,
-        needs: Needs,
+        needs: SavedForBackward,
     ) -> None:
         saved = [*operands]
         for i in needs.shapes:
@@ -140,7 +140,7 @@ class PrimitiveNode(Node):
             rule: Any = rules[i] if type(rules) is tuple else primitive.rule(i)
             cotangent = rule(cotangents[0], result, *operands, **params)
             if guarded:
-                cotangent = drop_untaken(primitive, i, cotangents[0], mask, cotangent, result, operands, params)
+                cotangent = zero_untaken(primitive, i, cotangents[0], mask, cotangent, result, operands, params)
             cotangent = fit(cotangent, operands[i])
             if lift is not None:
                 cotangent = self._as_in_pytorch(i, cotangent, cotangents[0])
@@ -164,14 +164,14 @@ class PrimitiveNode(Node):
     def _as_in_pytorch(self, i: int, gradient: Any, cotangent: Any) -> Any:
         """The gradient with respect to an operand, with the place and node name that it has in PyTorch's graph."""
         if self.stays_in is not None:
-            return keep(gradient, *self.stays_in)
+            return with_zero_dependence(gradient, *self.stays_in)
         name = self.primitive.gradient_name
         if name is not None and not isinstance(name, str):
             name = name(**self.params)
         if name is None or i or not isinstance(gradient, TensorBase):
             return gradient
         if self.primitive.selects or gradient is cotangent:
-            return keep(gradient, self.edges[0], gradient.shape, name)
+            return with_zero_dependence(gradient, self.edges[0], gradient.shape, name)
         gradient.made_by(name, None, None)
         return gradient
 
@@ -300,7 +300,7 @@ def _class_named(name: str) -> type[PrimitiveNode]:
     return named_class(PrimitiveNode, name)
 
 
-def _keep_constants(saved: list[Any], versions: Sequence[int | None], needs: Needs) -> None:
+def _keep_constants(saved: list[Any], versions: Sequence[int | None], needs: SavedForBackward) -> None:
     """Make sure that saved operands which are not tensors cannot change any more.
 
     Raises DifferentiationError for a saved inference tensor.
@@ -329,7 +329,7 @@ def fit(cotangent: Any, like: Any) -> Any:
 # --- gradients that stay in the graph of an operand although their values do not depend on it
 
 
-class Keeping(Node):
+class AddZero(Node):
     """A node that adds 0 times an operand to a gradient.
 
     Its edges lead to the history of the gradient and to the operand.
@@ -356,7 +356,11 @@ class Keeping(Node):
             masks[0] = mask
         passed = zeros = None
         if wanted[0]:
-            passed = cotangent if lift is None else keep(cotangent, self.edges[1], self.operand_shape, self.name)
+            passed = (
+                cotangent
+                if lift is None
+                else with_zero_dependence(cotangent, self.edges[1], self.operand_shape, self.name)
+            )
         if wanted[1]:
             zeros = zeros_like(cotangent)
             if self.operand_shape != self.shape:
@@ -373,7 +377,7 @@ class Keeping(Node):
         """Do nothing: no tensors are saved."""
 
 
-def keep(gradient: Any, operand: Edge | None, operand_shape: Shape, node_name: str) -> Any:
+def with_zero_dependence(gradient: Any, operand: Edge | None, operand_shape: Shape, node_name: str) -> Any:
     """Put the gradient with respect to an operand into the graph of that operand, by a node with this name.
 
     Batches, series and recorded programs are left unchanged, because it does not matter there whether a gradient is
@@ -382,5 +386,5 @@ def keep(gradient: Any, operand: Edge | None, operand_shape: Shape, node_name: s
     if operand is None or not isinstance(gradient, TensorBase) or isinstance(gradient.inner, Kind):
         return gradient
     edge = gradient.edge if gradient.requires_grad else None
-    node = named_class(Keeping, node_name)(edge, operand, gradient.shape, operand_shape)
+    node = named_class(AddZero, node_name)(edge, operand, gradient.shape, operand_shape)
     return gradient._as_output(node, 0) if gradient.dual else gradient.made(gradient.inner, node, 0)

@@ -11,12 +11,12 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd import generators
 from gradcli.autograd.dtype_names import known_dtype
-from gradcli.autograd.factory import as_tensor, finished
+from gradcli.autograd.factory import as_tensor, new_leaf
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.entries import creation
-from gradcli.primitives.entries.creation import sizes_of
+from gradcli.primitives.entries.creation import read_shape
 
 
 def rand(*size: Any, dtype: Any = None, generator: Any = None, **options: Any) -> Tensor:
@@ -36,9 +36,9 @@ def _of_floats(
         if name in options:
             size = (options.pop(name),)
     if options.get("seed") is not None:
-        return finished(seeded(*size, seed=options.pop("seed")), dtype=dtype, **options)
+        return new_leaf(seeded(*size, seed=options.pop("seed")), dtype=dtype, **options)
     options.pop("seed", None)
-    return finished(draw(sizes_of(size), _floating(dtype), generator=generator), **options)
+    return new_leaf(draw(read_shape(size), _floating(dtype), generator=generator), **options)
 
 
 def _floating(dtype: Any) -> str:
@@ -58,19 +58,19 @@ def randint(
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    return finished(generators.integers(sizes_of((size,)), low, high, generator), dtype=dtype, **options)
+    return new_leaf(generators.integers(read_shape((size,)), low, high, generator), dtype=dtype, **options)
 
 
 def randperm(n: Any, *, dtype: Any = "int64", generator: Any = None, **options: Any) -> Tensor:
     """The integers below n in random order; see `rand`."""
-    (count,) = sizes_of((whole(n, "a number of elements"),))
+    (count,) = read_shape((integer(n, "a number of elements"),))
     numpy = arrays.numpy_namespace()
 
     def draw(stream: Any, total: int) -> Any:
         rows = (stream.permutation(count) for _ in range(total // count if count else 0))
         return numpy.array([*rows], "int64")
 
-    return finished(generators.drawn((count,), draw, generator), dtype=dtype, **options)
+    return new_leaf(generators.drawn((count,), draw, generator), dtype=dtype, **options)
 
 
 def rand_like(input: Any, *, dtype: Any = None, **options: Any) -> Tensor:
@@ -106,8 +106,8 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     """
     if size is not None:
         dtype = _floating(options.pop("dtype", None))
-        shape = sizes_of((size,))
-        return finished(generators.normal(shape, dtype, mean, std, generator), **options)
+        shape = read_shape((size,))
+        return new_leaf(generators.normal(shape, dtype, mean, std, generator), **options)
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         raise CallError("normal() needs a size where the mean and the standard deviation are numbers")
     around = as_tensor(mean).detach() + 0 * as_tensor(std).detach()

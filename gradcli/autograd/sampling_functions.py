@@ -8,7 +8,7 @@ from gradcli import arrays
 from gradcli.autograd import generators
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import NotBatchableError, ShapeError, expect
-from gradcli.primitives.axes import normalize_axis, truth, whole
+from gradcli.primitives.axes import boolean, integer, normalize_axis
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.entries.indexing import index
 
@@ -24,10 +24,10 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
 def multinomial(input: Any, num_samples: Any, replacement: Any = False, *, generator: Any = None) -> Any:
     """`num_samples` class indices, drawn with probabilities proportional to the elements of each row."""
     expect(input, TensorBase, "multinomial takes a tensor")
-    weights, count = input.detach(), whole(num_samples, "a number of samples")
+    weights, count = input.detach(), integer(num_samples, "a number of samples")
     if weights.ndim not in (1, 2) or not bool((weights >= 0).all()) or not bool((weights.sum(-1) > 0).all()):
         raise ShapeError("multinomial() takes rows of weights that are not negative, and not all 0")
-    if truth(replacement, "'replacement'") and count > 1:
+    if boolean(replacement, "'replacement'") and count > 1:
         shares = (weights / weights.sum(-1, keepdims=True)).cumsum(-1)
         points = weights.made(generators.uniform((*weights.shape[:-1], count), "float64", generator=generator))
         below = index(shares, (..., None, slice(None))) < index(points, (..., None))
@@ -51,11 +51,11 @@ def unique(
     if isinstance(given, Kind):
         raise NotBatchableError("how many elements differ depends on their numbers, which are not known here")
     axis = None if dim is None else normalize_axis(dim, input.ndim)
-    asked = (truth(return_inverse, "'return_inverse'"), truth(return_counts, "'return_counts'"))
+    asked = (boolean(return_inverse, "'return_inverse'"), boolean(return_counts, "'return_counts'"))
     found = arrays.numpy_namespace().unique(arrays.to_numpy(given), False, *asked, axis=axis)
     if not any(asked):
-        return input.made(arrays.beside(found, given))
-    return tuple(input.made(arrays.beside(part, given)) for part in found)
+        return input.made(arrays.like_library_of(found, given))
+    return tuple(input.made(arrays.like_library_of(part, given)) for part in found)
 
 
 def detach(input: Any) -> Any:

@@ -99,7 +99,7 @@ def check_version(saved: TensorBase, version: int | None) -> None:
 def shape_only(array: Any) -> Any:
     """A placeholder with the shape of an operand whose values are not needed; a kind is kept as it is."""
     kind = type(array)
-    if kind is float or kind in arrays.PLAIN:
+    if kind is float or kind in arrays.PYTHON_NUMBERS:
         return SCALAR
     return array if isinstance(array, Kind) else _of_shape(arrays.shape(array))
 

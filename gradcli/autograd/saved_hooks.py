@@ -88,7 +88,7 @@ def _to_cpu(tensor: Tensor) -> tuple[Any, Any]:
 
 def _from_cpu(kept: tuple[Any, Any]) -> Tensor:
     numbers, on_device = kept
-    return Tensor(numbers if on_device is None else arrays.beside(numbers, on_device))
+    return Tensor(numbers if on_device is None else arrays.like_library_of(numbers, on_device))
 
 
 @contextmanager

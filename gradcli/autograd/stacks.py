@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def on_a_stack_of_its_own(function: Callable[[], Any]) -> Any:
+def run_in_new_thread(function: Callable[[], Any]) -> Any:
     """Call a function in a new thread with the current context, wait for it, and return or raise its outcome."""
     context = contextvars.copy_context()
     outcome: list[Any] = []

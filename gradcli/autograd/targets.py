@@ -92,7 +92,7 @@ def seed_of(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
             raise DifferentiationError("grad can be implicitly created only for scalar outputs")
         gradient = arrays.ones_like(root.inner)
     if not isinstance(gradient, Kind):
-        gradient = arrays.beside(arrays.asarray(gradient), root.inner)
+        gradient = arrays.like_library_of(arrays.asarray(gradient), root.inner)
     if arrays.shape(gradient) != root.shape:
         raise DifferentiationError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "

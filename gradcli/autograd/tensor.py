@@ -8,16 +8,32 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.engine import backward
-from gradcli.autograd.modes import grad_enabled, inference, leave_graph, recorded_now
+from gradcli.autograd.modes import check_leaving_graph, grad_enabled, inference, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
 from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode, class_of_node
 from gradcli.autograd.tensor_surface import TensorSurface
-from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
+from gradcli.autograd.views import (
+    find_history,
+    find_numbers,
+    note_one_of_several,
+    note_view,
+    recomputed_view,
+    register_view,
+)
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
 from gradcli.kinds.branch_points import watcher_now
 from gradcli.limits import budget as budget_now
 from gradcli.primitives import conversions
-from gradcli.primitives.bind import Kind, bind, components, compute, constant, on_floats, readings, together
+from gradcli.primitives.bind import (
+    Kind,
+    apply_to_arrays,
+    apply_to_numbers,
+    bind,
+    constant,
+    mark_views,
+    primal_and_tangents,
+    readings,
+)
 from gradcli.primitives.entries import arithmetic, comparisons, powers
 from gradcli.primitives.entries.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.entries.shape import iter_first_axis
@@ -84,10 +100,10 @@ class Tensor(TensorSurface):
             bit += bit
         recorded = wanted != 0 and recorded_now()
         if plain:
-            result = on_floats(primitive, data, params, _RECORD if recorded else 0)
+            result = apply_to_numbers(primitive, data, params, _RECORD if recorded else 0)
         else:
-            # For arrays and floats only, `compute` skips the dispatch of `bind`.
-            result = compute(primitive, data, params) if simple else bind(primitive, data, params)
+            # For arrays and floats only, `apply_to_arrays` skips the dispatch of `bind`.
+            result = apply_to_arrays(primitive, data, params) if simple else bind(primitive, data, params)
             if recorded:
                 budget = budget_now()
                 if budget is not None:
@@ -155,7 +171,7 @@ class Tensor(TensorSurface):
             raise DifferentiationError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
-        leave_graph(carried=len(components(self.inner)) > 1)
+        check_leaving_graph(carried=len(primal_and_tangents(self.inner)) > 1)
         array = arrays.to_numpy(constant(self.inner)).view()
         array.flags.writeable = False
         return array
@@ -197,7 +213,7 @@ class Tensor(TensorSurface):
         return device
 
     def _array(self) -> Any:
-        return arrays.to_numpy(self.inner) if type(self.inner) in arrays.PLAIN else self.inner
+        return arrays.to_numpy(self.inner) if type(self.inner) in arrays.PYTHON_NUMBERS else self.inner
 
     def __float__(self) -> float:
         return float(self.item())
@@ -223,15 +239,15 @@ class Tensor(TensorSurface):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(together(iter_first_axis(self), "UnbindBackward0"))
+        return iter(mark_views(iter_first_axis(self), "UnbindBackward0"))
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Tensor):
             # Imported here, because only programs that index by tensors need it.
-            from gradcli.primitives.entries.batched_indexing import differ_by_row, taken_first
+            from gradcli.primitives.entries.batched_indexing import is_batched, take
 
-            if differ_by_row(key) and key.dtype.startswith("int"):
-                return taken_first(self, key)
+            if is_batched(key) and key.dtype.startswith("int"):
+                return take(self, key)
         return index(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -246,9 +262,9 @@ class Tensor(TensorSurface):
             part.copy_(conversions.reshape(value, arrays.shape(value)[extra:]) if extra > 0 else value)
         else:
             # Imported here, because only programs that change tensors in place need it.
-            from gradcli.primitives.entries.functional_update import replaced
+            from gradcli.primitives.entries.functional_update import set_at
 
-            self._in_place(lambda old, new: replaced(old, places, new), conversions.cast(value, self.dtype))
+            self._in_place(lambda old, new: set_at(old, places, new), conversions.cast(value, self.dtype))
 
     def __repr__(self) -> str:
         text = _text(self.inner)
@@ -292,7 +308,7 @@ class Tensor(TensorSurface):
     # --- in-place operations
 
     def made_as_view(self, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
-        join_view(self, operand, primitive, params)
+        register_view(self, operand, primitive, params)
 
     def in_memory(self) -> Any:
         place = self.place
@@ -335,7 +351,7 @@ class Tensor(TensorSurface):
         node, number = self.grad_fn, self.output_nr
         if node is not None and node.attached is not None and self.place is not None and self.place.viewed is not None:
             # The hooks of a view apply to what is computed from it, not to the change of its base.
-            seen = made_again(self.place, self.place.viewed)
+            seen = recomputed_view(self.place, self.place.viewed)
             node, number = seen.grad_fn, seen.output_nr
         return Tensor(self.inner, node, number)
 
@@ -446,7 +462,7 @@ def _moved(operands: Sequence[Any], result: Any) -> Sequence[Any]:
     moved = []
     for item in operands:
         data = item.inner if isinstance(item, Tensor) else item
-        if type(data) in arrays.PLAIN or arrays.backend_of(type(data)) != "numpy":
+        if type(data) in arrays.PYTHON_NUMBERS or arrays.backend_of(type(data)) != "numpy":
             moved.append(item)
             continue
         if isinstance(item, Tensor) and item.requires_grad:
@@ -455,7 +471,7 @@ def _moved(operands: Sequence[Any], result: Any) -> Sequence[Any]:
                 f"a tensor of numpy that is differentiated by meets one of {name}",
                 hint=f"make both of one library: tensor(…, backend={name!r})",
             )
-        array = arrays.beside(data, result)
+        array = arrays.like_library_of(data, result)
         if isinstance(item, Tensor):
             tensor = Tensor(array)
             tensor.version = item.version
@@ -466,7 +482,7 @@ def _moved(operands: Sequence[Any], result: Any) -> Sequence[Any]:
 
 
 def _text(array: Any) -> str:
-    if type(array) in arrays.PLAIN or isinstance(array, Kind):
+    if type(array) in arrays.PYTHON_NUMBERS or isinstance(array, Kind):
         return repr(array)
     text = repr(arrays.to_numpy(array))
     return text.removeprefix("array(").removesuffix(")").replace("\n" + " " * 6, "\n" + " " * 7)

@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Self
 from gradcli import arrays
 from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.hooks import HookHandle
-from gradcli.autograd.modes import inference, leave_graph
+from gradcli.autograd.modes import check_leaving_graph, inference
 from gradcli.autograd.node import Edge, Node, next_sequence
 from gradcli.autograd.storage import Counter, sharing_lock
-from gradcli.autograd.views import Place, place_of, settle, write
-from gradcli.errors import CallError, DifferentiationError, EvaluationError, NotBatchableError, ShapeError, flag
+from gradcli.autograd.views import View, attach_to, place_of, write
+from gradcli.errors import CallError, DifferentiationError, EvaluationError, NotBatchableError, ShapeError, as_bool
 from gradcli.kinds.batch import nestings
 from gradcli.kinds.levels import TENSOR
 from gradcli.primitives.axes import whole_numbers
-from gradcli.primitives.bind import Kind, components
+from gradcli.primitives.bind import Kind, primal_and_tangents
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import identity
 from gradcli.primitives.operators import Operators
@@ -54,7 +54,7 @@ def _zeros(first: Any, second: Any, *others: int) -> Any:
     `others` is (0,) if it is the default output number of the constructor, which is no size.
     """
     sizes = (first, second, *(() if others == (0,) else others))
-    return arrays.placed(arrays.zeros(whole_numbers(sizes, "a size"), arrays.default_dtype()))
+    return arrays.in_default_namespace(arrays.zeros(whole_numbers(sizes, "a size"), arrays.default_dtype()))
 
 
 class TensorBase(Operators):
@@ -97,7 +97,7 @@ class TensorBase(Operators):
         self.output_nr = output_nr
         self.version: int | None = 0
         self.since = 0
-        self.place: Place | None = None
+        self.place: View | None = None
         self._leaf_requires_grad = False
         self._retained = False
         self._grad: Self | None = None
@@ -132,7 +132,7 @@ class TensorBase(Operators):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        value = flag(value, "requires_grad")
+        value = as_bool(value, "requires_grad")
         if self.grad_fn is not None:
             if not value:
                 raise DifferentiationError(
@@ -237,7 +237,7 @@ class TensorBase(Operators):
         """
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
-        leave_graph()
+        check_leaving_graph()
         node = self.grad_fn or self._end()
         return node.attach().of_output(self.output_nr).register(hook)
 
@@ -291,7 +291,7 @@ class TensorBase(Operators):
         own = self.place.counter if self.place is not None else Counter(self.version)
         own.watch(self.grad_fn, self.output_nr)
         self.inner = value.inner
-        settle(self, place_of(value).alias(own))
+        attach_to(self, place_of(value).alias(own))
 
     @data.deleter
     def data(self) -> None:
@@ -317,9 +317,9 @@ class TensorBase(Operators):
         return self.version is None
 
     def _alias(self, counter: Counter | None) -> Any:
-        leave_graph(carried=len(components(self.inner)) > 1)
+        check_leaving_graph(carried=len(primal_and_tangents(self.inner)) > 1)
         place, alias = place_of(self), self.made(self.inner)
-        settle(alias, place.alias(counter or place.counter))
+        attach_to(alias, place.alias(counter or place.counter))
         return alias
 
     def _become(self, result: Any) -> Self:

@@ -117,7 +117,7 @@ _BY_ITS_WORDS: dict[str, Callable[..., Any]] = {
     "squeeze": partial(_of_torch, "squeeze"),
 }
 _ALWAYS: dict[str, Callable[..., Any]] = {
-    **{name: partial(_of_torch, name) for name in table.WIDER["torch"] - _BY_ITS_WORDS.keys()},
+    **{name: partial(_of_torch, name) for name in table.TORCH_EXTENSIONS["torch"] - _BY_ITS_WORDS.keys()},
     **{name: _with_tensors(partial(_of_torch, name), "int64") for name in ("argwhere", "one_hot", "searchsorted")},
     **{name: partial(_counting, name) for name in ("sum", "prod", "cumsum", "cumprod", "nansum")},
     **{name: partial(_in_whole_numbers, name) for name in ("clamp", "clip", "clamp_min", "clamp_max")},

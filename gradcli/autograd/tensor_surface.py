@@ -12,14 +12,14 @@ from gradcli.autograd.dtype_names import Device, Dtype, canonical_dtype, known_d
 from gradcli.autograd.storage import Storage
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.views import place_of
-from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, expect, flag
+from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, as_bool, expect
 from gradcli.primitives import strides, table
-from gradcli.primitives.axes import gathered, normalize_axes, normalize_axis, whole
+from gradcli.primitives.axes import gathered, integer, normalize_axes, normalize_axis
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import broadcast_to, cast, reshape
 from gradcli.primitives.entries.arithmetic import add, identity, zeros_like
 from gradcli.primitives.entries.comparisons import logical_and, logical_not, logical_or, not_equal
-from gradcli.primitives.entries.indexing import along, index
+from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import concat, squeeze, tile
 from gradcli.primitives.operation import Operation
@@ -107,12 +107,12 @@ class TensorSurface(TensorBase):
 
     def select(self, dim: builtins.int, index: builtins.int) -> Any:
         """The slice at an index along an axis, as a view."""
-        return self[along(normalize_axis(dim, self.ndim), whole(index, "an index"))]
+        return self[axis_key(normalize_axis(dim, self.ndim), integer(index, "an index"))]
 
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Any:
         """The slice from `start` with a length along an axis, as a view."""
         number = normalize_axis(dim, self.ndim)
-        first, count = whole(start, "a start"), whole(length, "a length")
+        first, count = integer(start, "a start"), integer(length, "a length")
         first += self.shape[number] if first < 0 else 0
         if count < 0 or not 0 <= first <= self.shape[number] - count:
             raise ShapeError(
@@ -120,7 +120,7 @@ class TensorSurface(TensorBase):
                 if count >= 0
                 else "narrow(): length must be non-negative."
             )
-        return self[along(number, slice(first, first + count))]
+        return self[axis_key(number, slice(first, first + count))]
 
     def sort(self, *arguments: Any, **params: Any) -> Any:
         """The elements in ascending order along an axis (the last by default), and their indices.
@@ -219,9 +219,9 @@ class TensorSurface(TensorBase):
 
     def _see_otherwise(self, operation: Operation, *arguments: Any, **params: Any) -> Any:
         # Imported here, because only programs that change tensors in place need it.
-        from gradcli.autograd.in_place_views import see_otherwise
+        from gradcli.autograd.in_place_views import change_view
 
-        return see_otherwise(self, operation, arguments, params)
+        return change_view(self, operation, arguments, params)
 
     # --- others like it
 
@@ -245,7 +245,7 @@ class TensorSurface(TensorBase):
     def new_tensor(self, data: Any, **options: Any) -> Any:
         """A copy of data as a tensor with the dtype and device of this tensor by default; see `new_zeros`."""
         array = arrays.asarray(data.inner if isinstance(data, TensorBase) else data)
-        return self._like_it(arrays.beside(arrays.astype(array, self.dtype), self.inner), **options)
+        return self._like_it(arrays.like_library_of(arrays.astype(array, self.dtype), self.inner), **options)
 
     def new(self, *size: Any, **options: Any) -> Any:
         """PyTorch's old constructor: `new_tensor` for a list, else `new_zeros`."""
@@ -341,7 +341,7 @@ class TensorSurface(TensorBase):
             elif not isinstance(item, builtins.bool):
                 device = item
         found = self._in_dtype(dtype)._on_device(device)
-        return found.clone() if flag(copy, "copy") and found is self else found
+        return found.clone() if as_bool(copy, "copy") and found is self else found
 
     def astype(self, dtype: Any, copy: builtins.bool = True) -> Any:
         """Converted to a dtype, as by `to`; a copy unless `copy` is False."""

@@ -16,7 +16,7 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.autograd.node import Node
 from gradcli.autograd.saved import ShapeOnly
-from gradcli.primitives.bind import Kind, Params, assume, components, constant
+from gradcli.primitives.bind import Kind, Params, assume, constant, primal_and_tangents
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import ones_like
 from gradcli.primitives.entries.comparisons import (
@@ -35,7 +35,7 @@ from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
 
 
-class Untaken(dict[Node, Any]):
+class UntakenMasks(dict[Node, Any]):
     """The nodes of a pass whose cotangents hold zeros that mean "not taken", with the masks of what was taken.
 
     The mask is None if every zero means that, and True if none does.
@@ -62,13 +62,13 @@ class Untaken(dict[Node, Any]):
 
 def _everywhere(condition: Callable[[Any], Any], value: Any) -> Any:
     """Where a condition holds for a value and for all derivatives that it carries."""
-    return functools.reduce(logical_and, map(condition, components(value)))
+    return functools.reduce(logical_and, map(condition, primal_and_tangents(value)))
 
 
 def _nonzero(value: Any) -> Any:
     """Where a value, or a derivative that it carries, is not 0."""
     unlike = may_differ_from_zero if is_exact() else _differs_from_zero
-    return functools.reduce(logical_or, map(unlike, components(value)))
+    return functools.reduce(logical_or, map(unlike, primal_and_tangents(value)))
 
 
 def _differs_from_zero(value: Any) -> Any:
@@ -88,19 +88,19 @@ def has_zeros(cotangent: Any) -> bool:
     """Whether some element is 0, or may be 0 for other values or rows."""
     if not _is_known(cotangent):
         return True
-    return not arrays.every(_nonzero(cotangent) if isinstance(cotangent, Kind) or is_exact() else cotangent)
+    return not arrays.all_true(_nonzero(cotangent) if isinstance(cotangent, Kind) or is_exact() else cotangent)
 
 
 def _is_known(cotangent: Any) -> bool:
     """Whether the values of a cotangent are concrete and the same for all rows."""
-    return not any(isinstance(component, Kind) for component in components(cotangent))
+    return not any(isinstance(component, Kind) for component in primal_and_tangents(cotangent))
 
 
 def same_zeros(a: Any, b: Any) -> bool:
     """Whether two cotangents certainly have their zeros at the same positions."""
     if isinstance(a, Kind) or isinstance(b, Kind) or arrays.shape(a) != arrays.shape(b):
         return False
-    return arrays.every(equal(_nonzero(a), _nonzero(b)) if is_exact() else (a != 0) == (b != 0))
+    return arrays.all_true(equal(_nonzero(a), _nonzero(b)) if is_exact() else (a != 0) == (b != 0))
 
 
 def everything(cotangent: Any) -> Any:
@@ -131,7 +131,7 @@ def mask_unless_plain(taken: Any, pulled: Any) -> Any:
     """`taken` as the mask of the cotangent `pulled`; None if everything that was taken is certainly nonzero there."""
     if isinstance(taken, Kind) or not _is_known(pulled):
         return taken
-    return None if arrays.every(logical_or(_nonzero(pulled), logical_not(taken))) else taken
+    return None if arrays.all_true(logical_or(_nonzero(pulled), logical_not(taken))) else taken
 
 
 def taken_of_sum(one: Any, other: Any, total: Any) -> Any:
@@ -146,7 +146,7 @@ def _reached(primitive: Primitive, taken: Any, params: Params) -> Any:
     return taken if primitive.elementwise else any_(taken)
 
 
-def drop_untaken(
+def zero_untaken(
     primitive: Primitive,
     i: int,
     cotangent: Any,

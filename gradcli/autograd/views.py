@@ -57,7 +57,7 @@ _INFERENCE = (
 )
 
 
-class Place:
+class View:
     """How a tensor gets its data from a storage.
 
     `primitive` computes it from the data of the place `parent`; the first place has the data of the storage itself. A
@@ -85,11 +85,11 @@ class Place:
         self,
         storage: Storage,
         counter: Counter,
-        parent: Place | None = None,
+        parent: View | None = None,
         primitive: Primitive | None = None,
         params: Mapping[str, Any] = _NO_PARAMS,
         base: Any = None,
-        origin: Place | None = None,
+        origin: View | None = None,
         refusal: Refusal | None = None,
     ) -> None:
         self.storage = storage
@@ -104,9 +104,9 @@ class Place:
         self._layout: Layout | None = None
         self.bearer: weakref.ref[Any]
 
-    def alias(self, counter: Counter) -> Place:
+    def alias(self, counter: Counter) -> View:
         """A place with the same data, outside of the graph."""
-        return Place(self.storage, counter, self.parent, self.primitive, self.params)
+        return View(self.storage, counter, self.parent, self.primitive, self.params)
 
     @property
     def viewed(self) -> Any:
@@ -128,10 +128,10 @@ class Place:
             place._layout = found = step.strides(found, **place.params)
         return found
 
-    def seen_in(self, numbers: Any, origin: Place | None = None) -> Any:
+    def seen_in(self, numbers: Any, origin: View | None = None) -> Any:
         """The elements of this place, given the data `numbers` of the place `origin`, or of the storage if None."""
         steps = []
-        place: Place | None = self
+        place: View | None = self
         while place is not origin and place is not None and place.primitive is not None:
             steps.append((place.primitive, place.params))
             place = place.parent
@@ -173,25 +173,25 @@ class Place:
             raise DifferentiationError(f"{made.format(what)}. {why}")
 
 
-def place_of(tensor: Any) -> Place:
+def place_of(tensor: Any) -> View:
     """The place of a tensor; it is created at the first call."""
-    place: Place | None = tensor.place
+    place: View | None = tensor.place
     return _first_place(tensor) if place is None else place
 
 
-def _first_place(tensor: Any) -> Place:
+def _first_place(tensor: Any) -> View:
     with sharing_lock:
-        place: Place | None = tensor.place
+        place: View | None = tensor.place
         if place is None:
             counter = Counter(tensor.version)
             counter.watch(tensor.grad_fn, tensor.output_nr)
-            place = Place(Storage(tensor.inner), counter)
+            place = View(Storage(tensor.inner), counter)
             place.storage.join(tensor)
             tensor.place = place
         return place
 
 
-def settle(tensor: Any, place: Place) -> None:
+def attach_to(tensor: Any, place: View) -> None:
     """Put a tensor that has the data of a place at that place."""
     tensor.place = place
     tensor.version = place.counter.version
@@ -203,19 +203,19 @@ def note_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str
     parent = operand.place
     if not primitive.shares(None if parent is None or parent.primitive is None else parent.layout, **params):
         return
-    join_view(made, operand, primitive, params)
+    register_view(made, operand, primitive, params)
 
 
-def join_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
+def register_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
     """Make `made`, a view of `operand` by a primitive, share in-place changes."""
     parent = place_of(operand)
     if operand.version is None:
         # A view of an inference tensor shares its data, and is in no graph.
-        settle(made, Place(parent.storage, parent.counter, parent, primitive, params))
+        attach_to(made, View(parent.storage, parent.counter, parent, primitive, params))
         return
     base, origin = (operand, parent) if parent.base is None else (parent.base, parent.origin)
     refusal = _refusal_of(made, parent.refusal)
-    settle(made, Place(parent.storage, parent.counter, parent, primitive, params, base, origin, refusal))
+    attach_to(made, View(parent.storage, parent.counter, parent, primitive, params, base, origin, refusal))
     if not grad_enabled.get() and operand.requires_grad:
         made.requires_grad = True
 
@@ -259,7 +259,7 @@ def find_numbers(tensor: Any) -> tuple[Any, int | None]:
     with sharing_lock:
         place = tensor.place
         tensor.inner = numbers = place.seen_in(place.storage.numbers)
-        settle(tensor, place)
+        attach_to(tensor, place)
         return numbers, place.counter.version
 
 
@@ -271,7 +271,7 @@ def find_history(view: Any) -> Node | None:
         if place.refusal is not None and not grad_enabled.get():
             return None
         place.check_recorded(indirectly=True)
-        seen = made_again(place, base)
+        seen = recomputed_view(place, base)
         node, number = seen.grad_fn, seen.output_nr
     place.version = place.counter.version
     view.grad_fn = None
@@ -279,7 +279,7 @@ def find_history(view: Any) -> Node | None:
     return node
 
 
-def made_again(place: Place, base: Any) -> Any:
+def recomputed_view(place: View, base: Any) -> Any:
     """Recompute the view at a place from its current base, which requires grad, and record it."""
     token = grad_enabled.set(True)
     try:
@@ -290,12 +290,12 @@ def made_again(place: Place, base: Any) -> Any:
 
 def _put(whole: Any, places: Any, part: Any) -> Any:
     # Imported here, because only programs that change tensors in place need it.
-    from gradcli.primitives.entries.functional_update import put
+    from gradcli.primitives.entries.functional_update import set_at_positions
 
-    return put(whole, places, part)
+    return set_at_positions(whole, places, part)
 
 
-def _seen_of(base: Any, place: Place) -> Any:
+def _seen_of(base: Any, place: View) -> Any:
     """The elements at a place as a function of its base."""
     if base.place is place.origin:
         return place.seen_in(base, place.origin)
@@ -303,13 +303,13 @@ def _seen_of(base: Any, place: Place) -> Any:
     return bind(index, (base,), {"key": key})
 
 
-def _among_elements_of(base: Any, place: Place) -> Any:
+def _among_elements_of(base: Any, place: View) -> Any:
     """The indices of the elements of a place in the flattened base."""
     if base.place.primitive is None:
         return place.positions()
-    from gradcli.primitives.entries.functional_update import numbers_among
+    from gradcli.primitives.entries.functional_update import indices_in
 
-    numbers = numbers_among(base.place.positions(), place.positions())
+    numbers = indices_in(base.place.positions(), place.positions())
     if (numbers < 0).any():
         raise DifferentiationError(_GONE)
     return numbers
@@ -322,7 +322,7 @@ def write(tensor: Any, part: Any) -> None:
 
 
 def _write(tensor: Any, part: Any) -> None:
-    place: Place = tensor.place
+    place: View = tensor.place
     changed, whole = (tensor, part) if place.viewed is None else (place.viewed, _recorded_in_base(place, part))
     if whole is not None and changed.place.primitive is None:
         numbers = whole.inner
@@ -335,7 +335,7 @@ def _write(tensor: Any, part: Any) -> None:
         changed.move_to(whole.grad_fn, whole.output_nr)
 
 
-def _recorded_in_base(place: Place, part: Any) -> Any:
+def _recorded_in_base(place: View, part: Any) -> Any:
     """The new base of a view after `part` replaced its elements; None if that is not to be recorded."""
     base = place.viewed
     if not grad_enabled.get() or not (part.requires_grad or base.requires_grad):

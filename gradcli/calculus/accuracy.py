@@ -38,7 +38,7 @@ def is_inaccurate(series: Any) -> bool:
     # Counted from order 2, since lower orders are not judged.
     for order, pair in enumerate(zip(series.coefficients, series.shadow.coefficients), 2):
         if pair[0] is not None and pair[1] is not None:
-            found[order], apart[order] = batch.stacked(pair[0]), batch.stacked(deviation(*pair))
+            found[order], apart[order] = batch.unwrap_rows(pair[0]), batch.unwrap_rows(deviation(*pair))
     return bool(digits_left_by_order(found, apart))
 
 

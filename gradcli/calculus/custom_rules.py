@@ -39,7 +39,7 @@ class Rule:
         Raises DifferentiationError where the value depends on outer tensors, whose gradients would be lost.
         """
         with set_grad_enabled(self.recorded):
-            self.value = self.run(*pytrees.filled(self.arguments, given))
+            self.value = self.run(*pytrees.unflatten(self.arguments, given))
         found = [as_tensor(y) for y in pytrees.leaves(self.value)]
         if any(y.requires_grad for y in found):
             raise DifferentiationError(_FROM_OUTSIDE, hint="give it those tensors as arguments")
@@ -51,7 +51,7 @@ class Rule:
         function = BatchedCustomRule if own_rows else CustomRule
         self.recorded = grad_enabled.get()
         outputs = function.apply(self, *pytrees.leaves(self.arguments))
-        return pytrees.filled(self.value, outputs)
+        return pytrees.unflatten(self.value, outputs)
 
 
 class CustomRule(Function):
@@ -74,8 +74,8 @@ class CustomRule(Function):
         given = list(ctx.given)
         for place, x in zip(ctx.places, saved):
             given[place] = x
-        value = pytrees.filled(rule.value, saved[len(ctx.places) :])
-        found = rule.pull(pytrees.filled(rule.arguments, given), value, pytrees.filled(rule.value, cotangents))
+        value = pytrees.unflatten(rule.value, saved[len(ctx.places) :])
+        found = rule.pull(pytrees.unflatten(rule.arguments, given), value, pytrees.unflatten(rule.value, cotangents))
         slopes = [g for x, g in zip(rule.arguments, found) for g in _slopes(x, g)]
         needed = ctx.needs_input_grad[1:]
         return (None, *(as_tensor(g) if need and g is not None else None for g, need in zip(slopes, needed)))
@@ -91,19 +91,19 @@ def _slopes(argument: Any, found: Any) -> list[Any]:
     return pytrees.aligned(argument, found)
 
 
-def transposed(push: Callable[..., Any], arguments: Sequence[Any], cotangents: Any) -> tuple[Any, ...]:
+def transpose_linear(push: Callable[..., Any], arguments: Sequence[Any], cotangents: Any) -> tuple[Any, ...]:
     """Transpose the linear function `push` from tangents to value tangents: return the cotangents of `arguments`."""
     again = grad_enabled.get()
     with enable_grad():
         tangents = [_tangent(x) for x in pytrees.leaves(tuple(arguments))]
-        pushed = tensors_in(pytrees.mapped(as_tensor, push(*pytrees.filled(tuple(arguments), tangents))))
+        pushed = tensors_in(pytrees.mapped(as_tensor, push(*pytrees.unflatten(tuple(arguments), tangents))))
         places = [i for i, t in enumerate(tangents) if t.requires_grad]
         pairs = [(y, as_tensor(g)) for y, g in zip(pushed, pytrees.leaves(cotangents)) if y.requires_grad]
         found = _gradients(pairs, [tangents[i] for i in places], again)
     filled: list[Any] = [None] * len(tangents)
     for place, g in zip(places, found):
         filled[place] = g
-    transposes: tuple[Any, ...] = pytrees.filled(tuple(arguments), filled)
+    transposes: tuple[Any, ...] = pytrees.unflatten(tuple(arguments), filled)
     return transposes
 
 

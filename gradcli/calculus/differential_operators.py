@@ -18,7 +18,7 @@ from gradcli.calculus.function_calls import Callback
 from gradcli.calculus.mapping import as_tensor
 from gradcli.calculus.pytrees import mapped
 from gradcli.errors import CallError, DifferentiationError, expect, expect_function
-from gradcli.primitives.bind import components
+from gradcli.primitives.bind import primal_and_tangents
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import multiply, ones_like
 from gradcli.primitives.entries.matrices import tensordot
@@ -267,7 +267,7 @@ def as_array(x: Any) -> Any:
 
     A tensor that takes part in another differentiation is returned as it is.
     """
-    if not isinstance(x, Tensor) or x.requires_grad or x.dual or len(components(x.inner)) > 1:
+    if not isinstance(x, Tensor) or x.requires_grad or x.dual or len(primal_and_tangents(x.inner)) > 1:
         return x
     if isinstance(x.inner, float) or arrays.backend_of(type(x.inner)) == "numpy":
         return arrays.numpy_namespace().array(x.inner)[()]

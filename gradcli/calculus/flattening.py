@@ -28,7 +28,7 @@ def flatten(container: Any) -> tuple[Tensor, Callable[[Any], Any]]:
         if whole.shape != (ends[-1],):
             raise ShapeError(f"a vector of {ends[-1]} numbers is needed, not one of shape {list(whole.shape)}")
         pieces = [reshape(whole[start:end], part.shape) for part, (start, end) in zip(parts, pairwise(ends))]
-        return pytrees.filled(container, pieces)
+        return pytrees.unflatten(container, pieces)
 
     # An empty container becomes an empty vector.
     return concat([reshape(part, (-1,)) for part in parts] or [as_tensor([])]), unflatten

@@ -16,13 +16,13 @@ from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import pytrees
-from gradcli.calculus.batches_and_series import coefficient_of, comes_from_series_alone, series_of
+from gradcli.calculus.batches_and_series import coefficient_of, depends_only_on_series, series_of
 from gradcli.calculus.derivatives import jacobians, zeros
 from gradcli.calculus.function_calls import Call, Callback, called, pulled, tensors_in, with_aux
 from gradcli.calculus.mapping import as_tensor, vmap
-from gradcli.calculus.rows import units
+from gradcli.calculus.rows import unit_tensors
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, expect_function
-from gradcli.primitives.bind import components
+from gradcli.primitives.bind import primal_and_tangents
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import zeros_like
 
@@ -64,7 +64,7 @@ def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = Fal
             )
         # The graph is not needed again; releasing it early frees memory.
         found = pulled(call, [call.value], None, create_graph=call.recorded, retain_graph=call.recorded)
-        slopes = pytrees.filled(chosen, found)
+        slopes = pytrees.unflatten(chosen, found)
         value = call.released(call.value)
         return _one_or_all(slopes, argnums), ((value, call.released(call.aux)) if has_aux else value)
 
@@ -87,7 +87,7 @@ def vjp(function: Callback, *primals: Any, has_aux: bool = False) -> tuple[Any, 
         seeds = [_fitting(as_tensor(c), y) for y, c in zip(tensors_in(call.value), pytrees.aligned(call.value, given))]
         again = call.recorded or any(map(_is_inside, seeds)) or any(s.requires_grad for s in seeds)
         found = pulled(call, tensors_in(call.value), seeds, create_graph=again and grad_enabled.get())
-        filled: tuple[Any, ...] = pytrees.filled(primals, found)
+        filled: tuple[Any, ...] = pytrees.unflatten(primals, found)
         return filled
 
     value = call.released(call.value)
@@ -112,8 +112,8 @@ def jvp(
     if not _within_series.get() and not any(map(_is_inside, (*points, *directions))):
         found = _along_by_series(function, primals, points, directions, has_aux, strict)
     if found is None:
-        call = called(function, pytrees.filled(primals, points), has_aux)
-        along = pytrees.filled(call.value, _pushed(call, strict)(directions))
+        call = called(function, pytrees.unflatten(primals, points), has_aux)
+        along = pytrees.unflatten(call.value, _pushed(call, strict)(directions))
         found = call.released(call.value), along, call.released(call.aux)
     return found if has_aux else found[:2]
 
@@ -129,7 +129,7 @@ def linearize(function: Callback, *primals: Any) -> tuple[Any, Callback]:
 
     def along(*tangents: Any) -> Any:
         given = pytrees.aligned(primals, tangents)
-        return pytrees.filled(call.value, push([_fitting(as_tensor(v), x) for x, v in zip(call.inputs, given)]))
+        return pytrees.unflatten(call.value, push([_fitting(as_tensor(v), x) for x, v in zip(call.inputs, given)]))
 
     return call.released(call.value), along
 
@@ -147,9 +147,9 @@ def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -
         chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
         call = called(of_chosen, chosen, has_aux)
         blocks = [
-            _one_or_all(pytrees.filled(chosen, _jacobian(call, value)), argnums) for value in tensors_in(call.value)
+            _one_or_all(pytrees.unflatten(chosen, _jacobian(call, value)), argnums) for value in tensors_in(call.value)
         ]
-        found = pytrees.filled(call.value, blocks)
+        found = pytrees.unflatten(call.value, blocks)
         return (found, call.released(call.aux)) if has_aux else found
 
     return jacobian
@@ -169,18 +169,18 @@ def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> C
 
         def along(place: int, direction: Tensor) -> Any:
             directions = [direction if i == place else zeros_like(x) for i, x in enumerate(points)]
-            primals, tangents = pytrees.filled(chosen, points), pytrees.filled(chosen, directions)
+            primals, tangents = pytrees.unflatten(chosen, points), pytrees.unflatten(chosen, directions)
             _, *found = jvp(of_chosen, primals, tangents, has_aux=has_aux)
             return tuple(found)
 
         columns, structure, aux = [], None, None
         for place, point in enumerate(points):
-            single = Tensor(arrays.beside(units(point, 0, point.size), point.inner))
+            single = Tensor(arrays.like_library_of(unit_tensors(point, 0, point.size), point.inner))
             slopes, *further = vmap(functools.partial(along, place), out_dims=-1)(single)
             structure, aux = slopes, further
             columns.append([reshape(c, (*c.shape[:-1], *point.shape)) for c in pytrees.leaves(slopes)])
-        blocks = [_one_or_all(pytrees.filled(chosen, row), argnums) for row in zip(*columns)]
-        found = pytrees.filled(structure, blocks)
+        blocks = [_one_or_all(pytrees.unflatten(chosen, row), argnums) for row in zip(*columns)]
+        found = pytrees.unflatten(structure, blocks)
         return (found, pytrees.mapped(lambda a: a[..., 0], aux[0])) if has_aux and aux else found
 
     return jacobian
@@ -218,11 +218,11 @@ def _along_by_series(
     series = [series_of(x, v) for x, v in zip(points, directions)]
     try:
         with _series_inside():
-            returned = function(*pytrees.filled(primals, series))
+            returned = function(*pytrees.unflatten(primals, series))
     except NotImplementedError:
         return None
     value, aux = with_aux(returned) if has_aux else (returned, None)
-    if not comes_from_series_alone(tensors_in(value)):
+    if not depends_only_on_series(tensors_in(value)):
         return None
     if strict:
         _check_depends(map(_is_inside, tensors_in(value)))
@@ -301,7 +301,7 @@ def _plain(leaf: Any) -> Any:
 
 def _is_inside(x: Tensor) -> bool:
     """Whether a tensor carries a tangent or other components beside its value."""
-    return len(components(x.inner)) > 1
+    return len(primal_and_tangents(x.inner)) > 1
 
 
 def _described(value: Any) -> str:

@@ -14,7 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import pytrees
 from gradcli.calculus.mapping import as_tensor
 from gradcli.errors import CallError, expect
-from gradcli.primitives.bind import components
+from gradcli.primitives.bind import primal_and_tangents
 from gradcli.primitives.entries.arithmetic import zeros_like
 
 Callback = Callable[..., Any]
@@ -38,14 +38,14 @@ def called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> Call:
     """Call `function` on tensors that replace its arguments, so that only its own operations are differentiated."""
     outside, began = grad_enabled.get(), next_sequence()
     with enable_grad():
-        inputs = [_standing_for(as_tensor(x), outside) for x in pytrees.leaves(arguments)]
-        returned = function(*pytrees.filled(arguments, inputs))
+        inputs = [_fresh_leaf(as_tensor(x), outside) for x in pytrees.leaves(arguments)]
+        returned = function(*pytrees.unflatten(arguments, inputs))
     value, aux = with_aux(returned) if has_aux else (returned, None)
     recorded = outside and reaches_earlier(tensors_in(value), began)
     return Call(value, inputs, aux, recorded)
 
 
-def _standing_for(x: Tensor, recorded: bool) -> Tensor:
+def _fresh_leaf(x: Tensor, recorded: bool) -> Tensor:
     """A tensor with the numbers of `x`; it depends on `x` where the outer computation is recorded."""
     if recorded and x.requires_grad:
         return x.clone()
@@ -97,7 +97,7 @@ def _detached(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor):
         return leaf
     # Keep the tangents that a value carries in forward mode.
-    carries = len(components(leaf.inner)) > 1
+    carries = len(primal_and_tangents(leaf.inner)) > 1
     return _with_tangent_of(leaf, Tensor(leaf.inner) if carries else leaf.detach())
 
 

@@ -38,6 +38,6 @@ def apply_to_rows(function: Any, inputs: tuple[Any, ...], nesting: int, size: in
     outputs, axes = returned
     each = [
         y if axis is None or not isinstance(y, Tensor) else batch_of(moveaxis(y, axis, 0), nesting)
-        for y, axis in zip(pytrees.leaves(outputs), pytrees.spread(axes, outputs))
+        for y, axis in zip(pytrees.leaves(outputs), pytrees.broadcast_prefix(axes, outputs))
     ]
-    return pytrees.filled(outputs, each)
+    return pytrees.unflatten(outputs, each)

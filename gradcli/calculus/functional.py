@@ -14,7 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import func, pytrees
 from gradcli.calculus.function_calls import Callback, called, gradients, tensors_in
 from gradcli.calculus.mapping import as_tensor
-from gradcli.errors import CallError, DifferentiationError, expect_function, flag
+from gradcli.errors import CallError, DifferentiationError, as_bool, expect_function
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import ones_like
 
@@ -35,7 +35,7 @@ def vjp(
     `strict` where the value does not depend on every input.
     """
     points, single = _points(function, inputs)
-    if flag(strict, "strict"):
+    if as_bool(strict, "strict"):
         check_dependence(function, points, create_graph)
     with _graph(create_graph):
         value, pull = func.vjp(function, *points)
@@ -51,7 +51,7 @@ def jvp(
     `v` may be left out where the input has one element. Raises what `vjp` raises.
     """
     points, _ = _points(function, inputs)
-    if flag(strict, "strict"):
+    if as_bool(strict, "strict"):
         check_dependence(function, points, create_graph)
     with _graph(create_graph):
         value, along = func.jvp(function, points, _along(v, inputs, _OF_INPUTS))
@@ -68,7 +68,7 @@ def vhp(
     """
     points, single = _points(function, inputs)
     scalar = _scalar(function, "vhp")
-    if flag(strict, "strict"):
+    if as_bool(strict, "strict"):
         check_dependence(scalar, points, create_graph, second=True)
     with _graph(create_graph):
         _, pull, value = func.vjp(func.grad_and_value(scalar, _argnums(points, single)), *points, has_aux=True)
@@ -83,7 +83,7 @@ def hvp(
     reverse mode. Raises what `vhp` raises."""
     points, single = _points(function, inputs)
     scalar = _scalar(function, "hvp")
-    if flag(strict, "strict"):
+    if as_bool(strict, "strict"):
         check_dependence(scalar, points, create_graph, second=True)
     with _graph(create_graph):
         along = _along(v, inputs, _OF_INPUTS)
@@ -108,7 +108,7 @@ def jacobian(
     """
     points, single = _points(function, inputs)
     mode = _mode(strategy, "strategy")
-    if flag(strict, "strict"):
+    if as_bool(strict, "strict"):
         check_dependence(function, points, create_graph, each=True)
     with _graph(create_graph):
         return mode(function, _argnums(points, single))(*points)
@@ -132,7 +132,7 @@ def hessian(
     points, single = _points(function, inputs)
     scalar = _scalar(function, "hessian")
     outer = _mode(outer_jacobian_strategy, "outer_jacobian_strategy")
-    if flag(strict, "strict"):
+    if as_bool(strict, "strict"):
         check_dependence(scalar, points, create_graph, second=True)
     argnums = _argnums(points, single)
     with _graph(create_graph):
@@ -154,7 +154,7 @@ def _argnums(points: Sequence[Tensor], single: bool) -> int | tuple[int, ...]:
 
 
 def _graph(create_graph: bool) -> Any:
-    return enable_grad() if flag(create_graph, "create_graph") else no_grad()
+    return enable_grad() if as_bool(create_graph, "create_graph") else no_grad()
 
 
 def _mode(strategy: str, name: str) -> Any:

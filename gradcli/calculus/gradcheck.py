@@ -13,7 +13,7 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, expect
-from gradcli.primitives.axes import one_number, whole
+from gradcli.primitives.axes import integer, one_number
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.reductions import sum_
@@ -47,7 +47,7 @@ class Check(NamedTuple):
     """A derivative of order `order` by one entry of a leaf, by reverse mode and by differences.
 
     `entry` is the index of the entry. `reverse` is None where the value does not depend on the leaf. `uncertainty` is
-    the estimated error of `difference`; `error` is the difference of both, relative to the larger one, and `digits` the
+    the estimated error of `ridders_derivative`; `error` is the difference of both, relative to the larger one, and `digits` the
     number of digits that are known to agree. `problem` is None where they agree, else "mismatch", "nonfinite", "kink",
     or "unresolved" where the differences do not converge.
     """
@@ -93,7 +93,7 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
     EvaluationError at neighbouring points counts as the value nan.
     """
     expect(function, Callable, "the derivatives are checked of a program or a function")  # type: ignore[arg-type]
-    order, tolerance = whole(order, "an order"), one_number(tolerance, "a tolerance")
+    order, tolerance = integer(order, "an order"), one_number(tolerance, "a tolerance")
     if order < 1 or not 0 < tolerance < 1:
         raise DifferentiationError("a check needs an order of 1 or more and a tolerance between 0 and 1")
     given = _named(inputs)
@@ -194,10 +194,10 @@ class _Checker:
         found = None
         if math.isfinite(centre) and math.isfinite(x):
             along = self._along(name, index, order - 1)
-            found = difference(along, x, centre, scale, judge.accepts)
+            found = ridders_derivative(along, x, centre, scale, judge.accepts)
             if scale < 1.0 and (found is None or judge.is_coarse(found)):
                 # Near 0, the function may vary on the scale of 1 rather than on that of the number.
-                found = judge.better(found, difference(along, x, centre, 1.0, judge.accepts))
+                found = judge.better(found, ridders_derivative(along, x, centre, 1.0, judge.accepts))
         return judge.check(name, order, index, reverse, found)
 
     def _along(self, name: str, index: tuple[int, ...], order: int) -> Callable[[float], float]:
@@ -228,7 +228,7 @@ def _along_directions(
     function: Callable[..., Any], point: Mapping[str, Any], along: Sequence[Any], order: int
 ) -> tuple[dict[str, Tensor], Any]:
     """Return the leaves at `point`, and the derivative of this order along the directions, with its graph."""
-    leaves = {name: Tensor(arrays.placed(array)).requires_grad_() for name, array in point.items()}
+    leaves = {name: Tensor(arrays.in_default_namespace(array)).requires_grad_() for name, array in point.items()}
     with enable_grad():
         value = operand(function(**leaves))
         value = _weighted(value, _cotangent(arrays.shape(value)))
@@ -383,7 +383,7 @@ class Difference(NamedTuple):
     drift: float = 0.0
 
 
-def difference(
+def ridders_derivative(
     function: Callable[[float], float],
     x: float,
     value: float,

@@ -14,7 +14,7 @@ from gradcli.kinds.jets import Jet
 from gradcli.primitives.conversions import reshape
 
 
-class Along(NamedTuple):
+class DirectionalDerivatives(NamedTuple):
     """Directional derivatives of the gradients of a function from n numbers to m numbers, along k directions.
 
     `second` is the Hessian of each value times each direction, `[m, k, n]`; `third` has the third derivatives by each
@@ -25,7 +25,7 @@ class Along(NamedTuple):
     third: Any
 
 
-def gradients_along(function: Callable[[Any], Any], point: Any, directions: Any, size: int) -> Along:
+def gradients_along(function: Callable[[Any], Any], point: Any, directions: Any, size: int) -> DirectionalDerivatives:
     """Expand the gradients of the `size` elements of `function(point)` along `directions`, by reverse mode over Taylor
     series of order 2.
 
@@ -36,10 +36,10 @@ def gradients_along(function: Callable[[Any], Any], point: Any, directions: Any,
     shape = (size, *directions.shape)
     limits.charge(2 * size * directions.size)
     second, third = np.zeros(shape), np.zeros(shape)
-    at_once = max(1, batch.MOST_ELEMENTS // max(1, point.size))
+    at_once = max(1, batch.MAX_ELEMENTS // max(1, point.size))
     for start in range(0, len(directions), at_once):
         chunk = directions[start : start + at_once]
-        nesting = batch.new_nesting()
+        nesting = batch.new_batch_id()
         leaf = Tensor(Jet([point, batch.Batched(chunk, nesting)], 2)).requires_grad_()
         with batch.row_by_row(nesting):
             value = function(leaf)
@@ -52,4 +52,4 @@ def gradients_along(function: Callable[[Any], Any], point: Any, directions: Any,
                 for target, factor, coefficient in zip((second, third), (1.0, 2.0), series[1:]):
                     rows = batch.unbatched(coefficient, nesting, len(chunk))
                     target[row, start : start + len(chunk)] = factor * np.asarray(rows)
-    return Along(second, third)
+    return DirectionalDerivatives(second, third)

@@ -19,9 +19,9 @@ from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.calculus.rows import shaped
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds import batch
-from gradcli.kinds.branch_points import Switching, watcher_now, watching
-from gradcli.kinds.jets import Jet, check_order, shadow_of
-from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.kinds.branch_points import BranchPointWatcher, watcher_now, watching
+from gradcli.kinds.jets import Jet, check_order, perturbed_of
+from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.primitives.bind import Kind, assume, concrete, constant
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.entries.arithmetic import add, multiply
@@ -30,7 +30,7 @@ from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import iter_first_axis, stack
 
 if TYPE_CHECKING:
-    from gradcli.calculus.kinks import Settled
+    from gradcli.calculus.kinks import DerivativesAtSwitch
 
 # Bound on the order of derivatives by several numbers: at this order, interpolation leaves half of the digits.
 _HIGHEST_OF_SEVERAL = 16
@@ -63,7 +63,7 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tu
     return result.value, result.found
 
 
-def watched_derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> Derivatives:
+def derivatives_with_shadow(function: Function, leaves: Mapping[str, Any], order: int) -> Derivatives:
     """Like `derivatives`, with the distances between the results of two computations with different roundings.
 
     They are computed from order 2 on, see `gradcli.calculus.accuracy`. Ball arithmetic bounds its errors itself and
@@ -71,15 +71,17 @@ def watched_derivatives(function: Function, leaves: Mapping[str, Any], order: in
     """
     namespace = arrays.chosen_namespace()
     floats = namespace is None or namespace.scalars is None
-    return _derivatives(function, leaves, order, Roundings() if order > 1 and floats else None)
+    return _derivatives(function, leaves, order, Perturbation() if order > 1 and floats else None)
 
 
-def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None) -> Derivatives:
+def _derivatives(
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Perturbation | None
+) -> Derivatives:
     if order < 2:
-        return _of_the_way_taken(function, leaves, order, roundings)
-    switching = Switching()
+        return _of_branch_taken(function, leaves, order, roundings)
+    switching = BranchPointWatcher()
     with watching(switching):
-        result = _of_the_way_taken(function, leaves, order, roundings)
+        result = _of_branch_taken(function, leaves, order, roundings)
     value = constant(result.value)
     if isinstance(value, Kind) or not assume(isfinite(value)) or (not switching and _is_finite(result)):
         return result
@@ -105,24 +107,26 @@ def weighted(value: Any, weights: Any) -> Any:
 
 def _settled(
     function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any], *, at_kink: bool
-) -> Settled:
+) -> DerivativesAtSwitch:
     # Loaded on demand: functions switch at few points.
-    from gradcli.calculus.kinks import settled
+    from gradcli.calculus.kinks import derivatives_at_switch
 
     plain = {key: None if d is None else concrete(d) for key, d in found.items()}
-    return settled(function, leaves, concrete(value), plain, at_kink=at_kink)
+    return derivatives_at_switch(function, leaves, concrete(value), plain, at_kink=at_kink)
 
 
-def _of_the_way_taken(
-    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
+def _of_branch_taken(
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Perturbation | None
 ) -> Derivatives:
     """The derivatives of the branch that is taken at the leaves, with conventional derivatives at kinks."""
     shapes = [arrays.shape(leaf) for leaf in leaves.values()]
     check_order(order)
     try:
         if shapes == [()] and order > 1:
-            result = _along_a_line(function, leaves, order, roundings)
-            return result if _is_finite(result) else _along_a_line(function, leaves, order, roundings, followed=True)
+            result = _by_single_series(function, leaves, order, roundings)
+            return (
+                result if _is_finite(result) else _by_single_series(function, leaves, order, roundings, followed=True)
+            )
         if order > _HIGHEST_OF_SEVERAL and sum(map(math.prod, shapes)) > 1:
             raise LimitError(
                 f"a derivative of order {order} by several numbers would have few right digits",
@@ -155,8 +159,8 @@ def scalar(value: Any) -> Any:
     return value
 
 
-def _along_a_line(
-    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None, followed: bool = False
+def _by_single_series(
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Perturbation | None, followed: bool = False
 ) -> Derivatives:
     ((name, point),) = leaves.items()
     value = scalar(function({name: _series(point, arrays.ones_like(point), order, roundings, followed)}))
@@ -171,7 +175,7 @@ def _along_a_line(
     return Derivatives(value.inner, dict(zip(keys, found[1:])), deviations)
 
 
-def _series(point: Any, step: Any, order: int, roundings: Roundings | None, followed: bool = False) -> Jet:
+def _series(point: Any, step: Any, order: int, roundings: Perturbation | None, followed: bool = False) -> Jet:
     """A leaf as a Taylor series along a direction."""
     series = Jet([point, step] if order else [point], order)
     if followed:
@@ -180,7 +184,7 @@ def _series(point: Any, step: Any, order: int, roundings: Roundings | None, foll
 
 
 def _along_directions(
-    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Perturbation | None
 ) -> Derivatives:
     result = _Directions(function, leaves, order, roundings).derivatives()
     return result if _is_finite(result) else _Directions(function, leaves, order, roundings, True).derivatives()
@@ -201,7 +205,7 @@ class _Directions:
         function: Function,
         leaves: Mapping[str, Any],
         order: int,
-        roundings: Roundings | None,
+        roundings: Perturbation | None,
         followed: bool = False,
     ) -> None:
         self.function = function
@@ -220,16 +224,16 @@ class _Directions:
         self.gradients: _Gradients = {}
         # The same for the shadow.
         self.others: _Gradients = {}
-        limits.charge_steps(limits.STEP * math.comb(first + order - 2, order - 1))
+        limits.charge_steps(limits.UNITS_PER_STEP * math.comb(first + order - 2, order - 1))
         limits.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
         waiting = directions(first, order - 1)
-        at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, batch.MOST_ELEMENTS // first)
+        at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, batch.MAX_ELEMENTS // first)
         while chunk := [*itertools.islice(waiting, at_once)]:
             self._expand(chunk)
 
     def _expand(self, chunk: Sequence[Counts]) -> None:
         """Compute the gradients along some directions, several of them as the rows of a batch."""
-        nesting = batch.new_nesting() if len(chunk) > 1 else None
+        nesting = batch.new_batch_id() if len(chunk) > 1 else None
         given = {name: self._leaf(name, chunk, nesting) for name in self.leaves}
         with nullcontext() if nesting is None else batch.row_by_row(nesting):
             self.value = scalar(self.function(given))
@@ -238,7 +242,7 @@ class _Directions:
             series = None if gradient is None else gradient.inner
             self._keep(self.gradients, name, series, chunk, nesting)
             if self.roundings is not None:
-                self._keep(self.others, name, shadow_of(series), chunk, nesting)
+                self._keep(self.others, name, perturbed_of(series), chunk, nesting)
 
     def _keep(
         self, gradients: _Gradients, name: str, series: Any, chunk: Sequence[Counts], nesting: int | None
@@ -251,9 +255,9 @@ class _Directions:
         point, variables = self.leaves[name], self.variables[name]
         shape, dtype = arrays.shape(point), arrays.dtype_name(point)
         if nesting is None and not shape:
-            step = arrays.beside(arrays.astype(float(dict(chunk[0]).get(variables[0], 0)), dtype), point)
+            step = arrays.like_library_of(arrays.astype(float(dict(chunk[0]).get(variables[0], 0)), dtype), point)
         else:
-            rows = arrays.beside(shaped(_numbers(chunk, variables, dtype), shape), point)
+            rows = arrays.like_library_of(shaped(_numbers(chunk, variables, dtype), shape), point)
             step = rows[0] if nesting is None else batch.Batched(rows, nesting)
         return Tensor(_series(point, step, self.order - 1, self.roundings, self.followed)).requires_grad_()
 
@@ -333,10 +337,10 @@ def _rows(series: Any, nesting: int | None, size: int) -> list[Sequence[Any]]:
 
 
 def _by_reverse_mode(
-    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Perturbation | None
 ) -> Derivatives:
     tensors = {
-        name: Tensor(array).requires_grad_() if roundings is None else watched_leaf(array, roundings)
+        name: Tensor(array).requires_grad_() if roundings is None else leaf_with_shadow(array, roundings)
         for name, array in leaves.items()
     }
     value = scalar(function(tensors))
@@ -345,7 +349,9 @@ def _by_reverse_mode(
     if roundings is None:
         return Derivatives(value, found)
     series = {key: None if d is None else d.inner for key, d in found.items()}
-    deviations = {key: None if d is None else deviation(_inner(d), _inner(shadow_of(d))) for key, d in series.items()}
+    deviations = {
+        key: None if d is None else deviation(_inner(d), _inner(perturbed_of(d))) for key, d in series.items()
+    }
     return Derivatives(_inner(value), {key: _inner(d) for key, d in series.items()}, deviations)
 
 
@@ -360,6 +366,6 @@ def note_kinks(value: Any) -> None:
             see(node.primitive, node.operands, node.params)
 
 
-def watched_leaf(array: Any, roundings: Roundings) -> Tensor:
+def leaf_with_shadow(array: Any, roundings: Perturbation) -> Tensor:
     """A leaf for reverse mode whose results have shadows."""
     return Tensor(_series(array, None, 0, roundings)).requires_grad_()

@@ -75,7 +75,7 @@ class _Solution:
         self.variables = _places(constants)
         count = sum(map(len, self.variables.values()))
         number = math.comb(count + order - 1, order) if count else 0
-        limits.charge_steps(limits.STEP * number)
+        limits.charge_steps(limits.UNITS_PER_STEP * number)
         limits.charge(number * order * (count + sum(map(len, self.places.values()))))
         self.directions = [*directions(count, order)]
         # The coefficients of all unknowns from order 1 on; each is a matrix with a row for every direction.
@@ -86,7 +86,7 @@ class _Solution:
             self._expand()
 
     def _expand(self) -> None:
-        number, nesting = len(self.directions), batch.new_nesting()
+        number, nesting = len(self.directions), batch.new_batch_id()
         steps = {name: self._steps(name) for name in self.constants}
         for k in range(1, self.order + 1):
             given = {
@@ -113,7 +113,7 @@ class _Solution:
             for variable, times in direction:
                 if variable in places:
                     row[variable - places.start] = times
-        return arrays.beside(shaped(rows, arrays.shape(value)), value)
+        return arrays.like_library_of(shaped(rows, arrays.shape(value)), value)
 
     def _part(self, coefficient: Any, name: str) -> Any:
         """The part of a coefficient that belongs to one unknown, with its shape, for each direction."""

@@ -282,7 +282,7 @@ def _dual(x: Tensor, tangent: Tensor | None) -> Tensor:
 def _filled(numbers: Any, like: Tensor) -> Tensor:
     """Numbers in the shape, dtype and array library of a tensor."""
     array = arrays.numpy_namespace().asarray(numbers, like.dtype).reshape(like.shape)
-    return Tensor(arrays.beside(array, like.inner))
+    return Tensor(arrays.like_library_of(array, like.inner))
 
 
 def _numbers(x: Tensor) -> Any:

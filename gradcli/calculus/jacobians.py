@@ -11,7 +11,7 @@ from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import Function
-from gradcli.calculus.rows import units
+from gradcli.calculus.rows import unit_tensors
 from gradcli.errors import EvaluationError, LimitError
 from gradcli.kinds import batch
 from gradcli.kinds.jets import Jet
@@ -56,11 +56,11 @@ def _forward(function: Function, name: str, point: Any, size: int) -> Any:
     shape = arrays.shape(point)
     if not shape:
         return _derivative(function({name: Jet([point, arrays.ones_like(point)], 1)}), None, 1)
-    variables, at_once = math.prod(shape), max(1, batch.MOST_ELEMENTS // size)
+    variables, at_once = math.prod(shape), max(1, batch.MAX_ELEMENTS // size)
     parts = []
     for start in range(0, variables, at_once):
-        rows = units(point, start, min(start + at_once, variables))
-        nesting = batch.new_nesting()
+        rows = unit_tensors(point, start, min(start + at_once, variables))
+        nesting = batch.new_batch_id()
         step = batch.Batched(rows, nesting)
         with batch.row_by_row(nesting):
             found = _derivative(function({name: Jet([point, step], 1)}), nesting, len(rows))

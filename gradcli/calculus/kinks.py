@@ -22,7 +22,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import repeated
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.errors import EvaluationError, GradcliError, LimitError
-from gradcli.kinds.one_sided_jets import OutsideError, Ray
+from gradcli.kinds.one_sided_jets import OneSidedJet, OutsideDomainError
 from gradcli.primitives.bind import Kind, assume, concrete
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.entries.arithmetic import absolute, add, multiply, subtract
@@ -54,16 +54,16 @@ _NO_SERIES = (EvaluationError, NotImplementedError, ArithmeticError)
 Function = Callable[[Mapping[str, Any]], Any]
 
 
-class Settled(NamedTuple):
+class DerivativesAtSwitch(NamedTuple):
     """Derivatives by key, and whether the function is smooth to their order; None where that is unknown."""
 
     found: dict[str, Any]
     smooth: bool | None
 
 
-def settled(
+def derivatives_at_switch(
     function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any], *, at_kink: bool
-) -> Settled:
+) -> DerivativesAtSwitch:
     """Return the derivatives of a function that switches at `leaves`, arrays by name.
 
     `found` are those of the branch that is taken, of all orders up to the highest, keyed by leaves joined with commas;
@@ -77,30 +77,32 @@ def settled(
     if len(sized) < len(leaves):
         # Leaves without elements have no derivatives to settle.
         if not sized:
-            return Settled(dict(found), True)
+            return DerivativesAtSwitch(dict(found), True)
         own = {key: d for key, d in found.items() if sized.keys() >= set(key.split(","))}
-        inner = settled(function, sized, value, own, at_kink=at_kink)
+        inner = derivatives_at_switch(function, sized, value, own, at_kink=at_kink)
         return inner._replace(found={**found, **inner.found})
     order = max((key.count(",") + 1 for key in found), default=0)
     rays = _Rays(function, leaves, value, order)
     try:
-        with limits.attempt(), arrays.quiet():
+        with limits.optional_budget(), arrays.quiet():
             found_is_wrong = False
             for candidate in (dict, *rays.candidates()):
                 with suppress(_UnknownError):
                     better = candidate(found)
                     if rays.agree_with(better):
-                        return Settled(better, True)
+                        return DerivativesAtSwitch(better, True)
                     found_is_wrong |= candidate is dict and all(map(_is_finite, found.values()))
             better = rays.derivatives(found, at_kink or found_is_wrong)
             with suppress(_UnknownError):
-                return Settled(better, None if rays.unknown else rays.agree_with(better))
-            return Settled(better, None)
+                return DerivativesAtSwitch(better, None if rays.unknown else rays.agree_with(better))
+            return DerivativesAtSwitch(better, None)
     except (_TooManyError, LimitError):
-        return Settled({key: _nan_like(d) if at_kink and "," in key else d for key, d in found.items()}, None)
+        return DerivativesAtSwitch(
+            {key: _nan_like(d) if at_kink and "," in key else d for key, d in found.items()}, None
+        )
     except EvaluationError:
         # Interval arithmetic encloses the derivatives of all branches.
-        return Settled(dict(found), None)
+        return DerivativesAtSwitch(dict(found), None)
 
 
 class _UnknownError(GradcliError):
@@ -145,13 +147,13 @@ class _Rays:
         """
         try:
             made = self.function({name: self._ray(name, step) for name, step in steps.items()})
-        except (LimitError, OutsideError):
+        except (LimitError, OutsideDomainError):
             raise
         except _NO_SERIES:
             return None
-        while isinstance(made, Kind) and not isinstance(made, Ray):
+        while isinstance(made, Kind) and not isinstance(made, OneSidedJet):
             made = made.inner
-        if not isinstance(made, Ray):
+        if not isinstance(made, OneSidedJet):
             return [made, *[arrays.zeros_like(made)] * self.order]
         if made.poles or made.order < self.order:
             return None
@@ -160,9 +162,9 @@ class _Rays:
         found = [made.zeros() if c is None else add(c, 0.0) for c in found]
         return found if all(assume(isfinite(c)) for c in found) else None
 
-    def _ray(self, name: str, step: Any) -> Ray:
+    def _ray(self, name: str, step: Any) -> OneSidedJet:
         """A leaf as a one-sided Taylor series along a direction."""
-        return Ray([self.leaves[name], step], self.order + _FURTHER)
+        return OneSidedJet([self.leaves[name], step], self.order + _FURTHER)
 
     def _coefficients(self, direction: Counts) -> Sequence[Any]:
         """Return the coefficients along a direction. Raises _UnknownError where they are unknown."""
@@ -178,7 +180,7 @@ class _Rays:
             numbers = dict(direction)
             try:
                 self._known[direction] = self._along(self._steps([numbers.get(i, 0) for i in range(self.number)]))
-            except OutsideError:
+            except OutsideDomainError:
                 self._known[direction] = None
                 self._outside.add(direction)
         return self._known[direction]
@@ -190,7 +192,7 @@ class _Rays:
             own = [float(numbers[i]) for i in self.variables[name]]
             shape, dtype = arrays.shape(leaf), arrays.dtype_name(leaf)
             array = arrays.asarray(own, dtype) if shape else arrays.astype(own[0], dtype)
-            found[name] = arrays.beside(reshape(array, shape) if shape else array, leaf)
+            found[name] = arrays.like_library_of(reshape(array, shape) if shape else array, leaf)
         return found
 
     def _has_value_beside(self, direction: Counts) -> bool:
@@ -428,7 +430,7 @@ class _Rays:
 def _limit(derivative: Any) -> Any:
     """The limit of a derivative along a ray. Raises _UnknownError where it has a pole."""
     while isinstance(derivative, Kind):
-        if isinstance(derivative, Ray) and derivative.poles:
+        if isinstance(derivative, OneSidedJet) and derivative.poles:
             raise _UnknownError("a pole")
         derivative = derivative.inner
     return None if derivative is None else add(derivative, 0.0)

@@ -52,16 +52,16 @@ def vmap(
             x if axis is None else _sliced(x, axis) for x, axis in zip(pytrees.leaves((arguments, keywords)), axes)
         ]
         size = _rows(x.shape[0] for x, axis in zip(given, axes) if axis is not None)
-        nesting = batch.new_nesting()
+        nesting = batch.new_batch_id()
         with batch.row_by_row(nesting), _own_rules(nesting, size), _drawing(Batch(nesting, size, randomness)):
             each = [x if axis is None else batch_of(x, nesting) for x, axis in zip(given, axes)]
-            positional, named = pytrees.filled((arguments, keywords), each)
+            positional, named = pytrees.unflatten((arguments, keywords), each)
             returned = func(*positional, **named)
             rows = [rows_of(as_tensor(y), nesting, size) for y in pytrees.leaves(returned)]
-        places = pytrees.spread(out_dims, returned)
+        places = pytrees.broadcast_prefix(out_dims, returned)
         if None in places:
             raise CallError("out_dims says for each result along which axis its rows stand, and None is no axis")
-        return pytrees.filled(returned, [_moved(y, 0, place) for y, place in zip(rows, places)])
+        return pytrees.unflatten(returned, [_moved(y, 0, place) for y, place in zip(rows, places)])
 
     return mapped
 
@@ -95,7 +95,7 @@ def _own_rules(nesting: int, size: int) -> Iterator[None]:
 
 def _axes(in_dims: Any, arguments: tuple[Any, ...]) -> list[Any]:
     expect(in_dims, (int, tuple, list), "in_dims is a number, or a tuple in the structure of the arguments")
-    axes = pytrees.spread(in_dims, arguments)
+    axes = pytrees.broadcast_prefix(in_dims, arguments)
     for axis in axes:
         expect(axis, (int, type(None)), "in_dims has the number of an axis, or None, for each argument")
     return axes

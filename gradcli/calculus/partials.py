@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gradcli.executors import stepwise
 from gradcli.kinds.jets import Jet
 from gradcli.program.ir import Program
-from gradcli.program.passes import optimise, separated
+from gradcli.program.passes import optimise, split_outputs
 from gradcli.program.record import record
 
 
@@ -54,5 +54,5 @@ class _Series:
         self._values = traced.values
 
     def derivative(self, n: int) -> Partial:
-        (found,) = separated(self._program._replace(outputs=(self._program.outputs[n],)))
+        (found,) = split_outputs(self._program._replace(outputs=(self._program.outputs[n],)))
         return Partial(found, self._values[n])

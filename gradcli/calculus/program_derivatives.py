@@ -16,7 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError, ShapeError
 from gradcli.kinds.jets import Jet
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import identity, multiply
@@ -54,7 +54,7 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
 
     At a kink, derivatives of order 2 and higher are nan; the order counts derivatives that `y` is computed from.
     """
-    order = whole(n, "the order of 'diff'")
+    order = integer(n, "the order of 'diff'")
     if order < 0:
         raise DifferentiationError("the order of 'diff' must not be negative")
     orders = [y]
@@ -73,7 +73,7 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
         if found is None and not arrays.shape(y):
             # All higher derivatives are zero too.
             break
-    return _observed(orders, kinked or earlier)
+    return _report(orders, kinked or earlier)
 
 
 def _has_kinks(y: Any, x: Any) -> bool:
@@ -107,7 +107,7 @@ def jacobian(y: Any, x: Any) -> Any:
     """Return the derivatives of each element of `y` by each element of `x`, of shape y.shape + x.shape."""
     found = _or_zeros(jacobians(y, (x,), create_graph=True)[0], y, x)
     kinked, earlier = _has_kinks(y, x), _is_of_derivative_at_kink(y, x)
-    return _observed([y, multiply(found, math.nan) if earlier else found], kinked or earlier)
+    return _report([y, multiply(found, math.nan) if earlier else found], kinked or earlier)
 
 
 def hessian(y: Any, x: Any) -> Any:
@@ -119,7 +119,7 @@ def hessian(y: Any, x: Any) -> Any:
     gradient = _or_zeros(gradients(y, (x,), create_graph=True)[0], y, x)
     second = _or_zeros(jacobians(gradient, (x,), create_graph=True)[0], gradient, x)
     kinked = _has_kinks(y, x) or _is_of_derivative_at_kink(y, x)
-    return _observed([y, gradient, multiply(second, math.nan) if kinked else second], kinked)
+    return _report([y, gradient, multiply(second, math.nan) if kinked else second], kinked)
 
 
 def jvp(y: Any, x: Any, v: Any) -> Any:
@@ -128,16 +128,16 @@ def jvp(y: Any, x: Any, v: Any) -> Any:
     _fits(v, x, "jvp", "x")
     # Transpose twice: the cotangent of x is linear in that of y, and differentiating it along v by the latter gives the
     # jvp.
-    of_y = tracked(arrays.placed(arrays.ones_like(arrays.zeros(arrays.shape(y), arrays.dtype_name(x)))))
+    of_y = tracked(arrays.in_default_namespace(arrays.ones_like(arrays.zeros(arrays.shape(y), arrays.dtype_name(x)))))
     along = gradients(sum_(multiply(_pulled_back(y, x, of_y), v)), (of_y,), create_graph=True)[0]
-    return _observed([y, arrays.zeros_like(of_y.inner) if along is None else along])
+    return _report([y, arrays.zeros_like(of_y.inner) if along is None else along])
 
 
 def vjp(y: Any, x: Any, v: Any) -> Any:
     """Return `v` times the Jacobian of `y` by `x`: the gradient of sum(v*y). `v` is a number or has the shape of
     `y`."""
     _fits(v, y, "vjp", "y")
-    return _observed([y, _pulled_back(y, x, v)])
+    return _report([y, _pulled_back(y, x, v)])
 
 
 def _pulled_back(y: Any, x: Any, v: Any) -> Any:
@@ -153,7 +153,7 @@ def _fits(v: Any, other: Any, function: str, name: str) -> None:
         )
 
 
-def _observed(derivatives: Sequence[Any], at_kink: bool = False) -> Any:
+def _report(derivatives: Sequence[Any], at_kink: bool = False) -> Any:
     """Report derivatives to the observer, and return the last of them; with `at_kink`, register it as taken through a
     kink."""
     last = derivatives[-1]
@@ -173,15 +173,15 @@ def _or_zeros(found: Any, y: Any, x: Any) -> Any:
     """
     if found is not None:
         return found
-    if isinstance(y, Tensor) and _passes_by(y, x):
+    if isinstance(y, Tensor) and _depends_past_name(y, x):
         raise DifferentiationError(
             "the first argument was made before the second got this name",
             hint="compute it from the name that it is differentiated by, inside the function or after the assignment",
         )
-    return arrays.placed(arrays.zeros(arrays.shape(y) + arrays.shape(x), arrays.dtype_name(x)))
+    return arrays.in_default_namespace(arrays.zeros(arrays.shape(y) + arrays.shape(x), arrays.dtype_name(x)))
 
 
-def _passes_by(y: Tensor, x: Tensor) -> bool:
+def _depends_past_name(y: Tensor, x: Tensor) -> bool:
     """Whether `y` depends on what the tracked tensor `x` was made from, by a path that passes through no name."""
     sources: set[Any] = set()
     node = x.grad_fn

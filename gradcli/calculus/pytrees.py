@@ -17,7 +17,7 @@ def leaves(value: Any) -> list[Any]:
     return [value]
 
 
-def filled(container: Any, values: Iterable[Any]) -> Any:
+def unflatten(container: Any, values: Iterable[Any]) -> Any:
     """Return the same containers with `values` as their leaves."""
     return _filled(container, iter(values))
 
@@ -36,7 +36,7 @@ def mapped(function: Callable[..., Any], container: Any, *others: Any) -> Any:
     """Apply `function` to each leaf and the corresponding leaves of `others`. Raises CallError where structures
     differ."""
     columns = [leaves(container), *(aligned(container, other) for other in others)]
-    return filled(container, [function(*row) for row in zip(*columns)])
+    return unflatten(container, [function(*row) for row in zip(*columns)])
 
 
 def aligned(container: Any, other: Any) -> list[Any]:
@@ -46,18 +46,18 @@ def aligned(container: Any, other: Any) -> list[Any]:
     return leaves(other)
 
 
-def spread(prefix: Any, container: Any) -> list[Any]:
+def broadcast_prefix(prefix: Any, container: Any) -> list[Any]:
     """Broadcast a prefix tree: for each leaf of `container`, the value of `prefix` at its place or at that of an
     enclosing container.
 
     Raises CallError where the structures do not match.
     """
     if isinstance(container, dict) and isinstance(prefix, dict) and prefix.keys() == container.keys():
-        return [value for key in container for value in spread(prefix[key], container[key])]
+        return [value for key in container for value in broadcast_prefix(prefix[key], container[key])]
     if isinstance(prefix, (tuple, list)):
         if not isinstance(container, (tuple, list)) or len(prefix) != len(container):
             raise CallError(f"{_outline(prefix)} does not have the structure of {_outline(container)}")
-        return [value for part, item in zip(prefix, container) for value in spread(part, item)]
+        return [value for part, item in zip(prefix, container) for value in broadcast_prefix(part, item)]
     return [prefix] * len(leaves(container))
 
 

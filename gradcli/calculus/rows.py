@@ -43,15 +43,15 @@ def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_gra
             found = _in_batches(value, leaves, create_graph, at_once)
     if found is None:
         found = _one_by_one(value, leaves, create_graph)
-    return found if nested else _each_by_itself(value, leaves, found, create_graph)
+    return found if nested else _recompute_nan_rows(value, leaves, found, create_graph)
 
 
 def _in_batches(value: Tensor, leaves: Sequence[Tensor], create_graph: bool, at_once: int) -> tuple[Any, ...]:
     parts = []
     for start in range(0, value.size, at_once):
         stop = min(start + at_once, value.size)
-        rows = arrays.beside(units(value, start, stop), value.inner)
-        nesting = batch.new_nesting()
+        rows = arrays.like_library_of(unit_tensors(value, start, stop), value.inner)
+        nesting = batch.new_batch_id()
         with batch.row_by_row(nesting):
             found = _gradients(value, leaves, batch.Batched(rows, nesting), create_graph)
         parts.append([None if f is None else rows_of(f, nesting, stop - start) for f in found])
@@ -59,12 +59,12 @@ def _in_batches(value: Tensor, leaves: Sequence[Tensor], create_graph: bool, at_
 
 
 def _one_by_one(value: Tensor, leaves: Sequence[Tensor], create_graph: bool) -> tuple[Any, ...]:
-    rows = (arrays.beside(units(value, i, i + 1)[0], value.inner) for i in range(value.size))
+    rows = (arrays.like_library_of(unit_tensors(value, i, i + 1)[0], value.inner) for i in range(value.size))
     parts = [_gradients(value, leaves, row, create_graph) for row in rows]
     return tuple(_joined(stack, of_leaf) for of_leaf in zip(*parts))
 
 
-def _each_by_itself(value: Tensor, leaves: Sequence[Tensor], found: Any, create_graph: bool) -> tuple[Any, ...]:
+def _recompute_nan_rows(value: Tensor, leaves: Sequence[Tensor], found: Any, create_graph: bool) -> tuple[Any, ...]:
     """Recompute rows that contain nan separately.
 
     In the joint pass, a zero cotangent of another element times an infinite or undefined derivative is nan; a separate
@@ -97,7 +97,7 @@ def _gradients(value: Tensor, leaves: Sequence[Tensor], cotangent: Any, create_g
     return grad([value], leaves, [cotangent], create_graph=create_graph, retain_graph=True, allow_unused=True)
 
 
-def units(x: Any, start: int, stop: int) -> Any:
+def unit_tensors(x: Any, start: int, stop: int) -> Any:
     """The unit tensors for the elements of `x` numbered from `start` to `stop`, along a first axis."""
     rows = arrays.numpy_namespace().eye(stop - start, arrays.size(x), start, dtype=arrays.dtype_name(x))
     return shaped(rows, arrays.shape(x))
@@ -130,8 +130,8 @@ def _rows_at_once(value: Tensor, leaves: Sequence[Tensor]) -> int:
         return 0
     for node in nodes:
         if isinstance(node, PrimitiveNode):
-            widest = max(widest, *(arrays.size(batch.stacked(constant(o))) for o in node.saved or ()))
-    return max(1, batch.MOST_ELEMENTS // max(widest, 1))
+            widest = max(widest, *(arrays.size(batch.unwrap_rows(constant(o))) for o in node.saved or ()))
+    return max(1, batch.MAX_ELEMENTS // max(widest, 1))
 
 
 def _takes_batches(target: Any) -> bool:

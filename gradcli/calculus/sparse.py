@@ -14,8 +14,8 @@ from gradcli.calculus.accuracy import deviation
 from gradcli.calculus.rows import shaped
 from gradcli.executors import stepwise
 from gradcli.kinds import batch
-from gradcli.kinds.jets import Jet, shadow_of
-from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.kinds.jets import Jet, perturbed_of
+from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.indexing import index, scatter
 from gradcli.primitives.entries.shape import concat
@@ -67,7 +67,7 @@ class SparseHessian:
         named = {v.name: v for v in gradient.inputs}
         self.leaves = {name: named[name] for name in leaves}
         found = dependence(gradient, [*self.leaves.values()])
-        pattern = sparsity_patterns.symmetric(sparsity_patterns.joined(found))
+        pattern = sparsity_patterns.symmetric(sparsity_patterns.vstack(found))
         self.colouring = colouring(pattern)
         self.blocks = self._blocks(*_entries(pattern, self.colouring))
 
@@ -95,25 +95,25 @@ class SparseHessian:
 
     def watched_values(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the entries of each block, and their distances from those with other roundings, see `accuracy`."""
-        found, others = map(self._entries, self._along_directions(inputs, Roundings()))
+        found, others = map(self._entries, self._along_directions(inputs, Perturbation()))
         return found, {key: deviation(value, others[key]) for key, value in found.items()}
 
     def _entries(self, found: Any) -> dict[str, Any]:
         flat = reshape(found, (-1,))
         return {key: index(flat, (block.places,)) for key, block in self.blocks.items()}
 
-    def _along_directions(self, inputs: Mapping[str, Any], roundings: Roundings | None = None) -> list[Any]:
+    def _along_directions(self, inputs: Mapping[str, Any], roundings: Perturbation | None = None) -> list[Any]:
         """Return the derivatives of the gradient along the directions of all colours, of shape (colours, variables).
 
         With `roundings`, those of its shadow are returned too.
         """
-        number, at_once = self.colouring.number, max(1, batch.MOST_ELEMENTS // max(self.variables, 1))
+        number, at_once = self.colouring.number, max(1, batch.MAX_ELEMENTS // max(self.variables, 1))
         starts = range(0, max(number, 1), at_once)
         parts = [self._along(inputs, range(s, min(s + at_once, number)), roundings) for s in starts]
         return [_joined(part, 0) for part in zip(*parts)]
 
-    def _along(self, inputs: Mapping[str, Any], colours: range, roundings: Roundings | None) -> list[Any]:
-        nesting = batch.new_nesting()
+    def _along(self, inputs: Mapping[str, Any], colours: range, roundings: Perturbation | None) -> list[Any]:
+        nesting = batch.new_batch_id()
         first, given = 0, dict(inputs)
         for name, leaf in self.leaves.items():
             size = math.prod(leaf.shape)
@@ -123,7 +123,7 @@ class SparseHessian:
             first += size
         outputs = stepwise.run(self.gradient, [given[v.name or ""] for v in self.gradient.inputs])
         assert outputs is not None
-        seen = [outputs] if roundings is None else [outputs, [*map(shadow_of, outputs)]]
+        seen = [outputs] if roundings is None else [outputs, [*map(perturbed_of, outputs)]]
         return [_joined([_derivative(o, nesting, len(colours)) for o in of_one], 1) for of_one in seen]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar, 
 import typer
 
 from gradcli.cli.process.environment import Environment
-from gradcli.errors import ExitStatus, GradcliError, UsageError, did_you_mean, nearest
+from gradcli.errors import ExitStatus, GradcliError, UsageError, closest_word, did_you_mean
 
 if TYPE_CHECKING:
     from gradcli.cli.options import Options
@@ -56,7 +56,7 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
     name = next((n for n in arguments[named : named + 1] if n in commands), "")
     options_of = partial(_options_of, tuple(commands.items()))
     parser = _parser(tuple(commands.items()), name)
-    elsewhere = partial(_having, commands, options_of)
+    elsewhere = partial(_commands_with_option, commands, options_of)
     _check_words(parser, arguments[:named], elsewhere)
     if named < len(arguments):
         _check_words(_command(parser, arguments[named]), arguments[named + 1 :], elsewhere)
@@ -90,7 +90,7 @@ def _options_of(commands: tuple[tuple[str, str], ...], name: str) -> set[str]:
     return {"--help", *(option for p in getattr(command, "params", ()) for option in p.opts)}
 
 
-def _having(commands: Iterable[str], options_of: OptionsOf, option: str) -> list[str]:
+def _commands_with_option(commands: Iterable[str], options_of: OptionsOf, option: str) -> list[str]:
     """The commands that have an option."""
     return [name for name in commands if option in options_of(name)]
 
@@ -184,7 +184,7 @@ def _add(app: typer.Typer, name: str, summary: str, command: Command[Any]) -> No
 
 
 # Option names that other tools use, and the equivalent options here.
-_OPTIONS_OTHERWISE = {
+_OPTION_SYNONYMS = {
     **dict.fromkeys(("--hessian", "--derivative", "--derivatives", "--degree", "--terms"), "--order"),
     **dict.fromkeys(("--format", "--as"), "--json"),
     **dict.fromkeys(("--constraint", "--constraints", "--st"), "--subject-to"),
@@ -200,7 +200,7 @@ _OPTIONS_OTHERWISE = {
 # Names that other tools use for the option with the start of a search.
 _STARTS = ("--start", "--init", "--initial", "--guess", "--p0", "--x0")
 # Command names that other tools use, and the hints for them.
-_OTHERWISE = {
+_COMMAND_HINTS = {
     "help": "gradcli --help lists the commands, gradcli COMMAND --help says all about one",
     "maximize": "gradcli minimize --max finds a maximum",
     "maximise": "gradcli minimize --max finds a maximum",
@@ -237,8 +237,8 @@ def _command(parser: Any, name: str) -> Any:
     if name not in parser.commands:
         a_word = name.isidentifier() and "_" not in name
         general = "gradcli --help lists the commands" if a_word else f"gradcli eval {name!r} evaluates a program"
-        otherwise = _OTHERWISE.get(name.casefold(), general)
-        hint = otherwise if name.casefold() in _OTHERWISE else did_you_mean(name, parser.commands, otherwise)
+        otherwise = _COMMAND_HINTS.get(name.casefold(), general)
+        hint = otherwise if name.casefold() in _COMMAND_HINTS else did_you_mean(name, parser.commands, otherwise)
         raise UsageError(f"there is no command {name!r}", hint=hint)
     return parser.commands[name]
 
@@ -290,13 +290,13 @@ def _check_no_options(words: Iterable[str], options: Collection[str]) -> None:
 
 def _no_option(word: str, options: Iterable[str], path: str, elsewhere: Callable[[str], Sequence[str]]) -> UsageError:
     known = [*options, "--help"]
-    if _OPTIONS_OTHERWISE.get(word, "").partition(" ")[0] in known:
-        return UsageError(f"there is no option {word}", hint=f"did you mean {_OPTIONS_OTHERWISE[word]}?")
+    if _OPTION_SYNONYMS.get(word, "").partition(" ")[0] in known:
+        return UsageError(f"there is no option {word}", hint=f"did you mean {_OPTION_SYNONYMS[word]}?")
     if word in _STARTS and path != "gradcli":
         hint = "a start is a value behind the program: x=1 in gradcli fit and minimize, x~1 in gradcli solve"
         return UsageError(f"there is no option {word}", hint=hint)
     meant = [name for name in known if name.startswith(f"-{word}")]
-    close = meant[0] if len(meant) == 1 else nearest(word, known)
+    close = meant[0] if len(meant) == 1 else closest_word(word, known)
     hint = f"did you mean {close}?" if close else f"{path} --help lists the options"
     if path != "gradcli" and (others := elsewhere(word)):
         hint = f"{word} is an option of gradcli {', gradcli '.join(others)}"

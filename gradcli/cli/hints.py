@@ -52,12 +52,12 @@ def _runs(hint: Proposal, error: GradcliError, name: str, options: Any) -> bool:
         return True
     # Imported here because only incorrect programs need them.
     from gradcli import arrays
-    from gradcli.language.interpreter.proposal_checks import runs
+    from gradcli.language.interpreter.proposal_checks import proposal_runs
 
     with arrays.using_namespace(None):
         values = dict(_values(options))
         proposed = list(hint.programs(error.source or "", error.span or Span(0, 0)))
-        return all(runs(text, new, values, _reader(name, values)) for text, new in proposed)
+        return all(proposal_runs(text, new, values, _reader(name, values)) for text, new in proposed)
 
 
 def _reader(name: str, values: Mapping[str, Any]) -> Callable[[str], tree.Module]:

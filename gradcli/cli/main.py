@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from gradcli.cli import command
-from gradcli.cli.process.environment import Environment, is_unicode, words_of_process
+from gradcli.cli.process.environment import Environment, is_unicode, process_arguments
 from gradcli.cli.process.interrupts import Interrupts
 from gradcli.errors import ExitStatus, GradcliError, PipeClosed, internal
 
@@ -41,7 +41,7 @@ def main(
     """
     status = ExitStatus.INTERRUPTED
     try:
-        status = command.call(COMMANDS, arguments, environment, partial(_apart, arguments, environment))
+        status = command.call(COMMANDS, arguments, environment, partial(_run_in_child, arguments, environment))
     except PipeClosed:
         return ExitStatus.SUCCESS
     except KeyboardInterrupt:
@@ -55,7 +55,7 @@ def main(
     return status
 
 
-def _apart(arguments: Sequence[str], environment: Environment, options: Any) -> ExitStatus:
+def _run_in_child(arguments: Sequence[str], environment: Environment, options: Any) -> ExitStatus:
     from gradcli.cli.process import child_process
 
     return child_process.run(main, arguments, environment, options)
@@ -100,7 +100,7 @@ def run() -> None:
     interrupts = Interrupts()
     try:
         interrupts.listen()
-        status = main(words_of_process(), environment, lambda: interrupts.seen)
+        status = main(process_arguments(), environment, lambda: interrupts.seen)
     except KeyboardInterrupt:
         status = ExitStatus.INTERRUPTED
     interrupts.over = True

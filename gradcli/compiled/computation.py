@@ -16,9 +16,9 @@ from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import (
     Derivatives,
     derivatives,
+    derivatives_with_shadow,
     first_derivatives,
     note_kinks,
-    watched_derivatives,
     weighted,
 )
 from gradcli.calculus.jacobians import jacobians_by_either_mode
@@ -28,16 +28,16 @@ from gradcli.errors import (
     DifferentiationError,
     GradcliError,
     NotRecordableError,
+    as_bool,
     expect,
-    flag,
-    pointing_into,
+    locating,
 )
 from gradcli.evaluation import python_values
 from gradcli.evaluation.derivative_traces import Outcome
-from gradcli.evaluation.recordings import Recordings, Wanted, abstract, recording, seen_as
+from gradcli.evaluation.recordings import Recordings, WantedDerivatives, abstract, input_key, recording
 from gradcli.executors import scalars
-from gradcli.kinds.branch_points import EQUALITIES, Switching, watching
-from gradcli.primitives.axes import whole
+from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watching
+from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.comparisons import isfinite
 from gradcli.primitives.operators import operand
@@ -93,7 +93,7 @@ class Compiled:
         found = self._scalar.value_and_grad(values, ())
         if found is not None:
             return found[0]
-        seen = seen_as(values, ())
+        seen = input_key(values, ())
         with limits.within(*self._limits):
             outcome = self._recordings.again(seen, values)
             if outcome is not None:
@@ -101,7 +101,7 @@ class Compiled:
             if any(isinstance(v, Tensor) for v in values.values()):
                 return self._of_tensors(values)
             bindings = self._bindings(values)
-            outcome = self._recorded(bindings, Wanted(()), seen=_seen_by(seen, values, bindings))
+            outcome = self._recorded(bindings, WantedDerivatives(()), seen=_key_if_unconverted(seen, values, bindings))
             if outcome is None:
                 return self._eager_value(bindings)
             self._scalar.prepare(tuple(values), (), values)
@@ -140,19 +140,21 @@ class Compiled:
             return self._of_rows(values, wrt, grad_output, rows)
         if wrt is not None and type(wrt) not in (list, tuple):
             # `wrt` is read several times, which an iterator does not permit.
-            wrt = python_values.listed(wrt)
+            wrt = python_values.names_tuple(wrt)
         seen = None
         if grad_output is None:
             found = self._scalar.value_and_grad(values, wrt)
             if found is not None:
                 return found
-            seen = seen_as(values, wrt)
+            seen = input_key(values, wrt)
         with limits.within(*self._limits):
             outcome = self._recordings.again(seen, values)
             if outcome is not None:
                 return python_values.plain(outcome.value, {}), outcome.derivatives
             bindings, names = self._leaves(values, wrt)
-            outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output, _seen_by(seen, values, bindings))
+            outcome = self._recorded(
+                bindings, WantedDerivatives(tuple(names)), grad_output, _key_if_unconverted(seen, values, bindings)
+            )
             if outcome is not None:
                 if grad_output is None:
                     self._scalar.prepare(tuple(values), tuple(names), values)
@@ -183,8 +185,8 @@ class Compiled:
         the inputs of the program, and NotRecordableError where its control flow depends on the numbers, so that it
         cannot be compiled.
         """
-        names = python_values.listed(names)
-        leaves = names if wrt is None else python_values.listed(wrt)
+        names = python_values.names_tuple(names)
+        leaves = names if wrt is None else python_values.names_tuple(wrt)
         self._leaves(dict.fromkeys(names, 1.0), leaves)
         self._expect_all(frozenset(names))
 
@@ -209,12 +211,14 @@ class Compiled:
         return self._scalar.made(some, leaves, raised=general, refused=refused) or general
 
     def _recorded(
-        self, bindings: Mapping[str, Any], wanted: Wanted, grad_output: Any = None, seen: Any = None
+        self, bindings: Mapping[str, Any], wanted: WantedDerivatives, grad_output: Any = None, seen: Any = None
     ) -> Outcome | None:
         """Return the outcome of a recording; None where no recording fits these inputs."""
         if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
             return None
-        if self._masks and any(python_values.is_truths(bindings[name]) for name in self._masks & bindings.keys()):
+        if self._masks and any(
+            python_values.is_boolean_array(bindings[name]) for name in self._masks & bindings.keys()
+        ):
             return None
         cotangent = None if grad_output is None else operand(grad_output)
         with arrays.using_dtype(python_values.dtype(bindings)):
@@ -223,11 +227,11 @@ class Compiled:
     def _eager_value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
     ) -> tuple[Any, dict[str, Any]]:
-        switching = Switching(EQUALITIES)
+        switching = BranchPointWatcher(EQUALITIES)
         with watching(switching):
             leaves, value = self._differentiable(values, wrt)
             note_kinks(value)
-        with pointing_into(self._computation.source):
+        with locating(self._computation.source):
             found: Mapping[str, Any] = dict(
                 zip(leaves, gradients(value, list(leaves.values()), grad_output, retain_graph=False))
             )
@@ -259,14 +263,14 @@ class Compiled:
         on it."""
         with limits.within(*self._limits):
             bindings, names = self._leaves(values, wrt)
-            outcome = self._recorded(bindings, Wanted(tuple(names), "jacobians"))
+            outcome = self._recorded(bindings, WantedDerivatives(tuple(names), "jacobians"))
             if outcome is not None:
                 return outcome.derivatives
-            switching = Switching(EQUALITIES)
+            switching = BranchPointWatcher(EQUALITIES)
             with watching(switching):
                 leaves, value = self._differentiable(values, wrt)
                 note_kinks(value)
-            with pointing_into(self._computation.source):
+            with locating(self._computation.source):
                 found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}), leaves, value)
                 if switching:
                     found = {**self._settled(values, leaves, value, found)}
@@ -288,7 +292,9 @@ class Compiled:
             bindings, names = self._leaves(values, wrt)
             if not names:
                 return {}
-            outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if flag(sparse, "sparse") else "hessian"))
+            outcome = self._recorded(
+                bindings, WantedDerivatives(tuple(names), "sparse" if as_bool(sparse, "sparse") else "hessian")
+            )
             if outcome is not None and (sparse or _is_finite(outcome)):
                 return outcome.derivatives
             if sparse:
@@ -311,7 +317,7 @@ class Compiled:
         Issues an AccuracyWarning where a derivative of order 2 or higher has lost more than half of its digits. Raises
         DifferentiationError for a non-scalar value.
         """
-        order = whole(order, "the order of a derivative")
+        order = integer(order, "the order of a derivative")
         if order < 0:
             raise DifferentiationError("the order of a derivative must not be negative")
         with limits.within(*self._limits):
@@ -326,7 +332,7 @@ class Compiled:
 
     def _all_derivatives(self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int) -> Derivatives:
         bindings, names = self._leaves(values, wrt)
-        outcome = self._recorded(bindings, Wanted(tuple(names), "derivatives", order))
+        outcome = self._recorded(bindings, WantedDerivatives(tuple(names), "derivatives", order))
         if outcome is not None and _is_finite(outcome):
             return Derivatives(python_values.plain(outcome.value, {}), outcome.derivatives, outcome.deviations)
         return self._eager_derivatives(bindings, names, order, watched=True)
@@ -335,12 +341,12 @@ class Compiled:
         self, bindings: Mapping[str, Any], names: Sequence[str], order: int, *, watched: bool = False
     ) -> Derivatives:
         leaves = {n: concrete(bindings[n]) for n in names}
-        with enable_grad(), pointing_into(self._computation.source):
+        with enable_grad(), locating(self._computation.source):
 
             def function(given: Mapping[str, Any]) -> Any:
                 return self._run({**bindings, **given})
 
-            made = watched_derivatives(function, leaves, order) if watched else derivatives(function, leaves, order)
+            made = derivatives_with_shadow(function, leaves, order) if watched else derivatives(function, leaves, order)
         result = Derivatives(*made)
         return result._replace(
             value=python_values.plain(result.value, bindings),
@@ -365,7 +371,7 @@ class Compiled:
         if wrt is None:
             names = [n for n in values if n in self._accepted and not (n in self._masks and _truths(values[n]))]
         else:
-            names = list(python_values.listed(wrt))
+            names = list(python_values.names_tuple(wrt))
         missing = [n for n in names if n not in values]
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
@@ -388,19 +394,19 @@ class Compiled:
         foreign = arrays.foreign_namespace(map(concrete, bindings.values()))
         if foreign is None:
             return bindings
-        return {name: python_values.beside(value, foreign) for name, value in bindings.items()}
+        return {name: python_values.in_namespace(value, foreign) for name, value in bindings.items()}
 
 
 def _is_finite(outcome: Outcome) -> bool:
     """Whether all derivatives are finite. Eager evaluation may find a finite value where a recording does not."""
-    return all(d is None or arrays.every(isfinite(d)) for d in outcome.derivatives.values())
+    return all(d is None or arrays.all_true(isfinite(d)) for d in outcome.derivatives.values())
 
 
 def _truths(value: Any) -> bool:
-    return python_values.is_truths(python_values.value(value, truths=True))
+    return python_values.is_boolean_array(python_values.value(value, truths=True))
 
 
-def _seen_by(seen: Any, values: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
+def _key_if_unconverted(seen: Any, values: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
     """Return `seen` where every input is bound unconverted, else None."""
     return seen if all(bindings[n] is v for n, v in values.items()) else None
 
@@ -431,7 +437,7 @@ class ScalarFunctions:
         does not hold. Raises NotRecordableError where control flow depends on the numbers.
         """
         try:
-            with limits.within(*self._limits), limits.attempt():
+            with limits.within(*self._limits), limits.optional_budget():
                 made = recording(self._computation, inputs, wrt)
         except NotRecordableError:
             raise
@@ -477,25 +483,25 @@ class ScalarFunctions:
             return
         known = self.functions.get(key)
         if known is None and len(self.functions) < _MOST:
-            self.functions[key] = self._first_version(values, wrt) or _nothing
+            self.functions[key] = self._first_version(values, wrt) or _no_result
         elif known is not None and self._versions[key] < _MOST_VERSIONS and known(*values.values()) is _REFUSED:
             self._versions[key] += 1
-            self.functions[key] = self.version(values, wrt, raised=_nothing, refused=known) or known
+            self.functions[key] = self.version(values, wrt, raised=_no_result, refused=known) or known
 
     def _first_version(self, values: Mapping[str, Any], wrt: Sequence[str]) -> Callable[..., Any] | None:
         """A function for all numbers, or, where control flow depends on them, for numbers that take the execution path
         of `values`."""
         some = dict.fromkeys(values, abstract(0.0))
         try:
-            return self.made(some, wrt, raised=_nothing, refused=_refused)
+            return self.made(some, wrt, raised=_no_result, refused=_refused)
         except NotRecordableError:
-            return self.version(values, wrt, raised=_nothing, refused=_refused)
+            return self.version(values, wrt, raised=_no_result, refused=_refused)
 
 
 _REFUSED = ()
 
 
-def _nothing(*_values: Any) -> None:
+def _no_result(*_values: Any) -> None:
     """Result of a function that raised: None."""
 
 

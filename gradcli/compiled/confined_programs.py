@@ -11,7 +11,7 @@ from gradcli import arrays, limits, subprocess_calls
 from gradcli.autograd.tensor import Tensor
 from gradcli.compiled.programs import CompiledProgram, parsed
 from gradcli.errors import AccuracyWarning, BindingError, RowWarning, UsageError
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.primitives.operators import operand
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ConfinedProgram(CompiledProgram):
         # Source text that the limited process can parse is safe to parse here.
         self.apart(_compiled, self._compile)
         with limits.within(max_steps, max_elements):
-            super().__init__(read(program), max_steps, max_elements)
+            super().__init__(parse_charged(program), max_steps, max_elements)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.program.source, *self._limits, self._process)

@@ -12,7 +12,7 @@ from gradcli.calculus.gradcheck import TOLERANCE, Report
 from gradcli.compiled.compiling import compile
 from gradcli.compiled.confined_programs import ConfinedProgram
 from gradcli.compiled.programs import CompiledProgram
-from gradcli.errors import BindingError, pointing_into
+from gradcli.errors import BindingError, locating
 from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning
 from gradcli.language.interpreter.run import evaluate
@@ -61,7 +61,7 @@ def gradcheck(
         source, sent = program_or_callable.program.source, program_or_callable.sent(inputs)[0]
         report: Report = program_or_callable.apart(check, source, sent, order, tolerance)
         return report
-    with pointing_into(program_or_callable.program.source), limits.within(max_steps, max_elements):
+    with locating(program_or_callable.program.source), limits.within(max_steps, max_elements):
         return calculus.check_gradients(program_or_callable, inputs, order, tolerance)
 
 
@@ -90,7 +90,7 @@ def check_program(
     def function(**leaves: Any) -> Any:
         return evaluate(program, {**bindings, **leaves}).value
 
-    with pointing_into(program.source):
+    with locating(program.source):
         if by_proof:
             # Ball arithmetic is loaded only on demand.
             from gradcli.compiled.proved_check import check_by_proof

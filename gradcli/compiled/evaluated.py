@@ -57,7 +57,7 @@ def evaluated(
     is not installed, and what a run raises.
     """
     _check(options)
-    masks = scope.masks(program)
+    masks = scope.names_used_as_masks(program)
 
     def request() -> EvaluationRequest:
         return EvaluationRequest(
@@ -72,14 +72,14 @@ def evaluated(
 
     with digits.computing():
         found = digits.proved(request, options.digits, options.max_precision, recordings.result)
-        return _parts(digits.mapped(found, (lambda n: n) if options.balls else _decimal(options)))
+        return _parts(digits.map_numbers(found, (lambda n: n) if options.balls else _decimal(options)))
 
 
 def _bound(value: Any, name: str, truths: bool) -> Any:
     """Convert the value of a name to balls; a boolean mask is left as it is."""
     if truths and not isinstance(value, (str, int, float)):
         array = arrays.numpy_namespace().asarray(value)
-        if python_values.is_truths(array):
+        if python_values.is_boolean_array(array):
             return array
     return numbers(value, f"the value of '{name}'")
 

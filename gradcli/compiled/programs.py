@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.compiled.computation import Compiled
-from gradcli.errors import BindingError, UsageError, did_you_mean, expect, flag
+from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect
 from gradcli.evaluation import python_values
 from gradcli.evaluation.session import EvaluationRequest
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.primitives.bind import concrete
@@ -33,10 +33,10 @@ class CompiledProgram(Compiled):
     def __init__(self, program: Module, max_steps: int = MAX_STEPS, max_elements: int = MAX_ELEMENTS) -> None:
         expect(program, Module, "gradcli.compile makes a program of a text, and this takes what it was parsed to")
         self.program = program
-        reads = scope.outer_reads(program).values()
+        reads = scope.free_names(program).values()
         # Constants such as `pi` may be overridden, but need no value.
         inputs = tuple(r.name for r in reads if not r.maybe_assigned and r.name not in scope.CONSTANTS)
-        masks = scope.masks(program)
+        masks = scope.names_used_as_masks(program)
         super().__init__(program, inputs, (r.name for r in reads), max_steps, max_elements, masks)
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class CompiledProgram(Compiled):
                 given,
                 names,
                 grad_output=None if grad_output is None else concrete(operand(grad_output)),
-                jacobian=flag(jacobian, "jacobian"),
+                jacobian=as_bool(jacobian, "jacobian"),
                 order=order,
             )
             with (
@@ -111,7 +111,11 @@ class CompiledProgram(Compiled):
         """
         from gradcli.compiled.evaluated import Options, evaluated
 
-        jacobian, gradient, balls = flag(jacobian, "jacobian"), flag(gradient, "gradient"), flag(balls, "balls")
+        jacobian, gradient, balls = (
+            as_bool(jacobian, "jacobian"),
+            as_bool(gradient, "gradient"),
+            as_bool(balls, "balls"),
+        )
         options = Options(digits, order, jacobian, gradient, grad_output, max_precision, balls)
         names = self._names(values, wrt)
         self._expect_known(values)
@@ -153,7 +157,7 @@ class CompiledProgram(Compiled):
                 inputs,
                 names,
                 order=order,
-                jacobian=flag(jacobian, "jacobian"),
+                jacobian=as_bool(jacobian, "jacobian"),
                 digits=digits,
                 number=Decimal,
             )
@@ -185,8 +189,8 @@ class CompiledProgram(Compiled):
         # Loaded on demand: few programs are mapped over tables.
         from gradcli.rows.frames import mapped
 
-        names = None if wrt is None else python_values.listed(wrt)
-        propagate = flag(propagate, "propagate")
+        names = None if wrt is None else python_values.names_tuple(wrt)
+        propagate = as_bool(propagate, "propagate")
         return mapped(self.program.source, table, values, self._limits, names, order, on_error, propagate)
 
     @cached_property
@@ -211,4 +215,4 @@ class CompiledProgram(Compiled):
 def parsed(program: str, max_steps: int, max_elements: int) -> CompiledProgram:
     """Parse and compile source text; the limits hold for parsing too."""
     with limits.within(max_steps, max_elements):
-        return CompiledProgram(read(program), max_steps, max_elements)
+        return CompiledProgram(parse_charged(program), max_steps, max_elements)

@@ -76,11 +76,13 @@ def _rows(checked: _Checked, order: int, tolerance: float) -> Iterator[Check]:
         from gradcli.arrays.flint.balls import precise
 
         def compute() -> _Both:
-            balls = checked._replace(bindings={n: arrays.placed(value) for n, value in checked.bindings.items()})
+            balls = checked._replace(
+                bindings={n: arrays.in_default_namespace(value) for n, value in checked.bindings.items()}
+            )
             written, own = (balls.gradient(order, rewrite=False, clauses=clauses) for clauses in (True, False))
             return _Both(written, own)
 
-        both, bits = digits.refined(compute, lambda both: _are_told(both, point, tolerance), _FIRST, _MOST)
+        both, bits = digits.at_rising_precision(compute, lambda both: _are_told(both, point, tolerance), _FIRST, _MOST)
     worst: dict[str, Check] = {}
     with precise(bits):
         for name, index, written, own in _pairs(both, point):
@@ -126,12 +128,12 @@ def _check(
     leaf: str, order: int, index: tuple[int, ...], reverse: float | None, written: Number, own: Number, tolerance: float
 ) -> Check:
     from gradcli.arrays.flint.balls import to_float
-    from gradcli.arrays.flint.correct_digits import right_digits
+    from gradcli.arrays.flint.correct_digits import correct_digits
 
     proved = to_float(own)
     if not math.isfinite(proved) or not math.isfinite(to_float(written)):
         return Check(leaf, order, index, reverse, proved, math.nan, math.nan, 0, NONFINITE)
-    right = right_digits(reverse or 0.0, own)
+    right = correct_digits(reverse or 0.0, own)
     error = to_float(abs(written - own)) / (to_float(_size(written, own)) or 1.0)
     problem = MISMATCH if _agree(written, own, tolerance) is False else None
     return Check(leaf, order, index, reverse, proved, 0.0, error, right.proved if right else 0, problem)

@@ -63,7 +63,7 @@ def check(rows: Any, grad_output: Any) -> None:
             hint="multiply by the weights in the program, where they are an input",
         )
     if not isinstance(rows, bool):
-        python_values.listed(rows)
+        python_values.names_tuple(rows)
 
 
 def _filled(array: Any) -> Any:
@@ -73,7 +73,7 @@ def _filled(array: Any) -> Any:
 
 
 def _listed(rows: Any, bindings: Mapping[str, Any]) -> Sequence[str]:
-    names = python_values.listed(rows)
+    names = python_values.names_tuple(rows)
     for name in names:
         if name not in bindings:
             raise BindingError(f"'{name}' is to have rows, and has no value")

@@ -71,6 +71,6 @@ __all__ = [
 ]
 
 if __name__ != "gradcli.distributions":
-    from gradcli.package_aliases import share
+    from gradcli.package_aliases import alias_package
 
-    share(__name__, "gradcli.distributions")
+    alias_package(__name__, "gradcli.distributions")

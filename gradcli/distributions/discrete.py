@@ -34,7 +34,7 @@ _ONE_OF_TWO = ("probs", "logits")
 BOOLEAN: Constraint = ("Boolean()", lambda x: (x == 0) | (x == 1))
 
 
-class _OfProbability(Univariate):
+class _ProbabilityOrLogits(Univariate):
     """The base class of distributions with a probability, given as `probs` or as log-odds, `logits`."""
 
     _given: str
@@ -48,7 +48,7 @@ class _OfProbability(Univariate):
         if name == "probs":
             return sigmoid(self.logits)
         if name == "logits":
-            probs = _inside(self.probs)
+            probs = _clipped_probs(self.probs)
             return probs.log() - log1p(-probs)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
@@ -61,13 +61,13 @@ class _OfProbability(Univariate):
         return made
 
 
-def _inside(probs: Any) -> Any:
+def _clipped_probs(probs: Any) -> Any:
     """Probabilities clipped to have finite logarithms, as in PyTorch."""
     least = 2.0 ** (-23 if probs.dtype == "float32" else -52)
     return clip(probs, least, 1.0 - least)
 
 
-class Bernoulli(_OfProbability):
+class Bernoulli(_ProbabilityOrLogits):
     """1 with probability `probs`, else 0."""
 
     shown = _ONE_OF_TWO
@@ -105,7 +105,7 @@ class Bernoulli(_OfProbability):
         return self.probs * (1 - self.probs)
 
 
-class Geometric(_OfProbability):
+class Geometric(_ProbabilityOrLogits):
     """The number of failures before the first success, which has probability `probs`."""
 
     shown = _ONE_OF_TWO
@@ -142,7 +142,7 @@ class Geometric(_OfProbability):
         return (1.0 / self.probs - 1.0) / self.probs
 
 
-class Binomial(_OfProbability):
+class Binomial(_ProbabilityOrLogits):
     """The number of successes in `total_count` trials with probability `probs`."""
 
     shown = ("total_count", *_ONE_OF_TWO)
@@ -168,7 +168,7 @@ class Binomial(_OfProbability):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         counts, probs = arrays.to_numpy(self.total_count.inner), arrays.to_numpy(self.probs.detach().inner)
-        drawn = numpy_source().binomial(counts.astype("int64"), probs, self._extended(sample_shape))
+        drawn = numpy_generator().binomial(counts.astype("int64"), probs, self._extended(sample_shape))
         return as_tensor(drawn).to(dtype_of(self.probs))
 
     def _log_prob(self, value: Any) -> Any:
@@ -213,7 +213,7 @@ class Poisson(Univariate):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         rate = arrays.to_numpy(self.rate.detach().inner)
-        return as_tensor(numpy_source().poisson(rate, self._extended(sample_shape))).to(dtype_of(self.rate))
+        return as_tensor(numpy_generator().poisson(rate, self._extended(sample_shape))).to(dtype_of(self.rate))
 
     def _log_prob(self, value: Any) -> Any:
         x = as_tensor(value)
@@ -253,7 +253,7 @@ class Categorical(Distribution):
         if name == "probs":
             return softmax(self.logits, -1)
         if name == "logits":
-            return _inside(self.probs).log()
+            return _clipped_probs(self.probs).log()
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
     @property
@@ -347,7 +347,7 @@ class OneHotCategorical(Distribution):
         return self.probs * (1 - self.probs)
 
 
-def numpy_source() -> Any:
+def numpy_generator() -> Any:
     """A NumPy generator seeded from gradcli's, for distributions that are not sampled by a formula."""
     seed = generators.integers((), 0, 2**62)
     return arrays.numpy_namespace().random.default_rng(int(seed))

@@ -226,7 +226,7 @@ class ComposeTransform(Transform):
         total: Any = 0.0
         for part in self.parts:
             y = part(x)
-            total = total + _over_last(part.log_abs_det_jacobian(x, y), self.event_dim - part.event_dim)
+            total = total + _sum_rightmost(part.log_abs_det_jacobian(x, y), self.event_dim - part.event_dim)
             x = y
         return total
 
@@ -270,7 +270,7 @@ class TransformedDistribution(Distribution):
         y, total, axes = as_tensor(value), 0.0, len(self.event_shape)
         for transform in reversed(self.transforms):
             x = transform._inverse(y)
-            total = total - _over_last(transform.log_abs_det_jacobian(x, y), axes - transform.event_dim)
+            total = total - _sum_rightmost(transform.log_abs_det_jacobian(x, y), axes - transform.event_dim)
             y = x
         return total + self.base_dist.log_prob(y)
 
@@ -284,6 +284,6 @@ class TransformedDistribution(Distribution):
         return whole(self.base_dist.icdf(whole.sign * (as_tensor(value) - 0.5) + 0.5))
 
 
-def _over_last(x: Any, count: int) -> Any:
+def _sum_rightmost(x: Any, count: int) -> Any:
     """The sum over the last `count` axes."""
     return x.sum(tuple(range(-count, 0))) if count else x

@@ -17,7 +17,7 @@ from gradcli.errors import CallError, GradcliError, NotRecordableError
 from gradcli.evaluation import python_values
 from gradcli.language.syntax import tree
 from gradcli.nn.module import Module
-from gradcli.primitives.bind import components
+from gradcli.primitives.bind import primal_and_tangents
 
 _NAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _NAMED_BY = "an input is named after its argument: lambda x, y: f(x, y)"
@@ -60,7 +60,7 @@ class PythonFunction:
         """
         # Forward mode: numbers that are read out of the graph would still depend on the inputs, so reading them is
         # refused.
-        carries = any(len(components(v)) > 1 for v in bindings.values())
+        carries = any(len(primal_and_tangents(v)) > 1 for v in bindings.values())
         with arrays.quiet(), refusing_to_leave_the_graph() if carries else nullcontext():
             given = {name: _as_tensor(v) for name, v in bindings.items()}
             returned = self.called(given)
@@ -99,7 +99,7 @@ def _as_tensor(value: Any) -> Tensor:
         return value
     made = Tensor(value)
     # A value with a tangent is marked as a leaf, as it would be in reverse mode.
-    return made.requires_grad_() if len(components(value)) > 1 else made
+    return made.requires_grad_() if len(primal_and_tangents(value)) > 1 else made
 
 
 def _described(value: Any) -> str:

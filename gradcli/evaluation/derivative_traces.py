@@ -11,12 +11,19 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, note_kinks, scalar, watched_derivatives
+from gradcli.calculus.higher_orders import (
+    Derivatives,
+    Function,
+    derivatives,
+    derivatives_with_shadow,
+    note_kinks,
+    scalar,
+)
 from gradcli.calculus.jacobians import jacobians_by_either_mode
-from gradcli.errors import NotRecordableError, pointing_into
+from gradcli.errors import NotRecordableError, locating
 from gradcli.evaluation.detached_constants import detached_variables
 from gradcli.evaluation.row_evaluation import differentiated
-from gradcli.kinds.branch_points import EQUALITIES, Switching, watcher_now, watching
+from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watcher_now, watching
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import tree
 from gradcli.program.ir import Program, Variable
@@ -103,7 +110,7 @@ def gradients_of_scalar(program: Computation, inputs: Mapping[str, Any], wrt: Se
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         leaves = _leaves(given, wrt)
-        with watching(Switching()):
+        with watching(BranchPointWatcher()):
             value = scalar(run(leaves))
             note_kinks(value)
         written = any(not isinstance(node, PrimitiveNode) for node in ancestors(value))
@@ -121,7 +128,7 @@ def value_and_derivatives(program: Computation, inputs: Mapping[str, Any], wrt: 
     """Like `value_and_gradients`, with all derivatives up to `order`, keyed as by `derivatives`."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
-        return watched_derivatives(run, {name: given[name] for name in wrt}, order)
+        return derivatives_with_shadow(run, {name: given[name] for name in wrt}, order)
 
     return _traced(program, inputs, differentiate)
 
@@ -172,7 +179,7 @@ def _watched_value(run: Function, leaves: Mapping[str, Tensor]) -> Any:
     """
     if watcher_now() is not None:
         return run(leaves)
-    with watching(Switching(EQUALITIES)):
+    with watching(BranchPointWatcher(EQUALITIES)):
         value = run(leaves)
         note_kinks(value)
         return value
@@ -210,10 +217,6 @@ def _traced(
                 outputs += [] if number is None else [number]
         return outputs
 
-    with (
-        pointing_into(program.source, program.body[-1].span)
-        if isinstance(program, tree.Module)
-        else program.recording()
-    ):
+    with locating(program.source, program.body[-1].span) if isinstance(program, tree.Module) else program.recording():
         traced = record(run, inputs, decisions)
     return Trace(traced.program, traced.values, positions, deviations)

@@ -44,7 +44,7 @@ def _variables(value: Any) -> Sequence[Variable]:
     return [value.variable] if isinstance(value, Recorded) else []
 
 
-class Separated(NamedTuple):
+class SplitGradient(NamedTuple):
     """A gradient that takes its detached variables as inputs, and the program that computes them (None: no such
     variables)."""
 
@@ -60,12 +60,12 @@ class Separated(NamedTuple):
         return {**inputs, **{_NAME.format(i): number for i, number in enumerate(found)}}
 
 
-def separated(gradient: Program, detached: Sequence[Variable]) -> Separated:
+def separated(gradient: Program, detached: Sequence[Variable]) -> SplitGradient:
     """Split a recorded gradient into the gradient proper and the program of its detached variables."""
     made = {equation.output for equation in gradient.equations}
     detached = [variable for variable in detached if variable in made]
     if not detached:
-        return Separated(gradient, None)
+        return SplitGradient(gradient, None)
     named = {v: Variable(v.shape, v.dtype, _NAME.format(i)) for i, v in enumerate(detached)}
     equations = tuple(
         e._replace(inputs=tuple(named.get(atom, atom) if isinstance(atom, Variable) else atom for atom in e.inputs))
@@ -73,4 +73,6 @@ def separated(gradient: Program, detached: Sequence[Variable]) -> Separated:
     )
     outputs = tuple(named.get(atom, atom) if isinstance(atom, Variable) else atom for atom in gradient.outputs)
     rest = gradient._replace(inputs=(*gradient.inputs, *named.values()), equations=equations, outputs=outputs)
-    return Separated(without_dead_code(rest), without_dead_code(gradient._replace(outputs=tuple(detached), guards=())))
+    return SplitGradient(
+        without_dead_code(rest), without_dead_code(gradient._replace(outputs=tuple(detached), guards=()))
+    )

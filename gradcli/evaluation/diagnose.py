@@ -13,9 +13,9 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.observers import observing
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.errors import Span
-from gradcli.evaluation.rounding_estimate import FeltRoundings
-from gradcli.kinds.batch import stacked
-from gradcli.kinds.branch_points import switches
+from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
+from gradcli.kinds.batch import unwrap_rows
+from gradcli.kinds.branch_points import is_at_branch_point
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import Kind, assume, constant
@@ -70,12 +70,12 @@ class Watch:
         # The first operation whose Taylor series lost digits.
         self.lossy: Span | None = None
         # The estimate of rounding errors, where requested.
-        self.felt: FeltRoundings | None = None
+        self.felt: RoundingErrorEstimate | None = None
 
     @contextmanager
     def roundings(self) -> Iterator[None]:
         """Within the block, record the forward pass for the rounding-error estimate of the backward pass."""
-        self.felt = FeltRoundings()
+        self.felt = RoundingErrorEstimate()
         with self.felt.recording():
             yield
 
@@ -133,7 +133,7 @@ class Watch:
         """Note a comparison of equal numbers, or a kink, where nearby points take another branch; see
         `gradcli.kinds.branch_points`."""
         span = current_span.get()
-        if span is None or span in self.ties or not switches(primitive, operands, params):
+        if span is None or span in self.ties or not is_at_branch_point(primitive, operands, params):
             return
         called, where = operation_at(self.program, span), _describe([constant(o) for o in operands], None)
         name = called or primitive.operator or primitive.name
@@ -261,7 +261,7 @@ def all_finite(*values: Any) -> bool:
 
 def _first_nonfinite(value: Any) -> tuple[float, tuple[int, ...]]:
     """Return the first non-finite number and its index; in a batch, the index within its row."""
-    numbers = stacked(constant(value))
+    numbers = unwrap_rows(constant(value))
     array, finite = arrays.on_host(numbers), arrays.on_host(isfinite(numbers))
     if not arrays.shape(array):
         return float(array), ()

@@ -30,7 +30,7 @@ from gradcli.primitives.entries.powers import sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
 
 # Bound of the error of non-arithmetic functions in units of the unit roundoff: 2 units in the last place.
-_OF_FUNCTIONS = 4.0
+_FUNCTION_ERROR = 4.0
 # Dekker's splitter: it splits a 53-bit number into two of 26 bits.
 _SPLITTER = 2.0**27 + 1.0
 
@@ -50,7 +50,7 @@ class _Step(NamedTuple):
     result: Any
 
 
-class Bounds(NamedTuple):
+class ErrorBounds(NamedTuple):
     """Bounds of the error of a number, and the gradients of that number.
 
     `apart` assumes that no errors cancel; in `together` errors of known sign cancel.
@@ -106,7 +106,7 @@ class ErrorTerms:
             key = rounding_key(node.primitive, numbers, node.params) or node
             self._steps[node] = _Step(key, 0.0 if error is None else error, known, constants, numbers, number)
 
-    def bounds(self, result: Tensor, cotangent: Any, leaves: Sequence[Tensor]) -> Bounds:
+    def bounds(self, result: Tensor, cotangent: Any, leaves: Sequence[Tensor]) -> ErrorBounds:
         """Bound the error of the sum of `result` weighted by `cotangent`."""
         terms: dict[Any, Any] = {}
         known: set[Any] = set()
@@ -125,7 +125,7 @@ class ErrorTerms:
             apart = math.fsum(_size(term) for term in terms.values())
             unknown = math.fsum(_size(term) for key, term in terms.items() if key not in known)
             joint = math.fsum(_total(term) for key, term in terms.items() if key in known)
-        return Bounds(apart, abs(joint) + unknown, found)
+        return ErrorBounds(apart, abs(joint) + unknown, found)
 
 
 def _terms(node: Any, step: _Step, cotangent: Any) -> Iterator[tuple[Any, Any]]:
@@ -163,7 +163,7 @@ def _rounded_off(
         return None, True
     if is_first_power(primitive, params):
         return None, True
-    exactly = _of_square if primitive is whole_power and params["n"] == 2.0 else _EXACTLY.get(primitive)
+    exactly = _square_error if primitive is whole_power and params["n"] == 2.0 else _EXACT_ERRORS.get(primitive)
     if exactly is not None:
         found = exactly(*map(_wide, (result, *operands)))
         # Splitting may overflow for large numbers; the bound of half an ulp remains.
@@ -175,14 +175,14 @@ def _rounded_off(
         # Sums of integers.
         return None, True
     if primitive.elementwise:
-        return _OF_FUNCTIONS * unit * abs(result), False
+        return _FUNCTION_ERROR * unit * abs(result), False
     # A sum rounds each partial sum.
     size = max(map(arrays.size, operands))
     if primitive.multilinear or primitive.reduces is add:
         terms = bind(primitive, [abs(o) for o in operands], params)
     else:
         terms = abs(result)
-    return (_OF_FUNCTIONS + math.log2(max(size, 1))) * unit * terms, False
+    return (_FUNCTION_ERROR + math.log2(max(size, 1))) * unit * terms, False
 
 
 def _wide(number: Any) -> Any:
@@ -207,29 +207,29 @@ def _is_short(number: Any) -> bool:
     return bool(xp.all(xp.equal(xp.ldexp(fractions, 24) % 1.0, 0.0)))
 
 
-def _of_sum(total: Any, a: Any, b: Any) -> Any:
+def _sum_error(total: Any, a: Any, b: Any) -> Any:
     other = total - a
     return (a - (total - other)) + (b - other)
 
 
-def _of_product(product: Any, a: Any, b: Any) -> Any:
+def _product_error(product: Any, a: Any, b: Any) -> Any:
     high_a, low_a = _split(a)
     high_b, low_b = _split(b)
     return low_a * low_b - (((product - high_a * high_b) - low_a * high_b) - high_a * low_b)
 
 
-def _of_quotient(quotient: Any, a: Any, b: Any) -> Any:
+def _quotient_error(quotient: Any, a: Any, b: Any) -> Any:
     product = quotient * b
-    return _divided((a - product) - _of_product(product, quotient, b), b)
+    return _divided((a - product) - _product_error(product, quotient, b), b)
 
 
-def _of_root(root: Any, x: Any) -> Any:
+def _sqrt_error(root: Any, x: Any) -> Any:
     product = root * root
-    return _divided((x - product) - _of_product(product, root, root), 2.0 * root)
+    return _divided((x - product) - _product_error(product, root, root), 2.0 * root)
 
 
-def _of_square(square: Any, x: Any) -> Any:
-    return _of_product(square, x, x)
+def _square_error(square: Any, x: Any) -> Any:
+    return _product_error(square, x, x)
 
 
 def _divided(a: Any, b: Any) -> Any:
@@ -243,10 +243,10 @@ def _split(a: Any) -> tuple[Any, Any]:
     return high, a - high
 
 
-_EXACTLY: Mapping[Primitive, Callable[..., Any]] = {
-    add: _of_sum,
-    subtract: lambda total, a, b: _of_sum(total, a, -b),
-    multiply: _of_product,
-    divide: _of_quotient,
-    sqrt: _of_root,
+_EXACT_ERRORS: Mapping[Primitive, Callable[..., Any]] = {
+    add: _sum_error,
+    subtract: lambda total, a, b: _sum_error(total, a, -b),
+    multiply: _product_error,
+    divide: _quotient_error,
+    sqrt: _sqrt_error,
 }

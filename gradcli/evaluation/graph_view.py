@@ -12,12 +12,12 @@ from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.observers import observing
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import DifferentiationError, Span, pointing_into
+from gradcli.errors import DifferentiationError, Span, locating
 from gradcli.evaluation.groups import Group, Grouping, grouped
 from gradcli.language.interpreter.provenance import Log
 from gradcli.language.interpreter.run import evaluate
-from gradcli.language.interpreter.values import plain
-from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.language.interpreter.values import as_numpy
+from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.powers import whole_power
 
@@ -68,7 +68,7 @@ class Graph(NamedTuple):
     value: Any
     vertices: Sequence[Vertex]
     groups: Sequence[Group]
-    rewritten: Sequence[Rewritten]
+    rewritten: Sequence[RewrittenExpression]
 
 
 def run(request: GraphRequest) -> Graph:
@@ -91,7 +91,7 @@ def run(request: GraphRequest) -> Graph:
     gradients = _gradients(request, value) if request.values and request.gradient else {}
     grouping = grouped(request.program, nodes, log.frames)
     vertices = _vertices(request, value, nodes, log, grouping, results, gradients)
-    return Graph(request.program, plain(value), vertices, grouping.groups, evaluation.rewritten)
+    return Graph(request.program, as_numpy(value), vertices, grouping.groups, evaluation.rewritten)
 
 
 def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
@@ -100,7 +100,7 @@ def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
     if not isinstance(value, Tensor) or not value.requires_grad:
         return found
     source = request.program.source
-    with pointing_into(source, request.program.body[-1].span):
+    with locating(source, request.program.body[-1].span):
         if value.shape and request.grad_output is None:
             raise DifferentiationError(
                 "grad can be implicitly created only for scalar outputs",
@@ -128,7 +128,7 @@ def _vertices(
     leaves = _leaves(value, nodes)
     numbers = {item: i for i, item in enumerate([*leaves, *nodes])}
     vertices = [_leaf(leaf, log.names, request) for leaf in leaves]
-    places = {n.operator_span: n.span for n in tree.everything(request.program) if isinstance(n, tree.Binary)}
+    places = {n.operator_span: n.span for n in tree.all_nodes(request.program) if isinstance(n, tree.Binary)}
     for node, group, called in zip(nodes, grouping.group_of, grouping.called):
         result = results[node]
         vertices.append(
@@ -140,8 +140,8 @@ def _vertices(
                 shape=arrays.shape(result),
                 operands=tuple(numbers[target] for target in node.targets),
                 group=group,
-                value=plain(result) if request.values else None,
-                grad=plain(gradients.get(node)),
+                value=as_numpy(result) if request.values else None,
+                grad=as_numpy(gradients.get(node)),
             )
         )
     return vertices
@@ -170,6 +170,6 @@ def _leaf(leaf: Tensor, names: Mapping[Any, str], request: GraphRequest) -> Vert
         shape=leaf.shape,
         operands=(),
         group=None,
-        value=plain(leaf) if request.values else None,
-        grad=plain(grad),
+        value=as_numpy(leaf) if request.values else None,
+        grad=as_numpy(grad),
     )

@@ -10,7 +10,7 @@ from gradcli.calculus.accuracy import digits_left
 from gradcli.calculus.sparse import SparseHessian
 from gradcli.errors import LimitError, NotRecordableError
 from gradcli.evaluation.derivative_traces import Outcome, gradients_of_scalar
-from gradcli.evaluation.detached_constants import Separated, separated
+from gradcli.evaluation.detached_constants import SplitGradient, separated
 from gradcli.executors.executor_choice import executable
 from gradcli.primitives.bind import assume
 from gradcli.primitives.entries.comparisons import isfinite
@@ -33,7 +33,7 @@ class ProgramHessian(NamedTuple):
 
     sparse: SparseHessian
     absent: frozenset[str]
-    apart: Separated
+    apart: SplitGradient
 
     def named(self, parts: Mapping[str, Any]) -> dict[str, Any]:
         """Return `parts` by key, with None for derivatives by absent leaves."""

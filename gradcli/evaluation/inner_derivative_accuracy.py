@@ -19,12 +19,12 @@ from gradcli.calculus.accuracy import (
     loss_text,
 )
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Function, watched_leaf
+from gradcli.calculus.higher_orders import Function, leaf_with_shadow
 from gradcli.errors import Span
 from gradcli.evaluation.diagnose import Warning, inaccurate
-from gradcli.kinds.batch import stacked
-from gradcli.kinds.jets import Jet, shadow_of
-from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.kinds.batch import unwrap_rows
+from gradcli.kinds.jets import Jet, perturbed_of
+from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import Kind
 
@@ -32,7 +32,7 @@ from gradcli.primitives.bind import Kind
 Observed = Callable[[Mapping[str, Any], Callable[[Span, str, Sequence[Any], Any], None]], None]
 
 
-def by_rounding(
+def explain_by_rounding(
     run: Observed, bindings: Mapping[str, Any], warning: Warning, known: Sequence[Any], where: Any
 ) -> Warning:
     """Explain a non-finite number by rounding, where that is its cause.
@@ -44,15 +44,15 @@ def by_rounding(
     if not all(type(k) is float for k in known):
         # The results of operations on tensors are never known to be exact.
         return warning
-    roundings = Roundings(spare_exact=True)
-    leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
+    roundings = Perturbation(spare_exact=True)
+    leaves = {n: leaf_with_shadow(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
     lost: list[bool] = []
 
     def observe(span: Span, _name: str, operands: Sequence[Any], _result: Any) -> None:
         if span == warning.span and not lost and len(operands) == len(known):
             pairs = [(_element(number_of(o), where), o) for o in operands]
             if all(number == _element(k, where) for (number, _), k in zip(pairs, known)):
-                lost.append(any(_is_on_edge(number, _element(apart_of(o), where)) for number, o in pairs))
+                lost.append(any(_is_on_edge(number, _element(shadow_distance(o), where)) for number, o in pairs))
 
     run(leaves, observe)
     if not any(lost):
@@ -71,7 +71,7 @@ def _is_on_edge(number: Any, apart: Any) -> bool:
 
 def _element(operand: Any, where: tuple[int, ...]) -> Any:
     """The element at an index of the shape that the operand is broadcast to."""
-    if type(operand) in arrays.PLAIN or not arrays.is_array(operand):
+    if type(operand) in arrays.PYTHON_NUMBERS or not arrays.is_array(operand):
         return operand
     shape = arrays.shape(operand)
     places = where[len(where) - len(shape) :]
@@ -80,15 +80,15 @@ def _element(operand: Any, where: tuple[int, ...]) -> Any:
     return float(arrays.on_host(operand)[tuple(0 if size == 1 else i for i, size in zip(places, shape))])
 
 
-def apart_of(result: Any) -> Any:
+def shadow_distance(result: Any) -> Any:
     """Return the distance of the numbers from their shadow; None where they have none."""
     series = _series(result)
     if not isinstance(series, Jet) or series.shadow is None:
         return None
-    return stacked(deviation(series.inner, shadow_of(series).inner))
+    return unwrap_rows(deviation(series.inner, perturbed_of(series).inner))
 
 
-class Inside:
+class InnerDerivativeObserver:
     """Observes the derivatives that a program takes itself, and judges their accuracy."""
 
     def __init__(self, program: Module) -> None:
@@ -130,8 +130,8 @@ class Inside:
 
     def see_gradient(self, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str], cotangent: Any) -> None:
         """Run the program on slightly perturbed inputs, and judge also the gradient of its value by `wrt`."""
-        roundings = Roundings()
-        leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
+        roundings = Perturbation()
+        leaves = {n: leaf_with_shadow(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
         with self.watched():
             value = run(leaves)
         if self.warning is not None or not wrt or (arrays.shape(value) and cotangent is None):
@@ -157,7 +157,7 @@ class Inside:
 def number_of(derivative: Any) -> Any:
     """The numbers of a tensor, or the leading coefficients of the Taylor series in it."""
     series = _series(derivative)
-    return stacked(series.inner if isinstance(series, Jet) else series)
+    return unwrap_rows(series.inner if isinstance(series, Jet) else series)
 
 
 def _series(derivative: Any) -> Any:
@@ -172,7 +172,7 @@ def _digits_left(orders: Sequence[Any], beside: float = 0.0) -> dict[int, int]:
     found, apart = {}, {}
     # Orders are shifted by one, because derivatives are judged from order 2 on.
     for order, series in enumerate(map(_series, orders), 1):
-        distance = apart_of(series)
+        distance = shadow_distance(series)
         if distance is not None:
             number = number_of(series)
             found[order] = max(largest(number), beside) if order == 1 else number

@@ -23,7 +23,7 @@ MANY = 100
 _VERTEX = 6
 
 
-class Box(NamedTuple):
+class GraphBox(NamedTuple):
     """One box of the drawing: a leaf, an operation, or `size` operations and `inputs` leaves together.
 
     `kind` is `leaf`, `operation`, `function`, `loop`, `run` or `rest`. `times` is the number of iterations of a loop or
@@ -40,7 +40,7 @@ class Box(NamedTuple):
     operands: tuple[int, ...]
 
 
-class _Together(NamedTuple):
+class _BoxLabel(NamedTuple):
     """The common properties of the operations in one box."""
 
     kind: str
@@ -49,13 +49,13 @@ class _Together(NamedTuple):
     times: int
 
 
-def outline(graph: Graph, *, expand: bool) -> list[Box]:
+def outline(graph: Graph, *, expand: bool) -> list[GraphBox]:
     """Return the boxes of a graph, operands before their users and the value last; with `expand` one box for each
     vertex."""
     # The box of a vertex is identified by the last vertex in it.
     limits.charge_steps(_VERTEX * len(graph.vertices))
     box_of = [*range(len(graph.vertices))]
-    together: dict[int, _Together] = {}
+    together: dict[int, _BoxLabel] = {}
     if not expand:
         _join_groups(graph, box_of, together)
         _join_runs(graph.vertices, box_of, together)
@@ -64,7 +64,7 @@ def outline(graph: Graph, *, expand: bool) -> list[Box]:
     return _boxes(graph.vertices, box_of, together)
 
 
-def _join_groups(graph: Graph, box_of: list[int], together: dict[int, _Together]) -> None:
+def _join_groups(graph: Graph, box_of: list[int], together: dict[int, _BoxLabel]) -> None:
     within = sizes((vertex.group for vertex in graph.vertices), graph.groups)
     outermost: list[int | None] = []
     for number, group in enumerate(graph.groups):
@@ -79,10 +79,10 @@ def _join_groups(graph: Graph, box_of: list[int], together: dict[int, _Together]
             box_of[i] = last.setdefault(around, i)
     for number, i in last.items():
         group = graph.groups[number]
-        together[i] = _Together(group.kind, group.name, group.span, group.times)
+        together[i] = _BoxLabel(group.kind, group.name, group.span, group.times)
 
 
-def _join_runs(vertices: Sequence[Vertex], box_of: list[int], together: dict[int, _Together]) -> None:
+def _join_runs(vertices: Sequence[Vertex], box_of: list[int], together: dict[int, _BoxLabel]) -> None:
     """Join long runs of one operation, with all unnamed vertices that only such a run uses."""
     users = _users(vertices, box_of)
     drawn = [i for i in reversed(range(len(vertices))) if box_of[i] == i and vertices[i].operation is not None]
@@ -98,7 +98,7 @@ def _join_runs(vertices: Sequence[Vertex], box_of: list[int], together: dict[int
             joined[i] = run[i]
     for last in {*joined.values()}:
         vertex = vertices[last]
-        together[last] = _Together("run", vertex.operation, vertex.span, lengths[last])
+        together[last] = _BoxLabel("run", vertex.operation, vertex.span, lengths[last])
     _rename(box_of, joined)
 
 
@@ -114,16 +114,16 @@ def _runs(vertices: Sequence[Vertex], drawn: Sequence[int], users: Sequence[set[
     return run
 
 
-def _join_earliest(vertices: Sequence[Vertex], box_of: list[int], together: dict[int, _Together]) -> None:
+def _join_earliest(vertices: Sequence[Vertex], box_of: list[int], together: dict[int, _BoxLabel]) -> None:
     drawn = sorted({box_of[i] for i, vertex in enumerate(vertices) if vertex.operation is not None})
     if len(drawn) <= MANY:
         return
     earliest = drawn[:-MANY]
-    together[earliest[-1]] = _Together("rest", None, None, 1)
+    together[earliest[-1]] = _BoxLabel("rest", None, None, 1)
     _rename(box_of, dict.fromkeys(earliest, earliest[-1]))
 
 
-def _join_leaves(vertices: Sequence[Vertex], box_of: list[int], together: dict[int, _Together]) -> None:
+def _join_leaves(vertices: Sequence[Vertex], box_of: list[int], together: dict[int, _BoxLabel]) -> None:
     """Where there are many leaves, move each leaf that only one joined box uses into that box."""
     leaves = [i for i, vertex in enumerate(vertices) if vertex.operation is None]
     if len(leaves) <= LONG:
@@ -147,7 +147,7 @@ def _rename(box_of: list[int], joined: dict[int, int]) -> None:
         box_of[i] = joined.get(box, box)
 
 
-def _boxes(vertices: Sequence[Vertex], box_of: Sequence[int], together: dict[int, _Together]) -> list[Box]:
+def _boxes(vertices: Sequence[Vertex], box_of: Sequence[int], together: dict[int, _BoxLabel]) -> list[GraphBox]:
     members: dict[int, list[int]] = {}
     for i, box in enumerate(box_of):
         members.setdefault(box, []).append(i)
@@ -165,7 +165,7 @@ def _boxes(vertices: Sequence[Vertex], box_of: Sequence[int], together: dict[int
             continue
         inputs = sum(vertices[i].operation is None for i in inside)
         boxes.append(
-            Box(
+            GraphBox(
                 *common,
                 size=len(inside) - inputs,
                 inputs=inputs,
@@ -176,7 +176,7 @@ def _boxes(vertices: Sequence[Vertex], box_of: Sequence[int], together: dict[int
     return boxes
 
 
-def _single(vertex: Vertex, number: int, operands: tuple[int, ...]) -> Box:
+def _single(vertex: Vertex, number: int, operands: tuple[int, ...]) -> GraphBox:
     if vertex.operation is None:
-        return Box("leaf", vertex.name, None, 1, 0, 1, (number,), ())
-    return Box("operation", vertex.operation, vertex.span, 1, 1, 0, (number,), operands)
+        return GraphBox("leaf", vertex.name, None, 1, 0, 1, (number,), ())
+    return GraphBox("operation", vertex.operation, vertex.span, 1, 1, 0, (number,), operands)

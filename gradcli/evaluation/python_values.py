@@ -15,7 +15,7 @@ from gradcli.primitives.operators import operand
 _NO_NUMBERS = "cmM"
 
 
-def listed(names: Sequence[str]) -> tuple[str, ...]:
+def names_tuple(names: Sequence[str]) -> tuple[str, ...]:
     """Return names as a tuple. Raises CallError for anything that is not a sequence of names."""
     try:
         found = tuple(names)
@@ -35,18 +35,18 @@ def value(given: Any, *, truths: bool = False) -> Any:
     if isinstance(given, Tensor):
         return given
     array = operand(given)
-    if arrays.is_floating(array) or (truths and is_truths(array)):
+    if arrays.is_floating(array) or (truths and is_boolean_array(array)):
         return array
     # NumPy would silently drop imaginary parts and turn dates into day counts.
-    if type(array) not in arrays.PLAIN and getattr(array.dtype, "kind", "f") in _NO_NUMBERS:
+    if type(array) not in arrays.PYTHON_NUMBERS and getattr(array.dtype, "kind", "f") in _NO_NUMBERS:
         raise EvaluationError(f"cannot make an array of real numbers from {array.dtype} values")
     return arrays.astype(array, "float64")
 
 
-def beside(given: Any, namespace: arrays.Namespace) -> Any:
+def in_namespace(given: Any, namespace: arrays.Namespace) -> Any:
     """Convert a NumPy array to `namespace`, the array library of the other inputs; numbers and Tensors stay as they
     are."""
-    return given if isinstance(given, Tensor) or type(given) in arrays.PLAIN else namespace.asarray(given)
+    return given if isinstance(given, Tensor) or type(given) in arrays.PYTHON_NUMBERS else namespace.asarray(given)
 
 
 def dtype(bindings: Mapping[str, Any]) -> str:
@@ -55,16 +55,16 @@ def dtype(bindings: Mapping[str, Any]) -> str:
     return "float32" if given == {"float32"} else "float64"
 
 
-def is_truths(given: Any) -> bool:
+def is_boolean_array(given: Any) -> bool:
     """Whether an input is a boolean array (not a scalar), which selects elements and is not differentiated."""
-    if type(given) in arrays.PLAIN:
+    if type(given) in arrays.PYTHON_NUMBERS:
         return False
     array = concrete(given)
     return arrays.dtype_name(array) == "bool" and bool(arrays.shape(array))
 
 
 def leaf(given: Any) -> Tensor:
-    return Tensor(given.inner if isinstance(given, Tensor) else given).requires_grad_(not is_truths(given))
+    return Tensor(given.inner if isinstance(given, Tensor) else given).requires_grad_(not is_boolean_array(given))
 
 
 def plain(result: Any, inputs: Mapping[str, Any]) -> Any:

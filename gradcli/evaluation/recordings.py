@@ -34,7 +34,7 @@ _MOST_KINDS = 32
 _MOST_VERSIONS = 4
 
 
-class Wanted(NamedTuple):
+class WantedDerivatives(NamedTuple):
     """Which derivatives by the inputs `wrt` are wanted.
 
     `kind` is `gradients`, `jacobians`, `derivatives` (all up to `order`), or the second derivatives alone, as tensors
@@ -105,7 +105,11 @@ def recording(
 
 
 def _recording_of(
-    program: Computation, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, namespace: arrays.Namespace | None
+    program: Computation,
+    inputs: Mapping[str, Any],
+    wanted: WantedDerivatives,
+    cotangent: Any,
+    namespace: arrays.Namespace | None,
 ) -> Replay:
     """Record `program` and the wanted derivatives for `inputs`."""
     if wanted.kind == "gradients":
@@ -152,7 +156,7 @@ class Replay(Protocol):
     def outcome(self, inputs: Sequence[Any]) -> Outcome | None: ...
 
 
-class _Known:
+class _Versions:
     """The recordings for one kind of inputs; `versions` is None where they cannot be recorded."""
 
     def __init__(self) -> None:
@@ -181,8 +185,8 @@ class Recordings:
 
     def __init__(self, program: Computation) -> None:
         self.program = program
-        self._known: dict[Any, _Known] = {}
-        self._seen: dict[Any, _Known] = {}
+        self._known: dict[Any, _Versions] = {}
+        self._seen: dict[Any, _Versions] = {}
 
     def again(self, seen: Any, values: Mapping[str, Any]) -> Outcome | None:
         """Return the outcome for `values` whose kind, under the key `seen`, had an outcome in `run`.
@@ -202,7 +206,9 @@ class Recordings:
         except (GradcliError, MemoryError):
             return None
 
-    def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None, seen: Any = None) -> Outcome | None:
+    def run(
+        self, inputs: Mapping[str, Any], wanted: WantedDerivatives, cotangent: Any = None, seen: Any = None
+    ) -> Outcome | None:
         """Return the outcome for `inputs`, arrays by name; None where it must be computed eagerly.
 
         Where there is an outcome, `again` accepts further inputs under the key `seen`, if that is given.
@@ -233,13 +239,15 @@ class Recordings:
             # Eager evaluation raises the error with its position.
             return None
 
-    def _add(self, key: Any) -> _Known:
+    def _add(self, key: Any) -> _Versions:
         if len(self._known) >= _MOST_KINDS:
             self._known.pop(next(iter(self._known)), None)
             self._seen.clear()
-        return self._known.setdefault(key, _Known())
+        return self._known.setdefault(key, _Versions())
 
-    def _outcome(self, known: _Known, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any) -> Outcome | None:
+    def _outcome(
+        self, known: _Versions, inputs: Mapping[str, Any], wanted: WantedDerivatives, cotangent: Any
+    ) -> Outcome | None:
         values = [*inputs.values(), *([] if cotangent is None else [cotangent])]
         outcome = known.outcome(values)
         if outcome is not None:
@@ -248,7 +256,7 @@ class Recordings:
         if versions is None or len(versions) >= _MOST_VERSIONS:
             return None
         try:
-            with limits.attempt():
+            with limits.optional_budget():
                 made = self._record(inputs, wanted, cotangent, by_shape=not versions)
         except GradcliError:
             known.versions = versions or None
@@ -256,7 +264,9 @@ class Recordings:
         known.versions = [*versions, made]
         return made.outcome(values)
 
-    def _record(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, *, by_shape: bool) -> Replay:
+    def _record(
+        self, inputs: Mapping[str, Any], wanted: WantedDerivatives, cotangent: Any, *, by_shape: bool
+    ) -> Replay:
         namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
         large = any(arrays.size(a) > _LARGE for a in inputs.values())
         seen = abstract if by_shape and wanted.kind == "gradients" and large else arrays.on_host
@@ -271,7 +281,7 @@ def _kind(item: tuple[str, Any]) -> Any:
     return name, arrays.shape(array), arrays.dtype_name(array)
 
 
-def seen_as(values: Mapping[str, Any], wrt: Sequence[str] | None) -> Any:
+def input_key(values: Mapping[str, Any], wrt: Sequence[str] | None) -> Any:
     """A key for inputs of one kind and the names to differentiate by, made without converting the values.
 
     None where the kind cannot be determined without conversion.

@@ -26,7 +26,7 @@ _MOST_NODES = 2_000
 _MOST_ELEMENTS = 1_000
 
 
-class FeltRoundings:
+class RoundingErrorEstimate:
     """The largest error term of one run, and the operation that it belongs to."""
 
     def __init__(self) -> None:

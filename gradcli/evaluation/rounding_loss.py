@@ -14,12 +14,12 @@ from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import digits_of, first_digits_left, half_of_digits, largest, loss_of_value, loss_text
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Function, watched_leaf
+from gradcli.calculus.higher_orders import Function, leaf_with_shadow
 from gradcli.evaluation.diagnose import Warning, inaccurate
 from gradcli.evaluation.error_terms import ErrorTerms
-from gradcli.evaluation.inner_derivative_accuracy import apart_of, number_of
-from gradcli.evaluation.rounding_estimate import FeltRoundings
-from gradcli.kinds.perturbed_roundings import Roundings, is_short
+from gradcli.evaluation.inner_derivative_accuracy import number_of, shadow_distance
+from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
+from gradcli.kinds.perturbed_roundings import Perturbation, is_short
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.arithmetic import multiply
 
@@ -36,16 +36,16 @@ _MORE = "; --digits gives more, --certify proves which are"
 
 
 def first_losses(
-    program: tree.Module, felt: FeltRoundings, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str]
+    program: tree.Module, felt: RoundingErrorEstimate, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str]
 ) -> list[Warning]:
     """Return warnings where the scalar value or its gradient lost more than half of the digits, at the operation with
     the largest error term.
 
     `run` evaluates the program for given leaves.
     """
-    roundings = Roundings(spare_exact=True)
-    terms = ErrorTerms({node.value for node in tree.everything(program) if isinstance(node, tree.Number)})
-    leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
+    roundings = Perturbation(spare_exact=True)
+    terms = ErrorTerms({node.value for node in tree.all_nodes(program) if isinstance(node, tree.Number)})
+    leaves = {n: leaf_with_shadow(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
     with terms.recording():
         value = run(leaves)
         wrt = [name for name in wrt if name in leaves]
@@ -56,15 +56,17 @@ def first_losses(
     if loss is not None:
         digits = digits_of(loss.relative)
         text = loss_of_value(digits if loss.told else None)
-        warnings.append(_felt(program, felt, "forward", text, {"value": digits}))
+        warnings.append(_rounding_warning(program, felt, "forward", text, {"value": digits}))
     judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
     left = {name: digits for name, digits in judged.items() if digits is not None}
     if left:
-        warnings.append(_felt(program, felt, "backward", loss_text(left), left))
+        warnings.append(_rounding_warning(program, felt, "backward", loss_text(left), left))
     return warnings
 
 
-def _felt(program: tree.Module, felt: FeltRoundings, phase: str, text: str, left: Mapping[str, int]) -> Warning:
+def _rounding_warning(
+    program: tree.Module, felt: RoundingErrorEstimate, phase: str, text: str, left: Mapping[str, int]
+) -> Warning:
     found = inaccurate(program, felt.place, "what '{}' rounds off here is felt: " + text + _MORE, left)
     return found._replace(phase=phase)
 
@@ -89,7 +91,7 @@ class _Judge:
     def digits(self, gradient: Tensor) -> int | None:
         """Return how many digits of the worst element of a gradient are right; None where at least half are."""
         if arrays.size(gradient) * len(self.terms) > _MOST_VISITS:
-            distance = apart_of(gradient)
+            distance = shadow_distance(gradient)
             return None if distance is None else first_digits_left(number_of(gradient), distance)
         losses = [loss for unit in _units(gradient) for loss in [self.loss(gradient, unit)] if loss is not None]
         return min((digits_of(loss.relative) for loss in losses), default=None)
@@ -102,7 +104,7 @@ class _Judge:
         """
         if not isinstance(result, Tensor) or not result.requires_grad or not len(self.terms):
             return None
-        number, distance = (_element(numbers, unit) for numbers in (number_of(result), apart_of(result)))
+        number, distance = (_element(numbers, unit) for numbers in (number_of(result), shadow_distance(result)))
         apart, together, gradient = self.terms.bounds(result, unit, self.leaves)
         size = abs(number)
         if size == 0.0 < apart and together <= _OF_TERMS * apart:

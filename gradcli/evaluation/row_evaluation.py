@@ -13,9 +13,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, first_derivatives, note_kinks
 from gradcli.calculus.jacobians import jacobians_by_either_mode
-from gradcli.errors import pointing_into
+from gradcli.errors import locating
 from gradcli.evaluation import python_values
-from gradcli.kinds.branch_points import EQUALITIES, Switching, watching
+from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watching
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import tree
 from gradcli.primitives.bind import concrete
@@ -43,7 +43,7 @@ def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str],
 
     with enable_grad():
         leaves = {name: Tensor(inputs[name]).requires_grad_() for name in wrt}
-        switching = Switching(EQUALITIES)
+        switching = BranchPointWatcher(EQUALITIES)
         with watching(switching):
             value = function(leaves)
             note_kinks(value)
@@ -80,7 +80,7 @@ def evaluated(
         limits.within(*most),
         arrays.using_dtype(python_values.dtype(inputs)),
         arrays.using_namespace(arrays.foreign_namespace(inputs.values())),
-        pointing_into(program.source, program.body[-1].span if isinstance(program, tree.Module) else None),
+        locating(program.source, program.body[-1].span if isinstance(program, tree.Module) else None),
     ):
         value, found, _ = differentiated(run, inputs, wrt, order)
         return Derivatives(_plain(value), {key: None if d is None else _plain(d) for key, d in found.items()})

@@ -23,15 +23,15 @@ from gradcli.errors import (
     UnknownNameError,
     UsageError,
     did_you_mean,
-    pointing_into,
+    locating,
 )
 from gradcli.evaluation.diagnose import Warning, Watch, all_finite, unused_parts
-from gradcli.evaluation.rounding_estimate import FeltRoundings
-from gradcli.kinds.branch_points import Switching, SwitchingError, watching
+from gradcli.evaluation.rounding_estimate import RoundingErrorEstimate
+from gradcli.kinds.branch_points import BranchPointError, BranchPointWatcher, watching
 from gradcli.language.interpreter.run import Evaluation, evaluate
-from gradcli.language.interpreter.values import plain
+from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.names import scope
-from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.arithmetic import multiply
@@ -40,7 +40,7 @@ from gradcli.primitives.entries.reductions import sum_
 
 if TYPE_CHECKING:
     from gradcli.calculus.higher_orders import Function
-    from gradcli.evaluation.inner_derivative_accuracy import Inside
+    from gradcli.evaluation.inner_derivative_accuracy import InnerDerivativeObserver
 
 EXECUTORS = ("eager", "compiled")
 
@@ -83,7 +83,7 @@ class Result:
         self.jacobian: dict[str, Any] | None = None
         self.retained: dict[str, Any] | None = None
         self.nodes: list[dict[str, Any]] | None = None
-        self.rewritten: tuple[Rewritten, ...] = ()
+        self.rewritten: tuple[RewrittenExpression, ...] = ()
         # Numbers of right digits, see `gradcli.proofs.certify`.
         self.certified: dict[str, Any] | None = None
         self.warnings: list[Warning] = []
@@ -112,22 +112,22 @@ def run(request: EvaluationRequest) -> Result:
 
 
 def _result(request: EvaluationRequest) -> Result:
-    if _suits(request):
+    if _is_worth_recording(request):
         compiled = _compiled(request)
         if compiled is not None:
             return compiled
-    with pointing_into(request.program.source, request.program.body[-1].span):
-        watch, seen = Watch(request.program), _derivatives_inside(request.program)
+    with locating(request.program.source, request.program.body[-1].span):
+        watch, seen = Watch(request.program), _inner_derivative_observer(request.program)
         with nullcontext() if seen is None else seen.watched():
             result = _run(request, watch, None)
-            _settle(request, watch, result)
+            _replace_derivatives_at_switches(request, watch, result)
         result.finite = all_finite(result.value, *_numbers(result))
         # If a higher-order derivative does not exist, the warning about the kink is sufficient.
         explained = result.finite or (watch.settled is False and _is_finite_to_order_1(result))
         if not explained:
             watch = Watch(request.program)
             try:
-                with limits.attempt():
+                with limits.optional_budget():
                     _run(request, watch, watch.see_forward)
             except LimitError:
                 # The result is available; failing to locate its non-finite numbers is no error.
@@ -138,10 +138,10 @@ def _result(request: EvaluationRequest) -> Result:
             inputs_are_finite=explained or all_finite(*request.bindings.values()),
         )
         if not explained and not is_exact():
-            result.warnings[:1] = _told_of_rounding(request, watch, result.warnings[:1])
+            result.warnings[:1] = _explained_by_rounding(request, watch, result.warnings[:1])
         if result.digits_left:
             watch = Watch(request.program)
-            with suppress(LimitError), limits.attempt():
+            with suppress(LimitError), limits.optional_budget():
                 _run(request, watch, None, inaccurate=True)
             result.warnings.append(watch.inaccurate(result.digits_left))
         elif seen is not None and seen.taken and result.finite:
@@ -151,7 +151,7 @@ def _result(request: EvaluationRequest) -> Result:
         return result
 
 
-def _settle(request: EvaluationRequest, watch: Watch, result: Result) -> None:
+def _replace_derivatives_at_switches(request: EvaluationRequest, watch: Watch, result: Result) -> None:
     """Where the program switches, replace first derivatives by those that the value has there, and determine whether
     all exist."""
     if not all_finite(result.value):
@@ -160,12 +160,12 @@ def _settle(request: EvaluationRequest, watch: Watch, result: Result) -> None:
         named = getattr(result, part)
         if not named or not (watch.nonsmooth or watch.ties or not all_finite(*named.values())):
             continue
-        from gradcli.calculus.kinks import settled
+        from gradcli.calculus.kinks import derivatives_at_switch
 
         function, leaves = _weighted(_again(request), weights), {name: request.bindings[name] for name in named}
-        given = {name: None if d is None else arrays.beside(d, leaves[name]) for name, d in named.items()}
-        found, smooth = settled(function, leaves, concrete(function({})), given, at_kink=False)
-        setattr(result, part, {name: plain(d) for name, d in found.items()})
+        given = {name: None if d is None else arrays.like_library_of(d, leaves[name]) for name, d in named.items()}
+        found, smooth = derivatives_at_switch(function, leaves, concrete(function({})), given, at_kink=False)
+        setattr(result, part, {name: as_numpy(d) for name, d in found.items()})
         if any(found[name] is not d for name, d in given.items()):
             # The rounding-error estimate belongs to the branch that was taken.
             watch.felt = None
@@ -180,27 +180,27 @@ def _weighted(function: Function, weights: Any) -> Function:
     return function if weights is None else lambda given: sum_(multiply(function(given), weights))
 
 
-def _first_losses(request: EvaluationRequest, felt: FeltRoundings, result: Result) -> Sequence[Warning]:
+def _first_losses(request: EvaluationRequest, felt: RoundingErrorEstimate, result: Result) -> Sequence[Warning]:
     """Return warnings where the value or the gradient lost more than half of its digits."""
     if arrays.shape(result.value) or not felt.is_suspect(result.value, result.grad or {}, request.bindings):
         return []
     from gradcli.evaluation.rounding_loss import first_losses
 
     # Perturbed numbers may leave a domain. The result is available already, so that errors are ignored.
-    with suppress(GradcliError, NotImplementedError), limits.attempt(), enable_grad():
+    with suppress(GradcliError, NotImplementedError), limits.optional_budget(), enable_grad():
         return first_losses(request.program, felt, _again(request), request.bindings, request.wrt)
     return []
 
 
-def _told_of_rounding(request: EvaluationRequest, watch: Watch, warnings: Sequence[Warning]) -> Sequence[Warning]:
+def _explained_by_rounding(request: EvaluationRequest, watch: Watch, warnings: Sequence[Warning]) -> Sequence[Warning]:
     """Refine the warning about a non-finite number where rounding is its cause."""
-    from gradcli.evaluation.inner_derivative_accuracy import by_rounding
+    from gradcli.evaluation.inner_derivative_accuracy import explain_by_rounding
 
     def run(leaves: Mapping[str, Any], observe: Any) -> None:
         _evaluate(request, {**request.bindings, **leaves}, observe)
 
-    with suppress(GradcliError, NotImplementedError), limits.attempt():
-        return [by_rounding(run, request.bindings, w, *watch.operands_of(w)) for w in warnings]
+    with suppress(GradcliError, NotImplementedError), limits.optional_budget():
+        return [explain_by_rounding(run, request.bindings, w, *watch.operands_of(w)) for w in warnings]
     return warnings
 
 
@@ -213,7 +213,7 @@ def _again(request: EvaluationRequest) -> Function:
     return run
 
 
-def _derivatives_inside(program: Module) -> Inside | None:
+def _inner_derivative_observer(program: Module) -> InnerDerivativeObserver | None:
     """Return an observer of the derivatives that a program takes itself.
 
     None where it takes none, and in ball arithmetic, which bounds its errors anyway.
@@ -221,12 +221,12 @@ def _derivatives_inside(program: Module) -> Inside | None:
     if is_exact() or not scope.differentiates(program):
         return None
     # Loaded on demand, here and below: most programs need none of these modules.
-    from gradcli.evaluation.inner_derivative_accuracy import Inside
+    from gradcli.evaluation.inner_derivative_accuracy import InnerDerivativeObserver
 
-    return Inside(program)
+    return InnerDerivativeObserver(program)
 
 
-def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warning]:
+def _losses_inside(request: EvaluationRequest, first: InnerDerivativeObserver) -> Sequence[Warning]:
     """Return the warning about the accuracy of derivatives that the program takes itself, or of the gradient computed
     from them.
 
@@ -234,7 +234,7 @@ def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warnin
     """
     seen = type(first)(request.program)
     try:
-        with limits.attempt(), enable_grad():
+        with limits.optional_budget(), enable_grad():
             seen.see_gradient(
                 _again(request), request.bindings, request.wrt if request.gradient else (), request.grad_output
             )
@@ -246,7 +246,7 @@ def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warnin
     return [] if seen.warning is None else [seen.warning]
 
 
-def _suits(request: EvaluationRequest) -> bool:
+def _is_worth_recording(request: EvaluationRequest) -> bool:
     """Whether to try a recorded program."""
     if request.executor is None:
         namespace = arrays.chosen_namespace()
@@ -269,8 +269,8 @@ def _compiled(request: EvaluationRequest) -> Result | None:
     bindings, cotangent = request.bindings, request.grad_output
     wrt = tuple(request.wrt) if request.gradient else ()
     try:
-        with observing(_assume_smooth), watching(Switching()):
-            with limits.attempt():
+        with observing(_assume_smooth), watching(BranchPointWatcher()):
+            with limits.optional_budget():
                 made = recording(
                     request.program,
                     # Scalars are recorded with their values, since they often decide conditions.
@@ -281,7 +281,7 @@ def _compiled(request: EvaluationRequest) -> Result | None:
                     rewrite=request.rewrite,
                 )
             outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
-    except SwitchingError:
+    except BranchPointError:
         return None
     except (NotRecordableError, BackendError) as error:
         if request.executor is None:
@@ -293,16 +293,16 @@ def _compiled(request: EvaluationRequest) -> Result | None:
         return None
     if outcome is None or not all_finite(outcome.value, *outcome.derivatives.values()):
         return None
-    result = Result(plain(outcome.value))
+    result = Result(as_numpy(outcome.value))
     if request.gradient:
-        result.grad = {name: plain(g) for name, g in outcome.derivatives.items()}
+        result.grad = {name: as_numpy(g) for name, g in outcome.derivatives.items()}
     return result
 
 
 def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
     """Restrict a recorded program to points where the function of a node is smooth."""
     if isinstance(node, PrimitiveNode) and not node.is_smooth():
-        raise SwitchingError(f"'{node.primitive.name}' is not differentiable here")
+        raise BranchPointError(f"'{node.primitive.name}' is not differentiable here")
 
 
 def _is_finite_to_order_1(result: Result) -> bool:
@@ -324,7 +324,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
         watching(watch.see_tie if wrt else None),
     ):
         evaluation = _evaluate(request, leaves, observe)
-    result = Result(plain(evaluation.value))
+    result = Result(as_numpy(evaluation.value))
     retained = {name: _retained(request, evaluation, name) for name in request.retain}
 
     def again(given: Mapping[str, Any]) -> Any:
@@ -332,7 +332,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
 
     by = {name: leaves[name] for name in request.wrt}
     last = request.program.body[-1]
-    places = pointing_into(request.program.source, last.span)
+    places = locating(request.program.source, last.span)
     with watch.derivatives(nonfinite=observe is not None, inaccurate=inaccurate), places:
         if (request.order is not None and request.order > 1) or scope.differentiates(request.program):
             watch.see_kinks(evaluation.value)
@@ -340,11 +340,11 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
             _backward(request, evaluation.value, by, result)
         # Read them before further backward passes, which would add to them.
         if request.retain:
-            result.retained = {name: plain(_grad(t)) for name, t in retained.items()}
+            result.retained = {name: as_numpy(_grad(t)) for name, t in retained.items()}
         if request.nodes:
             result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
             result.rewritten = evaluation.rewritten
-        _further(request, evaluation.value, by, again, result, watch)
+        _higher_derivatives(request, evaluation.value, by, again, result, watch)
     # No observer is active: recorded numbers have no values.
     if request.sparse and by:
         result.coordinates, result.digits_left = _coordinates(request)
@@ -355,14 +355,14 @@ def _coordinates(request: EvaluationRequest) -> tuple[dict[str, Any], dict[str, 
     from gradcli.evaluation.hessians import program_hessian
 
     last = request.program.body[-1]
-    with pointing_into(request.program.source, last.span):
+    with locating(request.program.source, last.span):
         try:
             hessian = program_hessian(request.program, request.bindings, request.wrt, rewrite=request.rewrite)
             found, left = hessian.watched_at(request.bindings)
         except (LimitError, NotRecordableError) as error:
             error.hint = error.hint or "leave out --sparse"
             raise
-    return {key: None if c is None else c._replace(value=plain(c.value)) for key, c in found.items()}, left
+    return {key: None if c is None else c._replace(value=as_numpy(c.value)) for key, c in found.items()}, left
 
 
 def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
@@ -391,10 +391,10 @@ def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], 
         )
     if isinstance(value, Tensor) and value.requires_grad:
         value.backward(request.grad_output, retain_graph=request.jacobian or request.order is not None)
-    result.grad = {name: plain(_grad(leaf)) for name, leaf in by.items()}
+    result.grad = {name: as_numpy(_grad(leaf)) for name, leaf in by.items()}
 
 
-def _further(
+def _higher_derivatives(
     request: EvaluationRequest,
     value: Any,
     by: Mapping[str, Tensor],
@@ -407,16 +407,16 @@ def _further(
         from gradcli.calculus.jacobians import jacobians_by_either_mode
 
         jacobians = jacobians_by_either_mode(run_again, floating, value)
-        result.jacobian = {name: plain(jacobians.get(name)) for name in request.wrt}
+        result.jacobian = {name: as_numpy(jacobians.get(name)) for name in request.wrt}
     if request.order is not None and not request.sparse:
         from gradcli.calculus.accuracy import digits_left
-        from gradcli.calculus.higher_orders import watched_derivatives
+        from gradcli.calculus.higher_orders import derivatives_with_shadow
 
         leaves = {name: leaf.inner for name, leaf in floating.items()}
         known = dict(watch.ties)
         with watching(watch.see_tie):
-            number, found, deviations = watched_derivatives(run_again, leaves, request.order)
-        further = {key: plain(d) for key, d in found.items() if "," in key}
+            number, found, deviations = derivatives_with_shadow(run_again, leaves, request.order)
+        further = {key: as_numpy(d) for key, d in found.items() if "," in key}
         if any(d is not None and not nowhere(isnan(d)) for d in further.values()) and (watch.nonsmooth or watch.ties):
             # Some derivatives of order 2 or more do not exist.
             watch.settled = False
@@ -451,5 +451,5 @@ def _node_row(name: str, value: Any) -> dict[str, Any]:
         "is_leaf": tensor.is_leaf,
         "retains_grad": tensor.retains_grad,
         "grad_fn": tensor.grad_fn.name() if tensor.grad_fn else None,
-        "grad": plain(_grad(tensor)),
+        "grad": as_numpy(_grad(tensor)),
     }

@@ -9,10 +9,10 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.executors import schedule, ufuncs
 from gradcli.executors.buffers import Buffers
-from gradcli.executors.compile_policy import Demand
+from gradcli.executors.compile_policy import CompilePolicy
 from gradcli.executors.kernel import Kernel
-from gradcli.executors.loop_fusion import Merged, Step, merged
-from gradcli.executors.reused_memory import Lines
+from gradcli.executors.loop_fusion import FusedLoop, Step, fused
+from gradcli.executors.reused_memory import NumpyCode
 from gradcli.executors.schedule import Segment, last_uses
 from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.entries import reductions
@@ -34,7 +34,7 @@ class Blocks:
         self.program = program
         self.reproducible = reproducible
         self.steps = schedule.schedule(program).steps
-        self.demand = Demand([e for e in self.steps if isinstance(e, Equation)], reproducible=reproducible)
+        self.demand = CompilePolicy([e for e in self.steps if isinstance(e, Equation)], reproducible=reproducible)
         self.function = _Writer(self).compiled()
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
@@ -59,10 +59,10 @@ class _Writer:
         equations = [s for s in blocks.steps if isinstance(s, Equation) and _is_direct(s)]
         if demand.merged:
             read = {a for a in (*self.program.outputs, *self.guards) if isinstance(a, Variable)}
-            self.steps = merged(blocks.steps, read, _is_direct)
+            self.steps = fused(blocks.steps, read, _is_direct)
         self.freed = last_uses(self.steps, self.program.outputs)
         self.own = schedule.exclusive(self.program)
-        self.lines = Lines(equations, self.freed, self._place, demand.together)
+        self.lines = NumpyCode(equations, self.freed, self._place, demand.together)
 
     def compiled(self) -> Callable[..., Any]:
         lines, program = self.lines, self.program
@@ -107,7 +107,7 @@ class _Writer:
         body = self.lines.body
         if isinstance(step, Segment):
             self._segment(step, self.own.intersection(self.freed.get(number, ())))
-        elif isinstance(step, Merged):
+        elif isinstance(step, FusedLoop):
             self.lines.compute_merged(number, step)
             for variable in step.outputs:
                 self._check(variable)
@@ -178,11 +178,11 @@ def _is_float(variable: Variable) -> bool:
     return variable.shape == () and variable.dtype == "float64"
 
 
-def _call(equation: Equation, lines: Lines) -> str:
+def _call(equation: Equation, lines: NumpyCode) -> str:
     """The text of a call, with a format field for the operands."""
     if _is_direct(equation):
         axis, keep = equation.params["axis"], equation.params["keepdims"]
-        reduce = lines.constant(ufuncs.joining(equation.primitive).reduce)
+        reduce = lines.constant(ufuncs.reduction_ufunc(equation.primitive).reduce)
         text = f"{reduce}({{}})" if axis == (0,) and not keep else f"{reduce}({{}}, {axis!r}, None, None, {keep})"
         if not _is_float(equation.output):
             return text

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from threading import Lock
 
 from gradcli.executors import llvm_loops, llvm_ufuncs, sincos
-from gradcli.executors.sincos_policy import Waves
+from gradcli.executors.sincos_policy import SinCosPolicy
 from gradcli.program.ir import Equation
 from gradcli.timing import phase
 
 # Compiling an equation takes as long as NumPy takes for MUCH elements, and loading the compiler as long as compiling
 # _LOADING equations.
-MUCH = 2**20
+ELEMENTS_PER_COMPILE = 2**20
 _LOADING = 32
 # The maximum number of equations that are compiled; more would occupy the compiler for longer than some seconds.
 _MOST_EQUATIONS = 10_000
@@ -21,22 +21,22 @@ _MOST_EQUATIONS = 10_000
 _CALL = 512
 
 
-class Demand:
+class CompilePolicy:
     """Counts the work of runs until compiling pays.
 
     What is compiled are a function that computes sine and cosine `together`, and loops for equations that are `merged`.
-    Loops give the same results as NumPy, so that the time of the switch does not matter; for sines see `Waves`.
+    Loops give the same results as NumPy, so that the time of the switch does not matter; for sines see `SinCosPolicy`.
     """
 
     def __init__(self, equations: Sequence[Equation], *, reproducible: bool) -> None:
-        self._waves = Waves(equations, reproducible=reproducible)
+        self._waves = SinCosPolicy(equations, reproducible=reproducible)
         self.together: sincos.SinCos | None = self._waves.together
         self.merged = False
         shapes = [e.output.shape for e in equations if llvm_loops.takes(e)]
         # A loop over a single equation would not be faster than NumPy.
         some = 1 < len(shapes) <= _MOST_EQUATIONS
         self._each = sum(math.prod(shape) + _CALL for shape in shapes) if some else 0
-        self._left = MUCH * (len(shapes) + _LOADING)
+        self._left = ELEMENTS_PER_COMPILE * (len(shapes) + _LOADING)
         self._once = Lock()
         self._update()
 
@@ -56,4 +56,4 @@ class Demand:
 
     def _are_many(self) -> bool:
         self._left -= self._each
-        return self._left < 0 < self._each and self._once.acquire(blocking=False) and llvm_ufuncs.is_there()
+        return self._left < 0 < self._each and self._once.acquire(blocking=False) and llvm_ufuncs.is_available()

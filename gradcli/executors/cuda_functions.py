@@ -264,7 +264,7 @@ def _working_dtype(equation: Equation) -> str:
 def _is_weak(atom: Atom) -> bool:
     if isinstance(atom, Variable):
         return not atom.shape and atom.dtype == "float64"
-    return type(atom) in arrays.PLAIN
+    return type(atom) in arrays.PYTHON_NUMBERS
 
 
 class Value:
@@ -336,7 +336,7 @@ class Functions(common_definitions.SpecialFunctions):
 
     def _number(self, operand: Any) -> CudaTerm:
         """A term, a value or a Python number as a term of the working dtype."""
-        if type(operand) in arrays.PLAIN:
+        if type(operand) in arrays.PYTHON_NUMBERS:
             return CudaTerm(literal(operand, self.dtype), self.dtype)
         return self.converted(operand.term if isinstance(operand, Value) else operand, self.dtype)
 

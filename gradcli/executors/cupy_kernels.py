@@ -55,13 +55,13 @@ class _Runner:
         self.elements = elements(e for s in steps if isinstance(s, Segment) for e in s.equations.values())
         self.freed = last_uses(steps, program.outputs)
         guards = set(program.guards)
-        self.steps: list[Sequence[_Kernel | _Whole]] = []
+        self.steps: list[Sequence[_Kernel | _EagerEquation]] = []
         with namespace.quiet():
             for step in steps:
                 if isinstance(step, Segment):
                     self.steps.append([_Kernel(piece, self.device) for piece in _pieces(step)])
                 else:
-                    self.steps.append([_Whole(step, self.device, step.output in guards)])
+                    self.steps.append([_EagerEquation(step, self.device, step.output in guards)])
             _compile([part for parts in self.steps for part in parts if isinstance(part, _Kernel)], self.device)
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
@@ -114,7 +114,7 @@ class _Device:
 
     def copy(self, constant: Any) -> Any:
         """A constant as a new array."""
-        if type(constant) in arrays.PLAIN:
+        if type(constant) in arrays.PYTHON_NUMBERS:
             return self.namespace.asarray(constant)
         return self.namespace.copy(self.constant(constant))
 
@@ -123,7 +123,7 @@ class _Device:
         self.cupy.logical_or(broken, self.cupy.logical_not(self.cupy.all(condition)), out=broken)
 
 
-class _Whole:
+class _EagerEquation:
     """An equation that is computed by the namespace, outside of kernels."""
 
     def __init__(self, equation: Equation, device: _Device, guard: bool) -> None:
@@ -133,7 +133,7 @@ class _Whole:
         self.constants = {
             id(a): device.constant(a)
             for a in equation.inputs
-            if not isinstance(a, Variable) and type(a) not in arrays.PLAIN
+            if not isinstance(a, Variable) and type(a) not in arrays.PYTHON_NUMBERS
         }
 
     def run(self, known: Known, broken: Any) -> Known:

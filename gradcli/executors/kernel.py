@@ -12,9 +12,9 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.executors import schedule, thread_pool, ufuncs
 from gradcli.executors.buffers import Buffer, Buffers
-from gradcli.executors.compile_policy import Demand
-from gradcli.executors.loop_fusion import Merged, Step, merged
-from gradcli.executors.reused_memory import Lines
+from gradcli.executors.compile_policy import CompilePolicy
+from gradcli.executors.loop_fusion import FusedLoop, Step, fused
+from gradcli.executors.reused_memory import NumpyCode
 from gradcli.executors.schedule import Segment, last_uses
 from gradcli.executors.sincos_policy import WAVES
 from gradcli.primitives.entries import reductions
@@ -36,8 +36,8 @@ class Kernel:
         self.dying = dying
         self.reductions = [*segment.reductions()]
         self.partial = segment.is_partial()
-        self.demand = Demand([*segment.equations.values()], reproducible=reproducible)
-        self.code = Code(segment, dying, self.demand)
+        self.demand = CompilePolicy([*segment.equations.values()], reproducible=reproducible)
+        self.code = BlockCode(segment, dying, self.demand)
         self.reads = [a for a in self.code.loaded if isinstance(a, Variable)]
         self.results = [*segment.stored, *(e.output for e in self.reductions)]
 
@@ -45,7 +45,7 @@ class Kernel:
         """The results for the values of `reads`; None if a guard does not hold."""
         if self.demand.counts and self.demand.is_met():
             with phase("compile"):
-                self.code = Code(self.segment, self.dying, self.demand)
+                self.code = BlockCode(self.segment, self.dying, self.demand)
         return _Run(self, dict(zip(self.reads, given))).run()
 
 
@@ -155,7 +155,7 @@ def _block(array: Any, full: Sequence[bool] | None, prefix: Sequence[int], rows:
 
 def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
     """The reduction of the whole array from those of the blocks, in the order of the blocks."""
-    np, ufunc = arrays.numpy_namespace(), ufuncs.joining(equation.primitive)
+    np, ufunc = arrays.numpy_namespace(), ufuncs.reduction_ufunc(equation.primitive)
     shape, axis = arrays.shape(equation.inputs[0]), equation.params["axis"]
     if len(axis) == len(shape):
         found = ufunc.reduce(np.asarray(partials))
@@ -194,7 +194,7 @@ def _joined(
 # --- generate the code of a segment: a Python function that computes the equations for one block
 
 
-class Code:
+class BlockCode:
     """The generated `function(budget, *blocks)`, which computes one block of any size.
 
     `blocks` are the blocks of the atoms in `loaded`, of the variables in `stored`, into which results are written, and
@@ -202,7 +202,7 @@ class Code:
     not hold. A result in `over` is written over the array of the operand that it is mapped to.
     """
 
-    def __init__(self, segment: Segment, dying: frozenset[Variable], demand: Demand) -> None:
+    def __init__(self, segment: Segment, dying: frozenset[Variable], demand: CompilePolicy) -> None:
         """Results may be written over the arrays of the variables in `dying`; `demand` says what is compiled."""
         self.segment = segment
         self.loaded: list[Atom] = []
@@ -212,11 +212,11 @@ class Code:
         equations = [*segment.equations.values()]
         steps: Sequence[Step] = equations
         if demand.merged:
-            steps = merged(equations, {*segment.stored, *segment.guards}, lambda _equation: True)
+            steps = fused(equations, {*segment.stored, *segment.guards}, lambda _equation: True)
         freed = last_uses(steps, ())
         self._last = {v: number for number, variables in freed.items() for v in variables}
         places = {v: f"r{i}" for i, v in enumerate(self.stored)}
-        self._lines = Lines(equations, freed, places.get, demand.together)
+        self._lines = NumpyCode(equations, freed, places.get, demand.together)
         self.function = self._compiled(steps, freed, [*places.values()])
         row = math.prod(segment.shape[1:]) if segment.is_partial() else 1
         # The maximum number of elements of a block, and the size of each buffer.
@@ -242,7 +242,7 @@ class Code:
         )
 
     def _step(self, number: int, step: Step, parts: Mapping[Variable, str]) -> None:
-        if isinstance(step, Merged):
+        if isinstance(step, FusedLoop):
             for variable in step.inputs:
                 self._load(variable)
             for variable in step.outputs:
@@ -276,7 +276,7 @@ class Code:
 
         A partial reduction keeps its axes, so that blocks can be concatenated.
         """
-        reduce = self._lines.constant(ufuncs.joining(equation.primitive).reduce)
+        reduce = self._lines.constant(ufuncs.reduction_ufunc(equation.primitive).reduce)
         name, axis = self._lines.operand(equation.inputs[0]), equation.params["axis"]
         whole = len(axis) == len(arrays.shape(equation.inputs[0]))
         return f"{reduce}({name}, None)" if whole else f"{reduce}({name}, {axis!r}, None, None, True)"

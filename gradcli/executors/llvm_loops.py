@@ -61,7 +61,7 @@ def takes(equation: Equation) -> bool:
 
 
 def _is_taken(atom: Atom) -> bool:
-    return atom.dtype in _SIZES if isinstance(atom, Variable) else type(atom) in arrays.PLAIN
+    return atom.dtype in _SIZES if isinstance(atom, Variable) else type(atom) in arrays.PYTHON_NUMBERS
 
 
 def text(name: str, equations: Sequence[Equation], inputs: Sequence[Variable], outputs: Sequence[Variable]) -> str:

@@ -44,13 +44,13 @@ class Loop:
         self._kept = kept
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     """Whether loops can be compiled and wrapped."""
     with lock:
         return _target() is not None and _make() is not None
 
 
-def code(name: str, text: str, symbols: Sequence[str] = ()) -> Code | None:
+def compile_loop(name: str, text: str, symbols: Sequence[str] = ()) -> Code | None:
     """The compiled loop `name` of an IR text; None without `llvmlite` or if compiling fails.
 
     `symbols` are the C library functions that it calls. NumPy is not needed.
@@ -67,7 +67,7 @@ def code(name: str, text: str, symbols: Sequence[str] = ()) -> Code | None:
             return None
 
 
-def loop(code: Code | None, inputs: Sequence[str], outputs: Sequence[str]) -> Loop | None:
+def as_ufunc(code: Code | None, inputs: Sequence[str], outputs: Sequence[str]) -> Loop | None:
     """The code wrapped as a ufunc over arrays of these dtypes; None if there is no code, or NumPy lacks the C API."""
     if code is None or _make() is None:
         return None

@@ -21,7 +21,7 @@ _FEWEST_EQUATIONS = 2
 Readers = Mapping[Variable, Sequence[int]]
 
 
-class Merged(NamedTuple):
+class FusedLoop(NamedTuple):
     """Equations over one shape that one loop computes, by their outputs and in order.
 
     `outputs` are the variables that are read elsewhere, and `inputs` the variables that are read from elsewhere.
@@ -35,17 +35,19 @@ class Merged(NamedTuple):
     @classmethod
     def of(
         cls, equations: Mapping[Variable, Equation], inputs: Sequence[Variable], outputs: Sequence[Variable]
-    ) -> Merged | None:
+    ) -> FusedLoop | None:
         """The merged equations, or None if no loop can be compiled for them."""
         text = llvm_loops.text("merged", [*equations.values()], inputs, outputs)
-        loop = llvm_ufuncs.loop(llvm_ufuncs.code("merged", text), [v.dtype for v in inputs], [v.dtype for v in outputs])
+        loop = llvm_ufuncs.as_ufunc(
+            llvm_ufuncs.compile_loop("merged", text), [v.dtype for v in inputs], [v.dtype for v in outputs]
+        )
         return None if loop is None else cls(equations, inputs, outputs, loop)
 
 
-Step = Equation | Segment | Merged
+Step = Equation | Segment | FusedLoop
 
 
-def merged(
+def fused(
     steps: Sequence[Equation | Segment], read: Container[Variable], may_move: Callable[[Equation], bool]
 ) -> list[Step]:
     """The steps, reordered so that as many equations as possible are computed in common loops.
@@ -144,5 +146,5 @@ def _step(group: Mapping[int, Equation], readers: Readers, read: Container[Varia
         items, half = [*group.items()], len(group) // 2
         return [s for part in (items[:half], items[half:]) for s in _step(dict(part), readers, read)]
     # A ufunc needs at least one input and one output.
-    found = Merged.of(equations, inputs, outputs) if inputs and outputs else None
+    found = FusedLoop.of(equations, inputs, outputs) if inputs and outputs else None
     return [*equations.values()] if found is None else [found]

@@ -12,14 +12,14 @@ from typing import Any
 from gradcli import arrays
 from gradcli.executors import ufuncs
 from gradcli.executors.buffers import Buffer
-from gradcli.executors.loop_fusion import Merged
+from gradcli.executors.loop_fusion import FusedLoop
 from gradcli.executors.sincos import SinCos
 from gradcli.executors.sincos_policy import WAVES, is_wave
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 
 
-class Lines:
+class NumpyCode:
     """The lines that compute equations one after the other, and the values of the names in them.
 
     `freed` maps the number of each equation to the variables that are not read after it. `place` returns the name of
@@ -68,7 +68,7 @@ class Lines:
             self._free_buffers(v for v in self._freed.get(number, ()) if v is not equation.output)
         self.body.append(f"{self.constant(function)}({', '.join([*operands, self._put(equation.output)])})")
 
-    def compute_merged(self, number: int, merged: Merged) -> None:
+    def compute_merged(self, number: int, merged: FusedLoop) -> None:
         """Write the line for equations that are computed by one loop."""
         # The ufunc does not keep the machine code of the loop alive.
         self.constant(merged.loop)
@@ -186,7 +186,9 @@ class Lines:
 def _dtype_beside(atoms: Sequence[Atom]) -> str | None:
     """The dtype that a Python number takes beside the arrays among `atoms`."""
     dtypes = {
-        a.dtype if isinstance(a, Variable) else arrays.dtype_name(a) for a in atoms if type(a) not in arrays.PLAIN
+        a.dtype if isinstance(a, Variable) else arrays.dtype_name(a)
+        for a in atoms
+        if type(a) not in arrays.PYTHON_NUMBERS
     }
     return next((d for d in arrays.DTYPES if d in dtypes), None)
 

@@ -79,7 +79,7 @@ def fits(program: Program) -> bool:
     variables = (*program.inputs, *(e.output for e in program.equations))
     constants = (a for atoms in (*(e.inputs for e in program.equations), program.outputs) for a in atoms)
     return all(v.shape == () and v.dtype in _DTYPES for v in variables) and all(
-        isinstance(a, Variable) or type(a) in arrays.PLAIN for a in constants
+        isinstance(a, Variable) or type(a) in arrays.PYTHON_NUMBERS for a in constants
     )
 
 

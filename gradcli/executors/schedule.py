@@ -91,7 +91,7 @@ def schedule(program: Program, fusion: Fusion | None = None) -> Schedule:
     return _Scheduler(program, fusion or Fusion(BLOCK + 1, LONGEST_ROW, lambda _equation: True)).run()
 
 
-class _Scheduled(NamedTuple):
+class _Placement(NamedTuple):
     """Where a variable is computed: in the segment `key`, or on whole arrays (None).
 
     `level` is the first level at which it can be read whole.
@@ -101,14 +101,14 @@ class _Scheduled(NamedTuple):
     level: int
 
 
-_GIVEN = _Scheduled(None, 0)
+_GIVEN = _Placement(None, 0)
 
 
 class _Scheduler:
     def __init__(self, program: Program, fusion: Fusion) -> None:
         self.program = program
         self.fusion = fusion
-        self.places: dict[Variable, _Scheduled] = dict.fromkeys(program.inputs, _GIVEN)
+        self.places: dict[Variable, _Placement] = dict.fromkeys(program.inputs, _GIVEN)
         self.segments: dict[tuple[Shape, int], Segment] = {}
         self.whole: dict[int, list[Equation]] = {}
         self.made: dict[Variable, Equation] = {}
@@ -148,14 +148,14 @@ class _Scheduler:
         if isinstance(atom, Variable):
             made = self.made.get(atom)
             return made.inputs[0] if made is not None and made.primitive is conversions.broadcast_to else atom
-        return _unstretched(atom)
+        return _without_broadcast_axes(atom)
 
     def _place(self, equation: Equation) -> None:
         over = self._blocked_shape(equation)
         if over is None:
             level = max((self._level(a) for a in equation.inputs), default=0)
             self.whole.setdefault(level, []).append(equation)
-            self.places[equation.output] = _Scheduled(None, level)
+            self.places[equation.output] = _Placement(None, level)
             for atom in equation.inputs:
                 self._store(atom)
             return
@@ -168,7 +168,7 @@ class _Scheduler:
         for atom in equation.inputs:
             self._bring(atom, key, segment)
         segment.equations[equation.output] = equation
-        self.places[equation.output] = _Scheduled(key, level + 1)
+        self.places[equation.output] = _Placement(key, level + 1)
 
     def _bring(self, atom: Atom, key: tuple[Shape, int], segment: Segment) -> None:
         """Make an operand available in a segment: recomputed there, or stored before it."""
@@ -224,7 +224,7 @@ class _Scheduler:
             return None
         return over if math.prod(over) >= self.fusion.smallest else None
 
-    def _placed(self, atom: Atom) -> _Scheduled:
+    def _placed(self, atom: Atom) -> _Placement:
         return self.places[atom] if isinstance(atom, Variable) else _GIVEN
 
     def _level(self, atom: Atom) -> int:
@@ -241,7 +241,7 @@ class _Scheduler:
             self.segments[place.key].stored[atom] = None
 
 
-def _unstretched(constant: Any) -> Any:
+def _without_broadcast_axes(constant: Any) -> Any:
     """A constant with its broadcast axes reduced to size 1."""
     strides = getattr(constant, "strides", ())
     if 0 not in strides:

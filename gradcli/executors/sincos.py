@@ -55,7 +55,7 @@ def compiled() -> SinCos | None:
     return None if loop is None else loop.ufunc
 
 
-def compile_meanwhile() -> None:
+def compile_in_background() -> None:
     """Compile the function in a background thread.
 
     The thread does not touch NumPy: if two threads import parts of it concurrently, one may see a partially initialised
@@ -72,12 +72,12 @@ def compile_meanwhile() -> None:
 
 @cache
 def _code() -> llvm_ufuncs.Code | None:
-    return llvm_ufuncs.code("sincos", _text(), ("sin", "cos"))
+    return llvm_ufuncs.compile_loop("sincos", _text(), ("sin", "cos"))
 
 
 @cache
 def _compiled() -> llvm_ufuncs.Loop | None:
-    return llvm_ufuncs.loop(_code(), ["float64"], ["float64"] * 2)
+    return llvm_ufuncs.as_ufunc(_code(), ["float64"], ["float64"] * 2)
 
 
 def _text() -> str:

@@ -11,7 +11,7 @@ from gradcli.program.ir import Equation, Variable
 
 WAVES = (trigonometric.sin, trigonometric.cos)
 # Computing this many takes NumPy as long as compiling the function.
-MANY = 2**22
+ELEMENTS_PER_COMPILE = 2**22
 
 
 def is_wave(equation: Equation) -> bool:
@@ -20,7 +20,7 @@ def is_wave(equation: Equation) -> bool:
     return isinstance(operand, Variable) and operand.dtype == "float64" and operand.shape != ()
 
 
-class Waves:
+class SinCosPolicy:
     """Counts the sines and cosines that runs of equations compute.
 
     If `reproducible`, the function is compiled from the start, because results must not depend on earlier runs.
@@ -32,7 +32,7 @@ class Waves:
         self.together = (sincos.compiled() if reproducible else sincos.ready()) if self._each else None
         # Whether counting can still lead to compiling.
         self.counts = self._each > 0 and self.together is None and not reproducible
-        self._left = MANY
+        self._left = ELEMENTS_PER_COMPILE
 
     def are_many(self) -> bool:
         """Count one run; return whether the code is to be regenerated with the compiled function.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gradcli import limits
 from gradcli.arrays.flint.balls import Balls, exact
 from gradcli.errors import NotRecordableError
-from gradcli.primitives.bind import forward_in
+from gradcli.primitives.bind import exact_forward
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Executable, Program, Variable
 
@@ -77,7 +77,7 @@ def _of_numbers(primitive: Primitive, namespace: Any) -> Callable[..., Any]:
     found: Callable[..., Any] | None = namespace.of_numbers(primitive.function or primitive.name)
     if found is not None:
         return found
-    forward = forward_in(namespace, primitive)
+    forward = exact_forward(namespace, primitive)
 
     def by_arrays(*numbers: Any, **params: Any) -> Any:
         operands = namespace.promoted([*map(_array, numbers)], truths=primitive.truths)

@@ -12,7 +12,7 @@ from queue import SimpleQueue
 Work = Callable[[], object]
 
 
-class _Team:
+class _ThreadPool:
     """A pool of waiting threads, which grows to the largest number of helpers requested so far."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class _Team:
             self._offers.get().help()
 
 
-class _Places:
+class _Affinity:
     """Pins the calling thread to its core, and each helper to another one, while helpers are active.
 
     If cores share no cache, Linux migrates a woken thread to the core of the thread that wakes it, and leaves both
@@ -76,7 +76,7 @@ def _keep(thread: int, cores: set[int]) -> None:
 class _Shared:
     """Work that several threads do together, pinned by `places` if given."""
 
-    def __init__(self, work: Work, places: _Places | None) -> None:
+    def __init__(self, work: Work, places: _Affinity | None) -> None:
         self._work = work
         self._places = places
         self._lock = threading.Lock()
@@ -103,12 +103,12 @@ class _Shared:
             self._done.get()
 
 
-_team = _Team()
+_team = _ThreadPool()
 
 
 def _renew() -> None:
     global _team
-    _team = _Team()
+    _team = _ThreadPool()
 
 
 if hasattr(os, "register_at_fork"):
@@ -134,14 +134,14 @@ def _core() -> Callable[[], int]:
     return getattr(ctypes.pythonapi, "sched_getcpu", lambda: -1)
 
 
-def _places(threads: int) -> _Places | None:
+def _places(threads: int) -> _Affinity | None:
     """A pinning of the threads if they use all allowed cores.
 
     None if there are spare cores, because pinned threads could then block other processes.
     """
     allowed = _allowed()
     core = _core()() if len(allowed) == threads else -1
-    return _Places(core, allowed) if core in allowed else None
+    return _Affinity(core, allowed) if core in allowed else None
 
 
 def work(work: Work, threads: int, *, stay: bool = False) -> None:

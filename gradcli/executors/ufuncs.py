@@ -71,7 +71,7 @@ def _own() -> Mapping[Primitive, Into]:
     }
 
 
-def into(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
+def in_place_function(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
     """The function for `primitive`; None if there is none."""
     if primitive is powers.whole_power:
         return _whole_power(params["n"])
@@ -80,7 +80,7 @@ def into(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
 
 def of(equation: Equation) -> Into | None:
     """The function for an equation on arrays; None if there is none."""
-    return into(equation.primitive, equation.params) if is_plain(equation) else None
+    return in_place_function(equation.primitive, equation.params) if is_plain(equation) else None
 
 
 def is_in_place(equation: Equation) -> bool:
@@ -88,7 +88,7 @@ def is_in_place(equation: Equation) -> bool:
     return equation.primitive not in NOT_IN_PLACE and of(equation) is not None
 
 
-def joining(reduction: Primitive) -> Any:
+def reduction_ufunc(reduction: Primitive) -> Any:
     """The NumPy ufunc that combines two elements in a reduction."""
     assert reduction.reduces is not None
     return getattr(arrays.numpy_namespace(), reduction.reduces.name)

@@ -53,7 +53,7 @@ class Symbol(Formula):
     value: Variable | float
 
 
-class Application(Formula):
+class Call(Formula):
     """A primitive that the algebra does not expand, applied to `children`; or, where `primitive` is None, the constant
     `array`."""
 
@@ -138,12 +138,12 @@ class Algebra:
     def array(self, constant: Any, key: Hashable, shape: Shape, dtype: str) -> Formula:
         """A constant that is not a plain number."""
 
-        def make(rank: int) -> Application:
-            node = Application(rank, shape, ())
+        def make(rank: int) -> Call:
+            node = Call(rank, shape, ())
             node.primitive, node.params, node.dtype, node.array = None, {}, dtype, constant
             return node
 
-        self.has_nan = self.has_nan or not arrays.every(constant == constant)
+        self.has_nan = self.has_nan or not arrays.all_true(constant == constant)
         return self._intern(("array", key), make)  # type: ignore[no-any-return]
 
     def call(
@@ -154,8 +154,8 @@ class Algebra:
         shape: Shape,
         dtype: str,
     ) -> Formula:
-        def make(rank: int) -> Application:
-            node = Application(rank, shape, tuple(operands))
+        def make(rank: int) -> Call:
+            node = Call(rank, shape, tuple(operands))
             node.primitive, node.params, node.dtype, node.array = primitive, params, dtype, None
             return node
 
@@ -165,7 +165,7 @@ class Algebra:
         """An elementwise function of one operand."""
         return self.call(primitive, [x], params, x.shape, "float64")
 
-    def with_operands(self, node: Application, operands: Sequence[Formula]) -> Formula:
+    def with_operands(self, node: Call, operands: Sequence[Formula]) -> Formula:
         """The same call with other operands, which have the same values."""
         assert node.primitive is not None
         return self.call(node.primitive, operands, node.params, node.shape, node.dtype)
@@ -400,19 +400,19 @@ class Algebra:
 
 def is_call(node: Formula, name: str) -> bool:
     """Whether a node applies the primitive with this name."""
-    return isinstance(node, Application) and node.primitive is not None and node.primitive.name == name
+    return isinstance(node, Call) and node.primitive is not None and node.primitive.name == name
 
 
 def is_constant(node: Formula) -> bool:
     """Whether a node is a constant that is not a plain number: an array, nan or an infinity."""
-    return isinstance(node, Application) and node.primitive is None
+    return isinstance(node, Call) and node.primitive is None
 
 
 def _is_largest_magnitude(node: Formula) -> bool:
     return is_call(node, "max") and is_call(node.children[0], "abs")
 
 
-def in_order(root: Formula) -> Sequence[Formula]:
+def topological_order(root: Formula) -> Sequence[Formula]:
     """All nodes of an expression in topological order, children first."""
     seen, stack = {root}, [root]
     while stack:

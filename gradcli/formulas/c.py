@@ -23,9 +23,9 @@ from gradcli.formulas.text_writer import (
     TANHSHRINK,
     TIMES,
     UNARY,
+    BooleanConversion,
+    Fragment,
     Language,
-    Piece,
-    Truths,
     by_part,
     calls,
     function,
@@ -102,19 +102,19 @@ def _elements(name: str, key: Sequence[int]) -> Iterator[str]:
     yield name + "".join(f"[{i}]" for i in key)
 
 
-def number(value: Any) -> Piece:
+def number(value: Any) -> Fragment:
     """A floating-point constant: 1/2 of integers would be 0 in C."""
     if arrays.dtype_name(value) == "bool":
-        return Piece("1" if value else "0")
+        return Fragment("1" if value else "0")
     value = float(value)
     if value != value:
-        return Piece("NAN")
+        return Fragment("NAN")
     if math.copysign(1.0, value) < 0:
-        return Piece(f"-{number(-value).text}", UNARY)
-    return Piece("INFINITY" if value == math.inf else repr(value))
+        return Fragment(f"-{number(-value).text}", UNARY)
+    return Fragment("INFINITY" if value == math.inf else repr(value))
 
 
-def _array(_constant: Any) -> Piece:
+def _array(_constant: Any) -> Fragment:
     raise DifferentiationError("a tensor cannot be written as C, which has numbers alone", hint="--to python can")
 
 
@@ -132,10 +132,10 @@ def _is_taken(name: str) -> bool:
     return name in _RESERVED or _MACROS.fullmatch(name) is not None
 
 
-def whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     base, n = operands[0], equation.params["n"]
     if n == 2 and re.fullmatch(r"\w+(\[\d+\])*", base.text):
-        return Piece(f"{base.text}*{base.text}", TIMES)
+        return Fragment(f"{base.text}*{base.text}", TIMES)
     return function("pow", base.text, number(n).text)
 
 
@@ -167,32 +167,32 @@ FORMULAS = {
     # Not fmax and fmin, which ignore nan.
     "maximum": template("{0} > {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
     "minimum": template("{0} < {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
-    "where": lambda _equation, operands: Piece(
+    "where": lambda _equation, operands: Fragment(
         f"{operands[0].at(COMPARE)} ? {operands[1].at(COMPARE)} : {operands[2].at(CONDITIONAL)}", CONDITIONAL
     ),
     "xlogy": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log({1})", CONDITIONAL),
     "xlog1py": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log1p({1})", CONDITIONAL),
-    "zeros_like": lambda _equation, _operands: Piece("0.0"),
-    "ones_like": lambda _equation, _operands: Piece("1.0"),
+    "zeros_like": lambda _equation, _operands: Fragment("0.0"),
+    "ones_like": lambda _equation, _operands: Fragment("1.0"),
 }
 
 
-def _clip(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+def _clip(_equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
     x, lower, upper = (o.at(SUM) for o in operands)
     x = part(f"{x} < {lower} || {lower} != {lower} ? {lower} : {x}")
-    return Piece(f"{x} > {upper} || {upper} != {upper} ? {upper} : {x}", CONDITIONAL)
+    return Fragment(f"{x} > {upper} || {upper} != {upper} ? {upper} : {x}", CONDITIONAL)
 
 
-def _remainder(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+def _remainder(_equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
     """The remainder with the sign of the divisor; fmod computes it without rounding."""
     rest, y = part(f"fmod({operands[0].text}, {operands[1].text})"), operands[1].at(SUM)
-    return Piece(f"{_has_other_sign(rest, y)} ? {rest} + {y} : {rest}", CONDITIONAL)
+    return Fragment(f"{_has_other_sign(rest, y)} ? {rest} + {y} : {rest}", CONDITIONAL)
 
 
-def _floor_divide(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+def _floor_divide(_equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
     x, y = (o.at(ATOM) for o in operands)
     rest = part(f"fmod({operands[0].text}, {operands[1].text})")
-    return Piece(f"{y} == 0.0 ? {x}/{y} : rint(({x} - {rest})/{y}) - ({_has_other_sign(rest, y)})", CONDITIONAL)
+    return Fragment(f"{y} == 0.0 ? {x}/{y} : rint(({x} - {rest})/{y}) - ({_has_other_sign(rest, y)})", CONDITIONAL)
 
 
 def _has_other_sign(rest: str, divisor: str) -> str:
@@ -218,7 +218,7 @@ LANGUAGE = Language(
     functions={
         **operators("// % @ **"),
         **FORMULAS,
-        "rsqrt": lambda _equation, operands: Piece(f"1.0/sqrt({operands[0].text})", TIMES),
+        "rsqrt": lambda _equation, operands: Fragment(f"1.0/sqrt({operands[0].text})", TIMES),
         "negative": negated,
         "whole_power": whole_power,
         "logical_and": template("({0} && {1})"),
@@ -244,9 +244,9 @@ LANGUAGE = Language(
         ),
         "cospi": by_part("remainder({0}, 2.0)", "sin(3.141592653589793*(0.5 - fabs({0})))"),
     },
-    truths=Truths(
-        lambda truth: Piece(f"1.0*{truth.at(UNARY)}", TIMES),
-        lambda number: Piece(f"{number.at(SUM)} != 0.0", COMPARE),
+    truths=BooleanConversion(
+        lambda truth: Fragment(f"1.0*{truth.at(UNARY)}", TIMES),
+        lambda number: Fragment(f"{number.at(SUM)} != 0.0", COMPARE),
     ),
     naming=_NAMING,
     tensors=False,

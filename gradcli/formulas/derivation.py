@@ -12,17 +12,17 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.partials import partials
-from gradcli.errors import DifferentiationError, NotRecordableError, ShapeError, pointing_into
-from gradcli.language.interpreter.mutable_references import InParts, SizeNeededError
+from gradcli.errors import DifferentiationError, NotRecordableError, ShapeError, locating
+from gradcli.language.interpreter.mutable_references import ElementwiseInput, SizeNeededError
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.comparisons import isfinite
-from gradcli.program.execution_paths import Course, courses, joined
+from gradcli.program.execution_paths import ExecutionPath, join_paths, record_paths
 from gradcli.program.ir import Element, Key, Program, Variable, element_name
-from gradcli.program.passes import optimise, separated
+from gradcli.program.passes import optimise, split_outputs
 from gradcli.program.record import Recorded
 
 # Scales of the points at which names without a value are recorded, tried in turn until every number is finite. They are
@@ -47,7 +47,7 @@ def derivation(
     """
     whole: set[str] = set()
     while True:
-        recorder = _Recorder(program, bindings, wrt, order, whole)
+        recorder = _DerivativeRecorder(program, bindings, wrt, order, whole)
         try:
             return recorder.derivation()
         except _ReadWholeError as error:
@@ -84,7 +84,7 @@ class _ReadWholeError(Exception):
         super().__init__(name)
 
 
-class _Recorder:
+class _DerivativeRecorder:
     """Records the value of a program and its derivatives. Names in `whole` are not split into elements."""
 
     def __init__(
@@ -103,13 +103,13 @@ class _Recorder:
         # Scalars that replace their names.
         self.fixed = {n: v for n, v in bindings.items() if n not in self.by and not arrays.shape(v)}
         given = {*bindings, *wrt}
-        reads = [n for n, r in scope.outer_reads(program).items() if n in given or not _has_value(n, r)]
+        reads = [n for n, r in scope.free_names(program).items() if n in given or not _has_value(n, r)]
         self.names = [n for n in reads if n not in self.fixed]
         self.places = {n: i for i, n in enumerate(self.names)}
         self.shapes = {n: arrays.shape(bindings[n]) for n in self.names if n in bindings}
         # A target of a gradient within the program must stay whole.
         targets = scope.differentiation_targets(program, self.names)
-        indexes = any(isinstance(node, (tree.Index, tree.For, tree.Comprehension)) for node in tree.everything(program))
+        indexes = any(isinstance(node, (tree.Index, tree.For, tree.Comprehension)) for node in tree.all_nodes(program))
         self.in_parts = {
             n
             for n in self.names
@@ -163,17 +163,17 @@ class _Recorder:
                 by = {name: self.leaves[name] for name in self._names_by() if name in self.leaves}
                 return {(): value} | _derivatives(value, by, self.order)
 
-        keys, program = joined(self._courses(run, *_SCALES))
+        keys, program = join_paths(self._courses(run, *_SCALES))
         program = self._of_what_is_read(program)
         outputs = dict(zip(keys, program.outputs))
         wanted = [(), *itertools.combinations_with_replacement(self._names_by(), self.order)]
         program = program._replace(outputs=tuple(outputs.get(by, 0.0) for by in wanted))
-        return dict(zip(wanted, separated(program)))
+        return dict(zip(wanted, split_outputs(program)))
 
-    def _courses(self, run: Callable[..., Mapping[By, Any]], *scales: float) -> Sequence[Course]:
+    def _courses(self, run: Callable[..., Mapping[By, Any]], *scales: float) -> Sequence[ExecutionPath]:
         try:
-            with arrays.quiet(), pointing_into(self.program.source, self.program.body[-1].span):
-                return courses(run, map(self._point, scales))
+            with arrays.quiet(), locating(self.program.source, self.program.body[-1].span):
+                return record_paths(run, map(self._point, scales))
         except NotRecordableError as error:
             error.message = "there is no single formula: what is computed here depends on the numbers"
             error.hint = (
@@ -201,7 +201,7 @@ class _Recorder:
             return self._part(given[name], name, key)
 
         values = {
-            n: InParts(n, self.shapes.get(n), read) if n in self.in_parts else self._leaf(n, n, recorded)
+            n: ElementwiseInput(n, self.shapes.get(n), read) if n in self.in_parts else self._leaf(n, n, recorded)
             for n, recorded in given.items()
         }
         value = value_of(self.program, {**values, **self.fixed})
@@ -280,8 +280,8 @@ def _has_value(name: str, read: scope.Read) -> bool:
 def _is_plain(program: tree.Module) -> bool:
     """Whether the derivatives are those of the computed value: nothing is detached, and no derivative is written by
     hand."""
-    calls = (node for node in tree.everything(program) if isinstance(node, tree.Call))
-    return not any(call.name in scope.DETACH for call in calls) and not scope.hand_written(program)
+    calls = (node for node in tree.all_nodes(program) if isinstance(node, tree.Call))
+    return not any(call.name in scope.DETACH for call in calls) and not scope.functions_with_backward(program)
 
 
 def _derivatives(value: Any, leaves: Mapping[str, Tensor], order: int) -> dict[By, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli import limits
-from gradcli.formulas.merged_programs import together
+from gradcli.formulas.merged_programs import merge_programs
 from gradcli.formulas.naming import Names, Naming, names_of
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.powers import whole_power
@@ -88,7 +88,7 @@ def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Docum
         key: written(identifier("derivative", key), program, f"The derivative of {of} {by[key]}.")
         for key, program in formulas.derivatives.items()
     }
-    all_of_them = together([program, *formulas.derivatives.values()])
+    all_of_them = merge_programs([program, *formulas.derivatives.values()])
     doc = f"The value of {of}, and its derivatives {'; '.join(by.values())}."
     joined = written("value_and_derivatives", all_of_them, doc, short=0)
     members = {

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from gradcli import arrays
 from gradcli.formulas import trigonometric_identities
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Symbol, Unit, in_order, is_call
+from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, Symbol, Unit, is_call, topological_order
 from gradcli.formulas.expansion import MOST_TERMS, expanded
-from gradcli.formulas.identities import chosen
+from gradcli.formulas.identities import make_where
 from gradcli.formulas.matrix_products import without_transposes
-from gradcli.formulas.nested_conditionals import by_condition, conditions
-from gradcli.formulas.numbers import Decimal, over_bar
-from gradcli.formulas.printed_equations import turned
+from gradcli.formulas.nested_conditionals import branch_values, conditions
+from gradcli.formulas.numbers import Decimal, numerator_and_denominator
+from gradcli.formulas.printed_equations import negated_sums
 from gradcli.formulas.quotients import Quotients
 from gradcli.formulas.text_writer import ATOM, POWER, PRODUCT, SUM, UNARY
 from gradcli.primitives import table
@@ -43,7 +43,7 @@ class Forms:
         derivative of 1/(1 + exp(-x)) would become exp(x)/(exp(x) + 1)**2, which is nan where exp(x) overflows."""
         algebra, best = self.algebra, self.best(root)
         terms = [algebra.scale(c, t) for t, c in algebra.terms(best).items()]
-        forms = [[t, *map(self.best, trigonometric_identities.inside_a_sum(algebra, t))] for t in terms]
+        forms = [[t, *map(self.best, trigonometric_identities.with_exponential_inside_sum(algebra, t))] for t in terms]
         return algebra.add(*[min(of_term, key=self.length) for of_term in forms])
 
     def best(self, root: Formula) -> Formula:
@@ -51,7 +51,7 @@ class Forms:
         expression itself."""
         if self._depth < _DEEPEST:
             self._depth += 1
-            for node in in_order(root):
+            for node in topological_order(root):
                 if node not in self._best:
                     self._best[node] = node
                     self._best[node] = self._shortest(self._with_best_parts(node))
@@ -64,11 +64,11 @@ class Forms:
             return algebra.add(*[algebra.scale(c, self._best[t]) for t, c in node.terms.items()])
         if isinstance(node, Product):
             return algebra.multiply(*[algebra.power(self._best[b], self._best[e]) for b, e in node.powers.items()])
-        if isinstance(node, Application) and node.primitive is not None:
+        if isinstance(node, Call) and node.primitive is not None:
             operands = [self._best_in_shape(c) for c in node.children]
             if is_call(node, "where"):
                 condition, x, y = operands
-                return chosen(algebra, condition, x, y, node.dtype)
+                return make_where(algebra, condition, x, y, node.dtype)
             return algebra.with_operands(node, operands)
         return node
 
@@ -99,7 +99,7 @@ class Forms:
     def _candidates(self, node: Formula) -> Iterator[Formula]:
         for form in dict.fromkeys(self._forms(node)):
             yield form
-            yield from trigonometric_identities.merged(self.algebra, form)
+            yield from trigonometric_identities.with_combined_factors(self.algebra, form)
             if isinstance(form, Sum):
                 yield self._factored(form, lambda c, symbolic: symbolic or c > 0)
                 yield self._factored(form, lambda _c, _symbolic: True)
@@ -113,13 +113,13 @@ class Forms:
         algebra = self.algebra
         yield node
         yield expanded(algebra, node)
-        yield from trigonometric_identities.with_other_squares(algebra, node)
+        yield from trigonometric_identities.with_pythagorean_identities(algebra, node)
         yield from trigonometric_identities.with_double_angles(algebra, node)
         yield from trigonometric_identities.with_hyperbolic(algebra, node)
         yield from self._with_other_roots(node)
         yield from without_transposes(algebra, node, self.best)
         if algebra.has_time():
-            for form in dict.fromkeys([node, trigonometric_identities.by_sines(algebra, node)]):
+            for form in dict.fromkeys([node, trigonometric_identities.with_tangents_as_quotients(algebra, node)]):
                 yield self._with_best_factors(self.quotients.flat(form))
 
     def _with_other_roots(self, node: Formula) -> Iterator[Formula]:
@@ -128,7 +128,7 @@ class Forms:
         for base, exponent in algebra.powers(node).items():
             n = algebra.as_number(exponent)
             if n is not None and n.denominator == 2:
-                for form in trigonometric_identities.with_other_squares(algebra, base):
+                for form in trigonometric_identities.with_pythagorean_identities(algebra, base):
                     if not isinstance(form, Sum):
                         yield algebra.multiply(
                             node, algebra.power(base, algebra.number(-n)), algebra.power(form, exponent)
@@ -169,7 +169,7 @@ class Forms:
         for term in node.terms:
             for base, exponent in algebra.powers(term).items():
                 for (_, unit), n in algebra.units(base, exponent):
-                    if isinstance(base, Application) or unit is not algebra.one:
+                    if isinstance(base, Call) or unit is not algebra.one:
                         terms.setdefault(algebra.power(base, algebra.scale(n, unit)), []).append(term)
         for part, having in terms.items():
             if 1 < len(having) < len(node.terms):
@@ -202,11 +202,11 @@ class Forms:
         for condition, pairs in branches.items():
             x = self.best(algebra.add(*[x for x, _ in pairs]))
             y = self.best(algebra.add(*[y for _, y in pairs]))
-            choices.append(chosen(algebra, condition, x, y))
+            choices.append(make_where(algebra, condition, x, y))
         best = algebra.add(*choices, *others)
         for condition in conditions(algebra, best):
-            x, y = (self.best(part) for part in by_condition(algebra, best, condition))
-            best = min(best, chosen(algebra, condition, x, y), key=self.length)
+            x, y = (self.best(part) for part in branch_values(algebra, best, condition))
+            best = min(best, make_where(algebra, condition, x, y), key=self.length)
         return best
 
 
@@ -243,7 +243,7 @@ class Lengths:
         """The sort key of a formula: its characters, then its number of names and numbers. A nested fraction, which is
         hard to read, counts as one more character and two more parts."""
         if root not in self._known:
-            for node in in_order(root):
+            for node in topological_order(root):
                 if node not in self._known:
                     self._known[node] = self._length(node)
         return self._known[root][:2]
@@ -251,11 +251,11 @@ class Lengths:
     def _length(self, node: Formula) -> Length:
         if isinstance(node, Symbol):
             return Length(len(node.value.name or "") if isinstance(node.value, Variable) else 2)
-        if isinstance(node, Application):
+        if isinstance(node, Call):
             return self._call(node)
         return self._sum(self.algebra.terms(node).items())
 
-    def _call(self, node: Application) -> Length:
+    def _call(self, node: Call) -> Length:
         if node.primitive is None:
             return Length(min(_ELEMENT * arrays.size(node.array), _LONGEST_ARRAY))
         name, operands = node.primitive.name, [self._known[c] for c in node.children]
@@ -282,7 +282,7 @@ class Lengths:
 
     def _has_sign(self, coefficient: Fraction, term: Formula) -> bool:
         """Whether a term is written with a minus that no factor such as x - 1 can absorb."""
-        signs = (coefficient < 0) + len(turned(self.algebra, coefficient, self.algebra.powers(term)))
+        signs = (coefficient < 0) + len(negated_sums(self.algebra, coefficient, self.algebra.powers(term)))
         return signs % 2 == 1
 
     def _term(self, coefficient: Fraction, term: Formula) -> Length:
@@ -297,7 +297,7 @@ class Lengths:
                 below.append(self._power(base, self.algebra.negative(exponent)))
             else:
                 above.append(self._power(base, exponent))
-        p, q = over_bar(coefficient)
+        p, q = numerator_and_denominator(coefficient)
         if q != 1:
             below.append(_digits(q))
         if p != 1 or not above:

@@ -14,11 +14,11 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, TooLongError, in_order, is_call
+from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, TooLongError, is_call, topological_order
 from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import IDENTITIES, is_linear, number
-from gradcli.formulas.matrix_products import outer_product, reshaped, special_product
-from gradcli.formulas.numbers import decimal
+from gradcli.formulas.matrix_products import outer_product, reshaped, simplified_product
+from gradcli.formulas.numbers import typed_decimal
 from gradcli.formulas.printed_equations import EquationWriter, NoFloatError
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.comparisons import equal, greater, greater_equal, less, less_equal, where
@@ -110,11 +110,11 @@ class _Reader:
 
     def _number(self, value: float) -> Formula:
         algebra = self.algebra
-        typed = decimal(value, algebra.typed)
+        typed = typed_decimal(value, algebra.typed)
         if typed is not None:
             return algebra.number(typed)
         if value in self.logarithms:
-            base = decimal(self.logarithms[value], algebra.typed)
+            base = typed_decimal(self.logarithms[value], algebra.typed)
             assert base is not None
             return algebra.function(log, algebra.number(base))
         return number(algebra, value)
@@ -144,7 +144,7 @@ class _Reader:
         if compared is None or compared.primitive not in _STRICT or shared is None or shared.primitive is not where:
             return comparison
         tie = self._maker(shared.inputs[0])
-        if tie is None or tie.primitive is not equal or not isinstance(comparison, Application):
+        if tie is None or tie.primitive is not equal or not isinstance(comparison, Call):
             return comparison
         first, second = comparison.children
         if {self.atom(a) for a in tie.inputs} != {first, second} or first.rank <= second.rank:
@@ -160,7 +160,7 @@ class _Reader:
         functions."""
         algebra = self.algebra
         new: dict[Formula, Formula] = {}
-        for node in in_order(root):
+        for node in topological_order(root):
             found = node
             if isinstance(node, Sum):
                 found = self._about_mean(node) or algebra.add(
@@ -168,7 +168,7 @@ class _Reader:
                 )
             elif isinstance(node, Product):
                 found = algebra.multiply(*[algebra.power(new[b], new[e]) for b, e in node.powers.items()])
-            elif isinstance(node, Application) and node.primitive is not None:
+            elif isinstance(node, Call) and node.primitive is not None:
                 operands = [self.in_shape(new[c], c.shape) for c in node.children]
                 if any(o is not c for o, c in zip(operands, node.children)):
                     found = self._applied(node.primitive, operands, node.params, node.shape, node.dtype)
@@ -179,7 +179,7 @@ class _Reader:
         """A tensor minus a multiple of its sum, as a multiple of its deviation from the mean; None if no match."""
         algebra = self.algebra
         for total, c in node.terms.items():
-            if not is_call(total, "sum") or not isinstance(total, Application):
+            if not is_call(total, "sum") or not isinstance(total, Call):
                 continue
             (x,) = total.children
             factor = -c * math.prod(x.shape) / max(math.prod(total.shape), 1)
@@ -252,7 +252,7 @@ class _Reader:
         if primitive is reshape:
             return reshaped(algebra, operands[0], shape, dtype)
         if primitive is matmul:
-            return special_product(algebra, operands, shape)
+            return simplified_product(algebra, operands, shape)
         if primitive is mean and 0 not in operands[0].shape:
             total = self._applied(sum_, operands, params, shape, dtype)
             return algebra.scale(Fraction(math.prod(shape), math.prod(operands[0].shape)), total)

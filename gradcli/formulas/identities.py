@@ -14,8 +14,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Symbol, in_order, is_call
-from gradcli.formulas.numbers import factors
+from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, Symbol, is_call, topological_order
+from gradcli.formulas.numbers import closed_form
 from gradcli.formulas.special_identities import SPECIAL_IDENTITIES
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import reshape
@@ -53,7 +53,7 @@ def number(algebra: Algebra, value: float) -> Formula:
     if abs(value) == _LOG_TWO_PI:
         logarithm_of_two_pi = algebra.function(log, algebra.scale(2, algebra.pi))
         return algebra.scale(1 if value > 0 else -1, logarithm_of_two_pi)
-    coefficient, pi, root, n, logarithm = factors(value)
+    coefficient, pi, root, n, logarithm = closed_form(value)
     parts = [algebra.number(coefficient)]
     if pi:
         parts.append(algebra.power(algebra.pi, algebra.number(pi)))
@@ -102,16 +102,16 @@ def _hypotenuse(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[
     return algebra.power(algebra.add(*squares), algebra.number(_HALF))
 
 
-def chosen(algebra: Algebra, condition: Formula, x: Formula, y: Formula, dtype: str = "float64") -> Formula:
+def make_where(algebra: Algebra, condition: Formula, x: Formula, y: Formula, dtype: str = "float64") -> Formula:
     """where(condition, x, y); nested choices of the same value are merged into one."""
     if condition is algebra.true or x is y:
         return x
     if condition is algebra.false:
         return y
     if is_call(x, "where") and x.children[1] is y:
-        x = _turned(algebra, x)
+        x = _with_swapped_branches(algebra, x)
     if is_call(y, "where") and y.children[2] is x:
-        y = _turned(algebra, y)
+        y = _with_swapped_branches(algebra, y)
     if is_call(x, "where") and x.children[2] is y:
         condition, x = _joined(algebra, logical_and, condition, x.children[0]), x.children[1]
     elif is_call(y, "where") and y.children[1] is x:
@@ -126,7 +126,7 @@ _OPPOSITE: Mapping[Primitive | None, Primitive] = {
 
 def opposite(algebra: Algebra, condition: Formula) -> Formula | None:
     """The comparison that holds exactly where `condition` does not; None if there is none (or with nan constants)."""
-    other = _OPPOSITE.get(condition.primitive) if isinstance(condition, Application) else None
+    other = _OPPOSITE.get(condition.primitive) if isinstance(condition, Call) else None
     return (
         None
         if other is None or algebra.has_nan
@@ -134,11 +134,11 @@ def opposite(algebra: Algebra, condition: Formula) -> Formula | None:
     )
 
 
-def _turned(algebra: Algebra, choice: Formula) -> Formula:
+def _with_swapped_branches(algebra: Algebra, choice: Formula) -> Formula:
     """A choice with its branches swapped and the opposite condition, where that is a comparison."""
     condition, x, y = choice.children
     against = opposite(algebra, condition)
-    if against is None or not isinstance(choice, Application):
+    if against is None or not isinstance(choice, Call):
         return choice
     return algebra.call(where, [against, y, x], {}, choice.shape, choice.dtype)
 
@@ -149,8 +149,8 @@ def _joined(algebra: Algebra, how: Primitive, *conditions: Formula) -> Formula:
 
 def _choice(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
     condition, x, y = operands
-    of_truths = all(isinstance(o, Application) and o.dtype == "bool" for o in (x, y))
-    return chosen(algebra, condition, x, y, "bool" if of_truths else "float64")
+    of_truths = all(isinstance(o, Call) and o.dtype == "bool" for o in (x, y))
+    return make_where(algebra, condition, x, y, "bool" if of_truths else "float64")
 
 
 def _conjunction(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
@@ -195,8 +195,8 @@ def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 def _has_infinity(node: Formula) -> bool:
     """Whether a term of a sum is infinite, so that the finite rest does not matter."""
     terms = node.terms if isinstance(node, Sum) else ()
-    constants = [t.array for t in terms if isinstance(t, Application) and t.primitive is None]
-    return any(arrays.every(abs(constant) == math.inf) for constant in constants)
+    constants = [t.array for t in terms if isinstance(t, Call) and t.primitive is None]
+    return any(arrays.all_true(abs(constant) == math.inf) for constant in constants)
 
 
 def _inequality(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
@@ -211,7 +211,7 @@ def _is_generic(node: Formula, of_number: bool) -> bool:
     stack, seen = [node], {node}
     while stack:
         current = stack.pop()
-        if isinstance(current, Application) and current.primitive is not None:
+        if isinstance(current, Call) and current.primitive is not None:
             primitive = current.primitive
             predicate = primitive.truths and primitive.vjp is None
             if primitive.elementwise and (primitive.selects or primitive.piecewise or predicate):
@@ -328,7 +328,7 @@ _ALIKE = 1e-12
 def are_equal(algebra: Algebra, one: Formula, other: Formula) -> bool | None:
     """Whether two formulas agree at all sample points; None where they agree at some points or in some elements only.
     False, too, where they cannot be evaluated."""
-    nodes = sorted({*in_order(one), *in_order(other)}, key=lambda node: node.rank)
+    nodes = sorted({*topological_order(one), *topological_order(other)}, key=lambda node: node.rank)
     if any(math.prod(node.shape) > _MOST_ELEMENTS for node in nodes):
         return False
     with arrays.using_namespace(None):
@@ -349,7 +349,7 @@ def _are_equal_at(algebra: Algebra, nodes: list[Formula], n: int, one: Formula, 
     except (EvaluationError, ShapeError, OverflowError):
         # There is no value (such as the inverse of a singular matrix), or a coefficient overflows a float.
         return False
-    return arrays.every(near) or (False if arrays.every(logical_not(near)) else None)
+    return arrays.all_true(near) or (False if arrays.all_true(logical_not(near)) else None)
 
 
 def _value(node: Formula, known: dict[Formula, Any], probe: Callable[[float], float]) -> Any:
@@ -363,7 +363,7 @@ def _value(node: Formula, known: dict[Formula, Any], probe: Callable[[float], fl
         parts = Random(node.rank)
         numbers = [probe(parts.random()) for _ in range(math.prod(node.shape))]
         return reshape(arrays.asarray(numbers, "float64"), node.shape) if node.shape else numbers[0]
-    if isinstance(node, Application):
+    if isinstance(node, Call):
         if node.primitive is None:
             return node.array
         return bind(node.primitive, [known[c] for c in node.children], node.params)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from gradcli.formulas.documents import Document, Formulas
-from gradcli.formulas.text_writer import LackingError, Language
+from gradcli.formulas.text_writer import Language, UnsupportedPrimitiveError
 
 NAMES = ("text", "latex", "python", "c", "sql", "polars")
 
@@ -26,7 +26,7 @@ def document(name: str, formulas: Formulas, dialect: str | None = None) -> Docum
     function."""
     try:
         return find(name, dialect).document(formulas)
-    except LackingError as error:
+    except UnsupportedPrimitiveError as error:
         others = [n for n in NAMES if n != name and find(n).writes(error.primitive)]
         if others:
             error.hint = f"--to {' or '.join(others)} can"

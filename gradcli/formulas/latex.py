@@ -22,10 +22,10 @@ from gradcli.formulas.text_writer import (
     SUM,
     TIMES,
     UNARY,
-    LackingError,
+    BooleanConversion,
+    Fragment,
     Language,
-    Piece,
-    Truths,
+    UnsupportedPrimitiveError,
     operators,
     write,
 )
@@ -97,77 +97,79 @@ def _spelled_out(name: str) -> str:
     return f"\\{style}{{{name}}}".replace("_", r"\_")
 
 
-def _number(value: Any) -> Piece:
+def _number(value: Any) -> Fragment:
     if arrays.dtype_name(value) == "bool":
-        return Piece(f"\\text{{{str(bool(value)).lower()}}}")
+        return Fragment(f"\\text{{{str(bool(value)).lower()}}}")
     value = float(value)
     if value != value:
-        return Piece(r"\text{nan}")
+        return Fragment(r"\text{nan}")
     if math.copysign(1.0, value) < 0:
-        return Piece(f"-{_number(-value).text}", UNARY)
+        return Fragment(f"-{_number(-value).text}", UNARY)
     named = {math.pi: r"\pi", math.e: "e", math.inf: r"\infty"}
     if value in named:
-        return Piece(named[value])
+        return Fragment(named[value])
     fraction = written_fraction(value)
     if fraction is not None:
-        return Piece(f"\\frac{{{fraction.numerator}}}{{{fraction.denominator}}}", POWER)
+        return Fragment(f"\\frac{{{fraction.numerator}}}{{{fraction.denominator}}}", POWER)
     mantissa, _, exponent = repr(value).removesuffix(".0").partition("e")
-    return Piece(f"{mantissa} \\cdot 10^{{{int(exponent)}}}", TIMES) if exponent else Piece(mantissa)
+    return Fragment(f"{mantissa} \\cdot 10^{{{int(exponent)}}}", TIMES) if exponent else Fragment(mantissa)
 
 
-def _array(constant: Any) -> Piece:
+def _array(constant: Any) -> Fragment:
     element = program_constants.uniform(constant)
     if element is not None:
-        return Piece(f"\\operatorname{{full}}\\left({sizes(arrays.shape(constant))}, {_number(element).text}\\right)")
+        return Fragment(
+            f"\\operatorname{{full}}\\left({sizes(arrays.shape(constant))}, {_number(element).text}\\right)"
+        )
     if len(arrays.shape(constant)) > 2:
-        return Piece(r"\text{constant}")
-    limits.charge_steps(limits.STEP * arrays.size(constant))
+        return Fragment(r"\text{constant}")
+    limits.charge_steps(limits.UNITS_PER_STEP * arrays.size(constant))
     rows = arrays.tolist(constant)
     rows = rows if len(arrays.shape(constant)) == 2 else [[n] for n in rows]
     body = r" \\ ".join(" & ".join(_number(n).text for n in row) for row in rows)
-    return Piece(f"\\begin{{pmatrix}} {body} \\end{{pmatrix}}")
+    return Fragment(f"\\begin{{pmatrix}} {body} \\end{{pmatrix}}")
 
 
-def _bracketed(piece: Piece, level: int) -> str:
+def _bracketed(piece: Fragment, level: int) -> str:
     return piece.text if piece.level >= level else f"\\left({piece.text}\\right)"
 
 
-def _times(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _times(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     first, second = (_bracketed(o, PRODUCT) for o in operands)
     after_word = re.search(r"\\(mathrm|text)\{[^{}]*\}(_\{[^{}]*\})?$", first)
     # A word directly before a parenthesis would read as a function call.
     dot = second[:1].isdigit() or operands[1].level == UNARY or (after_word and second.startswith("\\left("))
     sign = r" \cdot " if dot else r" \, " if after_word and re.match(r"\\(mathrm|text)\b", second) else " "
-    return Piece(f"{first}{sign}{second}", TIMES)
+    return Fragment(f"{first}{sign}{second}", TIMES)
 
 
-def _fraction(_equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return Piece(f"\\frac{{{operands[0].text}}}{{{operands[1].text}}}", POWER)
+def _fraction(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    return Fragment(f"\\frac{{{operands[0].text}}}{{{operands[1].text}}}", POWER)
 
 
-def _power(base: Piece, exponent: str) -> Piece:
+def _power(base: Fragment, exponent: str) -> Fragment:
     named = re.fullmatch(r"(\\[a-z]+)(\\left\((?:(?!\\left|\\right).)*\\right\))", base.text)
     if named and named[1][1:] in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log"):
-        return Piece(f"{named[1]}^{{{exponent}}}{named[2]}")
-    return Piece(f"{_bracketed(base, ATOM)}^{{{exponent}}}", POWER)
+        return Fragment(f"{named[1]}^{{{exponent}}}{named[2]}")
+    return Fragment(f"{_bracketed(base, ATOM)}^{{{exponent}}}", POWER)
 
 
-def _whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     return _power(operands[0], _number(equation.params["n"]).text)
 
 
 def _operator(symbol: str, level: int, left: int = SUM) -> Any:
-    def spelling(_equation: Equation, operands: Sequence[Piece]) -> Piece:
-        return Piece(f"{_bracketed(operands[0], left)} {symbol} {_bracketed(operands[1], level + 1)}", level)
+    def spelling(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+        return Fragment(f"{_bracketed(operands[0], left)} {symbol} {_bracketed(operands[1], level + 1)}", level)
 
     return spelling
 
 
 def _around(begin: str, end: str, level: int = ATOM) -> Any:
-    return lambda _equation, operands: Piece(f"{begin}{operands[0].text}{end}", level)
+    return lambda _equation, operands: Fragment(f"{begin}{operands[0].text}{end}", level)
 
 
-def _called(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _called(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     """A call of any function: its name, operands, and parameters by name."""
     primitive = equation.primitive
     # Each output of a function with several outputs has a primitive of its own, whose name says which.
@@ -180,49 +182,49 @@ def _called(equation: Equation, operands: Sequence[Piece]) -> Piece:
         if v not in (False, None) and not (k == "axis" and v == tuple(range(ndim)))
     }
     params = [f"\\mathrm{{{k}}}={_param(v)}" for k, v in shown.items()]
-    return Piece(f"{called}\\left({', '.join([*(o.text for o in operands), *params])}\\right)")
+    return Fragment(f"{called}\\left({', '.join([*(o.text for o in operands), *params])}\\right)")
 
 
 def _param(value: Any) -> str:
     return sizes(value) if isinstance(value, tuple) and all(isinstance(v, int) for v in value) else f"\\text{{{value}}}"
 
 
-def _indexed(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return Piece(f"{_bracketed(operands[0], ATOM)}_{{{key_text(equation.params['key'])}}}", POWER)
+def _indexed(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    return Fragment(f"{_bracketed(operands[0], ATOM)}_{{{key_text(equation.params['key'])}}}", POWER)
 
 
-def _permuted(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _permuted(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     if equation.params["axes"] == (1, 0):
-        return Piece(f"{_bracketed(operands[0], ATOM)}^{{\\top}}", POWER)
+        return Fragment(f"{_bracketed(operands[0], ATOM)}^{{\\top}}", POWER)
     return _called(equation, operands)
 
 
-def _contracted(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _contracted(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     if latin(equation.params["terms"], equation.params["result"]) == OUTER:
         x, y = operands
-        return Piece(f"{_bracketed(x, PRODUCT)} {_bracketed(y, ATOM)}^{{\\top}}", PRODUCT)
+        return Fragment(f"{_bracketed(x, PRODUCT)} {_bracketed(y, ATOM)}^{{\\top}}", PRODUCT)
     return _called(equation, operands)
 
 
 _BEGIN, _END = r"\begin{cases} ", r" \end{cases}"
 
 
-def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _choice(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     condition, x, y = (o.text for o in operands)
     # A choice nested in the last branch becomes further cases.
     others = f"{y} & \\text{{otherwise}}"
     if operands[2].level == ATOM and y.startswith(_BEGIN):
         others = y.removeprefix(_BEGIN).removesuffix(_END)
-    return Piece(f"{_BEGIN}{x} & {condition} \\\\ {others}{_END}")
+    return Fragment(f"{_BEGIN}{x} & {condition} \\\\ {others}{_END}")
 
 
-def _scaled_erfc(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _scaled_erfc(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     if equation.params["n"]:
-        raise LackingError(equation, "LaTeX")
-    return Piece(f"\\operatorname{{erfcx}}\\left({operands[0].text}\\right)")
+        raise UnsupportedPrimitiveError(equation, "LaTeX")
+    return Fragment(f"\\operatorname{{erfcx}}\\left({operands[0].text}\\right)")
 
 
-def _partial(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _partial(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     """A partial derivative by the positions of the operands, as in \\partial_{1} kv(v, x)."""
     signs = (
         f"\\partial_{{{place}}}" + (f"^{{{n}}}" if n > 1 else "")
@@ -231,7 +233,7 @@ def _partial(equation: Equation, operands: Sequence[Piece]) -> Piece:
     )
     name = equation.params["function"].replace("_", r"\_")
     inside = ", ".join(o.text for o in operands)
-    return Piece(f"{' '.join(signs)} \\operatorname{{{name}}}\\left({inside}\\right)")
+    return Fragment(f"{' '.join(signs)} \\operatorname{{{name}}}\\left({inside}\\right)")
 
 
 LANGUAGE = Language(
@@ -242,11 +244,11 @@ LANGUAGE = Language(
         "multiply": _times,
         "erfcx": _scaled_erfc,
         "divide": _fraction,
-        "matmul": lambda _equation, operands: Piece(
+        "matmul": lambda _equation, operands: Fragment(
             f"{_bracketed(operands[0], PRODUCT)} {_bracketed(operands[1], UNARY)}", PRODUCT
         ),
-        "negative": lambda _equation, operands: Piece(f"-{_bracketed(operands[0], PRODUCT)}", UNARY),
-        "reciprocal": lambda _equation, operands: Piece(f"\\frac{{1}}{{{operands[0].text}}}", POWER),
+        "negative": lambda _equation, operands: Fragment(f"-{_bracketed(operands[0], PRODUCT)}", UNARY),
+        "reciprocal": lambda _equation, operands: Fragment(f"\\frac{{1}}{{{operands[0].text}}}", POWER),
         "pow": lambda _equation, operands: _power(operands[0], operands[1].text),
         "whole_power": _whole_power,
         "exp": _around("e^{", "}", POWER),
@@ -258,11 +260,11 @@ LANGUAGE = Language(
         "abs": _around(r"\left|", r"\right|"),
         "floor": _around(r"\left\lfloor ", r"\right\rfloor"),
         "ceil": _around(r"\left\lceil ", r"\right\rceil"),
-        "inv": lambda _equation, operands: Piece(f"{_bracketed(operands[0], ATOM)}^{{-1}}", POWER),
+        "inv": lambda _equation, operands: Fragment(f"{_bracketed(operands[0], ATOM)}^{{-1}}", POWER),
         "where": _choice,
         "logical_and": _operator(r"\land", CONDITIONAL, left=COMPARE),
         "logical_or": _operator(r"\lor", CONDITIONAL, left=COMPARE),
-        "logical_not": lambda _equation, operands: Piece(f"\\lnot {_bracketed(operands[0], ATOM)}", UNARY),
+        "logical_not": lambda _equation, operands: Fragment(f"\\lnot {_bracketed(operands[0], ATOM)}", UNARY),
         "permute": _permuted,
         "contract": _contracted,
         "index": _indexed,
@@ -276,8 +278,8 @@ LANGUAGE = Language(
     document=latex,
     naming=Naming(_spellings, elements=_elements),
     parts=False,
-    truths=Truths(
-        lambda truth: Piece(f"\\left[{truth.text}\\right]"),
-        lambda number: Piece(f"{_bracketed(number, SUM)} \\ne 0", COMPARE),
+    truths=BooleanConversion(
+        lambda truth: Fragment(f"\\left[{truth.text}\\right]"),
+        lambda number: Fragment(f"{_bracketed(number, SUM)} \\ne 0", COMPARE),
     ),
 )  # fmt: skip

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, is_call, is_constant
+from gradcli.formulas.algebra import Algebra, Call, Formula, Sum, is_call, is_constant
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.entries.linear import contract, matmul
 
 
-def special_product(algebra: Algebra, operands: Sequence[Formula], shape: Shape) -> Formula | None:
+def simplified_product(algebra: Algebra, operands: Sequence[Formula], shape: Shape) -> Formula | None:
     """A matrix product with the identity matrix or with a single-element matrix, simplified; else None."""
     for one, other in (operands, operands[::-1]):
         if other.shape == shape and _is_identity(one):
@@ -23,7 +23,7 @@ def special_product(algebra: Algebra, operands: Sequence[Formula], shape: Shape)
 
 
 def _is_identity(node: Formula) -> bool:
-    if not isinstance(node, Application) or not is_constant(node) or len(node.shape) != 2:
+    if not isinstance(node, Call) or not is_constant(node) or len(node.shape) != 2:
         return False
     rows, columns = node.shape
     return rows == columns and arrays.tolist(node.array) == [[float(i == j) for j in range(rows)] for i in range(rows)]
@@ -88,4 +88,4 @@ def without_transposes(algebra: Algebra, node: Formula, best: Callable[[Formula]
 
 
 def _is_transpose(node: Formula) -> bool:
-    return isinstance(node, Application) and is_call(node, "permute") and node.params["axes"] == (1, 0)
+    return isinstance(node, Call) and is_call(node, "permute") and node.params["axes"] == (1, 0)

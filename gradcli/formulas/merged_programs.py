@@ -12,7 +12,7 @@ from gradcli.program.ir import Atom, Equation, Program, Variable
 _EQUATION = 8
 
 
-def together(programs: Sequence[Program]) -> Program:
+def merge_programs(programs: Sequence[Program]) -> Program:
     """One program with the outputs of all programs and the inputs of the first; the others may have fewer inputs."""
     inputs = {variable.name: variable for variable in programs[0].inputs}
     equations: dict[Hashable, Equation] = {}

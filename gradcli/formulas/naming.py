@@ -43,7 +43,7 @@ class Names:
         shapes: dict[str, Shape] = {}
         for variable in inputs:
             name = _owner(variable).name or ""
-            shapes[name] = _owner(variable).shape or _holding(variable, shapes.get(name, ()))
+            shapes[name] = _owner(variable).shape or _enclosing_shape(variable, shapes.get(name, ()))
         # Names whose spelling is unchanged come first, so that they keep it.
         unchanged = {name for name in shapes if next(iter(naming.spellings(name))) == name}
         found = {name: self.new(name) for name in sorted(shapes, key=lambda name: name not in unchanged)}
@@ -99,7 +99,7 @@ def _owner(variable: Variable) -> Variable:
     return variable.base if isinstance(variable, Element) else variable
 
 
-def _holding(variable: Variable, shape: Shape) -> Shape:
+def _enclosing_shape(variable: Variable, shape: Shape) -> Shape:
     """The smallest shape that contains the elements seen so far and this one."""
     if not isinstance(variable, Element):
         return ()

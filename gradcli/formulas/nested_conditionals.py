@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, is_call
-from gradcli.formulas.identities import IDENTITIES, chosen, opposite
+from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, is_call
+from gradcli.formulas.identities import IDENTITIES, make_where, opposite
 
 _MOST_CONDITIONS = 4
 _DEEPEST = 10
@@ -25,7 +25,7 @@ def _parts(condition: Formula) -> Iterator[Formula]:
         yield condition
 
 
-def by_condition(algebra: Algebra, node: Formula, condition: Formula) -> tuple[Formula, Formula]:
+def branch_values(algebra: Algebra, node: Formula, condition: Formula) -> tuple[Formula, Formula]:
     """The values of a formula where a condition holds and where it does not."""
     against = opposite(algebra, condition)
     yes, no = algebra.true, algebra.false
@@ -46,10 +46,10 @@ def _where(algebra: Algebra, node: Formula, known: dict[Formula, Formula], depth
     if isinstance(node, Product):
         parts = [algebra.power(_where(algebra, b, known, depth + 1), e) for b, e in node.powers.items()]
         return algebra.multiply(*parts)
-    if is_call(node, "where") and isinstance(node, Application):
+    if is_call(node, "where") and isinstance(node, Call):
         condition, x, y = node.children
         x, y = _where(algebra, x, known, depth + 1), _where(algebra, y, known, depth + 1)
-        return chosen(algebra, _known(algebra, condition, known), x, y, node.dtype)
+        return make_where(algebra, _known(algebra, condition, known), x, y, node.dtype)
     return node
 
 

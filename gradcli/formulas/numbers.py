@@ -31,7 +31,7 @@ _WITH_PI = (
 _LOGARITHMS = (1, -1, 2, -2, 3, -3, 4)
 
 
-class Factors(NamedTuple):
+class ClosedForm(NamedTuple):
     """The number coefficient * pi**pi * sqrt(root) * log(number)**logarithm."""
 
     coefficient: Fraction
@@ -62,7 +62,7 @@ for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv"
     setattr(Decimal, f"__{_name}__", _keeping(f"__{_name}__"))
 
 
-def over_bar(number: Fraction) -> tuple[Fraction | int, int]:
+def numerator_and_denominator(number: Fraction) -> tuple[Fraction | int, int]:
     """A number as (numerator, denominator). For a decimal the numerator terminates as a decimal: a third of 0.2 is
     (0.2, 3)."""
     if not isinstance(number, Decimal):
@@ -74,7 +74,7 @@ def over_bar(number: Fraction) -> tuple[Fraction | int, int]:
     return Fraction(number) * below, below
 
 
-def decimal(value: float, typed: Collection[float]) -> Decimal | None:
+def typed_decimal(value: float, typed: Collection[float]) -> Decimal | None:
     """A finite number as a Decimal where its digits show that it comes from the `typed` decimals; else None."""
     if not typed or value.is_integer():
         return None
@@ -106,23 +106,23 @@ def content(coefficients: Collection[Fraction]) -> Fraction:
     return Fraction(math.gcd(*[c.numerator for c in coefficients]), math.lcm(*[c.denominator for c in coefficients]))
 
 
-def factors(value: float) -> Factors:
+def closed_form(value: float) -> ClosedForm:
     """A finite number as a product of the factors that its digits reveal; otherwise the decimal itself."""
     if value < 0:
-        found = factors(-value)
+        found = closed_form(-value)
         return found._replace(coefficient=-found.coefficient)
-    written = Factors(Fraction(repr(value)))
+    written = ClosedForm(Fraction(repr(value)))
     if value == 0 or _is_short(value):
         return written
     return next((f for f in (_rational(value), _logarithm(value), _with_pi(value), _root(value)) if f), written)
 
 
-def _rational(value: float) -> Factors | None:
+def _rational(value: float) -> ClosedForm | None:
     fraction = simple_fraction(value)
-    return None if fraction is None else Factors(fraction)
+    return None if fraction is None else ClosedForm(fraction)
 
 
-def _logarithm(value: float) -> Factors | None:
+def _logarithm(value: float) -> ClosedForm | None:
     for power in _LOGARITHMS:
         low, high = sorted((math.log(1.5) ** power, math.log(_LARGEST) ** power))
         if not low < value < high:
@@ -130,23 +130,23 @@ def _logarithm(value: float) -> Factors | None:
             continue
         n = round(math.exp(value ** (1.0 / power)))
         if abs(math.log(n) ** power - value) <= _CLOSE * value:
-            return Factors(Fraction(1), number=n, logarithm=power)
+            return ClosedForm(Fraction(1), number=n, logarithm=power)
     return None
 
 
-def _with_pi(value: float) -> Factors | None:
+def _with_pi(value: float) -> ClosedForm | None:
     for pi, root in _WITH_PI:
         fraction = simple_fraction(value / math.pi ** float(pi) / math.sqrt(root))
         if fraction is not None:
-            return Factors(fraction, pi, root)
+            return ClosedForm(fraction, pi, root)
     return None
 
 
-def _root(value: float) -> Factors | None:
+def _root(value: float) -> ClosedForm | None:
     square = simple_fraction(value * value)
     if square is None or square.numerator * square.denominator > _LARGEST:
         return None
-    return Factors(Fraction(1, square.denominator), root=square.numerator * square.denominator)
+    return ClosedForm(Fraction(1, square.denominator), root=square.numerator * square.denominator)
 
 
 def simple_fraction(value: float) -> Fraction | None:

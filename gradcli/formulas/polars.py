@@ -11,7 +11,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, one_line
-from gradcli.formulas.merged_programs import together
+from gradcli.formulas.merged_programs import merge_programs
 from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
 from gradcli.formulas.stability import stable
 from gradcli.formulas.text import negated
@@ -23,11 +23,11 @@ from gradcli.formulas.text_writer import (
     TANHSHRINK,
     TIMES,
     UNARY,
+    BooleanConversion,
+    Fragment,
     Language,
-    Piece,
     Spelling,
     SpellingWithPart,
-    Truths,
     by_part,
     by_powers_of_two,
     clipped,
@@ -52,7 +52,7 @@ def polars(formulas: Formulas) -> Document:
     formulas = stable(formulas, LANGUAGE)
     names, results = names_of(formulas.value, _NAMING), Names(_NAMING)
     programs = {"value": formulas.value} | {identifier("d", key): d for key, d in formulas.derivatives.items()}
-    written = write(together([*programs.values()]), LANGUAGE, names, short=SHORT)
+    written = write(merge_programs([*programs.values()]), LANGUAGE, names, short=SHORT)
     chooses = any("pl.when(" in text for text in [*written.results, *(text for _, text in written.parts)])
     columns = {}
     for (name, program), text in zip(programs.items(), written.results):
@@ -99,25 +99,25 @@ def _spellings(name: str) -> Iterator[str]:
     return with_underscores(name, lambda spelled: keyword.iskeyword(spelled) or spelled in taken)
 
 
-def _number(value: Any) -> Piece:
+def _number(value: Any) -> Fragment:
     if arrays.dtype_name(value) == "bool":
-        return Piece(f"pl.lit({bool(value)})")
+        return Fragment(f"pl.lit({bool(value)})")
     value = float(value)
     if not math.isfinite(value):
-        return Piece(f'pl.lit(float("{value}"))')
+        return Fragment(f'pl.lit(float("{value}"))')
     if math.copysign(1.0, value) < 0:
-        return Piece(f"-{_number(-value).text}", UNARY, plain=True)
-    return Piece(repr(value), plain=True)
+        return Fragment(f"-{_number(-value).text}", UNARY, plain=True)
+    return Fragment(repr(value), plain=True)
 
 
-def _array(_constant: Any) -> Piece:
+def _array(_constant: Any) -> Fragment:
     raise DifferentiationError("a tensor cannot be written as polars, which has columns", hint="--to python can")
 
 
-def _as_expression(piece: Piece) -> Piece:
+def _as_expression(piece: Fragment) -> Fragment:
     """A piece as an expression: Python numbers lack its methods, and Python would compute an operation on two
     numbers."""
-    return Piece(f"pl.lit({piece.text})") if piece.plain else piece
+    return Fragment(f"pl.lit({piece.text})") if piece.plain else piece
 
 
 def _of_expressions(spelling: Spelling) -> Spelling:
@@ -132,7 +132,7 @@ def _operator(symbol: str, level: int) -> Spelling:
     """An operator whose operands are not both Python numbers, which Python would compute itself."""
     spelling = infix(symbol, level)
 
-    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         first, second = operands
         return spelling(equation, [_as_expression(first) if second.plain else first, second])
 
@@ -144,11 +144,11 @@ def _comparison(symbol: str, place: int) -> Spelling:
     equal to itself."""
     plain = _operator(symbol, COMPARE)
 
-    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         found = plain(equation, operands)
         if not isinstance(equation.inputs[place], Variable):
             return found
-        return Piece(f"(({found.text}) & {operands[place].at(ATOM)}.is_not_nan())")
+        return Fragment(f"(({found.text}) & {operands[place].at(ATOM)}.is_not_nan())")
 
     return spelled
 
@@ -159,15 +159,15 @@ def _by_rest(form: str) -> SpellingWithPart:
     return lambda equation, operands, part: spelling(equation, [*map(_as_expression, operands)], part)
 
 
-def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return Piece(f"{_as_expression(operands[0]).at(ATOM)}**{_number(equation.params['n']).at(UNARY)}", POWER)
+def _power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    return Fragment(f"{_as_expression(operands[0]).at(ATOM)}**{_number(equation.params['n']).at(UNARY)}", POWER)
 
 
-def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _choice(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     condition, x, y = (o.text for o in operands)
     # A choice nested in the last branch becomes further `when` cases.
     others = y.removeprefix("pl") if operands[2].level == ATOM and y.startswith("pl.when(") else f".otherwise({y})"
-    return Piece(f"pl.when({condition}).then({x}){others}")
+    return Fragment(f"pl.when({condition}).then({x}){others}")
 
 
 def _others(primitive: Primitive) -> Spelling | None:
@@ -258,8 +258,8 @@ LANGUAGE = Language(
     document=polars,
     naming=_NAMING,
     tensors=False,
-    truths=Truths(
-        lambda truth: Piece(f"{truth.at(ATOM)}.cast(pl.Float64)"),
-        lambda number: Piece(f"{number.at(SUM)} != 0.0", COMPARE),
+    truths=BooleanConversion(
+        lambda truth: Fragment(f"{truth.at(ATOM)}.cast(pl.Float64)"),
+        lambda number: Fragment(f"{number.at(SUM)} != 0.0", COMPARE),
     ),
 )

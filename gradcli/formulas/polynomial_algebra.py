@@ -17,13 +17,13 @@ _MOST_DIGITS = 10_000
 _MOST_TERMS = 200
 
 
-def primitive(f: Polynomial) -> Polynomial:
+def primitive_part(f: Polynomial) -> Polynomial:
     """The primitive part: coefficients without a common divisor, the leading one positive."""
     divisor = math.gcd(*f.values()) * (1 if f[max(f)] > 0 else -1)
     return {exponents: c // divisor for exponents, c in f.items()}
 
 
-def divided(f: Polynomial, g: Polynomial) -> Polynomial | None:
+def exact_quotient(f: Polynomial, g: Polynomial) -> Polynomial | None:
     """The exact quotient f/g; None where it is not a polynomial with integer coefficients, or has too many terms."""
     lead = max(g)
     left = dict(f)
@@ -53,23 +53,23 @@ def common_divisor(f: Polynomial, g: Polynomial) -> Polynomial | None:
     number = math.gcd(*f.values(), *g.values())
     if not next(iter(f)):
         return {(): number}
-    f, g = primitive(f), primitive(g)
+    f, g = primitive_part(f), primitive_part(g)
     x = 2 * min(max(map(abs, f.values())), max(map(abs, g.values()))) + 29
     degree = max(exponents[0] for p in (f, g) for exponents in p)
     for _ in range(_TRIALS):
         if (degree + 1) * x.bit_length() > _MOST_DIGITS:
             break
-        found = common_divisor(_at(f, x), _at(g, x))
+        found = common_divisor(_evaluated_at(f, x), _evaluated_at(g, x))
         if found is None:
             break
-        candidate = primitive(_with_digits(found, x))
-        if divided(f, candidate) is not None and divided(g, candidate) is not None:
+        candidate = primitive_part(_with_digits(found, x))
+        if exact_quotient(f, candidate) is not None and exact_quotient(g, candidate) is not None:
             return {exponents: c * number for exponents, c in candidate.items()}
         x = x * 73794 // 27011
     return None
 
 
-def _at(f: Polynomial, x: int) -> Polynomial:
+def _evaluated_at(f: Polynomial, x: int) -> Polynomial:
     """The polynomial evaluated at x in its first variable."""
     total: dict[Exponents, int] = {}
     for (n, *rest), c in f.items():
@@ -100,11 +100,11 @@ def factors(f: Polynomial) -> Iterator[tuple[Polynomial, int]]:
     constant: Polynomial | None = coefficients[0]
     for coefficient in coefficients[1:]:
         constant = None if constant is None else common_divisor(constant, coefficient)
-    rest = None if constant is None else divided(f, constant)
+    rest = None if constant is None else exact_quotient(f, constant)
     if constant is None or rest is None:
         return
-    yield from _repeated(rest, variable)
-    yield from factors(primitive(constant))
+    yield from _square_free_factors(rest, variable)
+    yield from factors(primitive_part(constant))
 
 
 def _coefficients(f: Polynomial, i: int) -> Sequence[Polynomial]:
@@ -115,13 +115,13 @@ def _coefficients(f: Polynomial, i: int) -> Sequence[Polynomial]:
     return list(found.values())
 
 
-def _repeated(f: Polynomial, i: int) -> Iterator[tuple[Polynomial, int]]:
+def _square_free_factors(f: Polynomial, i: int) -> Iterator[tuple[Polynomial, int]]:
     """The factors by multiplicity: Yun's algorithm (1976)."""
     slope = _derivative(f, i)
     common = common_divisor(f, slope)
     if common is None:
         return
-    b, c = divided(f, common), divided(slope, common)
+    b, c = exact_quotient(f, common), exact_quotient(slope, common)
     n = 1
     while b is not None and c is not None and any(map(any, b)):
         d = _difference(c, _derivative(b, i))
@@ -129,8 +129,8 @@ def _repeated(f: Polynomial, i: int) -> Iterator[tuple[Polynomial, int]]:
         if found is None:
             return
         if any(map(any, found)):
-            yield primitive(found), n
-        b, c, n = divided(b, found), divided(d, found), n + 1
+            yield primitive_part(found), n
+        b, c, n = exact_quotient(b, found), exact_quotient(d, found), n + 1
 
 
 def _derivative(f: Polynomial, i: int) -> Polynomial:

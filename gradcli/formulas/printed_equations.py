@@ -9,8 +9,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order
-from gradcli.formulas.numbers import over_bar
+from gradcli.formulas.algebra import Algebra, Call, Formula, Sum, Symbol, topological_order
+from gradcli.formulas.numbers import numerator_and_denominator
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.exponential import exp
 from gradcli.primitives.entries.powers import general_power, sqrt, whole_power
@@ -39,7 +39,7 @@ def _as_float(number: Fraction | int) -> float:
     return value
 
 
-def turned(algebra: Algebra, coefficient: Fraction, powers: Mapping[Formula, Formula]) -> Sequence[Sum]:
+def negated_sums(algebra: Algebra, coefficient: Fraction, powers: Mapping[Formula, Formula]) -> Sequence[Sum]:
     """The sums among the factors of a term that are written with opposite signs: those with negative terms only, and
     sums such as x - 1 that can absorb the minus sign of the coefficient."""
     found = []
@@ -64,7 +64,7 @@ class EquationWriter:
         self._written: dict[Formula, Atom] = {}
 
     def write(self, root: Formula) -> Atom:
-        for node in in_order(root):
+        for node in topological_order(root):
             self._written[node] = self._node(node)
         return self._written[root]
 
@@ -89,11 +89,11 @@ class EquationWriter:
     def _node(self, node: Formula) -> Atom:
         if isinstance(node, Symbol):
             return node.value
-        if isinstance(node, Application):
+        if isinstance(node, Call):
             return self._call(node)
         return self._sum(self.algebra.terms(node))
 
-    def _call(self, node: Application) -> Atom:
+    def _call(self, node: Call) -> Atom:
         if node.primitive is None:
             return node.array
         inputs = [self._written[c] for c in node.children]
@@ -119,7 +119,7 @@ class EquationWriter:
     def _term_order(self, term: Formula) -> tuple[bool, Fraction, int]:
         """The sort key of a term: constants last, higher degrees first, then the order of the program."""
         powers = self.algebra.powers(term)
-        exponents = [self.algebra.as_number(e) for b, e in powers.items() if isinstance(b, (Symbol, Application))]
+        exponents = [self.algebra.as_number(e) for b, e in powers.items() if isinstance(b, (Symbol, Call))]
         return not powers, -sum((e for e in exponents if e is not None), Fraction(0)), term.rank
 
     def _term(self, powers: Mapping[Formula, Formula], coefficient: Fraction) -> Atom:
@@ -133,7 +133,7 @@ class EquationWriter:
                 below.append(self._power(base, self.algebra.negative(exponent)))
             else:
                 above.append(self._power(base, exponent))
-        p, q = over_bar(coefficient)
+        p, q = numerator_and_denominator(coefficient)
         if max(p, q) > _LARGEST_FRACTION and q != 1:
             above.insert(0, _as_float(coefficient))
         else:
@@ -166,7 +166,7 @@ class EquationWriter:
         """A coefficient and powers, with signs moved so that sums have positive terms and absorb a minus of the
         coefficient."""
         changed = dict(powers)
-        for base in turned(self.algebra, coefficient, powers):
+        for base in negated_sums(self.algebra, coefficient, powers):
             changed[self.algebra.negative(base)] = changed.pop(base)
             coefficient = -coefficient
         return coefficient, changed

@@ -42,10 +42,10 @@ from gradcli.formulas.text_writer import (
     TANHSHRINK,
     TIMES,
     UNARY,
+    BooleanConversion,
+    Fragment,
     Language,
-    Piece,
     Spelling,
-    Truths,
     by_part,
     calls,
     function,
@@ -84,29 +84,29 @@ def _converted(read: Sequence[str], names: Names, lines: Sequence[str]) -> Itera
         yield f"{', '.join(read)} = {', '.join(values)}"
 
 
-def _number(value: Any) -> Piece:
+def _number(value: Any) -> Fragment:
     text = plain_number(value).text.lstrip("-")
     names = {"pi": "np.pi", "e": "np.e", "inf": "np.inf", "nan": "np.nan"}
     if text in names:
         sign = math.copysign(1.0, float(value)) < 0 and text != "nan"
-        return Piece(f"-{names[text]}", UNARY, plain=True) if sign else Piece(names[text], plain=True)
+        return Fragment(f"-{names[text]}", UNARY, plain=True) if sign else Fragment(names[text], plain=True)
     return plain_number(value)._replace(plain=arrays.dtype_name(value) != "bool")
 
 
-def _array(constant: Any) -> Piece:
+def _array(constant: Any) -> Fragment:
     shape, element = arrays.shape(constant), program_constants.uniform(constant)
     if element is not None:
         return function("np.full", sizes(shape), _as_float(_number(element)).text)
     return function("np.array", listed_array(constant, lambda n: _as_float(_number(n)).text))
 
 
-def _as_float(piece: Piece) -> Piece:
+def _as_float(piece: Fragment) -> Fragment:
     """A piece with integer literals as floats, which NumPy would otherwise compute with as integers."""
     if not piece.plain:
         return piece
     if re.fullmatch(r"-?\d+", piece.text):
         return piece._replace(text=f"{piece.text}.0", plain=False)
-    return piece._replace(plain=False) if piece.level == ATOM else Piece(f"np.float64({piece.text})")
+    return piece._replace(plain=False) if piece.level == ATOM else Fragment(f"np.float64({piece.text})")
 
 
 def _with_floats(spelling: Spelling) -> Spelling:
@@ -118,7 +118,7 @@ def _operator(symbol: str, level: int) -> Spelling:
     """An operator whose first operand is a NumPy number where Python would raise for two of its own."""
     spelling = infix(symbol, level)
 
-    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         plain = all(o.plain for o in operands)
         if plain and symbol in ("/", "//", "%", "**"):
             operands = [_of_numpy(operands[0]), *operands[1:]]
@@ -128,19 +128,19 @@ def _operator(symbol: str, level: int) -> Spelling:
     return spelled
 
 
-def _of_numpy(piece: Piece) -> Piece:
-    return Piece(f"np.float64({piece.text})") if piece.plain else piece
+def _of_numpy(piece: Fragment) -> Fragment:
+    return Fragment(f"np.float64({piece.text})") if piece.plain else piece
 
 
-def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     return whole_power(equation, [_of_numpy(operands[0])])
 
 
-def _reciprocal(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _reciprocal(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     return template("1/{0}", TIMES)(equation, [_of_numpy(operands[0])])
 
 
-def _negated(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _negated(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     return negated(equation, operands)._replace(plain=operands[0].plain)
 
 
@@ -159,14 +159,14 @@ def _named(form: Callable[[str], Spelling]) -> Spelling:
     return lambda equation, operands: form(_name(equation.primitive))(equation, operands)
 
 
-def _of_symmetric_part(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+def _of_symmetric_part(equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
     """A function of the symmetric part of a matrix, because NumPy reads one triangle only."""
     x = operands[0].text if operands[0].text.isidentifier() else part(operands[0].text)
     is_matrix = len(arrays.shape(equation.inputs[0])) == 2
     return function(_name(equation.primitive), f"({x} + {f'{x}.T' if is_matrix else f'np.swapaxes({x}, -1, -2)'})/2")
 
 
-def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
+def _split_at_zero(operands: Sequence[Fragment], below: str) -> Fragment:
     """x where it is positive, else scale*below."""
     x, scale = operands
     return function("np.where", f"{x.at(SUM)} > 0", x.text, f"{scale.at(TIMES)}*{below}")
@@ -175,7 +175,7 @@ def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
 def _reduced_by(name: str) -> Spelling:
     """A reduction with a ufunc of two operands, which does not overflow as np.linalg.norm does."""
 
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         keepdims = ["keepdims=True"] if equation.params["keepdims"] else []
         return function(f"{name}.reduce", operands[0].text, f"axis={axis_text(equation.params['axis'])}", *keepdims)
 
@@ -183,7 +183,7 @@ def _reduced_by(name: str) -> Spelling:
 
 
 _CALLS: dict[str, Spelling] = {
-    "rsqrt": lambda _equation, operands: Piece(f"1/np.sqrt({operands[0].text})", TIMES),
+    "rsqrt": lambda _equation, operands: Fragment(f"1/np.sqrt({operands[0].text})", TIMES),
     "softplus": lambda _equation, operands: function("np.logaddexp", "0", operands[0].text),
     "relu": lambda _equation, operands: function("np.maximum", operands[0].text, "0"),
     "sech": template("1/np.cosh({0})", TIMES),
@@ -202,8 +202,8 @@ _CALLS: dict[str, Spelling] = {
     "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
     "norm": _reduced_by("np.hypot"),
     "logsumexp": _reduced_by("np.logaddexp"),
-    "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
-    "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
+    "logdet": lambda _equation, operands: Fragment(f"np.linalg.slogdet({operands[0].text})[1]"),
+    "order_statistic": lambda equation, operands: Fragment(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
     **dict.fromkeys(
         ("polygamma", "bessel_i", "bessel_j", "expn", "spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"),
         _named(with_order),
@@ -259,7 +259,7 @@ LANGUAGE = Language(
         "one_minus_square": one_minus_square,
         "digamma_rise": lambda _equation, operands: digamma_rise("special.digamma", operands),
         "over_one_plus_square": lambda equation, operands: over_one_plus_square(equation, [_of_numpy(operands[0])]),
-        "cast": lambda _equation, operands: Piece(f"1.0*{operands[0].at(UNARY)}", TIMES),
+        "cast": lambda _equation, operands: Fragment(f"1.0*{operands[0].at(UNARY)}", TIMES),
     },
     others=_others,
     number=_number,
@@ -271,9 +271,9 @@ LANGUAGE = Language(
         "cospi": by_part(_REST, "np.sin(np.pi*(0.5 - np.abs({0})))"),
         **dict.fromkeys(("cholesky", "eigvalsh"), _of_symmetric_part),
     },
-    truths=Truths(
-        lambda truth: Piece(f"1.0*{truth.at(UNARY)}", TIMES),
-        lambda number: Piece(f"{number.at(SUM)} != 0", COMPARE),
+    truths=BooleanConversion(
+        lambda truth: Fragment(f"1.0*{truth.at(UNARY)}", TIMES),
+        lambda number: Fragment(f"{number.at(SUM)} != 0", COMPARE),
     ),
     naming=_NAMING,
 )  # fmt: skip

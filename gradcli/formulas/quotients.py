@@ -10,11 +10,11 @@ from itertools import product as pairs
 from typing import Any, NamedTuple
 
 from gradcli.formulas import polynomial_algebra
-from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, in_order, is_constant
+from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, is_constant, topological_order
 from gradcli.formulas.expansion import expanded
 from gradcli.formulas.numbers import Decimal, content
 from gradcli.formulas.polynomial_algebra import Polynomial
-from gradcli.formulas.trigonometric_identities import with_other_squares
+from gradcli.formulas.trigonometric_identities import with_pythagorean_identities
 
 # Sums with more variables, larger exponents or larger coefficients are not read as polynomials.
 _MOST_VARIABLES = 8
@@ -26,7 +26,7 @@ _MOST_PAIRED = 6
 _MOST_STEPS = 20
 
 
-class _Read(NamedTuple):
+class _SharedPolynomials(NamedTuple):
     """Sums as polynomials in shared units: each is a number times the lowest power of every unit times a polynomial."""
 
     units: Sequence[Unit]
@@ -48,7 +48,7 @@ class Quotients:
 
     def flat(self, root: Formula) -> Formula:
         """A formula without fractions inside sums, with common divisors of numerators and denominators cancelled."""
-        for node in in_order(root):
+        for node in topological_order(root):
             if node not in self._flat:
                 self._flat[node] = self._over_one_bar(node)
         return self._flat[root]
@@ -83,7 +83,7 @@ class Quotients:
         denominator = algebra.multiply(*[algebra.power(b, algebra.number(-n)) for b, n in least.items()])
         terms = [algebra.multiply(algebra.scale(c, t), denominator) for t, c in node.terms.items()]
         numerator = expanded(algebra, algebra.add(*[expanded(algebra, t) for t in terms]))
-        forms = dict.fromkeys([algebra.add(*terms), numerator, *with_other_squares(algebra, numerator)])
+        forms = dict.fromkeys([algebra.add(*terms), numerator, *with_pythagorean_identities(algebra, numerator)])
         return min((self._cancelled(algebra.divide(form, denominator)) for form in forms), key=self.length)
 
     def in_parts(self, node: Formula, best: Callable[[Formula], Formula]) -> Iterator[Formula]:
@@ -194,13 +194,13 @@ class Quotients:
         first, second = (
             self.algebra.multiply(self._outside(read, i), self.algebra.scale(sign, self._formula(read, quotient)))
             for i, p in enumerate((f, g))
-            if (quotient := polynomial_algebra.divided(p, common)) is not None
+            if (quotient := polynomial_algebra.exact_quotient(p, common)) is not None
         )
         return divisor, first, second
 
     # --- polynomials
 
-    def _read(self, *nodes: Formula) -> _Read | None:
+    def _read(self, *nodes: Formula) -> _SharedPolynomials | None:
         """Sums as polynomials; None for sums over the limits."""
         units: dict[Unit, int] = {}
         rows = []
@@ -212,7 +212,7 @@ class Quotients:
             rows.append(terms)
         if not 0 < len(units) <= _MOST_VARIABLES:
             return None
-        read = _Read([*units], [*units.values()], [], [], [])
+        read = _SharedPolynomials([*units], [*units.values()], [], [], [])
         for terms in rows:
             if not _append(read, [([powers.get(u, 0) * k for u, k in units.items()], c) for powers, c in terms]):
                 return None
@@ -223,15 +223,15 @@ class Quotients:
         powers = self.algebra.powers(term)
         return dict(unit for base, exponent in powers.items() for unit in self.algebra.units(base, exponent))
 
-    def _outside(self, read: _Read, i: int) -> Formula:
+    def _outside(self, read: _SharedPolynomials, i: int) -> Formula:
         """The factor of the i-th sum outside its polynomial."""
         return self.algebra.scale(read.numbers[i], self._power_of(read, read.lowest[i]))
 
-    def _formula(self, read: _Read, polynomial: Polynomial) -> Formula:
+    def _formula(self, read: _SharedPolynomials, polynomial: Polynomial) -> Formula:
         algebra = self.algebra
         return algebra.add(*[algebra.scale(c, self._power_of(read, e)) for e, c in polynomial.items()])
 
-    def _power_of(self, read: _Read, exponents: Sequence[int]) -> Formula:
+    def _power_of(self, read: _SharedPolynomials, exponents: Sequence[int]) -> Formula:
         algebra = self.algebra
         units = zip(read.units, read.parts, exponents)
         return algebra.multiply(
@@ -239,7 +239,7 @@ class Quotients:
         )
 
 
-def _append(read: _Read, terms: Sequence[tuple[Sequence[Fraction | int], Fraction]]) -> bool:
+def _append(read: _SharedPolynomials, terms: Sequence[tuple[Sequence[Fraction | int], Fraction]]) -> bool:
     """Append a sum of powers with coefficients to `read`; False if its numbers are too large."""
     lowest = [int(min(column)) for column in zip(*(exponents for exponents, _ in terms))]
     number = content([c for _, c in terms])

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.numbers import factors
+from gradcli.formulas.numbers import closed_form
 from gradcli.formulas.text_writer import operands_of
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
@@ -44,7 +44,7 @@ def _is_decimal(atom: Atom) -> bool:
     """Whether an atom is a non-integer number without pi, roots or logarithms; fractions in the text are divisions."""
     if isinstance(atom, Variable) or arrays.shape(atom) or not math.isfinite(atom):
         return False
-    coefficient, pi, root, _, logarithm = factors(float(atom))
+    coefficient, pi, root, _, logarithm = closed_form(float(atom))
     return coefficient.denominator > 1 and pi == 0 and root == 1 and logarithm == 0
 
 
@@ -73,7 +73,7 @@ def _atom(sympy: Any, atom: Atom, known: dict[Variable, Any]) -> Any:
         raise _unknown("a formula with tensors" if arrays.shape(atom) else "nan and infinities")
     if arrays.dtype_name(atom) == "bool":
         return sympy.true if atom else sympy.false
-    coefficient, pi, root, n, logarithm = factors(float(atom))
+    coefficient, pi, root, n, logarithm = closed_form(float(atom))
     number = sympy.Rational(coefficient.numerator, coefficient.denominator) * sympy.pi ** sympy.Rational(pi)
     return number * sympy.sqrt(root) * sympy.log(n) ** logarithm
 

@@ -23,9 +23,9 @@ from gradcli.formulas.text_writer import (
     TANHSHRINK,
     TIMES,
     UNARY,
+    BooleanConversion,
+    Fragment,
     Language,
-    Piece,
-    Truths,
     by_powers_of_two,
     calls,
     clipped,
@@ -157,35 +157,35 @@ def _bare(column: str) -> str:
     return column.strip('"`')
 
 
-def _number(value: Any, dialect: Dialect | None = None) -> Piece:
+def _number(value: Any, dialect: Dialect | None = None) -> Fragment:
     if arrays.dtype_name(value) == "bool":
-        return Piece("(1 = 1)" if value else "(1 = 0)")
+        return Fragment("(1 = 1)" if value else "(1 = 0)")
     value = float(value)
     if math.copysign(1.0, value) < 0 and not math.isnan(value):
-        return Piece(f"-{_number(-value, dialect).text}", UNARY)
+        return Fragment(f"-{_number(-value, dialect).text}", UNARY)
     if math.isfinite(value):
-        return Piece(repr(value) if dialect is None else dialect.number.format(repr(value)))
+        return Fragment(repr(value) if dialect is None else dialect.number.format(repr(value)))
     found = "" if dialect is None else dialect.nan if math.isnan(value) else dialect.infinity
     if not found:
         name, hint = ("sql", "--dialect names a database that may have it") if dialect is None else (dialect.name, None)
         raise DifferentiationError(f"{value} cannot be written as {name}, which has no such number", hint=hint)
-    return Piece(found)
+    return Fragment(found)
 
 
-def _array(_constant: Any) -> Piece:
+def _array(_constant: Any) -> Fragment:
     raise DifferentiationError("a tensor cannot be written as sql, which has numbers alone", hint="--to python can")
 
 
-def _divided(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _divided(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     """A division with a float numerator: / of integers would drop the remainder."""
     first, second = operands
     above = first.at(PRODUCT)
     if not re.match(r"\d+\.\d", above):
         above = f"1.0*{first.at(TIMES)}"
-    return Piece(f"{above}/{second.at(UNARY)}", TIMES)
+    return Fragment(f"{above}/{second.at(UNARY)}", TIMES)
 
 
-def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     return function("POWER", operands[0].text, _number(equation.params["n"]).text)
 
 
@@ -226,12 +226,12 @@ _SMALLER = template("CASE WHEN {0} <= {1} THEN {0} ELSE {1} END")
 _SINE, _COSINE = _turns("{0}")
 
 
-def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _choice(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     condition, x, y = (o.text for o in operands)
     # A choice nested in the last branch becomes further WHEN cases.
     further = operands[2].level == ATOM and y.startswith("CASE WHEN ")
     others = y.removeprefix("CASE ").removesuffix(" END") if further else f"ELSE {y}"
-    return Piece(f"CASE WHEN {condition} THEN {x} {others} END")
+    return Fragment(f"CASE WHEN {condition} THEN {x} {others} END")
 
 
 LANGUAGE = Language(
@@ -243,14 +243,14 @@ LANGUAGE = Language(
         "negative": negated,
         "whole_power": _power,
         "reciprocal": template("1.0/{0}", TIMES),
-        "rsqrt": lambda _equation, operands: Piece(f"1.0/SQRT({operands[0].text})", TIMES),
+        "rsqrt": lambda _equation, operands: Fragment(f"1.0/SQRT({operands[0].text})", TIMES),
         "cbrt": template("(SIGN({0})*POWER(ABS({0}), 1.0/3.0))"),
         "exp2": lambda _equation, operands: function("POWER", "2.0", operands[0].text),
         # EXP({0}) - 1.0 and LN(1.0 + {0}) lose digits for small operands.
         "expm1": template("CASE WHEN ABS({0}) < 1.0 THEN 2.0*SINH({0}/2.0)*EXP({0}/2.0) ELSE EXP({0}) - 1.0 END"),
         "log1p": template(f"CASE WHEN ABS({{0}}) < 0.5 THEN {_LOG1P_OF_POSITIVE} ELSE LN(1.0 + {{0}}) END"),
-        "log2": lambda _equation, operands: Piece(f"LN({operands[0].text})/LN(2.0)", TIMES),
-        "log10": lambda _equation, operands: Piece(f"LN({operands[0].text})/LN(10.0)", TIMES),
+        "log2": lambda _equation, operands: Fragment(f"LN({operands[0].text})/LN(2.0)", TIMES),
+        "log10": lambda _equation, operands: Fragment(f"LN({operands[0].text})/LN(10.0)", TIMES),
         "sigmoid": template("1.0/(1.0 + EXP(-{0}))", TIMES),
         "logsigmoid": template(f"CASE WHEN {{0}} < 0.0 THEN {{0}} ELSE 0.0 END - {_SOFT}", SUM),
         "softplus": template(f"CASE WHEN {{0}} > 0.0 THEN {{0}} ELSE 0.0 END + {_SOFT}", SUM),
@@ -286,8 +286,8 @@ LANGUAGE = Language(
         ),
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
-        "zeros_like": lambda _equation, _operands: Piece("0.0"),
-        "ones_like": lambda _equation, _operands: Piece("1.0"),
+        "zeros_like": lambda _equation, _operands: Fragment("0.0"),
+        "ones_like": lambda _equation, _operands: Fragment("1.0"),
     },
     others=calls("sql", lambda primitive: primitive.spelling.get("sql", "").upper()),
     number=_number,
@@ -296,8 +296,8 @@ LANGUAGE = Language(
     naming=_naming('"', _RESERVED),
     parts=False,
     tensors=False,
-    truths=Truths(
-        lambda truth: Piece(f"CASE WHEN {truth.text} THEN 1.0 ELSE 0.0 END"),
-        lambda number: Piece(f"{number.at(SUM)} <> 0.0", COMPARE),
+    truths=BooleanConversion(
+        lambda truth: Fragment(f"CASE WHEN {truth.text} THEN 1.0 ELSE 0.0 END"),
+        lambda number: Fragment(f"{number.at(SUM)} <> 0.0", COMPARE),
     ),
 )

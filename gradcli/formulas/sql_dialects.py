@@ -10,13 +10,13 @@ from gradcli.formulas.text_writer import (
     COMPARE,
     SUM,
     TIMES,
-    Piece,
+    Fragment,
     Spelling,
     by_powers_of_two,
     clipped,
     infix,
-    lacking,
     template,
+    unsupported,
 )
 from gradcli.program.ir import Equation, Variable
 
@@ -49,7 +49,7 @@ def _without_mod(name: str) -> Mapping[str, Spelling]:
     return {
         "remainder": by_powers_of_two(FLOORED_REST, None, name),
         "floor_divide": by_powers_of_two(FLOORED, None, name),
-        "fmod": lacking(name),
+        "fmod": unsupported(name),
     }
 
 
@@ -88,11 +88,11 @@ def _comparison(symbol: str, place: int, isnan: str) -> Spelling:
     """A comparison that is false where the operand at `place`, a variable, is nan."""
     plain = infix(symbol, COMPARE)
 
-    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         found = plain(equation, operands)
         if not isinstance(equation.inputs[place], Variable):
             return found
-        return Piece(f"({found.text} AND NOT {isnan.format(operands[place].at(ATOM))})")
+        return Fragment(f"({found.text} AND NOT {isnan.format(operands[place].at(ATOM))})")
 
     return spelled
 

@@ -9,15 +9,15 @@ from functools import partial
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.errors import DifferentiationError, LimitError, UsageError, pointing_into
+from gradcli.errors import DifferentiationError, LimitError, UsageError, locating
 from gradcli.formulas.derivation import By, derivation, example, value_of
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.formula import formula
 from gradcli.formulas.root_sum_squares import has_squares
 from gradcli.formulas.text_writer import Language
 from gradcli.kinds.jets import check_order
-from gradcli.language.interpreter.mutable_references import InParts
-from gradcli.language.parsing import read
+from gradcli.language.interpreter.mutable_references import ElementwiseInput
+from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.axes import MOST_AXES
@@ -31,7 +31,7 @@ from gradcli.program.record import record
 _Shorten = Callable[[Program], Program]
 _EQUALITIES = {"==": equal, "!=": not_equal}
 # The least cost of a derivative, in eighths of steps.
-_DERIVATIVE = 30 * limits.STEP
+_DERIVATIVE = 30 * limits.UNITS_PER_STEP
 # Primitives that are avoided in tensor formulas where the formula can be written in terms of elements.
 _MOVING = frozenset({"index", "put_at", "stack", "concat"})
 
@@ -55,18 +55,18 @@ def derivatives_as_formulas(
     DifferentiationError for a non-scalar value, UsageError where there are no elements to differentiate by, and
     LimitError for orders above 170 or too many execution paths.
     """
-    with pointing_into(program.source, program.body[-1].span):
+    with locating(program.source, program.body[-1].span):
         _check(bindings, wrt, order)
         shorten = partial(
             formula,
             typed=_decimals(program, bindings),
-            equality=_asks_equality(program),
-            finiteness=_asks_finiteness(program),
+            equality=_compares_equality(program),
+            finiteness=_tests_finiteness(program),
         )
         programs = derivation(program, bindings, wrt, order)
         squares = has_squares(programs[()])
         tensors = language is None or language.tensors or _is_written_as_it_stands(program, programs, language)
-        formulas = _simplified(programs, shorten) if tensors and not _takes_apart(programs[()], wrt) else {}
+        formulas = _simplified(programs, shorten) if tensors and not _reads_elements(programs[()], wrt) else {}
         if not formulas or any(e.primitive.name in _MOVING for f in formulas.values() for e in f.equations):
             parts = _by_element(programs, shorten)
             if parts is not None:
@@ -85,14 +85,14 @@ def parsed_formula(text: str, like: Program) -> Program:
 
 def recorded_formula(text: str, inputs: Mapping[str, Any]) -> Program:
     """Record a formula exactly as it is written; its inputs may be elements of tensors."""
-    program = read(text)
+    program = parse_charged(text)
 
     def run(**given: Any) -> list[Any]:
         def element(name: str, key: Key) -> Any:
             return given[element_name(name, key)]
 
         names = {name: owner_name(name) for name in given}
-        values = {of: given[name] if of == name else InParts(of, None, element) for name, of in names.items()}
+        values = {of: given[name] if of == name else ElementwiseInput(of, None, element) for name, of in names.items()}
         return [value_of(program, values)]
 
     return record(run, inputs).program._replace(guards=())
@@ -111,24 +111,24 @@ def _simplified(programs: Mapping[By, Program], shorten: _Shorten) -> Mapping[st
 
 def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[float]:
     """Return the non-integer literals of a program and of the values of its names."""
-    numbers = [node.value for node in tree.everything(program) if isinstance(node, tree.Number)]
+    numbers = [node.value for node in tree.all_nodes(program) if isinstance(node, tree.Number)]
     numbers += [float(v) for v in bindings.values() if not arrays.shape(v)]
     return {n for n in numbers if math.isfinite(n) and not float(n).is_integer()}
 
 
-def _asks_equality(program: tree.Module) -> bool:
+def _compares_equality(program: tree.Module) -> bool:
     """Whether the source text compares numbers by == or !=, for example a category with its code."""
     return any(
         any(operator in _EQUALITIES for operator in node.operators)
         if isinstance(node, tree.Compare)
         else isinstance(node, tree.Call) and table.find(node.name) in _EQUALITIES.values()
-        for node in tree.everything(program)
+        for node in tree.all_nodes(program)
     )
 
 
-def _asks_finiteness(program: tree.Module) -> bool:
+def _tests_finiteness(program: tree.Module) -> bool:
     """Whether the source text tests whether numbers are finite."""
-    return any(isinstance(node, tree.Call) and table.find(node.name) is isfinite for node in tree.everything(program))
+    return any(isinstance(node, tree.Call) and table.find(node.name) is isfinite for node in tree.all_nodes(program))
 
 
 def _is_written_as_it_stands(program: tree.Module, programs: Mapping[By, Program], language: Language) -> bool:
@@ -141,7 +141,7 @@ def _is_written_as_it_stands(program: tree.Module, programs: Mapping[By, Program
     value = programs[()].equations
     numbers = [a for e in value for a in e.inputs if not isinstance(a, Variable)]
     return (
-        not any(isinstance(node, apart) for node in tree.everything(program))
+        not any(isinstance(node, apart) for node in tree.all_nodes(program))
         and all(map(_is_elementwise, programs.values()))
         and all(language.writes(equation.primitive) for equation in value)
         and all(_has_number(language, number) for number in numbers)
@@ -163,7 +163,7 @@ def _is_elementwise(program: Program) -> bool:
     return all(e.primitive.elementwise for e in equations) and not any(arrays.shape(atom) for atom in atoms)
 
 
-def _takes_apart(value: Program, wrt: Sequence[str]) -> bool:
+def _reads_elements(value: Program, wrt: Sequence[str]) -> bool:
     """Whether the program takes elements out of tensors that depend on the names in `wrt`."""
     by = frozenset(wrt)
     varying = {v for v in value.inputs if v.name in by}

@@ -30,7 +30,8 @@ def simplified(formulas: Formulas) -> Formulas | None:
     """
     if find_spec("sympy") is None:
         raise UsageError(
-            "--simplify needs SymPy, which is not installed", hint=f"{install_command.command('sympy')} installs it"
+            "--simplify needs SymPy, which is not installed",
+            hint=f"{install_command.install_command('sympy')} installs it",
         )
     sent = [_by_name(program) for program in formulas.derivatives.values()]
     try:

@@ -21,17 +21,17 @@ from gradcli.formulas.text_writer import (
     SUM,
     TIMES,
     UNARY,
-    LackingError,
+    Fragment,
     Language,
-    Piece,
     Spelling,
     SpellingWithPart,
+    UnsupportedPrimitiveError,
     calls,
     function,
     infix,
     listed,
     listed_array,
-    minus,
+    negated_piece,
     operators,
     plain_call,
     template,
@@ -75,31 +75,31 @@ def text(program: Program, names: Names | None = None, *, short: int = 0) -> str
     return found
 
 
-def number(value: Any) -> Piece:
+def number(value: Any) -> Fragment:
     """The text of a number that reads back as the same float."""
     if arrays.dtype_name(value) == "bool":
-        return Piece(str(bool(value)))
+        return Fragment(str(bool(value)))
     value = float(value)
     if value != value:
-        return Piece("nan")
+        return Fragment("nan")
     if math.copysign(1.0, value) < 0:
-        return minus(number(-value))
+        return negated_piece(number(-value))
     if value in _NAMED:
-        return Piece(_NAMED[value])
+        return Fragment(_NAMED[value])
     fraction = written_fraction(value)
     if fraction is not None:
-        return Piece(str(fraction), TIMES)
-    return Piece(repr(value).removesuffix(".0"))
+        return Fragment(str(fraction), TIMES)
+    return Fragment(repr(value).removesuffix(".0"))
 
 
-def _without_names(value: Any) -> Piece:
+def _without_names(value: Any) -> Fragment:
     """The text of a number where an input has the name of a constant, such as `e`."""
     piece = number(value)
     sign, name = ("-", piece.text[1:]) if piece.text.startswith("-") else ("", piece.text)
     return piece._replace(text=sign + _NAMELESS.get(name, name), level=SUM if name == "nan" else piece.level)
 
 
-def array(constant: Any) -> Piece:
+def array(constant: Any) -> Fragment:
     shape = arrays.shape(constant)
     if arrays.dtype_name(constant) not in ("float64", "bool"):
         raise DifferentiationError(f"a tensor of {arrays.dtype_name(constant)} cannot be written as text")
@@ -108,7 +108,7 @@ def array(constant: Any) -> Piece:
     element = program_constants.uniform(constant)
     if element is not None and arrays.dtype_name(constant) == "float64":
         return function("full", sizes(shape), number(element).text)
-    return Piece(listed_array(constant, lambda n: number(n).text))
+    return Fragment(listed_array(constant, lambda n: number(n).text))
 
 
 def _beside_lists(symbol: str, level: int) -> Spelling:
@@ -117,7 +117,7 @@ def _beside_lists(symbol: str, level: int) -> Spelling:
     if symbol not in ("*", "+"):
         return plain
 
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         lists = [p.text.startswith("[") for p in operands]
         if all(lists) or (symbol == "*" and any(lists) and any(p.text[:1].isdigit() for p in operands)):
             operands = [function("array", p.text) if is_list else p for p, is_list in zip(operands, lists)]
@@ -134,7 +134,7 @@ def sizes(shape: Sequence[int]) -> str:
 def reduction(name: str) -> Spelling:
     """A reduction; the axes are left out where all axes are reduced."""
 
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         axis = equation.params["axis"]
         whole = axis is None or axis == tuple(range(len(arrays.shape(equation.inputs[0]))))
         arguments = [] if whole else [f"axis={axis_text(axis)}"]
@@ -155,7 +155,7 @@ def axis_text(axis: Any) -> str:
 def with_keywords(name: str, *params: str) -> Spelling:
     """A function of one operand and keyword parameters, without those that are None."""
 
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         values = ((p, equation.params[p]) for p in params)
         return function(name, operands[0].text, *(f"{p}={axis_text(v)}" for p, v in values if v is not None))
 
@@ -167,24 +167,24 @@ def shaped(name: str) -> Spelling:
 
 
 def permuted(name: str) -> Spelling:
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         axes = equation.params["axes"]
         if axes == (1, 0) and operands[0].text not in _LIBRARIES:
-            return Piece(f"{operands[0].at(ATOM)}.T")
+            return Fragment(f"{operands[0].at(ATOM)}.T")
         return function(name, operands[0].text, sizes(axes))
 
     return spelling
 
 
 def joined(name: str) -> Spelling:
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         items = ", ".join(o.text for o in operands)
         return function(name, f"[{items}]", f"axis={equation.params['axis']}")
 
     return spelling
 
 
-def _rolled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _rolled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     shift, axis = equation.params["shift"], equation.params["axis"]
     arguments = [axis_text(shift)] if axis is None else [axis_text(shift), f"axis={axis_text(axis)}"]
     return function("roll", operands[0].text, *arguments)
@@ -206,21 +206,21 @@ def _key_item(item: Any) -> str:
     return listed(arrays.tolist(item), str)
 
 
-def indexed(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def indexed(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     key = equation.params["key"]
-    return Piece(f"{operands[0].at(ATOM)}[{key_text(key)}]") if key else operands[0]
+    return Fragment(f"{operands[0].at(ATOM)}[{key_text(key)}]") if key else operands[0]
 
 
-def negated(_equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return minus(operands[0])
+def negated(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    return negated_piece(operands[0])
 
 
-def whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return Piece(f"{operands[0].at(ATOM)}**{number(equation.params['n']).at(UNARY)}", POWER)
+def whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    return Fragment(f"{operands[0].at(ATOM)}**{number(equation.params['n']).at(UNARY)}", POWER)
 
 
 def contraction(name: str, outer: str) -> Spelling:
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         subscripts = latin(equation.params["terms"], equation.params["result"])
         if subscripts == OUTER:
             return function(outer, *(o.text for o in operands))
@@ -232,52 +232,52 @@ def contraction(name: str, outer: str) -> Spelling:
 def of_order(language: str, *names: str) -> Any:
     """A family of functions of which only the first orders have a name; raises LackingError for the others."""
 
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         n = equation.params["n"]
         if n >= len(names):
-            raise LackingError(equation, language)
+            raise UnsupportedPrimitiveError(equation, language)
         return function(names[n], *(o.text for o in operands))
 
     return spelling
 
 
-def _zeta(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _zeta(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     n = equation.params["n"]
     return function("zeta", *(o.text for o in operands), *([str(n)] if n else []))
 
 
 def of_branch(*calls: str) -> Spelling:
     """A function with branches; `calls` are the texts of branches 0, -1 and so on."""
-    return lambda equation, operands: Piece(calls[-equation.params["k"]].format(operands[0].text))
+    return lambda equation, operands: Fragment(calls[-equation.params["k"]].format(operands[0].text))
 
 
-def _cast(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _cast(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     if equation.params["dtype"] == "bool":
-        return Piece(f"{operands[0].at(SUM)} != 0", COMPARE)
+        return Fragment(f"{operands[0].at(SUM)} != 0", COMPARE)
     if equation.params["dtype"] != "float64":
-        raise LackingError(equation, "text")
-    return Piece(f"1*{operands[0].at(UNARY)}", PRODUCT)
+        raise UnsupportedPrimitiveError(equation, "text")
+    return Fragment(f"1*{operands[0].at(UNARY)}", PRODUCT)
 
 
-def one_minus_square(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+def one_minus_square(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     x = operands[0].at(TIMES)
-    return Piece(f"(1 - {x})*(1 + {x})", TIMES)
+    return Fragment(f"(1 - {x})*(1 + {x})", TIMES)
 
 
-def over_one_plus_square(_equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return Piece(f"1/(1 + {operands[0].at(ATOM)}**2)", TIMES)
+def over_one_plus_square(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    return Fragment(f"1/(1 + {operands[0].at(ATOM)}**2)", TIMES)
 
 
-def digamma_rise(digamma: str, operands: Sequence[Piece]) -> Piece:
+def digamma_rise(digamma: str, operands: Sequence[Fragment]) -> Fragment:
     x, y = operands
-    return Piece(f"{digamma}({x.at(SUM)} + {y.at(PRODUCT)}) - {digamma}({x.text})", SUM)
+    return Fragment(f"{digamma}({x.at(SUM)} + {y.at(PRODUCT)}) - {digamma}({x.text})", SUM)
 
 
-def sinc(calls: Callable[[str, str], str], number: Callable[[float], Piece]) -> SpellingWithPart:
+def sinc(calls: Callable[[str, str], str], number: Callable[[float], Fragment]) -> SpellingWithPart:
     """sinc and its derivatives by the recurrence of `gradcli.formulas.identities`; `calls` writes a call of sinc, sin
     or cos."""
 
-    def spelling(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
         def times(factor: float, text: str) -> str:
             return text if factor == 1 else f"{number(factor).at(UNARY)}*{text}"
 
@@ -290,45 +290,45 @@ def sinc(calls: Callable[[str, str], str], number: Callable[[float], Piece]) -> 
             scale = (1, 1, -1, -1)[k % 4] * math.pi ** (k - 1)
             rest = f"({times(scale, wave)} - {times(k, value)})/{x}"
             value = part(rest) if k < n else rest
-        return Piece(value, TIMES if n else ATOM)
+        return Fragment(value, TIMES if n else ATOM)
 
     return spelling
 
 
-def _root(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _root(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     x, root = operands[0].text, number(1.0 / equation.params["n"]).at(UNARY)
-    return function("where", f"{operands[0].at(SUM)} == 0", "0", f"{Piece(x, operands[0].level).at(ATOM)}**{root}")
+    return function("where", f"{operands[0].at(SUM)} == 0", "0", f"{Fragment(x, operands[0].level).at(ATOM)}**{root}")
 
 
 def scaled_erfc(name: str, root: str) -> Spelling:
     """erfcx, and what its derivatives are multiples of, by the recurrence of the repeated integrals of erfc."""
 
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         n, x = equation.params["n"], operands[0]
         if n > _MOST_INTEGRALS:
-            raise LackingError(equation, "a formula")
+            raise UnsupportedPrimitiveError(equation, "a formula")
         before, value = f"2/{root}", f"{name}({x.text})"
         for k in range(1, n + 1):
             before, value = value, f"(({before} - 2*{x.at(UNARY)}*{value})/{2 * k})"
-        return Piece(value)
+        return Fragment(value)
 
     return spelling
 
 
-def _scattered(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+def _scattered(equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
     """The adjoint of an index, as the derivative of a sum over the indexed elements."""
     name = part(function("zeros", sizes(equation.params["shape"])).text)
     indexed_part = f"{name}[{key_text(equation.params['key'])}]"
     return function("diff", f"sum({operands[0].at(TIMES)}*{indexed_part})", name)
 
 
-def _ranked(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return Piece(f"sort({operands[0].text})[..., {equation.params['k']}]")
+def _ranked(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+    return Fragment(f"sort({operands[0].text})[..., {equation.params['k']}]")
 
 
 def _result_of(call: str) -> Spelling:
     """One output of a function with several outputs."""
-    return lambda _equation, operands: Piece(call.format(operands[0].text))
+    return lambda _equation, operands: Fragment(call.format(operands[0].text))
 
 
 def _with_k(name: str) -> Spelling:
@@ -358,7 +358,7 @@ LANGUAGE = Language(
         "one_minus_square": one_minus_square,
         "over_one_plus_square": over_one_plus_square,
         "digamma_rise": lambda _equation, operands: digamma_rise("digamma", operands),
-        "sech_square": lambda _equation, operands: Piece(f"sech({operands[0].text})**2", POWER),
+        "sech_square": lambda _equation, operands: Fragment(f"sech({operands[0].text})**2", POWER),
         "polygamma": with_order("polygamma"),
         "erfcx": scaled_erfc("erfcx", "sqrt(pi)"),
         "bessel_i": of_order("text", "i0", "i1"),

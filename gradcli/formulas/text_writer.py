@@ -34,7 +34,7 @@ _EQUATION = 24
 _CHARACTERS = 64
 
 
-class Piece(NamedTuple):
+class Fragment(NamedTuple):
     """The text of an expression, its precedence level, its nesting depth, and whether it consists only of numbers
     joined by + - *."""
 
@@ -49,18 +49,18 @@ class Piece(NamedTuple):
 
 
 # Makes the text of an equation from those of its operands.
-Spelling = Callable[[Equation, Sequence[Piece]], Piece]
+Spelling = Callable[[Equation, Sequence[Fragment]], Fragment]
 
 
 # The same with a function that gives a text a name, for spellings that use a part several times.
-SpellingWithPart = Callable[[Equation, Sequence[Piece], Callable[[str], str]], Piece]
+SpellingWithPart = Callable[[Equation, Sequence[Fragment], Callable[[str], str]], Fragment]
 
 
-class Truths(NamedTuple):
+class BooleanConversion(NamedTuple):
     """How a language converts a truth value to the number 0 or 1, and a number to the condition that it is not 0."""
 
-    as_number: Callable[[Piece], Piece]
-    of_number: Callable[[Piece], Piece]
+    as_number: Callable[[Fragment], Fragment]
+    of_number: Callable[[Fragment], Fragment]
 
 
 class Language(NamedTuple):
@@ -73,14 +73,14 @@ class Language(NamedTuple):
 
     name: str
     functions: Mapping[str, Spelling]
-    number: Callable[[Any], Piece]
-    array: Callable[[Any], Piece]
+    number: Callable[[Any], Fragment]
+    array: Callable[[Any], Fragment]
     document: Callable[[Formulas], Document]
     naming: Naming = Naming()
     parts: bool = True
     with_parts: Mapping[str, SpellingWithPart] = {}
     others: Callable[[Primitive], Spelling | None] = lambda _primitive: None
-    truths: Truths | None = None
+    truths: BooleanConversion | None = None
     tensors: bool = True
     comment: str = "#"
 
@@ -93,7 +93,7 @@ class Language(NamedTuple):
         return primitive.name in self.with_parts or self.spelling(primitive) is not None
 
 
-class LackingError(DifferentiationError):
+class UnsupportedPrimitiveError(DifferentiationError):
     """Raised for a primitive that a language cannot write."""
 
     def __init__(self, equation: Equation, language: str) -> None:
@@ -134,7 +134,7 @@ class _TextWriter:
         atoms = [a for e in program.equations for a in e.inputs] + list(program.outputs)
         self.uses = Counter(a for a in atoms if isinstance(a, Variable))
         self.names = names
-        self.pieces = {v: Piece(names.inputs[v.name or ""]) for v in program.inputs if v in self.uses}
+        self.pieces = {v: Fragment(names.inputs[v.name or ""]) for v in program.inputs if v in self.uses}
         self.parts: list[tuple[str, str]] = []
 
     def write(self) -> Written:
@@ -152,28 +152,28 @@ class _TextWriter:
                         del self.pieces[atom]
         return Written(self.parts, [self._atom(output).text for output in self.program.outputs])
 
-    def _operands(self, equation: Equation) -> list[Piece]:
+    def _operands(self, equation: Equation) -> list[Fragment]:
         truths = self.language.truths
         if truths is None:
             return [self._atom(a) for a in equation.inputs]
         return operands_of(equation, self._atom, lambda a: self._number(a, truths), lambda a: self._truth(a, truths))
 
-    def _truth(self, atom: Atom, truths: Truths) -> Piece:
+    def _truth(self, atom: Atom, truths: BooleanConversion) -> Fragment:
         piece = self._atom(atom)
         return truths.of_number(piece)._replace(depth=piece.depth + 1)
 
-    def _number(self, atom: Atom, truths: Truths) -> Piece:
+    def _number(self, atom: Atom, truths: BooleanConversion) -> Fragment:
         if not isinstance(atom, Variable):
             return self._atom(arrays.astype(atom, "float64"))
         piece = self.pieces[atom]
         return truths.as_number(piece)._replace(depth=piece.depth + 1)
 
-    def _atom(self, atom: Atom) -> Piece:
+    def _atom(self, atom: Atom) -> Fragment:
         if isinstance(atom, Variable):
             return self.pieces[atom]
         return self.language.array(atom) if arrays.shape(atom) else self.language.number(atom)
 
-    def _spelled(self, equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def _spelled(self, equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         name, spelling = equation.primitive.name, self.language.spelling(equation.primitive)
         if name == "cast" and self.language.truths and (_conditions(equation) or _is_truth(equation.inputs[0])):
             (piece,) = operands
@@ -182,10 +182,10 @@ class _TextWriter:
         elif spelling is not None:
             piece = self._without_repeats(spelling, equation, operands)
         else:
-            raise LackingError(equation, self.language.name)
+            raise UnsupportedPrimitiveError(equation, self.language.name)
         return piece._replace(depth=1 + max((o.depth for o in operands), default=0))
 
-    def _without_repeats(self, spelling: Spelling, equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def _without_repeats(self, spelling: Spelling, equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         """The piece of an equation, with names for long operands that the spelling repeats: nested repetitions would
         grow exponentially."""
         piece = spelling(equation, operands)
@@ -194,9 +194,11 @@ class _TextWriter:
         long = [(piece.text.count(o.text) - 1) * len(o.text) > _REPEATED for o in operands]
         if not any(long):
             return piece
-        return spelling(equation, [Piece(self._named(o.text)) if is_long else o for o, is_long in zip(operands, long)])
+        return spelling(
+            equation, [Fragment(self._named(o.text)) if is_long else o for o, is_long in zip(operands, long)]
+        )
 
-    def _placed(self, variable: Variable, piece: Piece) -> Piece:
+    def _placed(self, variable: Variable, piece: Fragment) -> Fragment:
         """A piece as it is written where the variable is used: its text, or the name that it gets."""
         if not self.language.parts:
             if len(piece.text) > _LONGEST_WITHOUT_NAMES:
@@ -208,7 +210,7 @@ class _TextWriter:
         inside = self.uses[variable] == 1 or len(piece.text) <= self.short
         if inside and len(piece.text) <= _LONGEST and piece.depth <= _DEEPEST:
             return piece
-        return Piece(self._named(piece.text), plain=piece.plain)
+        return Fragment(self._named(piece.text), plain=piece.plain)
 
     def _named(self, text: str) -> str:
         """The name given to a new part."""
@@ -263,10 +265,10 @@ _SIDES = {COMPARE: (SUM, SUM), SUM: (SUM, PRODUCT), PRODUCT: (PRODUCT, UNARY), P
 def with_order(name: str) -> Spelling:
     """A function of its order and an operand. Raises LackingError for orders below 0, as derivatives of expn have."""
 
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         n = equation.params["n"]
         if n < 0:
-            raise LackingError(equation, "a formula")
+            raise UnsupportedPrimitiveError(equation, "a formula")
         return function(name, str(n), operands[0].text)
 
     return spelling
@@ -291,9 +293,9 @@ def infix(symbol: str, level: int) -> Spelling:
     before, after = _SIDES[level]
     between = f" {symbol} " if level in (COMPARE, SUM) else symbol
 
-    def spelling(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         first, second = operands
-        return Piece(f"{first.at(before)}{between}{second.at(after)}", level)
+        return Fragment(f"{first.at(before)}{between}{second.at(after)}", level)
 
     return spelling
 
@@ -301,39 +303,39 @@ def infix(symbol: str, level: int) -> Spelling:
 def times(symbol: str) -> Spelling:
     """The operators * and /."""
 
-    def spelling(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(_equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         first, second = operands
         level = PRODUCT if first.level == PRODUCT else TIMES
-        return Piece(f"{first.at(PRODUCT)}{symbol}{second.at(UNARY)}", level)
+        return Fragment(f"{first.at(PRODUCT)}{symbol}{second.at(UNARY)}", level)
 
     return spelling
 
 
-def minus(operand: Piece) -> Piece:
+def negated_piece(operand: Fragment) -> Fragment:
     """A piece with a minus in front; never two in a row, which C and SQL would read as an operator or a comment."""
     if operand.level < TIMES or operand.text.startswith("-"):
-        return Piece(f"-({operand.text})", UNARY)
-    return Piece(f"-{operand.text}", min(operand.level, UNARY))
+        return Fragment(f"-({operand.text})", UNARY)
+    return Fragment(f"-{operand.text}", min(operand.level, UNARY))
 
 
-def function(name: str, *arguments: str) -> Piece:
-    return Piece(f"{name}({', '.join(arguments)})")
+def function(name: str, *arguments: str) -> Fragment:
+    return Fragment(f"{name}({', '.join(arguments)})")
 
 
 def template(text: str, level: int = ATOM, *, inner: int = ATOM) -> Spelling:
     """A spelling from a text with {0}, {1}, … for the operands, in parentheses if looser than `inner`."""
-    return lambda _equation, operands: Piece(text.format(*[o.at(inner) for o in operands]), level)
+    return lambda _equation, operands: Fragment(text.format(*[o.at(inner) for o in operands]), level)
 
 
 def by_powers_of_two(exact: Spelling, others: Spelling | None, language: str) -> Spelling:
     """`exact` where the second operand is a constant power of two, for which the quotient is not rounded; else
     `others`, or a LackingError if there is none."""
 
-    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         if _is_power_of_two(equation.inputs[1]):
             return exact(equation, operands)
         if others is None:
-            raise LackingError(equation, language)
+            raise UnsupportedPrimitiveError(equation, language)
         return others(equation, operands)
 
     return spelled
@@ -346,8 +348,8 @@ def _is_power_of_two(atom: Atom) -> bool:
 def by_part(part: str, form: str, level: int = ATOM) -> SpellingWithPart:
     """A spelling `form` in which {0} is a named part, made from the operand by the template `part`."""
 
-    def spelled(_equation: Equation, operands: Sequence[Piece], named: Callable[[str], str]) -> Piece:
-        return Piece(form.format(named(part.format(operands[0].at(ATOM)))), level)
+    def spelled(_equation: Equation, operands: Sequence[Fragment], named: Callable[[str], str]) -> Fragment:
+        return Fragment(form.format(named(part.format(operands[0].at(ATOM)))), level)
 
     return spelled
 
@@ -356,7 +358,7 @@ def clipped(between_numbers: Spelling, maximum: Spelling, minimum: Spelling) -> 
     """`between_numbers` where both bounds are ordered constants. Otherwise maximum and then minimum, which propagate
     nan bounds and let the upper bound win where it is below the lower one."""
 
-    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         x, lower, upper = operands
         bounds = equation.inputs[1:]
         if not any(isinstance(bound, Variable) for bound in bounds) and float(bounds[0]) <= float(bounds[1]):
@@ -366,11 +368,11 @@ def clipped(between_numbers: Spelling, maximum: Spelling, minimum: Spelling) -> 
     return spelled
 
 
-def lacking(language: str) -> Spelling:
+def unsupported(language: str) -> Spelling:
     """A spelling that raises LackingError, for a function that other dialects of the language have."""
 
-    def spelled(equation: Equation, _operands: Sequence[Piece]) -> Piece:
-        raise LackingError(equation, language)
+    def spelled(equation: Equation, _operands: Sequence[Fragment]) -> Fragment:
+        raise UnsupportedPrimitiveError(equation, language)
 
     return spelled
 
@@ -394,9 +396,9 @@ def calls(
 def plain_call(language: str, name: str) -> Spelling:
     """A call with the operands only; raises LackingError if there are parameters."""
 
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         if equation.params:
-            raise LackingError(equation, language)
+            raise UnsupportedPrimitiveError(equation, language)
         return function(name, *(o.text for o in operands))
 
     return spelling
@@ -404,7 +406,7 @@ def plain_call(language: str, name: str) -> Spelling:
 
 def listed_array(constant: Any, number: Callable[[Any], str]) -> str:
     """The elements of a constant array as nested lists in text."""
-    limits.charge_steps(limits.STEP * arrays.size(constant))
+    limits.charge_steps(limits.UNITS_PER_STEP * arrays.size(constant))
     return listed(arrays.tolist(constant), number)
 
 

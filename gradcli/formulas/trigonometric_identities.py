@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, in_order, is_call
+from gradcli.formulas.algebra import Algebra, Call, Formula, Product, Sum, is_call, topological_order
 from gradcli.primitives.entries.trigonometric import cos, cosh, sin, sinh, tan, tanh
 from gradcli.primitives.primitive import Primitive
 
@@ -49,11 +49,11 @@ _SQUARES = (
 )
 
 
-def with_other_squares(algebra: Algebra, node: Formula) -> Iterator[Formula]:
+def with_pythagorean_identities(algebra: Algebra, node: Formula) -> Iterator[Formula]:
     """A sum in which the squares of one function are replaced by those of another, for each identity that applies."""
     if not isinstance(node, Sum):
         return
-    called = {b.primitive for term in node.terms for b in algebra.powers(term) if isinstance(b, Application)}
+    called = {b.primitive for term in node.terms for b in algebra.powers(term) if isinstance(b, Call)}
     for square in _SQUARES:
         if square.function in called:
             yield _replaced(algebra, node, square)
@@ -66,7 +66,7 @@ def _replaced(algebra: Algebra, node: Sum, square: _Square) -> Formula:
         if found is None:
             parts.append(algebra.scale(c, term))
             continue
-        assert isinstance(found, Application)
+        assert isinstance(found, Call)
         rest = algebra.divide(term, algebra.power(found, algebra.number(square.power)))
         other = algebra.power(algebra.function(square.other, found.children[0]), algebra.number(square.other_power))
         parts += [
@@ -81,7 +81,7 @@ def _has_square(algebra: Algebra, base: Formula, exponent: Formula, square: _Squ
     return is_call(base, square.function.name) and n is not None and n.denominator == 1 and n / square.power >= 1
 
 
-def _angles(kind: _Kind, bases: Iterable[Formula]) -> list[Formula]:
+def _arguments(kind: _Kind, bases: Iterable[Formula]) -> list[Formula]:
     """The distinct arguments of functions of a kind among `bases`."""
     names = [function.name for function in kind[:3]]
     return [*dict.fromkeys(b.children[0] for b in bases if any(is_call(b, name) for name in names))]
@@ -93,7 +93,7 @@ def with_double_angles(algebra: Algebra, node: Formula) -> Iterator[Formula]:
     if not isinstance(node, Sum):
         return
     for kind in _KINDS:
-        for angle in _angles(kind, (b for t in node.terms for b in algebra.powers(t))):
+        for angle in _arguments(kind, (b for t in node.terms for b in algebra.powers(t))):
             yield from _doubled(algebra, node, kind, angle)
 
 
@@ -120,13 +120,13 @@ def _doubled(algebra: Algebra, node: Sum, kind: _Kind, angle: Formula) -> Iterat
         yield algebra.add(algebra.sum(numbers), *[part for _, part in parts])
 
 
-def merged(algebra: Algebra, node: Formula) -> Iterator[Formula]:
+def with_combined_factors(algebra: Algebra, node: Formula) -> Iterator[Formula]:
     """A product with sine/cosine as tangent, tangent*cosine as sine, sine/tangent as cosine, and sine*cosine as
     sine(2*x)/2."""
     if not isinstance(node, Product):
         return
     for kind in _KINDS:
-        for angle in _angles(kind, node.powers):
+        for angle in _arguments(kind, node.powers):
             sine, cosine, tangent = (algebra.function(f, angle) for f in kind[:3])
             twice = algebra.scale(_HALF, algebra.function(kind.sine, algebra.scale(2, angle)))
             for first, second, one in (
@@ -135,14 +135,14 @@ def merged(algebra: Algebra, node: Formula) -> Iterator[Formula]:
                 (sine, algebra.power(tangent, algebra.number(-1)), cosine),
                 (sine, cosine, twice),
             ):
-                n = _in_common(algebra, node, first, second)
+                n = _common_power(algebra, node, first, second)
                 if n:
                     yield algebra.multiply(
                         node, *[algebra.power(f, algebra.number(m)) for f, m in ((one, n), (first, -n), (second, -n))]
                     )
 
 
-def _in_common(algebra: Algebra, node: Product, *factors: Formula) -> Fraction:
+def _common_power(algebra: Algebra, node: Product, *factors: Formula) -> Fraction:
     """The integer power to which a product of factors divides another product; 0 if it does not."""
     found = []
     for factor in factors:
@@ -155,9 +155,9 @@ def _in_common(algebra: Algebra, node: Product, *factors: Formula) -> Fraction:
     return min(found, key=abs) if min(found) * max(found) > 0 else Fraction(0)
 
 
-def by_sines(algebra: Algebra, root: Formula) -> Formula:
+def with_tangents_as_quotients(algebra: Algebra, root: Formula) -> Formula:
     """A formula with tangents written as sine/cosine, so that they combine with the sines and cosines around them."""
-    nodes = in_order(root)
+    nodes = topological_order(root)
     found: dict[Formula, Formula] = {}
     for node in nodes:
         kind = next((k for k in _KINDS if is_call(node, k.tangent.name)), None)
@@ -188,7 +188,7 @@ def with_hyperbolic(algebra: Algebra, node: Formula) -> Iterator[Formula]:
             yield algebra.add(algebra.scale(2 * c, pair), others)
 
 
-def inside_a_sum(algebra: Algebra, node: Formula) -> Iterator[Formula]:
+def with_exponential_inside_sum(algebra: Algebra, node: Formula) -> Iterator[Formula]:
     """A product with an exponential moved into a sum beside it: exp(-x)/(exp(-x) + 1) as 1/(exp(x) + 1)."""
     _, rest = algebra.split(node)
     powers = algebra.powers(rest)

@@ -23,5 +23,7 @@ def needed(what: str) -> Any:
     """Polars. Raises BindingError, which says that `what` needs it, where it is not installed."""
     polars = found()
     if polars is None:
-        raise BindingError(f"{what} needs Polars, which is not installed", hint=install_command.command("tables"))
+        raise BindingError(
+            f"{what} needs Polars, which is not installed", hint=install_command.install_command("tables")
+        )
     return polars

@@ -13,11 +13,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gradcli import limits
-from gradcli.errors import BindingError, GradcliError, Span, UsageError, did_you_mean, nearest, pointing_into
+from gradcli.errors import BindingError, GradcliError, Span, UsageError, closest_word, did_you_mean, locating
 from gradcli.io import by_polars, input_forms, system, text_lines
 from gradcli.io.json_numbers import charge_text, decode, expect_end, numbers, read_json
 from gradcli.io.numpy_files import read_npy, read_npz
-from gradcli.io.source import STANDARD_INPUT, Source, named
+from gradcli.io.source import STANDARD_INPUT, Source, display_name
 from gradcli.io.tables import read_table
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Reference(NamedTuple):
     offset: int = 0
 
 
-class Reading(NamedTuple):
+class ReadOptions(NamedTuple):
     """How files are read. `form`, one of `input_forms.FORMS`, is the format of files whose names do not tell, and
     `standard_input` opens standard input. A value has at most `max_elements` numbers. With `exact`, numbers in text are
     `Written`, in object arrays."""
@@ -168,10 +168,10 @@ class Reading(NamedTuple):
 
 def read(reference: str, max_elements: int | None = None, exact: bool = False) -> float | NDArray[Any]:
     """The numbers in the file that `reference`, `PATH` or `PATH:member`, names; see `read_all`."""
-    return read_all([Reference(reference)], Reading(max_elements, exact))[0]
+    return read_all([Reference(reference)], ReadOptions(max_elements, exact))[0]
 
 
-def read_all(references: Sequence[Reference], reading: Reading) -> list[float | NDArray[Any]]:
+def read_all(references: Sequence[Reference], reading: ReadOptions) -> list[float | NDArray[Any]]:
     """The numbers that references name; several columns of one file are read in one pass.
 
     A value is a float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
@@ -213,10 +213,10 @@ def _check_form(form: str | None, paths: Iterable[str]) -> None:
 def _in_its_word(reference: Reference) -> AbstractContextManager[None]:
     if not reference.word:
         return nullcontext()
-    return pointing_into(reference.word, Span(reference.offset, len(reference.word)))
+    return locating(reference.word, Span(reference.offset, len(reference.word)))
 
 
-def _read(path: str, members: Sequence[str | None], reading: Reading) -> Sequence[float | NDArray[Any]]:
+def _read(path: str, members: Sequence[str | None], reading: ReadOptions) -> Sequence[float | NDArray[Any]]:
     try:
         with _opened(path, reading) as (form, source):
             if form in _TABLES:
@@ -235,7 +235,7 @@ def _read(path: str, members: Sequence[str | None], reading: Reading) -> Sequenc
 
 
 @contextmanager
-def _opened(path: str, reading: Reading) -> Iterator[tuple[str, Source]]:
+def _opened(path: str, reading: ReadOptions) -> Iterator[tuple[str, Source]]:
     """A context with the format of a file and its source."""
     if path == STANDARD_INPUT and reading.standard_input is not None:
         form, stream, size = _of_input(reading.standard_input(), reading.form)
@@ -254,11 +254,11 @@ def _opened(path: str, reading: Reading) -> Iterator[tuple[str, Source]]:
 
 def _of_input(stream: BinaryIO, form: str | None) -> tuple[str, BinaryIO, int]:
     """The format of standard input, a stream to read it from like a file, and its size, 0 where that is not known."""
-    start = stream.read(input_forms.ENOUGH) if form is None else b""
-    form = form or input_forms.told(start)
+    start = stream.read(input_forms.SAMPLE_BYTES) if form is None else b""
+    form = form or input_forms.detected_format(start)
     if form not in input_forms.FORMS:
         raise _unreadable(STANDARD_INPUT, f"it is a .{form} file", f"save it, and read that: @data.{form}")
-    stream = text_lines.joined(start, stream)
+    stream = text_lines.prepended(start, stream)
     if form != "npy":
         return form, stream, 0
     # The reader of .npy seeks in its stream.
@@ -313,7 +313,7 @@ def _size(path: str) -> int:
 
 
 def _unreadable(path: str, reason: str, hint: str) -> BindingError:
-    return BindingError(f"cannot read {named(path)}: {reason}", hint=hint)
+    return BindingError(f"cannot read {display_name(path)}: {reason}", hint=hint)
 
 
 def _refused(path: str, error: OSError) -> BindingError:
@@ -333,7 +333,7 @@ def _missing_hint(path: str) -> str:
         names = [entry for entry in system.names_in(directory or ".") if _form(entry)]
     except OSError:
         return f"there is no directory {directory!r}, or it cannot be listed"
-    close = nearest(name, names)
+    close = closest_word(name, names)
     if close:
         return f"did you mean {os.path.join(directory, close)!r}?"
     return f"paths are relative to the current directory, {current!r}"

@@ -32,7 +32,7 @@ _CHARACTERS = 16
 _ITEM = 1
 
 
-class Written(float):
+class DecimalFloat(float):
     """A float that keeps the decimal text it was written as."""
 
     __slots__ = ("text",)
@@ -79,7 +79,7 @@ def skip_space(text: str, at: int) -> int:
 
 def decode(text: str, at: int, what: str, exact: bool = False) -> tuple[object, int]:
     """The JSON value that starts at or after offset `at`, and the offset of its end. Every number is a float, or a
-    `Written` one where it is to be `exact`.
+    `DecimalFloat` one where it is to be `exact`.
 
     Raises BindingError, which points into `text` and calls it `what`, where there is no value.
     """
@@ -109,7 +109,7 @@ def decode(text: str, at: int, what: str, exact: bool = False) -> tuple[object, 
 
 # Python and other programs write nan and infinities without quotes; they are accepted like quoted ones.
 _DECODER = json.JSONDecoder(parse_int=float, parse_constant=str)
-_EXACT_DECODER = json.JSONDecoder(parse_int=Written, parse_float=Written, parse_constant=str)
+_EXACT_DECODER = json.JSONDecoder(parse_int=DecimalFloat, parse_float=DecimalFloat, parse_constant=str)
 
 
 def numbers(value: object, what: str, exact: bool = False) -> float | NDArray[Any]:
@@ -137,7 +137,7 @@ def numbers(value: object, what: str, exact: bool = False) -> float | NDArray[An
 
 def _number(value: object) -> float | None:
     if isinstance(value, float):
-        return value if math.isfinite(value) or type(value) is Written else None
+        return value if math.isfinite(value) or type(value) is DecimalFloat else None
     return _SPECIAL.get(value) if isinstance(value, str) else None
 
 

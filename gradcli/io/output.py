@@ -42,7 +42,7 @@ def write_atomically(path: str, write: Callable[[IO[bytes]], object], *, on_disk
     written directly. Raises OutputError where the file cannot be written.
     """
     with _told(path):
-        earlier = system.found(path)
+        earlier = system.status_or_none(path)
         if _is_special(path, earlier):
             with system.writer(path) as stream:
                 write(stream)

@@ -38,7 +38,7 @@ def of(text: bytes, marks: Sequence[str] = separators.DEFAULT, header: bool = Tr
         return Preamble(end, separator)
     title = text[last.start() : last.end()].decode(errors="replace")
     below = text[end:].decode(errors="replace")
-    notation = separators.told(below, [separator] if separator else marks)
+    notation = separators.detected_notation(below, [separator] if separator else marks)
     row, names = _cells(below, notation), _cells(title, notation)
     if not row or (len(names) == len(row) and _has_number(row, notation)):
         return Preamble(last.start(), separator)

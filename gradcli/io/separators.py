@@ -41,7 +41,7 @@ class Notation(NamedTuple):
             return None
 
 
-def told(text: str, separators: Sequence[str] = DEFAULT) -> Notation:
+def detected_notation(text: str, separators: Sequence[str] = DEFAULT) -> Notation:
     """The notation, with one of these `separators`, that fits the beginning of a table best: rows of equal lengths, and
     cells that are numbers. The first separator where all fit equally.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import BinaryIO, NamedTuple
 
-from gradcli.errors import BindingError, nearest
+from gradcli.errors import BindingError, closest_word
 
 _NAMES_SHOWN = 20
 # Stands for standard input in place of a path.
@@ -32,7 +32,7 @@ class Source(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the file in messages."""
-        return named(self.path)
+        return display_name(self.path)
 
     def error(self, reason: str, hint: str) -> FileError:
         error = FileError(f"cannot read {self.name}: {reason}", hint=hint)
@@ -75,12 +75,12 @@ class Source(NamedTuple):
         return self.member
 
     def no_such_member(self, kind: str, member: str, names: Sequence[str]) -> BindingError:
-        close = nearest(member, names)
+        close = closest_word(member, names)
         guess = f"did you mean {close!r}? " if close else ""
         return self.error(f"it has no {kind} {member!r}", f"{guess}it has {listed(names)}")
 
 
-def named(path: str) -> str:
+def display_name(path: str) -> str:
     return "standard input" if path == STANDARD_INPUT else repr(path)
 
 

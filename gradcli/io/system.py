@@ -41,7 +41,7 @@ def status(path: str) -> os.stat_result:
     return os.stat(_named(path))
 
 
-def found(path: str) -> os.stat_result | None:
+def status_or_none(path: str) -> os.stat_result | None:
     """The status of a path, None where nothing is there."""
     try:
         return status(path)
@@ -52,7 +52,7 @@ def found(path: str) -> os.stat_result | None:
 def exists(path: str) -> bool:
     """Whether a path exists; False where that cannot be determined."""
     try:
-        return found(path) is not None
+        return status_or_none(path) is not None
     except OSError:
         return False
 
@@ -97,7 +97,7 @@ def reader(path: str) -> BufferedReader:
 
 def _opened(path: str, flags: int) -> bytes | int:
     """The argument of FileIO for a path: its name, or the open descriptor of a named pipe."""
-    there = found(path)
+    there = status_or_none(path)
     is_pipe = there is not None and stat.S_ISFIFO(there.st_mode)
     return _opened_pipe(_named(path), flags) if is_pipe else _named(path)
 
@@ -205,7 +205,7 @@ def writer(path: str, new: bool = False) -> BufferedWriter:
     return _InPieces(FileIO(_opened(path, os.O_WRONLY), "x" if new else "w"))
 
 
-def nameless() -> IO[bytes]:
+def temporary_file() -> IO[bytes]:
     """A temporary file that is deleted when it is closed."""
     import tempfile
 

@@ -11,9 +11,9 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gradcli import limits
-from gradcli.errors import beginning
+from gradcli.errors import abbreviated
 from gradcli.io import by_polars, regular_tables, text_lines
-from gradcli.io.json_numbers import Written
+from gradcli.io.json_numbers import DecimalFloat
 from gradcli.io.source import FileError, Source
 from gradcli.timing import phase
 
@@ -56,7 +56,7 @@ def read_table(
     """
     # Imported only where a table is read.
     from gradcli.io import preambles
-    from gradcli.io.separators import DEFAULT, told
+    from gradcli.io.separators import DEFAULT, detected_notation
 
     separators = separators or DEFAULT
     with phase("import"):
@@ -64,7 +64,9 @@ def read_table(
     start = text_lines.beginning(source.stream, _LARGE)
     preamble = preambles.of(start, separators)
     line, start = 1 + start.count(b"\n", 0, preamble.size), start[preamble.size :]
-    notation = told(start.decode(errors="replace"), [preamble.separator] if preamble.separator else separators)
+    notation = detected_notation(
+        start.decode(errors="replace"), [preamble.separator] if preamble.separator else separators
+    )
     # Only the beginning of a large table has been read at this point.
     is_large = preamble.size + len(start) >= _LARGE - 3
     lines = start[: start.rfind(b"\n") + 1] if is_large and not source.exact else b""
@@ -279,7 +281,7 @@ class _Table:
     def _not_a_number(self, line: int, column: int, cell: str) -> FileError:
         asked = next(s for s, c in zip(self._asked, self.layout.columns) if c is None or c == column)
         return asked.error(
-            f"line {line}, column {column + 1}: {beginning(cell)!r} is no float64 number",
+            f"line {line}, column {column + 1}: {abbreviated(cell)!r} is no float64 number",
             "cells are numbers, nan, inf, or empty for nan; a header is the first line and holds no numbers",
         )
 
@@ -311,5 +313,5 @@ def _number(cell: str, notation: Notation) -> float | None:
     return value
 
 
-def _written(cell: str, notation: Notation) -> Written:
-    return Written(cell.strip().replace(",", ".") if notation.decimal_comma else cell.strip())
+def _written(cell: str, notation: Notation) -> DecimalFloat:
+    return DecimalFloat(cell.strip().replace(",", ".") if notation.decimal_comma else cell.strip())

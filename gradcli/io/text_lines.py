@@ -35,7 +35,7 @@ class _Joined(RawIOBase):
         return len(part)
 
 
-def joined(start: bytes, stream: BinaryIO) -> BinaryIO:
+def prepended(start: bytes, stream: BinaryIO) -> BinaryIO:
     """A stream of bytes that were read already, followed by the rest of their stream."""
     return BufferedReader(_Joined(start, stream))
 
@@ -50,7 +50,7 @@ def lines(source: Source, start: bytes, stream: BinaryIO) -> Iterator[list[str]]
 
     Raises BindingError for a line that is too long, UnicodeDecodeError for bytes that are not UTF-8.
     """
-    text = TextIOWrapper(joined(start, stream), encoding="utf-8", newline="")
+    text = TextIOWrapper(prepended(start, stream), encoding="utf-8", newline="")
     while chunk := text.read(_CHARACTERS):
         if not chunk.endswith("\n"):
             chunk += text.readline(MAX_LINE + 1)

@@ -17,7 +17,7 @@ def to_tensor(x: Any) -> Any:
     return as_tensor(x) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biuf" else x
 
 
-def of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+def returning_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function of NumPy or SciPy so that it returns tensors."""
 
     @functools.wraps(function)
@@ -27,7 +27,7 @@ def of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def given_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a user's function so that it receives and returns tensors instead of arrays."""
 
     @functools.wraps(function)
@@ -41,4 +41,4 @@ def given_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
 def from_module(module: Any, name: str) -> Any:
     """An attribute of a module; functions are wrapped to return tensors, constants and types are unchanged."""
     found = getattr(module, name)
-    return of_tensors(found) if callable(found) and not isinstance(found, type) else found
+    return returning_tensors(found) if callable(found) and not isinstance(found, type) else found

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.mapping import as_tensor
 from gradcli.errors import ArgumentError, ShapeError
-from gradcli.jax.arrays import of_tensors
+from gradcli.jax.arrays import returning_tensors
 from gradcli.jax.tree_util import tree_leaves, tree_map
 from gradcli.kinds.batch import nestings
 from gradcli.primitives import table
@@ -104,4 +104,4 @@ def __getattr__(name: str) -> Any:
     found = None if called is None else table.find(called, "jax.lax")
     if found is None:
         raise AttributeError(f"module 'gradcli.jax.lax' has no attribute {name!r}")
-    return of_tensors(found)
+    return returning_tensors(found)

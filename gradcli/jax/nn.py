@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.jax.arrays import of_tensors
+from gradcli.jax.arrays import returning_tensors
 from gradcli.primitives import table
 
 _NAMES = frozenset(
@@ -20,4 +20,4 @@ def __getattr__(name: str) -> Any:
     found = table.find(_CALLED.get(name, name), "jax.nn") if name in _NAMES else None
     if found is None:
         raise AttributeError(f"module 'gradcli.jax.nn' has no attribute {name!r}")
-    return of_tensors(found)
+    return returning_tensors(found)

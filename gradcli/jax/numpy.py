@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import numpy as _numpy
 from gradcli.autograd.tensor import Tensor
-from gradcli.jax.arrays import from_module, of_tensors
+from gradcli.jax.arrays import from_module, returning_tensors
 from gradcli.numpy import linalg as _linalg
 
 
@@ -18,7 +18,7 @@ class _Linalg(ModuleType):
 
 linalg = _Linalg(f"{__name__}.linalg", "`jax.numpy.linalg`, in the same way.")
 ndarray = Tensor
-array, asarray = of_tensors(_numpy.array), of_tensors(_numpy.asarray)
+array, asarray = returning_tensors(_numpy.array), returning_tensors(_numpy.asarray)
 
 __all__ = ["array", "asarray", "linalg", "ndarray"]
 

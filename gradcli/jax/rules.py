@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.custom_rules import Rule, transposed
+from gradcli.calculus.custom_rules import Rule, transpose_linear
 from gradcli.calculus.mapping import as_tensor
 from gradcli.calculus.pytrees import leaves, mapped
 from gradcli.errors import CallError, MissingRuleError, expect_function
@@ -29,7 +29,7 @@ class _Custom:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        given = list(_placed(self.fun, arguments, keywords))
+        given = list(_positional(self.fun, arguments, keywords))
         places = [i for i in range(len(given)) if i not in self.nondiff_argnums]
         fixed = [given[i] for i in self.nondiff_argnums]
 
@@ -115,12 +115,12 @@ class custom_jvp(_Custom):
             return mapped(as_tensor, of_chosen(self.fun)(*given))
 
         def pull(given: Any, _value: Any, g: Any) -> Sequence[Any]:
-            return transposed(lambda *tangents: rule(*fixed, tuple(given), tangents)[1], given, g)
+            return transpose_linear(lambda *tangents: rule(*fixed, tuple(given), tangents)[1], given, g)
 
         return Rule(run, pull, chosen).applied(own_rows=True)
 
 
-def _placed(fun: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+def _positional(fun: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments by position, as the rules take them."""
     if not keywords:
         return arguments

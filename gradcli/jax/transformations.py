@@ -11,7 +11,7 @@ from gradcli.calculus import func, mapping
 from gradcli.calculus.mapping import as_tensor
 from gradcli.calculus.pytrees import mapped
 from gradcli.errors import expect_function
-from gradcli.jax.arrays import given_tensors, to_tensor
+from gradcli.jax.arrays import to_tensor, with_tensors
 from gradcli.utils.checkpoint import checkpoint as _checkpoint
 
 Argnums = int | tuple[int, ...]
@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that returns the gradient of a scalar `fun` by the argument or arguments `argnums`."""
-    return given_tensors(func.grad(_of(fun), _places(argnums), has_aux))
+    return with_tensors(func.grad(_of(fun), _places(argnums), has_aux))
 
 
 def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -32,17 +32,17 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
         gradient, value = found(*arguments, **keywords)
         return value, gradient
 
-    return given_tensors(both)
+    return with_tensors(both)
 
 
 def jacrev(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that returns the Jacobian of `fun`, by reverse mode."""
-    return given_tensors(func.jacrev(_of(fun), _places(argnums), has_aux=has_aux))
+    return with_tensors(func.jacrev(_of(fun), _places(argnums), has_aux=has_aux))
 
 
 def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that returns the Jacobian of `fun`, by forward mode."""
-    return given_tensors(func.jacfwd(_of(fun), _places(argnums), has_aux))
+    return with_tensors(func.jacfwd(_of(fun), _places(argnums), has_aux))
 
 
 jacobian = jacrev
@@ -50,7 +50,7 @@ jacobian = jacrev
 
 def hessian(fun: Function, argnums: Argnums = 0) -> Function:
     """A function that returns the second derivatives of `fun`."""
-    return given_tensors(func.hessian(_of(fun), _places(argnums)))
+    return with_tensors(func.hessian(_of(fun), _places(argnums)))
 
 
 def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
@@ -71,13 +71,13 @@ def linearize(fun: Function, *primals: Any) -> Any:
 
 def vmap(fun: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
     """`fun` vectorised over slices of its arguments."""
-    return given_tensors(mapping.vmap(_of(fun), in_axes, out_axes))
+    return with_tensors(mapping.vmap(_of(fun), in_axes, out_axes))
 
 
 def jit(fun: Function | None = None, **_options: Any) -> Any:
     """`fun` with tensors as arguments and results, also as a decorator. Nothing is compiled: the function runs in each
     call, prints each time, may branch on values, and arguments need not be static."""
-    return given_tensors if fun is None else given_tensors(fun)
+    return with_tensors if fun is None else with_tensors(fun)
 
 
 def checkpoint(fun: Function, **_options: Any) -> Function:
@@ -102,7 +102,7 @@ def disable_jit(_disable: bool = True) -> Iterator[None]:
 
 def eval_shape(fun: Function, *arguments: Any, **keywords: Any) -> Any:
     """The result of `fun`, which has the shape and dtype in question; it is evaluated for that."""
-    return given_tensors(fun)(*arguments, **keywords)
+    return with_tensors(fun)(*arguments, **keywords)
 
 
 def device_put(x: Any, _device: Any = None) -> Any:
@@ -122,7 +122,7 @@ def block_until_ready(x: Any) -> Any:
 
 def _of(fun: Function) -> Function:
     expect_function(fun)
-    return given_tensors(fun)
+    return with_tensors(fun)
 
 
 def _places(argnums: Any) -> Argnums:

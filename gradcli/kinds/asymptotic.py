@@ -20,7 +20,7 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError, UndecidedError
 from gradcli.kinds.jets import Jet
-from gradcli.kinds.laurent import unobserved
+from gradcli.kinds.laurent import without_observer
 from gradcli.kinds.levels import PATTERN
 from gradcli.primitives.bind import Kind, assume, bind, concrete, constant
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
@@ -107,8 +107,8 @@ class Asymptotic(Operators):
         count = next(o.count for o in operands if isinstance(o, Asymptotic))
         series = [o if isinstance(o, Asymptotic) else _constant(o, count) for o in operands]
         rule = _RULES.get(primitive)
-        with unobserved():
-            return rule(*series, **params) if rule is not None else _regular(primitive, series, params)
+        with without_observer():
+            return rule(*series, **params) if rule is not None else _analytic(primitive, series, params)
 
     def at(self, t: Any, order: int) -> Any:
         """The value at the distance t, with derivatives up to `order`; those beyond are nan. Raises NoLimitError if
@@ -139,7 +139,7 @@ def _is_cut(found: Sequence[Term], end: float, count: int) -> bool:
 
 
 def _constant(value: Any, count: int) -> Asymptotic:
-    if type(value) not in arrays.PLAIN:
+    if type(value) not in arrays.PYTHON_NUMBERS:
         raise NoLimitError("a number of no sample")
     return Asymptotic.constant(float(value), float(value), count)
 
@@ -161,7 +161,7 @@ def _powered(t: Any, term: Term) -> Any:
 # --- coefficients
 
 
-class _Known:
+class _ResultCache:
     """Caches the results of primitives by their operands, and remembers which value is the negative of which.
 
     In ball arithmetic, equal results can be recognised as equal only if they are the same object.
@@ -184,14 +184,14 @@ class _Known:
         return self._negated.get(id(a), self) is b or self._negated.get(id(b), self) is a
 
 
-_known: ContextVar[_Known | None] = ContextVar("gradcli_known_coefficients", default=None)
+_known: ContextVar[_ResultCache | None] = ContextVar("gradcli_known_coefficients", default=None)
 
 
 @contextmanager
 def samples(*, independent: bool) -> Iterator[None]:
     """Within the block series can be made; if `independent`, their samples are taken at values of all variables
     independent of the actual ones."""
-    tokens = _independent.set(independent), _known.set(_Known() if is_exact() else None)
+    tokens = _independent.set(independent), _known.set(_ResultCache() if is_exact() else None)
     try:
         yield
     finally:
@@ -199,7 +199,7 @@ def samples(*, independent: bool) -> Iterator[None]:
         _known.reset(tokens[1])
 
 
-def _of(primitive: Primitive, *operands: Coefficient) -> tuple[Any, float]:
+def _apply(primitive: Primitive, *operands: Coefficient) -> tuple[Any, float]:
     """Apply a primitive to coefficients: the value and the sample of the result."""
     values, known = [c.value for c in operands], _known.get()
     if known is None:
@@ -220,11 +220,11 @@ def _sum(a: Coefficient, b: Coefficient) -> Coefficient:
     known = _known.get()
     if known is not None and known.cancel(a.value, b.value):
         return Coefficient(0.0, 0.0, 0.0)
-    return Coefficient(*_of(add, a, b), a.size + b.size)
+    return Coefficient(*_apply(add, a, b), a.size + b.size)
 
 
 def _product(a: Coefficient, b: Coefficient) -> Coefficient:
-    return Coefficient(*_of(multiply, a, b), abs(a.sample) * b.size + a.size * abs(b.sample))
+    return Coefficient(*_apply(multiply, a, b), abs(a.sample) * b.size + a.size * abs(b.sample))
 
 
 def _is_noise(c: Coefficient) -> bool:
@@ -254,7 +254,7 @@ def _is_positive(c: Coefficient) -> bool:
 
 
 def _negative(a: Asymptotic) -> Asymptotic:
-    terms = [t._replace(c=Coefficient(*_of(negative, t.c), t.c.size)) for t in a.terms]
+    terms = [t._replace(c=Coefficient(*_apply(negative, t.c), t.c.size)) for t in a.terms]
     return Asymptotic(terms, a.end, a.count)
 
 
@@ -300,7 +300,7 @@ def _without_lead(a: Asymptotic) -> tuple[Term, Asymptotic]:
     if _is_noise(lead.c):
         raise NoLimitError("a coefficient is not told from 0")
     rest = Asymptotic(a.terms[1:], a.end, a.count)
-    inverse = Coefficient(*_of(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
+    inverse = Coefficient(*_apply(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
     down = bind(negative, (lead.power,), _NO_PARAMS) if isinstance(lead.power, Kind) else -lead.power
     return lead, _scaled(rest, Term(down, -lead.exponent, 0, inverse))
 
@@ -319,18 +319,18 @@ def _composed(coefficients: Callable[[int], Sequence[Coefficient]], r: Asymptoti
     return Asymptotic(found.terms, min(found.end, needed), r.count)
 
 
-def _plain(numbers: Iterable[float]) -> list[Coefficient]:
+def _exact_coefficients(numbers: Iterable[float]) -> list[Coefficient]:
     return [Coefficient(n, n, abs(n)) for n in numbers]
 
 
 def _reciprocal(a: Asymptotic) -> Asymptotic:
     lead, r = _without_lead(a)
-    found = _composed(lambda n: _plain((-1.0) ** k for k in range(n)), r)
+    found = _composed(lambda n: _exact_coefficients((-1.0) ** k for k in range(n)), r)
     return _scaled(found, _inverse(lead))
 
 
 def _inverse(lead: Term) -> Term:
-    c = Coefficient(*_of(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
+    c = Coefficient(*_apply(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
     down = bind(negative, (lead.power,), _NO_PARAMS) if isinstance(lead.power, Kind) else -lead.power
     return Term(down, -lead.exponent, 0, c)
 
@@ -357,13 +357,13 @@ def _general_power(a: Asymptotic, q: Asymptotic) -> Asymptotic:
     if lead.exponent and exponent.sample != number:
         # Other exponents would give other terms.
         raise NoLimitError("a sample of another exponent")
-    c = Coefficient(*_of(general_power, lead.c, exponent), 0.0)
+    c = Coefficient(*_apply(general_power, lead.c, exponent), 0.0)
     c = c._replace(size=abs(c.sample * (1.0 + exponent.sample * lead.c.size / lead.c.sample)))
     by = lead.exponent * number
     live = bind(multiply, (exponent.value, lead.power), _NO_PARAMS) if isinstance(exponent.value, Kind) else by
 
     def binomials(n: int) -> list[Coefficient]:
-        found = _plain([1.0])
+        found = _exact_coefficients([1.0])
         for k in range(1, n):
             factor = _sum(exponent, Coefficient(1.0 - k, 1.0 - k, k - 1.0))
             found.append(_product(_product(found[-1], factor), Coefficient(1.0 / k, 1.0 / k, 1.0 / k)))
@@ -388,17 +388,17 @@ def _log(a: Asymptotic) -> Asymptotic:
     lead, r = _without_lead(a)
     if not _is_positive(lead.c):
         raise NoLimitError("the logarithm of what is not positive")
-    value, sample = _of(log, lead.c)
+    value, sample = _apply(log, lead.c)
     terms = [Term(0.0, 0.0, 0, Coefficient(value, sample, abs(sample) + lead.c.size / abs(lead.c.sample)))]
     if lead.exponent:
         live = lead.power if isinstance(lead.power, Kind) else lead.exponent
         terms.append(Term(0.0, 0.0, 1, Coefficient(live, lead.exponent, abs(lead.exponent))))
-    series = _composed(lambda n: _plain([0.0, *((-1.0) ** (k + 1) / k for k in range(1, n))]), r)
+    series = _composed(lambda n: _exact_coefficients([0.0, *((-1.0) ** (k + 1) / k for k in range(1, n))]), r)
     return _add(series, Asymptotic(terms, math.inf, a.count))
 
 
 def _exp(a: Asymptotic) -> Asymptotic:
-    if a.terms and a.terms[0].exponent < 0.0 and _falls(a.terms[0]):
+    if a.terms and a.terms[0].exponent < 0.0 and _tends_to_minus_infinity(a.terms[0]):
         # exp of -inf vanishes to all orders.
         return Asymptotic([], math.inf, a.count)
     c, powers, rest = Coefficient(0.0, 0.0, 0.0), Coefficient(0.0, 0.0, 0.0), []
@@ -413,25 +413,27 @@ def _exp(a: Asymptotic) -> Asymptotic:
             c = term.c
     if a.end <= 0.0:
         raise NoLimitError("too few terms are known")
-    value, sample = _of(exp, c)
+    value, sample = _apply(exp, c)
     lead = Coefficient(value, sample, abs(sample) * (1.0 + c.size))
     by = _number(powers.value)
-    series = _composed(lambda n: _plain(1.0 / math.factorial(k) for k in range(n)), Asymptotic(rest, a.end, a.count))
+    series = _composed(
+        lambda n: _exact_coefficients(1.0 / math.factorial(k) for k in range(n)), Asymptotic(rest, a.end, a.count)
+    )
     return _scaled(series, Term(powers.value if isinstance(powers.value, Kind) else by, by, 0, lead))
 
 
-def _falls(lead: Term) -> bool:
+def _tends_to_minus_infinity(lead: Term) -> bool:
     """Whether a term tends to -inf at the point, on both sides if it is defined on both."""
     both = lead.exponent % 2.0 == 0.0 or lead.exponent % 1.0
     return bool(both) and not lead.logs and lead.c.sample < 0.0 and assume(less(constant(lead.c.value), 0.0))
 
 
-def _regular(primitive: Primitive, operands: Sequence[Asymptotic], params: Mapping[str, Any]) -> Asymptotic:
+def _analytic(primitive: Primitive, operands: Sequence[Asymptotic], params: Mapping[str, Any]) -> Asymptotic:
     """Apply a function by its Taylor series at the values of its operands at the point. Raises NoLimitError if it has
     none."""
     if not primitive.elementwise or primitive.selects or primitive.vjp is None:
         raise NoLimitError(f"'{primitive.called}' has no such series")
-    parts = [_from_point(o) for o in operands]
+    parts = [_split_constant(o) for o in operands]
     count = operands[0].count
     for world in zip(*(c[:2] for c, _ in parts)):
         smooth = primitive.smooth is None or assume(primitive.smooth(*map(constant, world), **params))
@@ -443,7 +445,7 @@ def _regular(primitive: Primitive, operands: Sequence[Asymptotic], params: Mappi
 
         def coefficients(n: int) -> list[Coefficient]:
             # One coefficient more, for the propagated error of the value at the point.
-            operands = [[c, _plain([1.0])[0]] if i == place else [c] for i, (c, _) in enumerate(parts)]
+            operands = [[c, _exact_coefficients([1.0])[0]] if i == place else [c] for i, (c, _) in enumerate(parts)]
             found = _taylor(primitive, operands, params, n + 1)
             size = parts[place][0].size
             sizes = [abs(f[1]) + (k + 1) * abs(g[1]) * size for k, (f, g) in enumerate(itertools.pairwise(found))]
@@ -467,7 +469,7 @@ def _by_order(a: Asymptotic, orders: int) -> list[Coefficient]:
     return [found.get(k, zero) for k in range(min(orders, max(found, default=0) + 1))]
 
 
-def _from_point(a: Asymptotic) -> tuple[Coefficient, Asymptotic]:
+def _split_constant(a: Asymptotic) -> tuple[Coefficient, Asymptotic]:
     """The value at the point, and the remaining series, which vanishes there."""
     if a.end <= 0.0 or any(t.exponent < 0.0 or (t.exponent == 0.0 and t.logs) for t in a.terms):
         raise NoLimitError("a function of what is infinite")

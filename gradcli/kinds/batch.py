@@ -13,7 +13,7 @@ from gradcli.errors import NotBatchableError
 from gradcli.kinds.levels import BATCHED
 from gradcli.primitives import batching
 from gradcli.primitives.batching import exchange
-from gradcli.primitives.bind import assume, bind, components, concrete
+from gradcli.primitives.bind import assume, bind, concrete, primal_and_tangents
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.reductions import sum_
@@ -81,9 +81,9 @@ class Batched(Operators):
 
 
 # Rows are batched together as long as no result has more elements than this.
-MOST_ELEMENTS = 2**22
+MAX_ELEMENTS = 2**22
 # The number of a new batch, higher than those of all existing batches.
-new_nesting = itertools.count(1).__next__
+new_batch_id = itertools.count(1).__next__
 
 
 def batched(x: Any, nesting: int) -> Any:
@@ -104,10 +104,10 @@ def unbatched(x: Any, nesting: int, size: int) -> Any:
 
 def _in_each_row(g: Any, _y: Any, x: Any, *, nesting: int, size: int) -> Any:
     """The cotangent of a sum of rows for each row. A value shared by all rows receives it from each of them."""
-    if all(nesting in _nestings(component) for component in components(x)):
+    if all(nesting in _nestings(component) for component in primal_and_tangents(x)):
         return g
     xp = arrays.numpy_namespace()
-    return multiply(g, Batched(arrays.beside(xp.ones(size, arrays.dtype_name(x)), concrete(x)), nesting))
+    return multiply(g, Batched(arrays.like_library_of(xp.ones(size, arrays.dtype_name(x)), concrete(x)), nesting))
 
 
 sum_rows = Primitive(
@@ -127,15 +127,15 @@ def sum_over_rows(cotangent: Any, like: Any) -> Any:
 
     Within `row_by_row`, the cotangents of that batch are not summed.
     """
-    for nesting in nestings(cotangent) - nestings(like) - inside():
-        size = next(filter(None, (_rows_of(component, nesting) for component in components(cotangent))))
+    for nesting in nestings(cotangent) - nestings(like) - independent_batches():
+        size = next(filter(None, (_rows_of(component, nesting) for component in primal_and_tangents(cotangent))))
         cotangent = bind(sum_rows, (cotangent,), {"nesting": nesting, "size": size})
     return cotangent
 
 
 def nestings(x: Any) -> frozenset[int]:
     """The batches of which a value is part."""
-    return frozenset(nesting for component in components(x) for nesting in _nestings(component))
+    return frozenset(nesting for component in primal_and_tangents(x) for nesting in _nestings(component))
 
 
 def _nestings(x: Any) -> Iterator[int]:
@@ -153,7 +153,7 @@ def _rows_of(x: Any, nesting: int) -> int | None:
     return None
 
 
-def stacked(x: Any) -> Any:
+def unwrap_rows(x: Any) -> Any:
     """The array inside nested batches, whose rows are its first axes."""
     while isinstance(x, Batched):
         x = x.rows
@@ -163,7 +163,7 @@ def stacked(x: Any) -> Any:
 _inside: ContextVar[frozenset[int]] = ContextVar("gradcli_inside_batches", default=frozenset())
 
 
-def inside() -> frozenset[int]:
+def independent_batches() -> frozenset[int]:
     """The batches whose rows are currently differentiated independently."""
     return _inside.get()
 

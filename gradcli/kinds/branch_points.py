@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import NotRecordableError, UndecidedError
-from gradcli.kinds.batch import stacked
+from gradcli.kinds.batch import unwrap_rows
 from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.entries.comparisons import (
     equal,
@@ -27,7 +27,7 @@ from gradcli.primitives.entries.comparisons import (
 from gradcli.primitives.primitive import Primitive
 
 
-class SwitchingError(NotRecordableError):
+class BranchPointError(NotRecordableError):
     """A computation switches while it is recorded."""
 
 
@@ -52,7 +52,7 @@ def watching(see: Watcher | None) -> Iterator[None]:
         watcher.reset(token)
 
 
-def switches(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> bool:
+def is_at_branch_point(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> bool:
     """Whether a primitive has a kink at its operands, or compares equal ones. A recorded program is guarded against
     it."""
     given = [constant(o) for o in operands]
@@ -69,7 +69,7 @@ def switches(primitive: Primitive, operands: Sequence[Any], params: Mapping[str,
         return False
 
 
-class Switching:
+class BranchPointWatcher:
     """A watcher (see `watching`) that records whether a computation switches, and reports switching primitives to the
     watcher around it.
 
@@ -88,13 +88,13 @@ class Switching:
 
     def __call__(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
         of_interest = self._primitives is None or primitive in self._primitives or primitive.nan_at_kinks
-        if not of_interest or not switches(primitive, operands, params):
+        if not of_interest or not is_at_branch_point(primitive, operands, params):
             return
         try:
             for operand in operands:
-                concrete(stacked(constant(operand)))
+                concrete(unwrap_rows(constant(operand)))
         except NotRecordableError:
-            raise SwitchingError(
+            raise BranchPointError(
                 f"'{primitive.called}' is not smooth here, and a recording has one side alone"
             ) from None
         self.at_kink |= primitive.smooth is not None

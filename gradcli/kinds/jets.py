@@ -14,7 +14,7 @@ from gradcli.arrays.mathematical_constants import is_exact, ratio
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds.branch_points import watcher_now
 from gradcli.kinds.levels import JET
-from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.conversions import broadcast_to, cast
 from gradcli.primitives.entries.arithmetic import (
@@ -39,14 +39,14 @@ _SUMS = (add, subtract)
 _EXACT = (negative, identity)
 
 # The cost of a primitive applied to series, in eighths of a step, without that of the coefficients.
-_SERIES = 16
+_SERIES_COST = 16
 
 # A callback that receives the operands and the result of each primitive outside of rules.
 Observer = Callable[[Sequence[Any], "Jet"], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_series_observer", default=None)
 
 # 170! is the largest factorial that is a double.
-_LAST_FACTORIAL = 170
+_MAX_ORDER = 170
 
 # The primitive and the parameters that produced a series, by which it is looked up.
 Key = tuple[Any, ...]
@@ -86,7 +86,7 @@ class Jet(Operators):
         self._begun: dict[Key, Jet] = {}
         self.shadow: Jet | None = None
         # The perturbations of a shadow and of everything computed from it.
-        self.roundings: Roundings | None = None
+        self.roundings: Perturbation | None = None
         # For a followed series, truth values of its shape.
         self.varies: Any = None
 
@@ -118,7 +118,7 @@ class Jet(Operators):
 
     @staticmethod
     def _applied(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        limits.charge_steps(_SERIES)
+        limits.charge_steps(_SERIES_COST)
         primals: list[Any] = []
         jets: list[Jet] = []
         order, constant, growing, roundings = 0, True, False, None
@@ -175,7 +175,7 @@ class Jet(Operators):
     def _shadow(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Jet:
         """The primitive applied to the operands' shadows; twice this series if that fails, as where a matrix is regular
         only because of rounding."""
-        shadows = [shadow_of(o) for o in operands]
+        shadows = [perturbed_of(o) for o in operands]
         if not (primitive.elementwise or primitive.moves or primitive.selects):
             # Sums and eliminations inside the primitive round as well.
             shadows = [o._off() if isinstance(o, Jet) else o for o in shadows]
@@ -192,10 +192,10 @@ class Jet(Operators):
 
     def _follow(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
         """Determine which elements of a result vary, and set the derivatives of the others to 0."""
-        for there, other in with_constants(self, primitive, operands, params) if primitive.elementwise else ():
+        for there, other in constant_cases(self, primitive, operands, params) if primitive.elementwise else ():
             self._replace(there, other)
         self.varies = varying(self, primitive, operands, params)
-        if isinstance(self.varies, Kind) or not arrays.every(self.varies):
+        if isinstance(self.varies, Kind) or not arrays.all_true(self.varies):
             self._replace(logical_not(self.varies), Jet([self.inner], self.order))
 
     def _replace(self, there: Any, other: Jet) -> None:
@@ -206,7 +206,7 @@ class Jet(Operators):
                 self._known += [None] * (k + 1 - len(self._known))
                 self._known[k] = where(there, 0.0 if new is None else new, 0.0 if old is None else old)
         if self.shadow is not None:
-            self.shadow._replace(there, shadow_of(other))
+            self.shadow._replace(there, perturbed_of(other))
 
     def _off(self) -> Jet:
         """A shadow with each coefficient perturbed by a few more roundings."""
@@ -246,7 +246,7 @@ class Jet(Operators):
         found = [self.coefficient(k) for k in range(self.order + 1)]
         return [self.zeros() if c is None else _times_factorial(c, k) for k, c in enumerate(found)]
 
-    def watched(self, roundings: Roundings) -> Jet:
+    def watched(self, roundings: Perturbation) -> Jet:
         """Give this series, a leaf, a shadow; returns it."""
         self.shadow = Jet(self._known, self.order)
         self.shadow.roundings = roundings
@@ -254,7 +254,7 @@ class Jet(Operators):
 
     def followed(self) -> Jet:
         """Mark all elements of this series, a leaf, as varying; returns it."""
-        self.varies = everywhere(self.shape, self.inner)
+        self.varies = all_varying(self.shape, self.inner)
         return self
 
     def mapped(self, function: Callable[[Any], Any]) -> Jet:
@@ -372,14 +372,14 @@ class Jet(Operators):
         return [x.inner if jet.coefficient(1) is None else x for x, jet in zip(inner, operands)]
 
 
-def shadow_of(value: Any) -> Any:
+def perturbed_of(value: Any) -> Any:
     """The shadow of a series that has one, else `value` itself."""
     return value if not isinstance(value, Jet) or value.shadow is None else value.shadow
 
 
 def check_order(order: int) -> None:
     """Raise LimitError for an order above 170."""
-    if order > _LAST_FACTORIAL:
+    if order > _MAX_ORDER:
         raise LimitError(f"a derivative of order {order} has a factorial that is no float")
 
 
@@ -400,7 +400,7 @@ def _times_factorial(value: Any, k: int) -> Any:
     return cast(exact, arrays.dtype_name(value))
 
 
-def _rounded_sum(roundings: Roundings, primitive: Primitive, total: Any, a: Any, b: Any) -> Any:
+def _rounded_sum(roundings: Perturbation, primitive: Primitive, total: Any, a: Any, b: Any) -> Any:
     if total is None or a is None or b is None:
         return total
     return roundings.off_unless_exact(total, a, b if primitive is add else bind(negative, (b,), _NO_PARAMS))
@@ -431,9 +431,9 @@ def _if_taken(
 Series = Any
 
 
-def everywhere(shape: tuple[int, ...], like: Any) -> Any:
+def all_varying(shape: tuple[int, ...], like: Any) -> Any:
     """A mask of `shape` in which all elements vary, in the namespace of `like`."""
-    return arrays.beside(arrays.numpy_namespace().ones(shape, bool), like) if shape else True
+    return arrays.like_library_of(arrays.numpy_namespace().ones(shape, bool), like) if shape else True
 
 
 def varying(result: Series, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -459,7 +459,7 @@ def varying(result: Series, primitive: Primitive, operands: Sequence[Any], param
     return broadcast_to(functools.reduce(logical_or, varied), result.shape)
 
 
-def with_constants(
+def constant_cases(
     result: Series, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]
 ) -> Iterator[tuple[Any, Series]]:
     """Pairs of a mask, where some operands of an elementwise primitive vary and others do not, and the result with the
@@ -472,7 +472,7 @@ def with_constants(
                 logical_and,
                 [logical_not(_varies(operands[i])) if i in fixed else _varies(operands[i]) for i in among],
             )
-            if isinstance(there, Kind) or not arrays.every(logical_not(there)):
+            if isinstance(there, Kind) or not arrays.all_true(logical_not(there)):
                 given = [o.inner if i in fixed else o for i, o in enumerate(operands)]
                 yield there, series.read(primitive, given, params)
 
@@ -497,7 +497,7 @@ def _marked_factor(series: type[Series], operand: Any) -> Any:
     if not isinstance(operand, series):
         return where(not_equal(operand, 0), 1.0, 0.0)
     varies = _varies(operand)
-    if not isinstance(varies, Kind) and arrays.every(varies):
+    if not isinstance(varies, Kind) and arrays.all_true(varies):
         counts = varies
     else:
         counts = logical_or(varies, not_equal(operand.inner, 0))

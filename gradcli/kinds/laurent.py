@@ -13,7 +13,7 @@ from gradcli.arrays.mathematical_constants import is_exact, ratio
 from gradcli.errors import EvaluationError
 from gradcli.kinds.jets import Jet, observer
 from gradcli.kinds.levels import PATTERN
-from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
 from gradcli.primitives.entries.comparisons import isfinite
@@ -28,7 +28,7 @@ from gradcli.primitives.primitive import Primitive
 _NO_PARAMS: Mapping[str, Any] = {}
 
 # A coefficient counts as 0 if perturbations of the rounding errors change it by this fraction of its magnitude.
-_NOISE = 0.125
+_NOISE_RATIO = 0.125
 # The largest valuation that is represented by leading zero coefficients of a power series.
 _MOST_ZEROS = 1000
 # The largest distance from 0 of a pole of the gamma function, each unit of which takes a step of the recurrence.
@@ -39,12 +39,12 @@ class NoSeriesError(EvaluationError):
     """The function has no Laurent series with numbers as coefficients."""
 
 
-class ZeroError(NoSeriesError):
+class ZeroSeriesError(NoSeriesError):
     """All known coefficients are 0."""
 
 
 @contextmanager
-def unobserved() -> Iterator[None]:
+def without_observer() -> Iterator[None]:
     """Within the block, series are not reported to the observer, as they are not operands of the program itself."""
     token = observer.set(None)
     try:
@@ -76,7 +76,7 @@ class Laurent(Operators):
     @staticmethod
     def variable(point: float, order: int) -> Laurent:
         """The variable point + t, up to t**order."""
-        return _stripped(0, _followed(Jet([point, 1.0], order)))
+        return _normalized(0, _with_error_estimate(Jet([point, 1.0], order)))
 
     def taylor(self) -> list[float]:
         """The coefficients from t**0 on. Raises NoSeriesError if there is a pole."""
@@ -96,14 +96,14 @@ class Laurent(Operators):
         jets = [s._shifted(0) for s in series]
         if primitive.smooth is not None and not assume(primitive.smooth(*(j.inner for j in jets), **params)):
             raise NoSeriesError(f"'{primitive.called}' has a kink there")
-        return _stripped(0, bind(primitive, jets, params))
+        return _normalized(0, bind(primitive, jets, params))
 
     def _constant(self, value: Any) -> Laurent:
-        if type(value) in arrays.PLAIN:
+        if type(value) in arrays.PYTHON_NUMBERS:
             value = float(value)
         elif not (is_exact() and arrays.is_array(value) and not arrays.shape(value)):
             raise NoSeriesError("a Laurent series is one of numbers")
-        return _stripped(0, _followed(Jet([value], self.jet.order)))
+        return _normalized(0, _with_error_estimate(Jet([value], self.jet.order)))
 
     def _shifted(self, valuation: int) -> Jet:
         """The function divided by t**valuation, as a power series. Raises NoSeriesError if that is above its own
@@ -125,8 +125,8 @@ def _padded(jet: Any) -> list[float]:
     return found + [0.0] * (jet.order + 1 - len(found))
 
 
-def _followed(jet: Jet) -> Jet:
-    return jet if is_exact() else jet.watched(Roundings())
+def _with_error_estimate(jet: Jet) -> Jet:
+    return jet if is_exact() else jet.watched(Perturbation())
 
 
 def _watched(coefficients: list[float], others: list[float] | None, like: Jet) -> Jet:
@@ -138,19 +138,19 @@ def _watched(coefficients: list[float], others: list[float] | None, like: Jet) -
     return made
 
 
-def _stripped(valuation: int, jet: Any) -> Laurent:
+def _normalized(valuation: int, jet: Any) -> Laurent:
     """t**valuation*jet, with coefficients that are 0 up to rounding set to 0 and leading zeros removed."""
     found = _padded(jet)
     others = None if is_exact() else _padded(jet.shadow) if jet.shadow is not None else [*found]
     if not all(map(isfinite if is_exact() else math.isfinite, found)):
         raise NoSeriesError("a coefficient is no number")
     for k, (c, other) in enumerate(zip(found, others or ())):
-        if others is not None and abs(c - other) >= _NOISE * abs(c):
+        if others is not None and abs(c - other) >= _NOISE_RATIO * abs(c):
             found[k] = others[k] = 0.0
     is_zero = _is_zero if is_exact() else operator.not_
     zeros = next((k for k, c in enumerate(found) if not is_zero(c)), None)
     if zeros is None:
-        raise ZeroError("a function that is 0 everywhere")
+        raise ZeroSeriesError("a function that is 0 everywhere")
     return Laurent(valuation + zeros, _watched(found[zeros:], others and others[zeros:], jet))
 
 
@@ -166,31 +166,31 @@ def _is_zero(coefficient: Any) -> bool:
 def _sum(primitive: Primitive) -> Any:
     def rule(a: Laurent, b: Laurent) -> Laurent:
         lowest = min(a.valuation, b.valuation)
-        return _stripped(lowest, bind(primitive, (a._shifted(lowest), b._shifted(lowest)), _NO_PARAMS))
+        return _normalized(lowest, bind(primitive, (a._shifted(lowest), b._shifted(lowest)), _NO_PARAMS))
 
     return rule
 
 
 def _negative(a: Laurent) -> Laurent:
-    return _stripped(a.valuation, bind(negative, (a.jet,), _NO_PARAMS))
+    return _normalized(a.valuation, bind(negative, (a.jet,), _NO_PARAMS))
 
 
 def _product(a: Laurent, b: Laurent) -> Laurent:
-    return _stripped(a.valuation + b.valuation, bind(multiply, (a.jet, b.jet), _NO_PARAMS))
+    return _normalized(a.valuation + b.valuation, bind(multiply, (a.jet, b.jet), _NO_PARAMS))
 
 
 def _quotient(a: Laurent, b: Laurent) -> Laurent:
-    return _stripped(a.valuation - b.valuation, bind(divide, (a.jet, b.jet), _NO_PARAMS))
+    return _normalized(a.valuation - b.valuation, bind(divide, (a.jet, b.jet), _NO_PARAMS))
 
 
 def _whole_power(a: Laurent, *, n: float) -> Laurent:
-    return _stripped(a.valuation * int(n), bind(whole_power, (a.jet,), {"n": n}))
+    return _normalized(a.valuation * int(n), bind(whole_power, (a.jet,), {"n": n}))
 
 
 def _power(a: Laurent, q: Laurent) -> Laurent:
     if q.valuation or q.jet.degree:
         return exp(q * log(a))  # type: ignore[no-any-return]
-    return _stripped(0, bind(general_power, (a._shifted(0), q.jet.inner), _NO_PARAMS))
+    return _normalized(0, bind(general_power, (a._shifted(0), q.jet.inner), _NO_PARAMS))
 
 
 def _with_poles(primitive: Primitive, back: Any) -> Any:
@@ -201,7 +201,7 @@ def _with_poles(primitive: Primitive, back: Any) -> Any:
         jet = a._shifted(0)
         point = jet.inner
         if point > 0.0 or point % 1.0 != 0.0:
-            return _stripped(0, bind(primitive, (jet,), params))
+            return _normalized(0, bind(primitive, (jet,), params))
         if point < -_MOST_POLES:
             raise NoSeriesError("a pole too far from 0")
         further = [a, *(a + k for k in range(1, int(float(-point)) + 1))]

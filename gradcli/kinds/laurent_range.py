@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays.flint.balls import exact, stands_for_others
 from gradcli.kinds.jets import Jet
-from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
+from gradcli.kinds.laurent import Laurent, NoSeriesError, without_observer
 from gradcli.kinds.levels import PATTERN
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, reciprocal, subtract
@@ -49,7 +49,7 @@ class LaurentRange(Operators):
     @staticmethod
     def variable(point: Any, distance: Any, order: int) -> LaurentRange:
         """The variable x, for all x with x - point in the ball `distance`, with series up to `order`."""
-        with unobserved():
+        with without_observer():
             return LaurentRange(Laurent.variable(point, order), Jet([point + distance, 1.0], order), distance)._from(0)
 
     def taylor(self) -> Sequence[Any]:
@@ -63,7 +63,7 @@ class LaurentRange(Operators):
             # The constant 0 has no Laurent series.
             return _OF_ZERO[primitive](*operands)
         known = next(o for o in operands if isinstance(o, LaurentRange))
-        with unobserved():
+        with without_observer():
             parts = [o if isinstance(o, LaurentRange) else known._constant(o) for o in operands]
             if primitive is reciprocal:
                 primitive, parts = divide, [known._constant(1.0), *parts]

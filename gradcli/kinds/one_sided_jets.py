@@ -1,6 +1,6 @@
 """One-sided Taylor series as operands: f(x + t*v) for small t > 0, along a ray from a point that may be a kink.
 
-A `Jet` is expanded at its point, where a kink has the derivative of a convention. A `Ray` is expanded on one side of
+A `Jet` is expanded at its point, where a kink has the derivative of a convention. A `OneSidedJet` is expanded on one side of
 it: comparisons, signs and maxima are decided by the first coefficients that differ, and roots and quotients that are 0
 at the point are series again, as sqrt(t**2) is t. If the series along all rays agree with one polynomial, it is the
 Taylor polynomial of f, whatever kinks occur on the way; see `gradcli.calculus.kinks`.
@@ -76,18 +76,18 @@ from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
 # The order of a constant, whose coefficients are all known: the largest order of a series.
-_ANY_ORDER = 170
+_MAX_ORDER = 170
 
 
-class NoRayError(EvaluationError):
+class NoOneSidedSeriesError(EvaluationError):
     """A function has no one-sided Taylor series, or none that is known."""
 
 
-class OutsideError(NoRayError):
+class OutsideDomainError(NoOneSidedSeriesError):
     """A ray leaves the domain of a function."""
 
 
-class Ray(Jet):
+class OneSidedJet(Jet):
     """A Taylor series in t that is valid for small t > 0.
 
     A square root keeps its `square`, so that its even powers are exact although coefficients of roots are rounded. A
@@ -101,11 +101,11 @@ class Ray(Jet):
 
     def __init__(self, coefficients: Sequence[Any], order: int) -> None:
         super().__init__(coefficients, order)
-        self.square: Ray | None = None
+        self.square: OneSidedJet | None = None
         self.decompositions: dict[Any, Any] = {}
         self.poles = 0
 
-    def as_root_of(self, square: Any) -> Ray:
+    def as_root_of(self, square: Any) -> OneSidedJet:
         self.square = square
         return self
 
@@ -113,22 +113,24 @@ class Ray(Jet):
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Apply the primitive on one side of the point. Raises NoRayError at a kink or pole for which there is no
         rule."""
-        if any(isinstance(o, Ray) and o.poles for o in operands):
+        if any(isinstance(o, OneSidedJet) and o.poles for o in operands):
             return _with_poles(primitive, operands, params)
         rule = _RULES.get(primitive)
         if rule is not None and not any(isinstance(o, Jet) and o.is_growing for o in operands):
-            return rule(*[o if isinstance(o, Ray) else Ray([o], _ANY_ORDER) for o in operands], **params)
+            return rule(
+                *[o if isinstance(o, OneSidedJet) else OneSidedJet([o], _MAX_ORDER) for o in operands], **params
+            )
         if primitive.smooth is not None and rule is None:
             primals = [o.inner if isinstance(o, Jet) else o for o in operands]
             if not primitive.smooth(*primals, **params):
-                raise NoRayError(f"'{primitive.called}' has no one-sided series here")
+                raise NoOneSidedSeriesError(f"'{primitive.called}' has no one-sided series here")
         found = Jet._applied(primitive, operands, params)
         # A result under construction inside a rule does not have all coefficients yet.
-        is_whole = primitive.elementwise and isinstance(found, Ray) and not found._growing
+        is_whole = primitive.elementwise and isinstance(found, OneSidedJet) and not found._growing
         return _with_constants(found, operands) if is_whole else found
 
 
-def _with_constants(found: Ray, operands: Sequence[Any]) -> Ray:
+def _with_constants(found: OneSidedJet, operands: Sequence[Any]) -> OneSidedJet:
     """Replace the coefficients of an elementwise result by 0 where all operands are constant and the slope is
     infinite."""
     slope = found.coefficient(1)
@@ -141,7 +143,7 @@ def _with_constants(found: Ray, operands: Sequence[Any]) -> Ray:
             varies = logical_or(varies, not_equal(coefficient, 0.0))
     # The order is halved: coefficients beyond the known ones may differ from 0, as in the root of such a series.
     order = found.order // 2
-    return Ray([found.inner, *(where(varies, _coefficient(found, k), 0.0) for k in range(1, order + 1))], order)
+    return OneSidedJet([found.inner, *(where(varies, _coefficient(found, k), 0.0) for k in range(1, order + 1))], order)
 
 
 def _with_poles(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -149,7 +151,7 @@ def _with_poles(primitive: Primitive, operands: Sequence[Any], params: Mapping[s
     t."""
     if primitive is reciprocal:
         return divide(1.0, operands[0])
-    poles = [o.poles if isinstance(o, Ray) else 0 for o in operands]
+    poles = [o.poles if isinstance(o, OneSidedJet) else 0 for o in operands]
     if primitive.multilinear or primitive is multiply:
         total, powers = sum(poles), poles
     elif primitive is divide:
@@ -159,21 +161,21 @@ def _with_poles(primitive: Primitive, operands: Sequence[Any], params: Mapping[s
     elif primitive.jet is linear or primitive in _HOMOGENEOUS:
         total = max(poles)
         differentiable = primitive.differentiable(len(operands))
-        powers = [total if isinstance(o, Ray) or differentiable >> i & 1 else 0 for i, o in enumerate(operands)]
+        powers = [total if isinstance(o, OneSidedJet) or differentiable >> i & 1 else 0 for i, o in enumerate(operands)]
     else:
-        raise NoRayError(f"'{primitive.called}' of a pole has no series")
+        raise NoOneSidedSeriesError(f"'{primitive.called}' of a pole has no series")
     found = bind(primitive, [_times_power(o, n) if n else o for o, n in zip(operands, powers)], params)
-    return _over_power(found, total) if isinstance(found, Ray) else found
+    return _over_power(found, total) if isinstance(found, OneSidedJet) else found
 
 
-def _times_power(x: Any, n: int) -> Ray:
+def _times_power(x: Any, n: int) -> OneSidedJet:
     """x*t**n, where n is at least the number of poles of x."""
-    series = x if isinstance(x, Ray) else Ray([x], _ANY_ORDER)
+    series = x if isinstance(x, OneSidedJet) else OneSidedJet([x], _MAX_ORDER)
     zeros = n - series.poles
-    return Ray([series.zeros()] * zeros + [*series.coefficients], series.order + zeros)
+    return OneSidedJet([series.zeros()] * zeros + [*series.coefficients], series.order + zeros)
 
 
-def _over_power(x: Ray, n: int) -> Ray:
+def _over_power(x: OneSidedJet, n: int) -> OneSidedJet:
     """x/t**n, without leading zero coefficients of negative powers."""
     total = x.poles + n
     if total < 0:
@@ -186,10 +188,10 @@ def _over_power(x: Ray, n: int) -> Ray:
     if total > 0 and nowhere(not_equal(coefficients[0], 0.0)):
         # All known coefficients are 0.
         coefficients, total = [x.zeros()], 0
-    found = Ray(coefficients, x.order - (x.poles + n - total))
+    found = OneSidedJet(coefficients, x.order - (x.poles + n - total))
     found.poles = total
     if found.order < 0:
-        raise NoRayError("a pole takes all coefficients that are known")
+        raise NoOneSidedSeriesError("a pole takes all coefficients that are known")
     return found
 
 
@@ -198,7 +200,7 @@ def _smoothly(primitive: Primitive, *operands: Any, **params: Any) -> Any:
     return Jet._applied(primitive, operands, params)
 
 
-def _coefficient(x: Ray, k: int) -> Any:
+def _coefficient(x: OneSidedJet, k: int) -> Any:
     found = x.coefficient(k)
     return x.zeros() if found is None else found
 
@@ -206,7 +208,7 @@ def _coefficient(x: Ray, k: int) -> Any:
 # --- comparisons
 
 
-def _compared(a: Ray, b: Ray) -> tuple[Any, Any, Any]:
+def _trichotomy(a: OneSidedJet, b: OneSidedJet) -> tuple[Any, Any, Any]:
     """Where a < b, where a = b and where a > b, for small t > 0."""
     below, above = less(a.inner, b.inner), greater(a.inner, b.inner)
     tied = equal(a.inner, b.inner)
@@ -221,114 +223,114 @@ def _compared(a: Ray, b: Ray) -> tuple[Any, Any, Any]:
     return below, tied, above
 
 
-def _less(a: Ray, b: Ray) -> Any:
-    return _compared(a, b)[0]
+def _less(a: OneSidedJet, b: OneSidedJet) -> Any:
+    return _trichotomy(a, b)[0]
 
 
-def _less_equal(a: Ray, b: Ray) -> Any:
-    below, tied, _ = _compared(a, b)
+def _less_equal(a: OneSidedJet, b: OneSidedJet) -> Any:
+    below, tied, _ = _trichotomy(a, b)
     return logical_or(below, tied)
 
 
-def _greater(a: Ray, b: Ray) -> Any:
-    return _compared(a, b)[2]
+def _greater(a: OneSidedJet, b: OneSidedJet) -> Any:
+    return _trichotomy(a, b)[2]
 
 
-def _greater_equal(a: Ray, b: Ray) -> Any:
-    _, tied, above = _compared(a, b)
+def _greater_equal(a: OneSidedJet, b: OneSidedJet) -> Any:
+    _, tied, above = _trichotomy(a, b)
     return logical_or(tied, above)
 
 
-def _equal(a: Ray, b: Ray) -> Any:
-    return _compared(a, b)[1]
+def _equal(a: OneSidedJet, b: OneSidedJet) -> Any:
+    return _trichotomy(a, b)[1]
 
 
-def _not_equal(a: Ray, b: Ray) -> Any:
+def _not_equal(a: OneSidedJet, b: OneSidedJet) -> Any:
     return logical_not(_equal(a, b))
 
 
 # --- selecting functions
 
 
-def _absolute(x: Ray) -> Any:
-    found: Ray = where(less(x, 0.0), negative(x), x)
+def _absolute(x: OneSidedJet) -> Any:
+    found: OneSidedJet = where(less(x, 0.0), negative(x), x)
     return found.as_root_of(multiply(x, x))
 
 
-def _sign(x: Ray) -> Any:
-    below, _, above = _compared(x, Ray([0.0], _ANY_ORDER))
+def _sign(x: OneSidedJet) -> Any:
+    below, _, above = _trichotomy(x, OneSidedJet([0.0], _MAX_ORDER))
     return where(above, 1.0, where(below, -1.0, 0.0))
 
 
-def _floor(x: Ray) -> Any:
+def _floor(x: OneSidedJet) -> Any:
     whole = bind(floor, (x.inner,), _NO_PARAMS)
     return where(less(x, whole), subtract(whole, 1.0), whole)
 
 
-def _ceil(x: Ray) -> Any:
+def _ceil(x: OneSidedJet) -> Any:
     return negative(_floor(negative(x)))
 
 
-def _trunc(x: Ray) -> Any:
+def _trunc(x: OneSidedJet) -> Any:
     return where(less(x, 0.0), _ceil(x), _floor(x))
 
 
-def _round(x: Ray) -> Any:
+def _round(x: OneSidedJet) -> Any:
     nearest = _floor(add(x, 0.5))
     # Halves that stay halves along the ray are rounded to even.
     return where(equal(subtract(nearest, x), 0.5), bind(round_to_even, (x.inner,), _NO_PARAMS), nearest)
 
 
-def _heaviside(x: Ray, y: Ray) -> Any:
-    below, _, above = _compared(x, Ray([0.0], _ANY_ORDER))
+def _heaviside(x: OneSidedJet, y: OneSidedJet) -> Any:
+    below, _, above = _trichotomy(x, OneSidedJet([0.0], _MAX_ORDER))
     return where(above, 1.0, where(below, 0.0, y))
 
 
-def _copysign(x: Ray, y: Ray) -> Any:
+def _copysign(x: OneSidedJet, y: OneSidedJet) -> Any:
     signs = where(less(y, 0.0), -1.0, where(greater(y, 0.0), 1.0, bind(copysign, (1.0, y.inner), _NO_PARAMS)))
     return multiply(absolute(x), signs)
 
 
-def _maximum(a: Ray, b: Ray) -> Any:
+def _maximum(a: OneSidedJet, b: OneSidedJet) -> Any:
     return where(less(a, b), b, a)
 
 
-def _minimum(a: Ray, b: Ray) -> Any:
+def _minimum(a: OneSidedJet, b: OneSidedJet) -> Any:
     return where(greater(a, b), b, a)
 
 
-def _clip(x: Ray, low: Ray, high: Ray) -> Any:
+def _clip(x: OneSidedJet, low: OneSidedJet, high: OneSidedJet) -> Any:
     return minimum(maximum(x, low), high)
 
 
-def _relu(x: Ray) -> Any:
+def _relu(x: OneSidedJet) -> Any:
     return where(less(x, 0.0), 0.0, x)
 
 
-def _leaky_relu(x: Ray, slope: Ray) -> Any:
+def _leaky_relu(x: OneSidedJet, slope: OneSidedJet) -> Any:
     return where(greater(x, 0.0), x, multiply(slope, x))
 
 
-def _elu(x: Ray, alpha: Ray) -> Any:
+def _elu(x: OneSidedJet, alpha: OneSidedJet) -> Any:
     return where(greater(x, 0.0), x, multiply(alpha, expm1(where(greater(x, 0.0), 0.0, x))))
 
 
-def _floor_divide(x: Ray, y: Ray) -> Any:
+def _floor_divide(x: OneSidedJet, y: OneSidedJet) -> Any:
     return floor(divide(x, y))
 
 
-def _remainder(x: Ray, y: Ray) -> Any:
+def _remainder(x: OneSidedJet, y: OneSidedJet) -> Any:
     return subtract(x, multiply(y, floor(divide(x, y))))
 
 
-def _fmod(x: Ray, y: Ray) -> Any:
+def _fmod(x: OneSidedJet, y: OneSidedJet) -> Any:
     return subtract(x, multiply(y, trunc(divide(x, y))))
 
 
 def _extreme(primitive: Primitive) -> Callable[..., Any]:
     """Rule of the largest or smallest element along axes: ties are broken by the next coefficient."""
 
-    def rule(x: Ray, *, axis: Any, keepdims: bool) -> Any:
+    def rule(x: OneSidedJet, *, axis: Any, keepdims: bool) -> Any:
         first = bind(primitive, (x.inner,), {"axis": axis, "keepdims": True})
         tied = equal(x.inner, first)
         worst = -math.inf if primitive is max_ else math.inf
@@ -341,7 +343,7 @@ def _extreme(primitive: Primitive) -> Callable[..., Any]:
             bind(primitive, (where(tied, _coefficient(x, k), worst),), {"axis": axis, "keepdims": keepdims})
             for k in range(x.order + 1)
         ]
-        return Ray(found, x.order)
+        return OneSidedJet(found, x.order)
 
     return rule
 
@@ -349,7 +351,7 @@ def _extreme(primitive: Primitive) -> Callable[..., Any]:
 # --- sorting
 
 
-def _rising(x: Ray, axis: int) -> Any:
+def _rising(x: OneSidedJet, axis: int) -> Any:
     """The positions in ascending order along an axis; ties are broken by the next coefficient."""
     np = arrays.numpy_namespace()
     keys = [np.moveaxis(_as_numpy(_coefficient(x, k)), axis, -1) for k in range(x.order, -1, -1)]
@@ -358,33 +360,33 @@ def _rising(x: Ray, axis: int) -> Any:
 
 def _as_numpy(coefficient: Any) -> Any:
     if is_exact() or isinstance(coefficient, Kind):
-        raise NoRayError("an order of what is no float")
+        raise NoOneSidedSeriesError("an order of what is no float")
     return arrays.to_numpy(coefficient)
 
 
-def _taken(x: Ray, positions: Any, axis: int) -> Ray:
+def _taken(x: OneSidedJet, positions: Any, axis: int) -> OneSidedJet:
     np = arrays.numpy_namespace()
     found = [np.take_along_axis(_as_numpy(_coefficient(x, k)), positions, axis) for k in range(x.order + 1)]
-    return Ray([arrays.beside(c, x.inner) for c in found], x.order)
+    return OneSidedJet([arrays.like_library_of(c, x.inner) for c in found], x.order)
 
 
-def _sort(x: Ray, *, axis: int) -> Any:
+def _sort(x: OneSidedJet, *, axis: int) -> Any:
     return _taken(x, _rising(x, axis), axis)
 
 
-def _order_statistic(x: Ray, *, k: int) -> Any:
+def _order_statistic(x: OneSidedJet, *, k: int) -> Any:
     return index(_sort(x, axis=-1), (..., k))
 
 
-def _positions_in_order(x: Ray, *, axis: int) -> Any:
-    return arrays.placed(_rising(x, axis))
+def _positions_in_order(x: OneSidedJet, *, axis: int) -> Any:
+    return arrays.in_default_namespace(_rising(x, axis))
 
 
 def _running_position(primitive: Primitive) -> Callable[..., Any]:
     """The positions of running extremes, by the ranks of the elements: elements that are equal along the ray have equal
     ranks."""
 
-    def rule(x: Ray, *, axis: int) -> Any:
+    def rule(x: OneSidedJet, *, axis: int) -> Any:
         np = arrays.numpy_namespace()
         order = _rising(x, axis)
         ordered = [np.moveaxis(_as_numpy(c), axis, 0) for c in _taken(x, order, axis).coefficients]
@@ -398,15 +400,15 @@ def _running_position(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _position(largest: bool) -> Callable[..., Any]:
-    def rule(x: Ray, *, axis: int | None, keepdims: bool) -> Any:
+    def rule(x: OneSidedJet, *, axis: int | None, keepdims: bool) -> Any:
         np = arrays.numpy_namespace()
-        flat: Ray = ravel(x) if axis is None else x
+        flat: OneSidedJet = ravel(x) if axis is None else x
         found = np.take(_rising(negative(flat) if largest else flat, axis or 0), [0], axis or 0)
         if not keepdims:
             found = np.squeeze(found, axis or 0)
         elif axis is None:
             found = found.reshape((1,) * len(x.shape))
-        return arrays.placed(found)
+        return arrays.in_default_namespace(found)
 
     return rule
 
@@ -414,7 +416,7 @@ def _position(largest: bool) -> Callable[..., Any]:
 # --- operands that vanish at the point
 
 
-def _valuations(x: Ray) -> Iterator[tuple[int, Any]]:
+def _valuations(x: OneSidedJet) -> Iterator[tuple[int, Any]]:
     """For each valuation m that occurs in x, m and the mask of the elements that have it.
 
     The last one is x.order + 1, for elements all of whose coefficients are 0.
@@ -430,29 +432,31 @@ def _valuations(x: Ray) -> Iterator[tuple[int, Any]]:
     yield x.order + 1, left
 
 
-def _shifted(x: Ray, there: Any, m: int, elsewhere: float) -> Ray:
+def _shifted(x: OneSidedJet, there: Any, m: int, elsewhere: float) -> OneSidedJet:
     """x/t**m where the mask `there` is set, and a constant elsewhere."""
     found = [where(there, _coefficient(x, k + m), elsewhere if k == 0 else 0.0) for k in range(x.order - m + 1)]
-    return Ray(found, x.order - m)
+    return OneSidedJet(found, x.order - m)
 
 
-def _assembled(parts: Sequence[tuple[Any, int, Sequence[Any]]], order: int, shape: Any) -> Ray:
+def _assembled(parts: Sequence[tuple[Any, int, Sequence[Any]]], order: int, shape: Any) -> OneSidedJet:
     """The series whose coefficients, under the mask of each part, are those of the part, starting at t**place."""
     found: list[Any] = [0.0] * (order + 1)
     for there, place, coefficients in parts:
         for k in range(place, order + 1):
             if k - place < len(coefficients):
                 found[k] = where(there, coefficients[k - place], found[k])
-    return Ray([broadcast_to(c, shape) if shape else c for c in found], order)
+    return OneSidedJet([broadcast_to(c, shape) if shape else c for c in found], order)
 
 
-def _power(x: Ray, exponent: float, raise_to: Callable[[Ray], Any], *, of_negative: bool = False) -> Ray:
+def _power(
+    x: OneSidedJet, exponent: float, raise_to: Callable[[OneSidedJet], Any], *, of_negative: bool = False
+) -> OneSidedJet:
     """x**exponent for an exponent above 0; `raise_to` computes the power where x is not 0.
 
     Raises OutsideError for negative x unless `of_negative`.
     """
     if not of_negative and not nowhere(less(x, 0.0)):
-        raise OutsideError("a root of what is negative beside this point")
+        raise OutsideDomainError("a root of what is negative beside this point")
     parts: list[tuple[Any, int, Sequence[Any]]] = []
     order = x.order
     for m, there in _valuations(x):
@@ -466,12 +470,12 @@ def _power(x: Ray, exponent: float, raise_to: Callable[[Ray], Any], *, of_negati
         order = min(order, int(place) + raised.order)
         parts.append((there, int(place), raised.coefficients))
     if order < 0:
-        raise NoRayError("a root has no series here")
+        raise NoOneSidedSeriesError("a root has no series here")
     return _assembled(parts, order, x.shape)
 
 
 def _square_root(primitive: Primitive) -> Callable[..., Any]:
-    def rule(x: Ray) -> Any:
+    def rule(x: OneSidedJet) -> Any:
         if nowhere(equal(x.inner, 0.0)):
             return _smoothly(primitive, x)
         return _power(x, 0.5, lambda shifted: _smoothly(primitive, shifted)).as_root_of(x)
@@ -479,30 +483,30 @@ def _square_root(primitive: Primitive) -> Callable[..., Any]:
     return rule
 
 
-def _cube_root(x: Ray) -> Any:
+def _cube_root(x: OneSidedJet) -> Any:
     if nowhere(equal(x.inner, 0.0)):
         return _smoothly(cbrt, x)
     return _power(x, 1.0 / 3.0, lambda shifted: _smoothly(cbrt, shifted), of_negative=True)
 
 
-def _flat_root(x: Ray, *, n: float) -> Any:
+def _flat_root(x: OneSidedJet, *, n: float) -> Any:
     if nowhere(equal(x.inner, 0.0)):
         return _smoothly(flat_root, x, n=n)
     if n < 0:
-        raise NoRayError("a root has a pole here")
+        raise NoOneSidedSeriesError("a root has a pole here")
     return _power(x, 1.0 / n, lambda shifted: _smoothly(flat_root, shifted, n=n))
 
 
-def _general_power(x: Ray, q: Ray) -> Any:
+def _general_power(x: OneSidedJet, q: OneSidedJet) -> Any:
     if nowhere(equal(x.inner, 0.0)):
         return _smoothly(general_power, x, q)
     if q.degree or q.shape or not assume(greater(q.inner, 0.0)):
-        raise NoRayError("a power of 0 has no series here")
+        raise NoOneSidedSeriesError("a power of 0 has no series here")
     exponent = q.inner
     return _power(x, float(exponent), lambda shifted: _smoothly(general_power, shifted, exponent))
 
 
-def _whole_power(x: Ray, *, n: float) -> Any:
+def _whole_power(x: OneSidedJet, *, n: float) -> Any:
     if n < 0:
         return divide(1.0, whole_power(x, n=-n))
     if x.square is not None and n % 2 == 0:
@@ -510,17 +514,17 @@ def _whole_power(x: Ray, *, n: float) -> Any:
     return _smoothly(whole_power, x, n=n)
 
 
-def _multiply(a: Ray, b: Ray) -> Any:
+def _multiply(a: OneSidedJet, b: OneSidedJet) -> Any:
     if a is b and a.square is not None:
         return a.square
-    found: Ray = _smoothly(multiply, a, b)
+    found: OneSidedJet = _smoothly(multiply, a, b)
     for root, factor in ((a, b), (b, a)):
         if root.square is not None and not factor.degree:
             return found.as_root_of(multiply(root.square, multiply(factor.inner, factor.inner)))
     return found
 
 
-def _divide(a: Ray, b: Ray) -> Any:
+def _divide(a: OneSidedJet, b: OneSidedJet) -> Any:
     if nowhere(equal(b.inner, 0.0)):
         return _smoothly(divide, a, b)
     shape = broadcast((a.shape, b.shape))
@@ -529,7 +533,7 @@ def _divide(a: Ray, b: Ray) -> Any:
     order = min(a.order, b.order)
     for m, there in _valuations(b):
         if m > min(a.order, b.order):
-            raise NoRayError("a quotient by 0 has no series")
+            raise NoOneSidedSeriesError("a quotient by 0 has no series")
         for k in range(m):
             if not nowhere(logical_and(there, not_equal(_coefficient(a, k), 0.0))):
                 return _over_power(divide(_times_power(a, m - k), b), m - k)
@@ -539,28 +543,28 @@ def _divide(a: Ray, b: Ray) -> Any:
     return _assembled(parts, order, shape)
 
 
-def _spread(x: Ray, shape: Any) -> Ray:
+def _spread(x: OneSidedJet, shape: Any) -> OneSidedJet:
     if x.shape == shape:
         return x
-    return Ray([None if c is None else broadcast_to(c, shape) for c in x.coefficients], x.order)
+    return OneSidedJet([None if c is None else broadcast_to(c, shape) for c in x.coefficients], x.order)
 
 
 def _with_logarithm(primitive: Primitive) -> Callable[..., Any]:
     """Rule of a power times a logarithm, which has no series in integer powers at 0."""
 
-    def rule(x: Ray, *rest: Ray, **params: Any) -> Any:
+    def rule(x: OneSidedJet, *rest: OneSidedJet, **params: Any) -> Any:
         if not nowhere(equal(x.inner, 0.0)):
-            raise NoRayError(f"'{primitive.called}' of 0 has no series in powers")
+            raise NoOneSidedSeriesError(f"'{primitive.called}' of 0 has no series in powers")
         return _smoothly(primitive, x, *rest, **params)
 
     return rule
 
 
-def _hypot(a: Ray, b: Ray) -> Any:
+def _hypot(a: OneSidedJet, b: OneSidedJet) -> Any:
     return sqrt(add(multiply(a, a), multiply(b, b)))
 
 
-def _atan2(y: Ray, x: Ray) -> Any:
+def _atan2(y: OneSidedJet, x: OneSidedJet) -> Any:
     """The angle by the leading terms of both operands. On the branch cut it is continued smoothly, as its derivatives
     are."""
     if nowhere(logical_and(equal(y.inner, 0.0), equal(x.inner, 0.0))):
@@ -580,7 +584,7 @@ def _atan2(y: Ray, x: Ray) -> Any:
         order = min(order, turned.order)
         parts.append((there, 0, turned.coefficients))
     if not nowhere(left):
-        raise NoRayError("an angle of (0, 0) has no series")
+        raise NoOneSidedSeriesError("an angle of (0, 0) has no series")
     return _assembled(parts, order, shape)
 
 
@@ -594,7 +598,7 @@ def _decomposed(primitive: Primitive, values: Primitive, series: Callable[[Any],
     each other.
     """
 
-    def rule(x: Ray) -> Any:
+    def rule(x: OneSidedJet) -> Any:
         if values.smooth is not None and values.smooth(x.inner):
             return _smoothly(primitive, x)
         np = arrays.numpy_namespace()
@@ -605,10 +609,10 @@ def _decomposed(primitive: Primitive, values: Primitive, series: Callable[[Any],
         found = [getattr(decomposition, part) for decomposition in x.decompositions[series]]
         length = min(map(len, found))
         if not length:
-            raise NoRayError(f"'{primitive.called}' has no series that is known here")
+            raise NoOneSidedSeriesError(f"'{primitive.called}' has no series that is known here")
         joined = np.stack([f[:length] for f in found], 1)
         joined = joined.reshape(length, *given.shape[1:-2], *joined.shape[2:])
-        return Ray([arrays.beside(c, x.inner) for c in joined], length - 1)
+        return OneSidedJet([arrays.like_library_of(c, x.inner) for c in joined], length - 1)
 
     return rule
 

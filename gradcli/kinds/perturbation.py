@@ -14,7 +14,7 @@ import itertools
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.primitives.entries.decompositions import ROUNDINGS
+from gradcli.primitives.entries.decompositions import EQUALITY_ROUNDINGS
 
 
 class Eigen(NamedTuple):
@@ -75,7 +75,7 @@ def _eigen(matrix: Any, sizes: Any) -> Eigen:
     """Implementation of `eigen`; `sizes` are the magnitudes of the summands of each coefficient."""
     np = arrays.numpy_namespace()
     number = matrix.shape[-1]
-    rounding = ROUNDINGS * number * float(np.finfo(matrix.dtype).eps)
+    rounding = EQUALITY_ROUNDINGS * number * float(np.finfo(matrix.dtype).eps)
     identity = np.eye(number, dtype=matrix.dtype)
     means = np.trace(matrix, axis1=-2, axis2=-1) / number
     if np.all(abs(matrix - means[:, None, None] * identity).max((-2, -1)) <= rounding * sizes):

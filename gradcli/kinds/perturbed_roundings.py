@@ -23,26 +23,26 @@ from gradcli.primitives.primitive import Primitive
 _NO_PARAMS: Mapping[str, Any] = {}
 # The largest perturbation, in units of rounding, and twice the smallest. It is larger than actual rounding errors, as a
 # single sample could underestimate them by chance.
-_MOST = 16.0
+_MAX_PERTURBATION = 16.0
 # D. Knuth's linear congruential generator MMIX.
-_FACTOR, _SUMMAND, _MODULUS = 6364136223846793005, 1442695040888963407, 2**64
+_LCG_MULTIPLIER, _LCG_INCREMENT, _LCG_MODULUS = 6364136223846793005, 1442695040888963407, 2**64
 # The smallest table of factors, such that two arrays are unlikely to get the same ones.
-_FEWEST = 2**14
+_MIN_TABLE_SIZE = 2**14
 # The number of elements of an array from which its table of factors is not cached.
-_MANY = 2**20
+_UNCACHED_SIZE = 2**20
 # The number of elements above which arrays are not compared.
 _MANY_TO_COMPARE = 1_000
 # A number with at most this many significant bits is taken for exact, as a rounded result rarely is that short.
-_SHORT = 24
+_EXACT_BITS = 24
 # Arguments at which functions have simple values.
 _TRIVIAL = (0.0, 1.0, -1.0)
 # The golden ratio: fractional parts of its products with square numbers are evenly distributed without a pattern.
 _GOLDEN = 0.6180339887498949
 # The cost of a set of factors, in eighths of a step (see `gradcli.limits`).
-_FACTORS = 2
+_FACTORS_COST = 2
 
 
-class Roundings:
+class Perturbation:
     """A deterministic source of perturbations, which depend only on the number of calls before.
 
     With `spare_exact`, results of operations that are evidently exact are not perturbed.
@@ -95,17 +95,17 @@ class Roundings:
         return where(exact, total, off)
 
     def _factors(self, value: Any) -> Any:
-        limits.charge_steps(_FACTORS)
+        limits.charge_steps(_FACTORS_COST)
         shape, dtype = arrays.shape(value), arrays.dtype_name(value)
-        self._state = (self._state * _FACTOR + _SUMMAND) % _MODULUS
-        start = self._state / _MODULUS
+        self._state = (self._state * _LCG_MULTIPLIER + _LCG_INCREMENT) % _LCG_MODULUS
+        start = self._state / _LCG_MODULUS
         if not shape:
             return _factor(start - 1.0 if start < 0.5 else start, dtype)
         size = arrays.size(value)
-        spread = _spread if size < _MANY else _spread.__wrapped__
-        known = spread(max(_FEWEST, 2 ** size.bit_length()), dtype)
+        spread = _spread if size < _UNCACHED_SIZE else _spread.__wrapped__
+        known = spread(max(_MIN_TABLE_SIZE, 2 ** size.bit_length()), dtype)
         first = int(start * (len(known) - size))
-        return arrays.beside(known[first : first + size].reshape(shape), value)
+        return arrays.like_library_of(known[first : first + size].reshape(shape), value)
 
 
 def rounding_key(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -127,14 +127,14 @@ def rounding_key(primitive: Primitive, operands: Sequence[Any], params: Mapping[
 
 def _fraction(number: Any) -> Any:
     """The mantissa, which determines the rounding of products and quotients: powers of 2 and signs are exact."""
-    if type(number) in arrays.PLAIN:
+    if type(number) in arrays.PYTHON_NUMBERS:
         return abs(math.frexp(number)[0])
     xp = arrays.numpy_namespace()
     return _compared(xp.abs(xp.frexp(arrays.on_host(number))[0]))
 
 
 def _compared(number: Any) -> Any:
-    return number if type(number) in arrays.PLAIN else (arrays.shape(number), arrays.on_host(number).tobytes())
+    return number if type(number) in arrays.PYTHON_NUMBERS else (arrays.shape(number), arrays.on_host(number).tobytes())
 
 
 def _is_exact(primitive: Primitive, result: float, operands: Sequence[float], params: Mapping[str, Any]) -> bool:
@@ -171,15 +171,15 @@ def _is_product(product: float, a: float, b: float) -> bool:
 
 def is_short(number: Any) -> bool:
     """Whether a float has so few significant bits that it is not the result of rounding; False for anything else."""
-    return type(number) is float and math.ldexp(math.frexp(number)[0], _SHORT).is_integer()
+    return type(number) is float and math.ldexp(math.frexp(number)[0], _EXACT_BITS).is_integer()
 
 
 def _factor(share: Any, dtype: str) -> Any:
     """1 plus `share` of the largest perturbation, in a dtype."""
     if dtype in arrays.DTYPES:
-        return arrays.astype(1.0 + _MOST * arrays.epsilon(dtype) * share, dtype)
+        return arrays.astype(1.0 + _MAX_PERTURBATION * arrays.epsilon(dtype) * share, dtype)
     # A dtype with higher or lower precision than the default ones.
-    return arrays.astype(1.0, dtype) + arrays.astype(_MOST * arrays.epsilon(dtype) * share, dtype)
+    return arrays.astype(1.0, dtype) + arrays.astype(_MAX_PERTURBATION * arrays.epsilon(dtype) * share, dtype)
 
 
 @lru_cache(4)

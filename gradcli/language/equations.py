@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError, nearest
+from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span, UnknownNameError, closest_word
 from gradcli.language.names import scope
 from gradcli.language.names.unused import does_something
-from gradcli.language.parsing import charged
+from gradcli.language.parsing import charge_parsing
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import parse_equations, tree
-from gradcli.language.syntax.parser import Said, program_body
+from gradcli.language.syntax.parser import ParsedStatement, program_body
 from gradcli.primitives import table
 
 _HINT = "an equation is left = right, left == right, or an expression that is to be 0"
@@ -45,10 +45,10 @@ def read_equations(source: str, names: Collection[str]) -> Equations:
         reader.body = body
         reader.equation(last.value)
     program, places = reader.equations_and_program()
-    return Equations(charged(program), places)
+    return Equations(charge_parsing(program), places)
 
 
-def _said(source: str) -> Sequence[Said]:
+def _said(source: str) -> Sequence[ParsedStatement]:
     """The parsed statements. Raises ProgramSyntaxError, with a hint where equations are not separated by ';'."""
     try:
         return parse_equations(source)
@@ -65,7 +65,7 @@ def _no_equation(last: tree.Statement, source: str) -> GradcliError:
     """The error for a text that only defines names and functions, as `sinn(x) = 0.5` does."""
     hint: str = _HINT
     if isinstance(last, tree.Define) and not isinstance(last.body, tree.Block):
-        if (meant := nearest(last.name, table.names())) is not None:
+        if (meant := closest_word(last.name, table.names())) is not None:
             span = Span(last.span.start, last.span.start + len(last.name))
             hint = Proposal(f"did you mean '{meant}'?", meant, otherwise=_HINT)
             return UnknownNameError(f"unknown function '{last.name}'", hint=hint, span=span, source=source)
@@ -83,7 +83,7 @@ class _Reader:
         self.equations: list[Span] = []
         self.defined: dict[str, Span] = {}
 
-    def read(self, said: Said) -> None:
+    def read(self, said: ParsedStatement) -> None:
         if said.sides is not None and self._is_equation(said):
             left, right = said.sides
             span = Span(left.span.start, right.span.end)
@@ -95,7 +95,7 @@ class _Reader:
             else:
                 self._define(statement)
 
-    def _is_equation(self, said: Said) -> bool:
+    def _is_equation(self, said: ParsedStatement) -> bool:
         """Whether `=` separates the sides of an equation, and is no assignment or definition."""
         (statement,) = said.statements or (None,)
         left = said.sides[0] if said.sides else None
@@ -104,7 +104,7 @@ class _Reader:
         if not isinstance(statement, tree.Assign):
             return True
         if isinstance(left, tree.List):
-            return not scope.names_of(statement.targets[0]).isdisjoint(self.names)
+            return not scope.bound_names(statement.targets[0]).isdisjoint(self.names)
         base = left
         while isinstance(base, tree.Index):
             base = base.value
@@ -113,7 +113,7 @@ class _Reader:
     def _define(self, statement: tree.Statement) -> None:
         names = [statement.name] if isinstance(statement, tree.Define) else []
         if isinstance(statement, tree.Assign):
-            names = [n for target in statement.targets for n in scope.names_of(target)]
+            names = [n for target in statement.targets for n in scope.bound_names(target)]
         for name in names:
             if name in self.names:
                 raise self._error(f"'{name}' has a value from outside", statement.span, _HINT)

@@ -31,7 +31,7 @@ ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
 _LONG_SPAN = 72
 
 
-def place(node: tree.SyntaxNode) -> Span:
+def error_span(node: tree.SyntaxNode) -> Span:
     """The span to point at for an operation: all of it, or its operator where that is too long."""
     if isinstance(node, tree.Binary) and node.span.end - node.span.start > _LONG_SPAN:
         return node.operator_span
@@ -40,8 +40,8 @@ def place(node: tree.SyntaxNode) -> Span:
 
 def operation_at(program: tree.Module, span: Span) -> str | None:
     """The name of the operation at a span: a function or an operator. None where there is none."""
-    for node in tree.everything(program):
-        if isinstance(node, tree.Binary) and place(node) == span:
+    for node in tree.all_nodes(program):
+        if isinstance(node, tree.Binary) and error_span(node) == span:
             return BINARY[node.operator].name
         if isinstance(node, tree.Call) and node.span == span:
             operation = table.find(node.name)

@@ -25,7 +25,7 @@ def number(value: Any, what: str) -> float:
     raise CallError(f"{what} is a number, not {type(value).__name__}")
 
 
-def whole(value: Any, what: str, least: int) -> int:
+def integer(value: Any, what: str, least: int) -> int:
     """A whole number as an int. Raises CallError for a value that is not a whole number, and UsageError for one below
     `least`."""
     # bool is a subclass of int, but a truth value is not accepted as a number.
@@ -56,10 +56,10 @@ def names(value: Any, what: str) -> tuple[str, ...]:
         return ()
     if isinstance(value, Mapping):
         raise CallError(f"{what} is a name or a list of names, not a mapping")
-    return python_values.listed([value] if isinstance(value, str) else value)
+    return python_values.names_tuple([value] if isinstance(value, str) else value)
 
 
-def named(value: Any, what: str) -> dict[str, Any]:
+def mapping_by_name(value: Any, what: str) -> dict[str, Any]:
     """A dict from a mapping by name, empty for None. Raises CallError for a value that is not a mapping, and for a key
     that is not a text."""
     if value is None:

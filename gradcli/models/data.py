@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import BindingError, ShapeError, beginning, did_you_mean
+from gradcli.errors import BindingError, ShapeError, abbreviated, did_you_mean
 from gradcli.rows.blocks import Column
-from gradcli.rows.concatenation import Together
+from gradcli.rows.concatenation import ConcatenatedTables
 from gradcli.rows.failures import failure_of
 from gradcli.rows.frames import column_of, frame_of, numbers_of
 from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import Chosen, Reading
+from gradcli.rows.reading import ColumnSelection, ReadOptions
 from gradcli.rows.sources import files
 
 
@@ -154,13 +154,13 @@ class DataTable:
             if count not in (-1, rows):
                 raise ShapeError(f"'{name}' has {rows:,} rows, and the other data have {count:,}")
             count = rows
-        return _complete(max(count, 0), columns, words, optional)
+        return _complete_rows(max(count, 0), columns, words, optional)
 
     def _listed(self) -> str:
         return f"they have {', '.join(self.columns)}" if self.columns else "there are none: give a file, or x=[1,2,3]"
 
 
-def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None = None) -> DataTable:
+def table_of(data: Any, reading: ReadOptions | None = None, stream: IO[bytes] | None = None) -> DataTable:
     """The table for `data`: an empty one for None; the path of a file, or a list of paths, patterns and folders, where
     `-` is the `stream`; a data frame of Polars or pandas, an Arrow table, or a mapping of columns to arrays.
 
@@ -173,7 +173,7 @@ def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None
     if isinstance(data, (list, tuple)) and not data:
         raise BindingError("there are no files in the list of data", hint="give the path of one, or a table")
     if isinstance(data, (list, tuple)) and all(isinstance(item, (str, os.PathLike)) for item in data):
-        return _of_files([os.fspath(item) for item in data], reading or Reading(), stream)
+        return _of_files([os.fspath(item) for item in data], reading or ReadOptions(), stream)
     frame = frame_of(data)
 
     def read(numbers: Sequence[str], texts: Sequence[str]) -> _Read:
@@ -183,16 +183,16 @@ def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None
     return DataTable(frame.columns, read)
 
 
-def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) -> DataTable:
+def _of_files(words: Sequence[str], reading: ReadOptions, stream: IO[bytes] | None) -> DataTable:
     sources = [STDIN] if words == [STDIN] else files(words)
-    together = Together(sources, reading, stream)
+    together = ConcatenatedTables(sources, reading, stream)
 
     def read(numbers: Sequence[str], texts: Sequence[str]) -> _Read:
         np = arrays.numpy_namespace()
         blocks = []
         count = 0
         for reader in together:
-            for piece in reader.pieces(Chosen(numbers, (), texts)):
+            for piece in reader.pieces(ColumnSelection(numbers, (), texts)):
                 block = piece.block()
                 for row, why in block.failed.items():
                     raise failure_of(count + row + 1, reader.name, {}, BindingError(why)).error()
@@ -220,7 +220,7 @@ def _check(name: str, column: Column, before: int) -> None:
     if column.words is not None:
         row, text = column.words.first()
         raise BindingError(
-            f"the column '{name}' is no column of numbers: row {before + row + 1} has {beginning(text)!r}",
+            f"the column '{name}' is no column of numbers: row {before + row + 1} has {abbreviated(text)!r}",
             hint="data are numbers; an empty field or NA is a missing one, and its row is left out",
         )
     if column.failing:
@@ -235,7 +235,7 @@ def _check(name: str, column: Column, before: int) -> None:
         raise BindingError(f"the column '{name}' is infinite in row {before + int(infinite.argmax()) + 1}")
 
 
-def _complete(
+def _complete_rows(
     count: int, columns: Mapping[str, Column], texts: Mapping[str, Categories], optional: Sequence[str]
 ) -> Data:
     """The rows in which no number is missing, except in `optional` columns."""

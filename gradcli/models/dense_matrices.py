@@ -11,25 +11,25 @@ from gradcli.primitives.entries import decompositions, matrices, singular_vector
 from gradcli.primitives.primitive import Primitive
 
 
-def solution(matrix: Any, right: Any) -> Any:
+def solve(matrix: Any, right: Any) -> Any:
     """The solution of a linear system with a matrix `[n, n]`, for one right side `[n]` or several `[n, k]`."""
     _charge(matrices.solve, matrix, right)
     return arrays.numpy_namespace().linalg.solve(matrix, right)
 
 
-def least_solution(matrix: Any, right: Any, rcond: float | None = None) -> Any:
+def least_squares(matrix: Any, right: Any, rcond: float | None = None) -> Any:
     """The least-squares solution of minimum norm."""
     _charge(decompositions.pinv, matrix, right)
     return arrays.numpy_namespace().linalg.lstsq(matrix, right, rcond=rcond)[0]
 
 
-def spectrum(matrix: Any) -> Any:
+def symmetric_eigenvalues(matrix: Any) -> Any:
     """The eigenvalues `[n]` of a symmetric matrix, in ascending order."""
     _charge(decompositions.eigvalsh, matrix)
     return arrays.numpy_namespace().linalg.eigvalsh(matrix)
 
 
-def spectral_decomposition(matrix: Any) -> tuple[Any, Any]:
+def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
     """The eigenvalues `[n]` of a symmetric matrix, in ascending order, and its eigenvectors as columns `[n, n]`."""
     _charge(decompositions.eigenvectors, matrix)
     values, vectors = arrays.numpy_namespace().linalg.eigh(matrix)

@@ -10,7 +10,7 @@ from gradcli.evaluation import session
 from gradcli.language.syntax.tree import Module
 
 
-def nonfinite(program: Module, given: Mapping[str, Any], wrt: Sequence[str], otherwise: str) -> EvaluationError:
+def nonfinite_error(program: Module, given: Mapping[str, Any], wrt: Sequence[str], otherwise: str) -> EvaluationError:
     """The error, with its place in the source, for a program whose value or derivative by `wrt` is not finite for the
     inputs `given`; `otherwise` is the message where the operation is not known."""
     seen = session.run(session.EvaluationRequest(program, given, wrt)).warnings

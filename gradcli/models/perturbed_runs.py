@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli.errors import GradcliError, LimitError
-from gradcli.kinds.jets import Jet, shadow_of
-from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.kinds.jets import Jet, perturbed_of
+from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.primitives.entries.arithmetic import multiply
 
 
 def run_twice(function: Callable[[Mapping[str, Any]], Any], given: Mapping[str, Any]) -> tuple[Any, Any] | None:
     """The results of both runs of a function of values by name; None where the function fails or does not depend on the
     values."""
-    roundings = Roundings()
+    roundings = Perturbation()
     # The multiplication perturbs the inputs, as the results of operations are.
     values = {name: multiply(Jet([value], 0).watched(roundings), 1.0) for name, value in given.items()}
     try:
@@ -24,4 +24,4 @@ def run_twice(function: Callable[[Mapping[str, Any]], Any], given: Mapping[str, 
         raise
     except GradcliError:
         return None
-    return (found.inner, shadow_of(found).inner) if isinstance(found, Jet) else None
+    return (found.inner, perturbed_of(found).inner) if isinstance(found, Jet) else None

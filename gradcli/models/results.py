@@ -33,7 +33,7 @@ MAY_BE_NULL = {_NULL: True}
 _PLAIN = frozenset({float, int, bool, str, type(None)})
 
 # A callback that receives each iteration.
-Watcher = Callable[[Iteration], object]
+ProgressCallback = Callable[[Iteration], object]
 
 
 def as_json(result: Any) -> Any:

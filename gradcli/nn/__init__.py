@@ -266,6 +266,6 @@ __all__ = [
 ]
 
 if __name__ != "gradcli.nn":
-    from gradcli.package_aliases import share
+    from gradcli.package_aliases import alias_package
 
-    share(__name__, "gradcli.nn")
+    alias_package(__name__, "gradcli.nn")

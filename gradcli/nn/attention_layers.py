@@ -140,7 +140,7 @@ class MultiheadAttention(Module):
     def _mask(self, mask: Any, padding: Any, count: int, targets: int, sources: int, like: Any) -> Any:
         """The combined mask that is added to the scores (N, heads, L, S), or None."""
         if mask is not None:
-            mask = _added(mask, like)
+            mask = _additive_mask(mask, like)
             if mask.ndim == 2:
                 _check_shape("2D attn_mask", mask, (targets, sources))
             else:
@@ -148,12 +148,12 @@ class MultiheadAttention(Module):
                 mask = mask.reshape(count, self.num_heads, targets, sources)
         if padding is not None:
             _check_shape("key_padding_mask", padding, (count, sources))
-            padding = _added(padding, like)[:, None, None, :]
+            padding = _additive_mask(padding, like)[:, None, None, :]
             mask = padding if mask is None else mask + padding
         return mask if mask is None or mask.ndim == 4 else mask[None, None]
 
 
-def _added(mask: Any, like: Any) -> Any:
+def _additive_mask(mask: Any, like: Any) -> Any:
     """A mask as numbers to add: -inf where a boolean mask is true."""
     if mask.dtype != "bool":
         return mask

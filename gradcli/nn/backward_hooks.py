@@ -38,12 +38,12 @@ class BackwardCall:
         """The arguments of the call, with tensors that require grad passed through `_Through`."""
         self._count = len(given)
         self._has_arguments = any(isinstance(x, Tensor) and x.requires_grad for x in given)
-        return tuple(_passed(given, self._show_arguments)) if self._has_arguments else given
+        return tuple(_through_hooks(given, self._show_arguments)) if self._has_arguments else given
 
     def results(self, found: Any) -> Any:
         """The results of the call, with tensors passed through `_Through`."""
         together = found if isinstance(found, tuple) else (found,)
-        passed = tuple(_passed(together, self._show_results))
+        passed = tuple(_through_hooks(together, self._show_results))
         return passed if isinstance(found, tuple) else passed[0]
 
     def _show_results(self, gradients: Gradients) -> Gradients:
@@ -63,7 +63,7 @@ class BackwardCall:
         return gradients
 
 
-def _passed(values: Sequence[Any], show: Callable[[Gradients], Gradients]) -> list[Any]:
+def _through_hooks(values: Sequence[Any], show: Callable[[Gradients], Gradients]) -> list[Any]:
     """Values with their tensors passed through `_Through`; `show` gets a gradient for each value, None for
     non-tensors."""
     places = [place for place, value in enumerate(values) if isinstance(value, Tensor)]

@@ -91,7 +91,7 @@ class _Convolution(Module):
         return ", ".join(filter(None, parts))
 
 
-class _Straight(_Convolution):
+class _ForwardConvolution(_Convolution):
     def __init__(
         self,
         in_channels: int,
@@ -132,19 +132,19 @@ class _Straight(_Convolution):
         return found
 
 
-class Conv1d(_Straight):
+class Conv1d(_ForwardConvolution):
     """Convolution of signals (N, C, L); see `functional.conv1d`."""
 
     dimensions = 1
 
 
-class Conv2d(_Straight):
+class Conv2d(_ForwardConvolution):
     """Convolution of images (N, C, H, W); see `functional.conv2d`."""
 
     dimensions = 2
 
 
-class Conv3d(_Straight):
+class Conv3d(_ForwardConvolution):
     """Convolution of volumes (N, C, D, H, W); see `functional.conv3d`."""
 
     dimensions = 3

@@ -438,6 +438,6 @@ def _moved(x: Tensor, wanted: tuple[Any, ...], options: Mapping[str, Any]) -> Te
 
 
 def _take_numbers(target: Tensor, value: Any) -> None:
-    given = value.detach() if isinstance(value, Tensor) else arrays.beside(arrays.on_host(value), target.inner)
+    given = value.detach() if isinstance(value, Tensor) else arrays.like_library_of(arrays.on_host(value), target.inner)
     with no_grad():
         target.copy_(given)

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as _numpy
 
 from gradcli.numpy import fft, linalg, random
-from gradcli.numpy.dispatch import array, asanyarray, asarray, full, make_diagonal, recorded
+from gradcli.numpy.dispatch import array, asanyarray, asarray, dispatching, full, make_diagonal
 from gradcli.primitives.index_tricks import c_, r_
 
 __all__ = ["array", "asanyarray", "asarray", "c_", "fft", "full", "linalg", "make_diagonal", "r_", "random"]
 
 
 def __getattr__(name: str) -> Any:
-    found = globals()[name] = recorded(getattr(_numpy, name))
+    found = globals()[name] = dispatching(getattr(_numpy, name))
     return found
 
 

@@ -28,7 +28,7 @@ def dispatched(function: Callable[..., Any], name: str, *dialects: str) -> Calla
     return either
 
 
-def recorded(function: Any) -> Any:
+def dispatching(function: Any) -> Any:
     """A name of NumPy; functions also find tensors inside lists, where NumPy's dispatch does not look. Ufuncs, types
     and constants are unchanged."""
     if not callable(function) or isinstance(function, (type, np.ufunc)):

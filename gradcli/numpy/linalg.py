@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy.linalg as _linalg
 
-from gradcli.numpy.dispatch import recorded
+from gradcli.numpy.dispatch import dispatching
 
 
 def __getattr__(name: str) -> Any:
-    found = globals()[name] = recorded(getattr(_linalg, name))
+    found = globals()[name] = dispatching(getattr(_linalg, name))
     return found
 
 

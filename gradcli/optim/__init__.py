@@ -27,6 +27,6 @@ __all__ = [
 ]
 
 if __name__ != "gradcli.optim":
-    from gradcli.package_aliases import share
+    from gradcli.package_aliases import alias_package
 
-    share(__name__, "gradcli.optim")
+    alias_package(__name__, "gradcli.optim")

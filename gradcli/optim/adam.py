@@ -14,7 +14,7 @@ from gradcli.arrays import quiet
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, expect
 from gradcli.optim.optimizer import Optimizer, Parameters, running_mean
-from gradcli.primitives.bind import carried
+from gradcli.primitives.bind import detached
 from gradcli.primitives.entries.arithmetic import divide, zeros_like
 from gradcli.primitives.entries.comparisons import maximum
 from gradcli.primitives.entries.powers import sqrt
@@ -58,7 +58,7 @@ class Adam(Optimizer):
         check_moments(group)
 
     def update(self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
-        lr, decay, eps = (carried(group[name]) for name in ("lr", "weight_decay", "eps"))
+        lr, decay, eps = (detached(group[name]) for name in ("lr", "weight_decay", "eps"))
         beta1, beta2 = group["betas"]
         if not state:
             state |= {"step": 0, "exp_avg": zeros_like(parameter), "exp_avg_sq": zeros_like(parameter)}

@@ -83,7 +83,7 @@ class _Step:
         first, loss, gradient = self._evaluated()
         state["func_evals"] += 1
         evaluations = 1
-        if _steepest(gradient) <= group["tolerance_grad"]:
+        if _max_abs(gradient) <= group["tolerance_grad"]:
             return first
         for number in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
@@ -110,9 +110,9 @@ class _Step:
                     spent = 1
             evaluations += spent
             state["func_evals"] += spent
-            if is_last or evaluations >= group["max_eval"] or _steepest(gradient) <= group["tolerance_grad"]:
+            if is_last or evaluations >= group["max_eval"] or _max_abs(gradient) <= group["tolerance_grad"]:
                 break
-            if _steepest(direction * state["t"]) <= group["tolerance_change"]:
+            if _max_abs(direction * state["t"]) <= group["tolerance_change"]:
                 break
             if abs(loss - before) < group["tolerance_change"]:
                 break
@@ -157,7 +157,7 @@ class _Step:
             return TrialStep(length, loss, gradient, _dot(gradient, direction))
 
         found, spent = strong_wolfe(
-            at, start, self._state["t"], _steepest(direction), self._group["tolerance_change"], most
+            at, start, self._state["t"], _max_abs(direction), self._group["tolerance_change"], most
         )
         self._state["t"] = found.length
         self._move(found.length, direction)
@@ -182,5 +182,5 @@ def _dot(one: Any, other: Any) -> float:
     return float(total(one * other))
 
 
-def _steepest(vector: Any) -> float:
+def _max_abs(vector: Any) -> float:
     return float(largest(absolute(vector)))

@@ -48,7 +48,7 @@ def strong_wolfe(
         if now.slope >= 0:
             break
         low, high = now.length + 0.01 * (now.length - before.length), now.length * 10
-        before, now = now, at(_lowest(before, now, low, high))
+        before, now = now, at(_cubic_minimum(before, now, low, high))
         tried += 1
     if tried == most:
         bracket = [start, now]
@@ -58,8 +58,8 @@ def strong_wolfe(
         first, last = sorted(point.length for point in bracket)
         if (last - first) * size < tolerance:
             break
-        length = _lowest(bracket[0], bracket[1], first, last)
-        length, stalled = _aside(length, first, last, stalled)
+        length = _cubic_minimum(bracket[0], bracket[1], first, last)
+        length, stalled = _away_from_ends(length, first, last, stalled)
         now = at(length)
         tried += 1
         if too_high(now) or now.loss >= bracket[low_place].loss:
@@ -74,7 +74,7 @@ def strong_wolfe(
     return bracket[low_place], tried + 1
 
 
-def _aside(length: float, first: float, last: float, stalled: bool) -> tuple[float, bool]:
+def _away_from_ends(length: float, first: float, last: float, stalled: bool) -> tuple[float, bool]:
     """A length inside the bracket, moved away from its ends the second time in a row that it is close to them; and
     whether it is close."""
     margin = 0.1 * (last - first)
@@ -85,7 +85,7 @@ def _aside(length: float, first: float, last: float, stalled: bool) -> tuple[flo
     return length, True
 
 
-def _lowest(one: TrialStep, other: TrialStep, low: float, high: float) -> float:
+def _cubic_minimum(one: TrialStep, other: TrialStep, low: float, high: float) -> float:
     """The minimum of the cubic through two points with their slopes, clipped to [low, high]."""
     left, right = (one, other) if one.length <= other.length else (other, one)
     apart = right.length - left.length

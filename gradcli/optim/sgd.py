@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import ArgumentError, flag
+from gradcli.errors import ArgumentError, as_bool
 from gradcli.optim.optimizer import Optimizer, Parameters
 
 
@@ -44,7 +44,7 @@ class SGD(Optimizer):
         super().check(group)
         if not group["momentum"] >= 0.0:
             raise ArgumentError(f"Invalid momentum value: {group['momentum']}")
-        if flag(group["nesterov"], "nesterov") and (group["momentum"] <= 0 or group["dampening"] != 0):
+        if as_bool(group["nesterov"], "nesterov") and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
 
     def update(self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ def one_number(value: Any, what: str) -> Any:
     return number
 
 
-def one_varying(value: Any, what: str) -> Any:
+def one_number_or_tensor(value: Any, what: str) -> Any:
     """Like `one_number`, but a tensor or another `Kind` is returned unchanged, so that it can be differentiated by."""
     number = one_number(value, what)
     return value if isinstance(value, Kind) else number
@@ -36,7 +36,7 @@ def one_varying(value: Any, what: str) -> Any:
 def one_float(value: Any, what: str) -> float:
     """`value` as a float. Raises EvaluationError if it is not a single number, or a ball that no float equals."""
     number = one_number(value, what)
-    if type(number) not in arrays.PLAIN:
+    if type(number) not in arrays.PYTHON_NUMBERS:
         raise EvaluationError(f"{what} must be a number that a float is, as 0.5 is and 1/3 is not")
     try:
         return float(number)
@@ -44,12 +44,12 @@ def one_float(value: Any, what: str) -> float:
         raise EvaluationError("an integer is too large for a float") from None
 
 
-def truth(value: Any, what: str) -> bool:
+def boolean(value: Any, what: str) -> bool:
     """`value` as a bool. Raises EvaluationError if it is not a single number."""
     return value if type(value) is bool else bool(one_number(value, what))
 
 
-def chosen(value: Any, choices: Collection[str], what: str) -> str:
+def option(value: Any, choices: Collection[str], what: str) -> str:
     """`value`, which must be one of the strings in `choices`. Raises EvaluationError otherwise; `what` names the
     option."""
     if not isinstance(value, str) or value not in choices:
@@ -58,7 +58,7 @@ def chosen(value: Any, choices: Collection[str], what: str) -> str:
     return value
 
 
-def whole(value: Any, what: str) -> int:
+def integer(value: Any, what: str) -> int:
     """`value` as an int. Raises EvaluationError if it is not a single integer."""
     number = _plain(value)
     if number is None:
@@ -71,9 +71,9 @@ def whole(value: Any, what: str) -> int:
 def _plain(value: Any) -> float | int | None:
     """`value` as a Python number if it is one or a 0-dimensional array, else None."""
     number: Any = concrete(value)
-    if type(number) not in arrays.PLAIN and getattr(number, "ndim", 1) == 0:
+    if type(number) not in arrays.PYTHON_NUMBERS and getattr(number, "ndim", 1) == 0:
         number = arrays.to_numpy(number).item()
-    return number if type(number) in arrays.PLAIN else None
+    return number if type(number) in arrays.PYTHON_NUMBERS else None
 
 
 def whole_numbers(value: Any, what: str) -> Shape:
@@ -86,7 +86,7 @@ def whole_numbers(value: Any, what: str) -> Shape:
     if type(value) is tuple and len(value) <= MOST_AXES and all(type(item) is int for item in value):
         return value
     value = concrete(value)
-    if type(value) in arrays.PLAIN or getattr(value, "ndim", 1) == 0:
+    if type(value) in arrays.PYTHON_NUMBERS or getattr(value, "ndim", 1) == 0:
         return (_no_truth(value, what),)
     if arrays.is_array(value):
         value = arrays.to_numpy(value)
@@ -105,7 +105,7 @@ def _no_truth(value: Any, what: str) -> int:
     number = _plain(value)
     if type(number) is bool:
         raise EvaluationError(f"{what} must be a whole number, not {number}")
-    return whole(number, what)
+    return integer(number, what)
 
 
 def gathered(numbers: tuple[Any, ...], what: str) -> Shape:
@@ -113,7 +113,7 @@ def gathered(numbers: tuple[Any, ...], what: str) -> Shape:
     return whole_numbers(numbers[0] if len(numbers) == 1 else numbers, what)
 
 
-def whole_array(value: Any, what: str) -> Any:
+def integer_array(value: Any, what: str) -> Any:
     """`value` as an int64 array. Raises EvaluationError if its numbers are not integers."""
     array = arrays.to_numpy(value)
     # Numbers outside int64 are rejected beforehand, as `astype` would warn about them.
@@ -126,7 +126,7 @@ def whole_array(value: Any, what: str) -> Any:
 
 def diagonal_number(k: Any, rows: int, columns: int) -> int:
     """The offset of a diagonal of a `rows` by `columns` matrix, clamped to the offsets just outside its corners."""
-    return max(-rows, min(whole(k, "a diagonal"), columns))
+    return max(-rows, min(integer(k, "a diagonal"), columns))
 
 
 def normalize_axis(axis: Any, ndim: int) -> int:

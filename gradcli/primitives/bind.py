@@ -20,9 +20,9 @@ Params = Mapping[str, Any]
 
 # Costs charged to the budget, in eighths of a step (see `gradcli.limits`): an operation on numbers, a call of an array
 # library, and each operand of that call.
-_ON_NUMBERS = 2
-_CALL = 28
-_OPERAND = 3
+_NUMBER_COST = 2
+_CALL_COST = 28
+_OPERAND_COST = 3
 
 # The rank of an operand by its type: numbers, truth values and arrays, followed by the kinds in the order of their
 # levels. The operand of the highest rank interprets the operation.
@@ -35,7 +35,7 @@ readings: dict[type, tuple[int, Any]] = {
 }
 _OF_ARRAYS = _ARRAY, None
 # The rank of containers, such as lists, whose items may be operands of any kind: above all kinds.
-OUTSIDE = 100
+CONTAINER_RANK = 100
 
 
 class Kind:
@@ -95,7 +95,7 @@ class Kind:
         order."""
 
     def take_result(self, name: str, operands: Sequence[Any], compute: Callable[[], Any]) -> Any:
-        """Become the result of `compute`: the implementation of the keyword `out=`."""
+        """Become the result of `apply_to_arrays`: the implementation of the keyword `out=`."""
         raise CallError(f"{name}() gives its result, and puts it into nothing else")
 
     def made_together(self, number: int, node_name: str) -> None:
@@ -118,7 +118,7 @@ class Kind:
         raise NotImplementedError
 
 
-def together(parts: Iterable[Any], node_name: str) -> tuple[Any, ...]:
+def mark_views(parts: Iterable[Any], node_name: str) -> tuple[Any, ...]:
     """Mark `parts` as the views that one function makes of its operand; their common node is named `node_name`."""
     made = tuple(parts)
     for number, part in enumerate(made):
@@ -141,7 +141,7 @@ def constant(value: Any) -> Any:
     return value
 
 
-def deciding(value: Any) -> Any:
+def constant_for_branching(value: Any) -> Any:
     """`value` without derivatives, for conditions in a rule; a one-sided series is kept, as its comparisons hold near a
     point."""
     while isinstance(value, Kind) and value.differential and not value.one_sided:
@@ -149,14 +149,14 @@ def deciding(value: Any) -> Any:
     return value
 
 
-def components(value: Any) -> list[Any]:
+def primal_and_tangents(value: Any) -> list[Any]:
     """The primal of `value`, followed by all derivatives that it carries."""
     if isinstance(value, Kind) and value.differential:
-        return [component for part in value.parts for component in components(part)]
+        return [component for part in value.parts for component in primal_and_tangents(part)]
     return [value]
 
 
-def carried(value: Any) -> Any:
+def detached(value: Any) -> Any:
     """`value` detached from the graph, but with the tangents or Taylor coefficients that it carries."""
     while isinstance(value, Kind) and value.differential and len(value.parts) == 1:
         value = value.inner
@@ -170,7 +170,7 @@ def assume(condition: Any) -> bool:
     """
     if isinstance(condition, Kind):
         return condition.assume()
-    return arrays.every(condition)
+    return arrays.all_true(condition)
 
 
 def decide(condition: Any, *, of_loop: bool = False) -> Any:
@@ -186,7 +186,7 @@ def _with_whole_numbers(primitive: Primitive, operands: Sequence[Any], params: P
     return bind(primitive, [int(o) if type(o) is arrays.ElementCount else o for o in operands], params)
 
 
-readings[arrays.ElementCount] = OUTSIDE, _with_whole_numbers
+readings[arrays.ElementCount] = CONTAINER_RANK, _with_whole_numbers
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
@@ -202,22 +202,22 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     if outermost is not None:
         return outermost(primitive, operands, params)
     if highest == _ARRAY or not primitive.elementwise:
-        return compute(primitive, operands, params)
+        return apply_to_arrays(primitive, operands, params)
     if highest == _TRUTH and not primitive.truths:
         operands = [float(o) if type(o) is bool else o for o in operands]
-    return on_floats(primitive, operands, params)
+    return apply_to_numbers(primitive, operands, params)
 
 
-def on_floats(primitive: Primitive, operands: Sequence[Any], params: Params, further: int = 0) -> Any:
+def apply_to_numbers(primitive: Primitive, operands: Sequence[Any], params: Params, further: int = 0) -> Any:
     """Apply an elementwise primitive to numbers; `further` eighths of a step are charged for work on its result."""
     budget = budget_now()
     if budget is not None:
-        budget.charge_steps(_ON_NUMBERS * primitive.time + further)
+        budget.charge_steps(_NUMBER_COST * primitive.time + further)
     chosen = chosen_namespace()
     if chosen is not None and chosen.scalars is not None:
         if budget is not None:
             budget.charge_steps(chosen.scalars.eighths(primitive.name, primitive.time))
-        return forward_in(chosen.scalars, primitive)(*operands, **params)
+        return exact_forward(chosen.scalars, primitive)(*operands, **params)
     of_floats = primitive.of_floats
     try:
         return of_floats(*operands, **params) if params else of_floats(*operands)
@@ -225,7 +225,7 @@ def on_floats(primitive: Primitive, operands: Sequence[Any], params: Params, fur
         raise EvaluationError("an integer is too large for a float") from None
 
 
-def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
+def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     """Apply a primitive to arrays: run `forward` in their namespace, or in the default one if all are numbers and NumPy
     arrays.
 
@@ -246,7 +246,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
             if xp.scalars is None:
                 result = primitive.forward(xp, *operands, **params)
             else:
-                result = forward_in(xp, primitive)(*operands, **params)
+                result = exact_forward(xp, primitive)(*operands, **params)
     except (GradcliError, RecursionError):
         raise
     except (MemoryError, ValueError, IndexError, TypeError, RuntimeError) as error:
@@ -263,7 +263,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
 
 def _charge(budget: Budget, primitive: Primitive, operands: Sequence[Any], params: Params, xp: Any) -> None:
     """Charge the expected cost of an operation on arrays to the budget."""
-    budget.charge_steps(_CALL + _OPERAND * len(operands))
+    budget.charge_steps(_CALL_COST + _OPERAND_COST * len(operands))
     if primitive.view is None or not _is_view(primitive.view, xp, operands[0], params):
         elements = primitive.elements([arrays.shape(o) for o in operands], params)
         budget.charge(elements * primitive.time)
@@ -272,7 +272,7 @@ def _charge(budget: Budget, primitive: Primitive, operands: Sequence[Any], param
             budget.charge_steps(elements * xp.scalars.eighths(name, primitive.time))
 
 
-def forward_in(xp: Any, primitive: Primitive) -> Callable[..., Any]:
+def exact_forward(xp: Any, primitive: Primitive) -> Callable[..., Any]:
     """The implementation of a primitive in a namespace with exact numbers.
 
     A `forward` written in other functions may be accurate to float rounding only, so the namespace's own function of
@@ -285,7 +285,7 @@ def forward_in(xp: Any, primitive: Primitive) -> Callable[..., Any]:
 
 
 def _is_view(view: Callable[..., bool], xp: Any, operand: Any, params: Params) -> bool:
-    return xp.name == "numpy" and type(operand) not in arrays.PLAIN and view(operand, **params)
+    return xp.name == "numpy" and type(operand) not in arrays.PYTHON_NUMBERS and view(operand, **params)
 
 
 def _refused(primitive: Primitive, operands: Sequence[Any], error: Exception) -> EvaluationError:

@@ -20,17 +20,17 @@ def broadcast_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> i
         return 0
 
 
-def work(multiplications: int) -> int:
+def matmul_cost(multiplications: int) -> int:
     """The number of elements that take as long as `multiplications` multiplications of a matrix product, 64 of which
     cost as much as one element."""
     return multiplications // 64
 
 
-def largest_operand(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
+def largest_operand_size(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
     return max((math.prod(s) for s in shapes), default=1)
 
 
-def sorting(times: int = 1) -> Callable[[Sequence[Shape], Mapping[str, Any]], int]:
+def sort_cost(times: int = 1) -> Callable[[Sequence[Shape], Mapping[str, Any]], int]:
     """The cost of sorting along `axis` (default: the last); `times` is 2 or more where positions are computed or
     used."""
 

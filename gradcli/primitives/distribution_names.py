@@ -10,7 +10,7 @@ DISTRIBUTIONS = {
 METHODS = frozenset(_METHODS.split())
 
 
-def is_within_distributions(module: str) -> bool:
+def may_be_distribution(module: str) -> bool:
     """Whether the parent of `module` is a package of distributions, as that of `scipy.stats.norm` is, supported or
     not."""
     return module.removeprefix("jax.").rpartition(".")[0] in DISTRIBUTIONS

@@ -24,18 +24,18 @@ def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     )
 
 
-def moving(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
+def permuting(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """A primitive that moves elements to positions determined by its parameters alone."""
     return Primitive(name, signature, doc, moves=True, truths=True, jet=linear, **fields)
 
 
-def in_precision(function: Callable[..., Any]) -> Callable[..., Any]:
+def keeping_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` with float32 results for float32 arrays; libraries return double precision there, also if numbers are
     passed beside arrays."""
 
     def forward(xp: Any, *operands: Any, **params: Any) -> Any:
         value = function(xp, *operands, **params)
-        given = {arrays.dtype_name(o) for o in operands if type(o) not in arrays.PLAIN}
+        given = {arrays.dtype_name(o) for o in operands if type(o) not in arrays.PYTHON_NUMBERS}
         return arrays.astype(value, "float32") if given == {"float32"} else value
 
     return forward

@@ -12,7 +12,7 @@ from gradcli.primitives.entries.shape import concat
 from gradcli.primitives.operators import operand
 
 
-class Pasting:
+class IndexConcatenator:
     """Concatenates the items of its index along an axis.
 
     Items are tensors, arrays, numbers, and slices as ranges; those with fewer than `fewest` axes get axes of size 1 at
@@ -41,5 +41,5 @@ class Pasting:
         return f"<{self.name}>"
 
 
-r_ = Pasting("r_", axis=0, fewest=1)
-c_ = Pasting("c_", axis=-1, fewest=2)
+r_ = IndexConcatenator("r_", axis=0, fewest=1)
+c_ = IndexConcatenator("c_", axis=-1, fewest=2)

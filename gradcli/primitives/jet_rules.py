@@ -92,10 +92,10 @@ def from_derivative(primitive: Primitive, y: Any, *operands: Any, **params: Any)
         for i, x in enumerate(operands)
         if primitive.rule(i) is not None and x.coefficient(1) is not None
     ]
-    yield from integrated(y, y.total(terms))
+    yield from integrate_coefficients(y, y.total(terms))
 
 
-def integrated(y: Any, slope: Any) -> Coefficients:
+def integrate_coefficients(y: Any, slope: Any) -> Coefficients:
     """The coefficients of y from those of y', a series, a constant, or None for 0."""
     if slope is None:
         yield from itertools.repeat(None)
@@ -104,7 +104,7 @@ def integrated(y: Any, slope: Any) -> Coefficients:
         yield y.scaled(slope.coefficient(k - 1), 1, k)
 
 
-def through(function: Callable[..., Any]) -> Callable[..., Coefficients]:
+def jet_through_definition(function: Callable[..., Any]) -> Callable[..., Coefficients]:
     """The jet rule of a primitive that equals `function`, which is composed of other primitives."""
 
     def rule(_primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.primitives.argument_errors import FOREIGN, refuse
 from gradcli.primitives.bind import Kind
-from gradcli.primitives.signature import SEQUENCES, parse_signature, with_arrays, with_own_names
+from gradcli.primitives.signature import SEQUENCES, lists_to_arrays, parse_signature, resolve_keywords
 
 
 class Operation:
@@ -101,7 +101,7 @@ class Operation:
     def _placed(self, operands: tuple[Any, ...], params: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Map the keywords of a call, which may be those of other libraries, to the function's own, and required
         arguments to positions."""
-        params = with_own_names(params, self.parameters)
+        params = resolve_keywords(params, self.parameters)
         for parameter in self.parameters[len(operands) :]:
             if parameter.default is not None or parameter.name not in params:
                 break
@@ -150,7 +150,7 @@ class Composite(Operation):
                 operands, params = self._placed(operands, params)
             for operand in operands:
                 if type(operand) in SEQUENCES:
-                    operands = with_arrays(self.parameters, operands)
+                    operands = lists_to_arrays(self.parameters, operands)
                     break
             result = self.definition(*operands, **params)
             if self.node_name is not None and isinstance(result, Kind):

@@ -12,11 +12,11 @@ from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError, MissingRuleError
 from gradcli.primitives.argument_errors import FOREIGN, refuse
 from gradcli.primitives.bind import Kind, bind
-from gradcli.primitives.costs import broadcast_elements, largest_operand
+from gradcli.primitives.costs import broadcast_elements, largest_operand_size
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Operation
-from gradcli.primitives.saved_tensors import Needs
-from gradcli.primitives.signature import SEQUENCES, used_parameters, with_arrays
+from gradcli.primitives.saved_tensors import SavedForBackward
+from gradcli.primitives.signature import SEQUENCES, lists_to_arrays, parameters_read
 from gradcli.primitives.strides import Layout, always
 from gradcli.primitives.value_costs import of_one
 
@@ -26,7 +26,7 @@ Prepared = tuple[Sequence[Any], Mapping[str, Any]]
 _NO_PARAMS: Mapping[str, Any] = {}
 
 
-def spelled(same: str = "", **other: str) -> Mapping[str, str]:
+def names_elsewhere(same: str = "", **other: str) -> Mapping[str, str]:
     """The names of a function elsewhere.
 
     `same` lists libraries and languages that have it under its own name, `other` gives its name in the others, as in
@@ -69,7 +69,7 @@ class Primitive(Operation):
     prepare(*arguments)
         returns operands and params for the arguments of a call; None if the arguments are the operands
     spelling
-        the names elsewhere, see `spelled`. For targets whose functions cannot be looked up (c, sql, sympy, latex, cuda,
+        the names elsewhere, see `names_elsewhere`. For targets whose functions cannot be looked up (c, sql, sympy, latex, cuda,
         and scipy, which is imported late) a name says that they have the function. For array libraries (numpy, torch,
         jax, cupy, standard) it is given only if it differs from the primitive's name; NumPy has every `function` that
         is not from SciPy
@@ -245,7 +245,7 @@ class Primitive(Operation):
         self.variadic = variadic
         self.smooth = smooth
         self.nan_at_kinks = nan_at_kinks
-        self.elements = elements or (broadcast_elements if elementwise else largest_operand)
+        self.elements = elements or (broadcast_elements if elementwise else largest_operand_size)
         self.fails = fails
         self.view = view
         self.strides = strides
@@ -257,9 +257,9 @@ class Primitive(Operation):
         self.node_name = node_name
         self.gradient_name = gradient_name
         rules = (vjp,) if callable(vjp) else vjp or ()
-        self._uses = tuple(used_parameters(rule, 2 if variadic else 1) for rule in rules)
+        self._uses = tuple(parameters_read(rule, 2 if variadic else 1) for rule in rules)
         self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)
-        self.needs: dict[int, Needs] = {}
+        self.needs: dict[int, SavedForBackward] = {}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         try:
@@ -270,7 +270,7 @@ class Primitive(Operation):
             if self.prepare is not None:
                 for operand in operands:
                     if type(operand) in SEQUENCES:
-                        operands = with_arrays(self.parameters, operands)
+                        operands = lists_to_arrays(self.parameters, operands)
                         break
                 operands, params = self.prepare(*operands, **params)  # type: ignore[assignment]
             elif params or len(operands) != self._arity:
@@ -294,11 +294,11 @@ class Primitive(Operation):
             return (1 << count) - 1
         return self._differentiable
 
-    def find_needs(self, wanted: int) -> Needs:
+    def find_needs(self, wanted: int) -> SavedForBackward:
         """What backward needs to differentiate by the operands in the bit mask `wanted`, whose highest bit marks the
         end; cached."""
         ruled = self.differentiable(wanted.bit_length() - 1)
-        found = self.needs[wanted] = Needs(wanted, ruled, self._uses, self.variadic, self.smooth is not None)
+        found = self.needs[wanted] = SavedForBackward(wanted, ruled, self._uses, self.variadic, self.smooth is not None)
         return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-class Needs:
+class SavedForBackward:
     """What backward needs to compute the gradients by some operands of a primitive.
 
     `result` says whether it reads the result. `operands`, `shapes` and `fixed` are indices of operands: those whose

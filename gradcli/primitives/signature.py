@@ -9,18 +9,18 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.primitives.bind import OUTSIDE, Kind, Params, bind, readings
+from gradcli.primitives.bind import CONTAINER_RANK, Kind, Params, bind, readings
 
 # inspect.CO_VARARGS; importing inspect would slow the start.
 _HAS_VARARGS = 0x04
 # The types of nested sequences, which are accepted as tensors.
 SEQUENCES = frozenset({list, tuple})
 # Parameters whose lists are passed on unchanged.
-_READ_LISTS = frozenset(
+_LIST_PARAMETERS = frozenset(
     {"axis", "axes", "shape", "repeats", "shift", "indices", "place", "source", "destination", "output_size"}
 )
 # The own parameters that a keyword of another library may stand for; the first one that the function has is used.
-_MEANINGS = {
+_KEYWORD_ALIASES = {
     "arrays": ("tensors",),
     "tup": ("tensors",),
     "indices": ("tensors", "indices_or_sections"),
@@ -47,13 +47,13 @@ _MEANINGS = {
     "dim2": ("axis2",),
 }
 # Keywords of NumPy that are ignored if they are None and the function has no such parameter.
-_UNSAID = frozenset({"dtype", "out"})
+_IGNORED_IF_NONE = frozenset({"dtype", "out"})
 # Names of the first and second tensor parameter in other libraries, own names of a first one, and own parameters that
 # may precede it.
-_FIRST = frozenset({"input", "a", "x", "A", "x1", "arr", "array", "ary", "m", "mat1"})
-_SECOND = frozenset({"other", "b", "B", "x2", "exponent", "vec", "vec2", "mat2", "tensor"})
-_OWN_FIRST = frozenset({"x", "a", "A", "x1", "y", "input"})
-_BEFORE = frozenset({"condition", "n"})
+_FIRST_TENSOR_KEYWORDS = frozenset({"input", "a", "x", "A", "x1", "arr", "array", "ary", "m", "mat1"})
+_SECOND_TENSOR_KEYWORDS = frozenset({"other", "b", "B", "x2", "exponent", "vec", "vec2", "mat2", "tensor"})
+_FIRST_TENSOR_PARAMETERS = frozenset({"x", "a", "A", "x1", "y", "input"})
+_LEADING_PARAMETERS = frozenset({"condition", "n"})
 
 
 class Parameter(NamedTuple):
@@ -77,27 +77,33 @@ def _parameters(signature: str) -> Iterator[Parameter]:
         yield Parameter(name.lstrip("*"), default or None, name.startswith("*"))
 
 
-def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
+def resolve_keyword(keyword: str, parameters: Sequence[Parameter]) -> str:
     """The parameter that a keyword stands for; the keyword itself if there is none."""
     known = [p.name for p in parameters]
     if keyword in known:
         return keyword
-    if keyword in _FIRST or keyword in _SECOND:
-        tensors = [p.name for p in parameters if p.default is None and not p.variadic and p.name not in _BEFORE]
-        place = 0 if keyword in _FIRST else 1
-        if place < len(tensors) and tensors[0] in _OWN_FIRST:
+    if keyword in _FIRST_TENSOR_KEYWORDS or keyword in _SECOND_TENSOR_KEYWORDS:
+        tensors = [
+            p.name for p in parameters if p.default is None and not p.variadic and p.name not in _LEADING_PARAMETERS
+        ]
+        place = 0 if keyword in _FIRST_TENSOR_KEYWORDS else 1
+        if place < len(tensors) and tensors[0] in _FIRST_TENSOR_PARAMETERS:
             return tensors[place]
-    return next((name for name in _MEANINGS.get(keyword, ()) if name in known), keyword)
+    return next((name for name in _KEYWORD_ALIASES.get(keyword, ()) if name in known), keyword)
 
 
-def with_own_names(keywords: Mapping[str, Any], parameters: Sequence[Parameter]) -> dict[str, Any]:
+def resolve_keywords(keywords: Mapping[str, Any], parameters: Sequence[Parameter]) -> dict[str, Any]:
     """The keywords of a call renamed to the function's own parameters, without those that are ignored."""
-    named = {rename(keyword, parameters): value for keyword, value in keywords.items()}
+    named = {resolve_keyword(keyword, parameters): value for keyword, value in keywords.items()}
     known = {p.name for p in parameters}
-    return {name: value for name, value in named.items() if value is not None or name in known or name not in _UNSAID}
+    return {
+        name: value
+        for name, value in named.items()
+        if value is not None or name in known or name not in _IGNORED_IF_NONE
+    }
 
 
-def with_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) -> tuple[Any, ...]:
+def lists_to_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) -> tuple[Any, ...]:
     """Positional arguments, with lists of numbers for operands converted to arrays."""
     # A variadic parameter, or the last one, covers all further arguments.
     last = next((place for place, p in enumerate(parameters) if p.variadic), len(parameters) - 1)
@@ -108,16 +114,16 @@ def with_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) -> tup
 def _read_list(value: Any, parameter: Parameter) -> Any:
     """An argument, converted to an array if it is a list of numbers for an operand, or a tuple that contains
     tensors."""
-    if type(value) not in SEQUENCES or parameter.name in _READ_LISTS:
+    if type(value) not in SEQUENCES or parameter.name in _LIST_PARAMETERS:
         return value
     if parameter.name == "tensors" and not parameter.variadic:
         return [_as_array(item) if type(item) in SEQUENCES else item for item in value]
-    return _as_array(value) if type(value) is list or _kind_within(value) is not None else value
+    return _as_array(value) if type(value) is list or _tensor_in(value) is not None else value
 
 
 def _as_array(numbers: Sequence[Any]) -> Any:
     """A list as an array, floats in the default dtype; stacked into a tensor if it contains tensors."""
-    kind = _kind_within(numbers)
+    kind = _tensor_in(numbers)
     if kind is not None:
         return kind.stacked([_as_array(item) if type(item) in SEQUENCES else item for item in numbers])
     found = arrays.asarray(numbers)
@@ -129,18 +135,18 @@ def _read_lists(primitive: Any, operands: Sequence[Any], params: Params) -> Any:
     return bind(primitive, [_as_array(o) if type(o) in SEQUENCES else o for o in operands], params)
 
 
-readings.update(dict.fromkeys(SEQUENCES, (OUTSIDE, _read_lists)))
+readings.update(dict.fromkeys(SEQUENCES, (CONTAINER_RANK, _read_lists)))
 
 
-def _kind_within(items: Sequence[Any]) -> Kind | None:
+def _tensor_in(items: Sequence[Any]) -> Kind | None:
     """A tensor of any kind in nested lists, None if they contain numbers only."""
-    if set(map(type, items)) <= arrays.PLAIN:
+    if set(map(type, items)) <= arrays.PYTHON_NUMBERS:
         return None
-    inside = (_kind_within(item) if type(item) in SEQUENCES else item for item in items)
+    inside = (_tensor_in(item) if type(item) in SEQUENCES else item for item in items)
     return next((item for item in inside if isinstance(item, Kind)), None)
 
 
-def used_parameters(rule: Any, first: int) -> frozenset[int]:
+def parameters_read(rule: Any, first: int) -> frozenset[int]:
     """The positions among (y, *operands) that a rule reads: its parameters from index `first` on whose names do not
     start with an underscore.
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 from gradcli.primitives import conversions
-from gradcli.primitives.distribution_names import is_distribution, is_within_distributions
+from gradcli.primitives.distribution_names import is_distribution, may_be_distribution
 from gradcli.primitives.entries import (
     arithmetic,
     comparisons,
@@ -170,7 +170,7 @@ _LATER = {
 _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.split()}
 
 # Names with another meaning in a library or module. "base" is a log with a base, "method" a method of a tensor.
-DIFFERING = {
+LIBRARY_MEANINGS = {
     "torch": frozenset(
         "cross equal select diff dot kl_div max median meshgrid min nonzero pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
     ),
@@ -188,7 +188,7 @@ DIFFERING = {
 }
 
 # Names for which PyTorch accepts more arguments, and agrees with the language where both are defined.
-WIDER = {
+TORCH_EXTENSIONS = {
     "torch": frozenset(
         "add sub subtract div divide cumsum cumprod softmax log_softmax softmin squeeze cholesky softplus logit pinverse searchsorted lstsq".split()  # noqa: SIM905
     ),
@@ -196,7 +196,7 @@ WIDER = {
 }
 
 # The order of functions in a listing; those that are not here follow at the end of their subject.
-_FIRST = """
+_LISTING_ORDER = """
     abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan sec csc cot sinpi
     cospi asin acos atan acot asec acsc atan2 sinh cosh tanh sech csch coth asinh acosh atanh acoth asech acsch logcosh hypot floor ceil round trunc
     frac clip maximum minimum Max Min fmax fmin where heaviside copysign nextafter fmod remainder logaddexp logaddexp2 pow
@@ -225,7 +225,7 @@ _FIRST = """
 
 
 def entries() -> tuple[Operation, ...]:
-    """Every entry except `of_libraries`: the functions of the language and the internal primitives."""
+    """Every entry except `library_entries`: the functions of the language and the internal primitives."""
     return tuple(_all())
 
 
@@ -254,7 +254,7 @@ def _subjects(modules: dict[ModuleType, str]) -> dict[Operation, str]:
 def subjects() -> dict[str, tuple[Operation, ...]]:
     """The functions of the language by subject, in the order of a listing."""
     public = {e: subject for e, subject in _all().items() if not e.internal}
-    places = {name: place for place, name in enumerate(_FIRST)}
+    places = {name: place for place, name in enumerate(_LISTING_ORDER)}
     listed = sorted(public, key=lambda e: places.get(e.name, len(places)))
     order = ("elementwise", "special", "reductions", "losses", "layers", "shape", "linear algebra", "creation")
     return {subject: tuple(e for e in listed if public[e] == subject) for subject in order}
@@ -274,14 +274,14 @@ def find(name: str, *dialects: str) -> Operation | None:
 
     None if there is no such function.
     """
-    if dialects and is_within_distributions(dialects[0]):
+    if dialects and may_be_distribution(dialects[0]):
         if not is_distribution(dialects[0]):
             return None
         from gradcli.primitives.entries.probability import methods
 
         return methods(dialects[0]).get(name)
     for dialect in dialects:
-        if name in DIFFERING.get(dialect, ()) or name in WIDER.get(dialect, ()):
+        if name in LIBRARY_MEANINGS.get(dialect, ()) or name in TORCH_EXTENSIONS.get(dialect, ()):
             return _of_libraries()[dialect, name]
     found = _BY_NAME.get(name)
     if found is None and name in _HOMES:
@@ -293,7 +293,7 @@ def find(name: str, *dialects: str) -> Operation | None:
     return found
 
 
-def families(module: str) -> tuple[str, str]:
+def dialects_of(module: str) -> tuple[str, str]:
     """The dialects of a module: its own name (that of SciPy for JAX's copy of it), and its family "linalg", "torch" or
     "numpy"."""
     own = module.removeprefix("jax.") if module.startswith("jax.scipy") else module
@@ -302,11 +302,11 @@ def families(module: str) -> tuple[str, str]:
     return own, "torch" if module.startswith("torch") else "numpy"
 
 
-def shared(name: str) -> Operation | None:
+def numpy_meaning(name: str) -> Operation | None:
     """NumPy's meaning of a name that means something else in the language, unless PyTorch's differs from NumPy's; else
     None."""
-    found = _of_libraries()["numpy", name] if name in DIFFERING["numpy"] else None
-    alike = name not in DIFFERING["torch"] or _of_libraries()["torch", name] is found
+    found = _of_libraries()["numpy", name] if name in LIBRARY_MEANINGS["numpy"] else None
+    alike = name not in LIBRARY_MEANINGS["torch"] or _of_libraries()["torch", name] is found
     return found if alike else None
 
 
@@ -325,21 +325,21 @@ def beyond(name: str) -> str:
 
 def is_wider(name: str) -> bool:
     """Whether PyTorch's function of this name accepts more than the language's."""
-    return name in WIDER["torch"]
+    return name in TORCH_EXTENSIONS["torch"]
 
 
 def differs(name: str) -> bool:
     """Whether PyTorch or NumPy means something else by a name than the language."""
-    return name in DIFFERING["torch"] or name in DIFFERING["numpy"]
+    return name in LIBRARY_MEANINGS["torch"] or name in LIBRARY_MEANINGS["numpy"]
 
 
 @cache
 def _of_libraries() -> dict[tuple[str, str], Operation]:
-    """The entries of `of_libraries` by dialect and name."""
-    return {(dialect, e.name): e for e in of_libraries() for dialect in e.dialects.split()}
+    """The entries of `library_entries` by dialect and name."""
+    return {(dialect, e.name): e for e in library_entries() for dialect in e.dialects.split()}
 
 
-def of_libraries() -> tuple[Operation, ...]:
+def library_entries() -> tuple[Operation, ...]:
     """The entries with a library's own meaning of a name, imported only by programs in that library's dialect."""
     from gradcli.primitives.entries import library_variants, torch_variants
 

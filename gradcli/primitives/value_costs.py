@@ -13,9 +13,9 @@ from typing import Any
 from gradcli import arrays, limits
 
 # Up to this number of elements the time of the call dominates, whatever the values.
-_FEW = 64
+_FREE_SIZE = 64
 # Magnitude from which NumPy reduces angles one by one, with a long approximation of pi.
-_FAR = 1e8
+_LARGE_ANGLE = 1e8
 # Above this number of elements NumPy may compute a dot product in its own threads.
 _SUMMED = 8192
 # Bits of a quotient that are computed in the time of one element, and bits that are free of charge.
@@ -44,12 +44,12 @@ def of_one(function: Callable[..., Any], time: int, surcharge: Callable[..., int
 
 def of_angles(x: Any) -> int:
     """The surcharge for sines and cosines of large angles."""
-    if type(x) in arrays.PLAIN or x.size <= _FEW:
+    if type(x) in arrays.PYTHON_NUMBERS or x.size <= _FREE_SIZE:
         return 0
     # The sum of squares is one call and bounds every magnitude.
-    if x.size <= _SUMMED and (flat := x.ravel()).dot(flat) < _FAR**2:
+    if x.size <= _SUMMED and (flat := x.ravel()).dot(flat) < _LARGE_ANGLE**2:
         return 0
-    return 3 * _count(abs(x) > _FAR)
+    return 3 * _count(abs(x) > _LARGE_ANGLE)
 
 
 def of_quotients(x: Any, y: Any) -> int:
@@ -68,7 +68,7 @@ def of_powers(x: Any, q: Any) -> int:
     one."""
     np = arrays.numpy_namespace()
     limits = _floats(x, q)
-    if limits is None or max(arrays.size(x), arrays.size(q)) <= _FEW:
+    if limits is None or max(arrays.size(x), arrays.size(q)) <= _FREE_SIZE:
         return 0
     most = float(limits.maxexp - 2)
     least, largest = np.min(x), np.max(x)
@@ -83,7 +83,7 @@ def of_points(y: Any, x: Any) -> int:
     one."""
     np = arrays.numpy_namespace()
     limits = _floats(x, y)
-    if limits is None or max(arrays.size(x), arrays.size(y)) <= _FEW:
+    if limits is None or max(arrays.size(x), arrays.size(y)) <= _FREE_SIZE:
         return 0
     near, far = 4.0 * float(limits.tiny), 2.0 ** (limits.maxexp - 64)
     low, high = np.minimum(abs(x), abs(y)), np.maximum(abs(x), abs(y))

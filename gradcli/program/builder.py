@@ -169,15 +169,15 @@ def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, A
     try:
         with arrays.quiet():
             found = bind(primitive, inputs, params)
-        return None if _is_lost(primitive, inputs, found) else found
+        return None if _over_or_underflows(primitive, inputs, found) else found
     except GradcliError:
         # The error is raised when the program runs, if the equation is evaluated.
         return None
 
 
-def _is_lost(primitive: Primitive, inputs: Sequence[Atom], found: Any) -> bool:
+def _over_or_underflows(primitive: Primitive, inputs: Sequence[Atom], found: Any) -> bool:
     """Whether folding overflowed or underflowed: rewriting may avoid that, as for exp(1000)*exp(-x)."""
-    if type(found) is not float or not all(type(a) in arrays.PLAIN and math.isfinite(a) for a in inputs):
+    if type(found) is not float or not all(type(a) in arrays.PYTHON_NUMBERS and math.isfinite(a) for a in inputs):
         return False
     return math.isinf(found) or (found == 0.0 and primitive in _NEVER_ZERO and all(inputs))
 
@@ -193,7 +193,7 @@ def _sort(atom: Atom) -> tuple[str, bool]:
     which does not promote arrays."""
     if isinstance(atom, Variable):
         return atom.dtype, not atom.shape and atom.dtype in ("float64", "int64", "bool")
-    return arrays.dtype_name(atom), type(atom) in arrays.PLAIN
+    return arrays.dtype_name(atom), type(atom) in arrays.PYTHON_NUMBERS
 
 
 _PLAIN_SAMPLES = {"float64": 1.0, "int64": 1, "bool": True}

@@ -26,7 +26,7 @@ _OPPOSITES = {"greater_equal": "less", "less_equal": "greater", "not_equal": "eq
 Results = Mapping[tuple[str, ...], Any]
 
 
-class Course(NamedTuple):
+class ExecutionPath(NamedTuple):
     """One execution path of a computation.
 
     `conditions` are those it depends on, in order, and `path` says which of them hold; the outputs of `program` belong
@@ -60,7 +60,7 @@ class _Decisions:
         self._read(tape)
         key, opposite = self._key(condition)
         if key not in self._known:
-            holds = self.asked[len(self.path)] if len(self.path) < len(self.asked) else arrays.every(example)
+            holds = self.asked[len(self.path)] if len(self.path) < len(self.asked) else arrays.all_true(example)
             self.conditions.append(condition)
             self.path.append(holds)
             self._known[key] = holds != opposite
@@ -95,14 +95,14 @@ class _Decisions:
         return (name, *operands), opposite
 
 
-def courses(run: Callable[..., Results], points: Iterable[Mapping[str, Any]]) -> Sequence[Course]:
+def record_paths(run: Callable[..., Results], points: Iterable[Mapping[str, Any]]) -> Sequence[ExecutionPath]:
     """Return every execution path of a computation, sorted by `path`.
 
     Each is recorded at one of `points`, if possible at one where its results are finite. Raises LimitError for too many
     paths, and what `run` raises.
     """
     given: list[Mapping[str, Any]] = []
-    found: dict[tuple[bool, ...], Course] = {}
+    found: dict[tuple[bool, ...], ExecutionPath] = {}
     for point in points:
         given.append(point)
         course = _recorded(run, point, ())
@@ -127,14 +127,14 @@ def courses(run: Callable[..., Results], points: Iterable[Mapping[str, Any]]) ->
     return [found[path] for path in sorted(found)]
 
 
-def _keep(course: Course, found: dict[tuple[bool, ...], Course]) -> None:
+def _keep(course: ExecutionPath, found: dict[tuple[bool, ...], ExecutionPath]) -> None:
     if course.path not in found or (course.finite and not found[course.path].finite):
         found[course.path] = course
 
 
 def _at_a_finite_point(
     run: Callable[..., Results], points: Sequence[Mapping[str, Any]], asked: Sequence[bool]
-) -> Course:
+) -> ExecutionPath:
     for point in points:
         course = _recorded(run, point, asked)
         if course.finite:
@@ -142,7 +142,7 @@ def _at_a_finite_point(
     return course
 
 
-def _recorded(run: Callable[..., Results], point: Mapping[str, Any], asked: Sequence[bool]) -> Course:
+def _recorded(run: Callable[..., Results], point: Mapping[str, Any], asked: Sequence[bool]) -> ExecutionPath:
     decisions = _Decisions(asked)
     keys: list[tuple[str, ...]] = []
 
@@ -153,10 +153,10 @@ def _recorded(run: Callable[..., Results], point: Mapping[str, Any], asked: Sequ
 
     traced = record(results, point, decisions)
     finite = all(assume(isfinite(v)) for v in traced.values)
-    return Course(decisions.conditions, tuple(decisions.path), traced.program, tuple(keys), finite)
+    return ExecutionPath(decisions.conditions, tuple(decisions.path), traced.program, tuple(keys), finite)
 
 
-def joined(found: Sequence[Course]) -> tuple[Sequence[tuple[str, ...]], Program]:
+def join_paths(found: Sequence[ExecutionPath]) -> tuple[Sequence[tuple[str, ...]], Program]:
     """Return the keys of all results, and one program in which the conditions select each result.
 
     A result that a path lacks is 0 there.
@@ -187,7 +187,7 @@ class _Joint:
         self.inputs: dict[str, Variable] = {}
         self.equations: list[Equation] = []
 
-    def outputs(self, course: Course) -> Sequence[Atom]:
+    def outputs(self, course: ExecutionPath) -> Sequence[Atom]:
         """The outputs of a path, followed by its conditions."""
         program = course.program
         program = optimise(program._replace(outputs=(*program.outputs, *course.conditions)))

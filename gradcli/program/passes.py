@@ -42,7 +42,7 @@ def without_dead_code(program: Program, *, errors: bool = False) -> Program:
     return program._replace(equations=tuple(e for e in program.equations if e.output in needed))
 
 
-def separated(program: Program) -> Iterator[Program]:
+def split_outputs(program: Program) -> Iterator[Program]:
     """Yield each output as a separate program without guards, in time proportional to the length of these programs."""
     places = {equation.output: place for place, equation in enumerate(program.equations)}
     for output in program.outputs:

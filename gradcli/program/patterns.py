@@ -127,7 +127,7 @@ CONSTANTS = frozenset({"c", "d"})
 
 # The property of an atom that decides which patterns may match it: its primitive, its value with sign, or True for
 # another constant; None for anything else.
-Sort = Primitive | tuple[float, float] | bool | None
+MatchKey = Primitive | tuple[float, float] | bool | None
 
 
 class Sorts:
@@ -138,7 +138,7 @@ class Sorts:
         self._primitives = {o.primitive for o in operands if isinstance(o, Pattern)}
         self._numbers = {_signed(o) for o in operands if not isinstance(o, Pattern)}
 
-    def of(self, atom: Atom, definitions: Mapping[Variable, Equation]) -> Sort:
+    def of(self, atom: Atom, definitions: Mapping[Variable, Equation]) -> MatchKey:
         if isinstance(atom, Variable):
             equation = definitions.get(atom)
             return equation.primitive if equation is not None and equation.primitive in self._primitives else None
@@ -151,12 +151,12 @@ def _signed(number: float) -> tuple[float, float]:
     return float(number), math.copysign(1.0, number)
 
 
-def may_begin(sought: Template, sorts: Sequence[Sort]) -> bool:
+def may_begin(sought: Template, sorts: Sequence[MatchKey]) -> bool:
     """Whether a template may match operands of these sorts."""
     return any(all(map(_begins, sought.root.operands, order)) for order in _orders(sought.root, sorts))
 
 
-def _begins(pattern: Any, sort: Sort) -> bool:
+def _begins(pattern: Any, sort: MatchKey) -> bool:
     if not isinstance(pattern, Pattern):
         return sort == _signed(pattern)
     if pattern.primitive is not None:

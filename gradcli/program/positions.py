@@ -17,12 +17,12 @@ def positions(shape: Shape) -> Any:
     return arrays.numpy_namespace().arange(math.prod(shape)).reshape(shape)
 
 
-def spread(given: Shape, wanted: Shape) -> Any:
+def broadcast_positions(given: Shape, wanted: Shape) -> Any:
     """The flat positions of the source elements of a tensor that is broadcast to a shape."""
     return arrays.numpy_namespace().broadcast_to(positions(given), wanted)
 
 
-def moved(equation: Equation) -> Any:
+def source_positions(equation: Equation) -> Any:
     """Return the source of each element of the result, by applying the primitive to element numbers.
 
     Numbers count from 1 through all operands; 0 marks a new zero.

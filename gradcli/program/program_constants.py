@@ -33,7 +33,7 @@ def key(constant: Any) -> Hashable:
     kind = type(constant)
     if kind is float:
         return (kind, struct.pack("d", constant) if constant == constant else "nan")
-    if kind in arrays.PLAIN:
+    if kind in arrays.PYTHON_NUMBERS:
         return (kind, constant)
     shape, dtype = arrays.shape(constant), arrays.dtype_name(constant)
     number = uniform(constant)
@@ -52,7 +52,7 @@ def _digest(data: bytes) -> bytes:
 
 def keeps_signs(constant: Any) -> bool:
     """Whether negation changes the sign of every element. An integer 0 has no sign."""
-    return arrays.is_floating(constant) or arrays.every(constant != 0)
+    return arrays.is_floating(constant) or arrays.all_true(constant != 0)
 
 
 def uniform(constant: Any) -> Any:
@@ -60,7 +60,7 @@ def uniform(constant: Any) -> Any:
 
     A constant without elements has the element 1.
     """
-    if type(constant) in arrays.PLAIN:
+    if type(constant) in arrays.PYTHON_NUMBERS:
         return constant
     if not constant.size:
         return constant.dtype.type(1)
@@ -76,7 +76,7 @@ def number(atom: Atom) -> float | None:
     """Return the number that a constant has everywhere; None for a variable, and where elements differ."""
     if isinstance(atom, Variable):
         return None
-    if type(atom) in arrays.PLAIN:
+    if type(atom) in arrays.PYTHON_NUMBERS:
         return float(atom)
     element = uniform(atom)
     return None if element is None else float(element)

@@ -39,8 +39,8 @@ from gradcli.program.ir import Atom
 from gradcli.program.patterns import (
     CONSTANTS,
     Draft,
+    MatchKey,
     Parts,
-    Sort,
     Sorts,
     Template,
     Term,
@@ -224,7 +224,7 @@ class Rewrites:
         }
         self._cost = _REPLACED_FAST if FAST in tags else _REPLACED
         # The rules that may match, by primitive and sorts of the operands: for most operands there are none.
-        self._fitting: dict[tuple[Primitive, tuple[Sort, ...]], Sequence[_Prepared | MovingRewrite]] = {}
+        self._fitting: dict[tuple[Primitive, tuple[MatchKey, ...]], Sequence[_Prepared | MovingRewrite]] = {}
 
     def _that_may_fit(
         self, draft: Draft, primitive: Primitive, inputs: Sequence[Atom]

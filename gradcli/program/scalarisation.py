@@ -18,7 +18,7 @@ from gradcli.primitives.entries.indexing import scatter
 from gradcli.primitives.entries.reductions import mean
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Element, Equation, Program, Variable
-from gradcli.program.positions import moved, spread, targets
+from gradcli.program.positions import broadcast_positions, source_positions, targets
 
 # Bound on the number of equations: beyond it, nobody reads a formula by its elements.
 _MOST_EQUATIONS = 5_000
@@ -119,13 +119,13 @@ class _Split:
     def _spread(self, elements: _Elements, given: Shape, wanted: Shape) -> _Elements:
         if given == wanted:
             return elements
-        return [elements[i] for i in spread(given, wanted).ravel().tolist()]
+        return [elements[i] for i in broadcast_positions(given, wanted).ravel().tolist()]
 
     def _moved(self, equation: Equation, operands: Sequence[_Elements]) -> _Elements:
         self._check(math.prod(equation.output.shape))
         zero = arrays.asarray(0.0, equation.output.dtype)
         everything = [zero, *itertools.chain.from_iterable(operands)]
-        return [everything[i] for i in moved(equation).ravel().tolist()]
+        return [everything[i] for i in source_positions(equation).ravel().tolist()]
 
     def _scattered(self, elements: _Elements, given: Shape, params: Mapping[str, Any], output: Variable) -> _Elements:
         self._check(math.prod(output.shape))
@@ -225,7 +225,7 @@ class _Split:
 def _groups(shape: Shape, axes: Sequence[int]) -> Sequence[int]:
     """The group number of each element, as in `_Split.groups`."""
     kept = tuple(1 if a in axes else s for a, s in enumerate(shape))
-    found: Sequence[int] = spread(kept, shape).ravel().tolist()
+    found: Sequence[int] = broadcast_positions(kept, shape).ravel().tolist()
     return found
 
 

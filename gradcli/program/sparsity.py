@@ -18,7 +18,7 @@ from gradcli.errors import LimitError
 from gradcli.primitives import batching
 from gradcli.primitives.entries import indexing, linear
 from gradcli.program.ir import Atom, Equation, Program, Variable
-from gradcli.program.positions import moved, positions, spread, targets
+from gradcli.program.positions import broadcast_positions, positions, source_positions, targets
 
 # Bound on the number of entries in the pattern of any intermediate result.
 _MOST_ENTRIES = 2**24
@@ -59,7 +59,7 @@ class _Propagation:
 
     def _pattern(self, atom: Atom) -> Pattern:
         found = self.known.get(atom) if isinstance(atom, Variable) else None
-        return sparsity_patterns.nothing(arrays.size(atom), self.size) if found is None else found
+        return sparsity_patterns.empty(arrays.size(atom), self.size) if found is None else found
 
     def _of(self, equation: Equation) -> Pattern | None:
         primitive = equation.primitive
@@ -70,8 +70,8 @@ class _Propagation:
         if primitive.elementwise:
             return self._united([self._spread(self.known[o], o.shape, equation.output.shape) for o in operands])
         if primitive.moves:
-            parts = [sparsity_patterns.nothing(1, self.size), *map(self._pattern, equation.inputs)]
-            return self._taken(sparsity_patterns.joined(parts), moved(equation))
+            parts = [sparsity_patterns.empty(1, self.size), *map(self._pattern, equation.inputs)]
+            return self._taken(sparsity_patterns.vstack(parts), source_positions(equation))
         if primitive is indexing.scatter:
             return self._scattered(equation)
         if primitive is linear.matmul:
@@ -89,20 +89,20 @@ class _Propagation:
         """The pattern of a tensor that is broadcast to a shape."""
         if given == wanted:
             return pattern
-        return self._taken(pattern, spread(given, wanted))
+        return self._taken(pattern, broadcast_positions(given, wanted))
 
     def _taken(self, pattern: Pattern, places: Any) -> Pattern:
         _charge(sparsity_patterns.taken_entries(pattern, places))
-        return sparsity_patterns.taken(pattern, places)
+        return sparsity_patterns.rows_at(pattern, places)
 
     def _united(self, parts: Sequence[Pattern]) -> Pattern:
         _charge(sum(p.nnz for p in parts))
-        return sparsity_patterns.united(parts)
+        return sparsity_patterns.union(parts)
 
     def _scattered(self, equation: Equation) -> Pattern:
         (operand,), params = equation.inputs, equation.params
         places = targets(params)
-        sources = spread(operand.shape, places.shape)
+        sources = broadcast_positions(operand.shape, places.shape)
         return sparsity_patterns.merged(self.known[operand], sources, places, math.prod(params["shape"]))
 
     def _along_axes(self, operand: Variable, wanted: Shape, axis: int | tuple[int, ...]) -> Pattern:
@@ -114,7 +114,7 @@ class _Propagation:
 
     def _merged(self, pattern: Pattern, given: Shape, kept: Shape) -> Pattern:
         """The pattern of a tensor that is reduced along the axes of size 1 in `kept`."""
-        return sparsity_patterns.merged(pattern, positions(given), spread(kept, given), math.prod(kept))
+        return sparsity_patterns.merged(pattern, positions(given), broadcast_positions(kept, given), math.prod(kept))
 
     def _contracted(self, equation: Equation, terms: Sequence[Sequence[Any]], result: Sequence[Any]) -> Pattern:
         """A sum of products (einsum), with axes named by letters."""

@@ -61,7 +61,7 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
     """
     with digits.computing(as_written=False):
         try:
-            proved, bits = digits.refined(
+            proved, bits = digits.at_rising_precision(
                 lambda: digits.at_precision(lambda: in_balls(request)),
                 lambda exact: _is_enough(result, exact),
                 _FIRST,
@@ -76,15 +76,17 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
     with precise(bits):
         rights = {key: _right(number, exact) for key, number, exact in _pairs(result, proved)}
     counts = {
-        key: right.proved for key, right in rights.items() if right is not None and (right.proved or _is_told(right))
+        key: right.proved for key, right in rights.items() if right is not None and (right.proved or _is_tight(right))
     }
     result.certified = _nested(result, counts)
     undefined = [key for key, right in rights.items() if right is None]
     if undefined:
-        result.warnings.append(_without(request, undefined, "as it stands, the program has none there"))
+        result.warnings.append(_no_digits_warning(request, undefined, "as it stands, the program has none there"))
     near = [key for key in rights if key not in counts and key not in undefined]
     if near:
-        result.warnings.append(_without(request, near, f"with {digits.digits_of(bits):,} digits it is not told from 0"))
+        result.warnings.append(
+            _no_digits_warning(request, near, f"with {digits.digits_of(bits):,} digits it is not told from 0")
+        )
     return 0 if undefined or near else min(counts.values())
 
 
@@ -96,7 +98,7 @@ def in_balls(request: EvaluationRequest) -> EvaluationRequest:
 
 
 def _exactly(value: Any) -> Any:
-    return arrays.placed(arrays.on_host(value))
+    return arrays.in_default_namespace(arrays.on_host(value))
 
 
 def _numbers(result: Result) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -118,22 +120,22 @@ def _pairs(result: Result, exact: Result) -> Iterator[tuple[tuple[str, ...], Any
 def _is_enough(result: Result, exact: Result) -> bool:
     """Whether a higher precision could not prove more digits, apart from one digit at a rounding boundary."""
     rights = (_right(number, ball) for _, number, ball in _pairs(result, exact))
-    return all(right is None or _is_told(right) for right in rights)
+    return all(right is None or _is_tight(right) for right in rights)
 
 
-def _is_told(right: Right) -> bool:
+def _is_tight(right: Right) -> bool:
     return right.possible - right.proved <= 1
 
 
 def _right(found: Any, exact: Any) -> Right | None:
     """Return the right digits of the worst element; None where an element has no value as written, such as 0/0."""
-    from gradcli.arrays.flint.correct_digits import ALL, Right, right_digits
+    from gradcli.arrays.flint.correct_digits import ALL, Right, correct_digits
 
     if not arrays.shape(exact):
-        return right_digits(float(found), exact.numbers)
+        return correct_digits(float(found), exact.numbers)
     fewest = ALL
     for number, ball in zip(found.ravel().tolist(), exact.numbers.ravel()):
-        right = right_digits(number, ball)
+        right = correct_digits(number, ball)
         if right is None:
             return None
         fewest = Right(min(fewest.proved, right.proved), min(fewest.possible, right.possible))
@@ -155,7 +157,7 @@ def _unproved(request: EvaluationRequest, error: Exception) -> Warning:
     return _warning(request, None, f"no digits are proved: {error}")
 
 
-def _without(request: EvaluationRequest, keys: Sequence[tuple[str, ...]], reason: str) -> Warning:
+def _no_digits_warning(request: EvaluationRequest, keys: Sequence[tuple[str, ...]], reason: str) -> Warning:
     """The warning that no digits of some results are proved."""
     names = " and ".join("the value" if len(key) == 1 else f"the derivative by {key[1]}" for key in keys)
     return _warning(request, None, f"no digits of {names} are proved: {reason}")

@@ -63,7 +63,7 @@ def run(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compu
     """Evaluate and differentiate, within `computing`, to `digits` digits; exact numbers may have fewer.
 
     `compute` runs a request (None: `at_precision`). A number that is not distinguished from 0 with `most` digits
-    becomes a bound of its magnitude, with a warning. Raises what `refined` raises.
+    becomes a bound of its magnitude, with a warning. Raises what `at_rising_precision` raises.
     """
     missing: list[Number] = []
 
@@ -73,7 +73,7 @@ def run(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compu
             missing.append(number)
         return known
 
-    result = mapped(proved(request, digits, most, compute), text)
+    result = map_numbers(proved(request, digits, most, compute), text)
     if missing:
         result.warnings = [*result.warnings, _too_few(request().program, most)]
     return Texts(result, not missing)
@@ -113,10 +113,10 @@ def proved(request: Request, digits: int, most: int = MAX_PRECISION, compute: Co
     `compute` runs a request at each working precision (None: `at_precision`).
     """
     compute = compute or at_precision
-    return refined(lambda: compute(request), lambda result: _has_digits(result, digits), digits, most)[0]
+    return at_rising_precision(lambda: compute(request), lambda result: _has_digits(result, digits), digits, most)[0]
 
 
-def refined(
+def at_rising_precision(
     compute: Callable[[], Computed], enough: Callable[[Computed], bool], digits: int, most: int = MAX_PRECISION
 ) -> tuple[Computed, int]:
     """Compute at rising precision until `enough` holds, within `computing`; return the result and its precision in
@@ -133,7 +133,7 @@ def refined(
     found: tuple[Computed, int] | None = None
     while True:
         try:
-            with precise(bits), nullcontext() if found is None else limits.attempt():
+            with precise(bits), nullcontext() if found is None else limits.optional_budget():
                 found = compute(), bits
                 if bits == largest or enough(found[0]):
                     return found
@@ -189,7 +189,7 @@ def is_bound(text: str | float) -> bool:
     return str(text).startswith(_BOUND)
 
 
-def mapped(result: Result, function: Callable[[Number], Any]) -> Result:
+def map_numbers(result: Result, function: Callable[[Number], Any]) -> Result:
     """Return a result with `function` applied to each number; several numbers become object arrays."""
 
     def each(part: Any) -> Any:

@@ -15,7 +15,7 @@ from gradcli.arrays.flint.intervals import ALL, NOTHING, Bounds
 from gradcli.arrays.shapes import Shape
 from gradcli.language.syntax.tree import Module
 from gradcli.proofs.enclosures import Enclosed, enclosures
-from gradcli.proofs.interval_evaluation import Boxed
+from gradcli.proofs.interval_evaluation import IntervalProgram
 from gradcli.proofs.interval_inputs import Intervals, points
 
 # Default digits of a bound; digits beyond those that two bounds share; and the most digits in all.
@@ -73,7 +73,7 @@ def enclose(
     }
     fixed = {n: v for n, v in values.items() if n not in given}
     box = tuple(part for interval in given.values() for part in interval.parts)
-    boxed = Boxed(program, fixed, {n: interval.shape for n, interval in given.items()}, box)
+    boxed = IntervalProgram(program, fixed, {n: interval.shape for n, interval in given.items()}, box)
     found = enclosures(boxed, order, digits or _DIGITS, jacobian=jacobian)
     made = Enclosure(boxed.shape, digits or _DIGITS)
     writer = _Writer(boxed, found, made.digits, exactly=digits is not None, number=number)
@@ -101,13 +101,13 @@ def enclose(
     return made
 
 
-def _monotonic(boxed: Boxed, found: Enclosed, name: str) -> str | None:
+def _monotonic(boxed: IntervalProgram, found: Enclosed, name: str) -> str | None:
     if not found.continuous[0]:
         return None
     return _said(found.found.get((0, (boxed.inputs[name][0],)), ALL), "increasing", "decreasing", "constant")
 
 
-def _curvature(boxed: Boxed, found: Enclosed, name: str) -> str | None:
+def _curvature(boxed: IntervalProgram, found: Enclosed, name: str) -> str | None:
     if not all(found.continuous):
         return None
     i = boxed.inputs[name][0]
@@ -128,7 +128,7 @@ def _said(slope: Bounds, up: str, down: str, flat: str) -> str | None:
 
 
 class _Writer:
-    def __init__(self, boxed: Boxed, found: Enclosed, digits: int, *, exactly: bool, number: Any) -> None:
+    def __init__(self, boxed: IntervalProgram, found: Enclosed, digits: int, *, exactly: bool, number: Any) -> None:
         self.boxed = boxed
         self.found = found.found
         self.digits = digits

@@ -21,9 +21,9 @@ from gradcli.arrays.flint import intervals
 from gradcli.arrays.flint.balls import Number, UndecidedError, precise
 from gradcli.arrays.flint.intervals import ALL, NOTHING, Bounds
 from gradcli.errors import DifferentiationError, EvaluationError, GradcliError, LimitError, Span
-from gradcli.language.operations import place
+from gradcli.language.operations import error_span
 from gradcli.language.syntax import tree
-from gradcli.proofs.interval_evaluation import Box, Boxed, Enclosures, Entry, Reading
+from gradcli.proofs.interval_evaluation import Box, ContinuousEnclosures, Enclosures, Entry, IntervalProgram
 from gradcli.proofs.loop_bounds import loop_bounds
 
 # Working precision in bits, before the bits of the requested digits.
@@ -86,7 +86,7 @@ class _Loose(NamedTuple):
     piece: _Piece
 
 
-def enclosures(boxed: Boxed, order: int, digits: int, *, jacobian: bool = False) -> Enclosed:
+def enclosures(boxed: IntervalProgram, order: int, digits: int, *, jacobian: bool = False) -> Enclosed:
     """Enclose the value and all derivatives up to `order`, to about `digits` digits where that is possible.
 
     Raises what the program raises, DifferentiationError for derivatives of a non-scalar value without `jacobian`, and
@@ -97,7 +97,9 @@ def enclosures(boxed: Boxed, order: int, digits: int, *, jacobian: bool = False)
 
 
 class _Search:
-    def __init__(self, boxed: Boxed, order: int, digits: int, jacobian: bool, most: int | None = None) -> None:
+    def __init__(
+        self, boxed: IntervalProgram, order: int, digits: int, jacobian: bool, most: int | None = None
+    ) -> None:
         self.boxed = boxed
         self.order = order
         self.jacobian = jacobian
@@ -151,7 +153,7 @@ class _Search:
                 "--no-grad gives the value alone",
             )
 
-    def _bounds_of_round(self, boxed: Boxed) -> Sequence[Bounds]:
+    def _bounds_of_round(self, boxed: IntervalProgram) -> Sequence[Bounds]:
         """Enclose each element of the value of a loop iteration, as a part of the budget of runs."""
         search = _Search(boxed, 0, self.digits, jacobian=False, most=_MOST_FOR_ROUND)
         if self.readings > _MOST_FOR_VALUE // 2:
@@ -196,7 +198,7 @@ class _Search:
         readings, why = self._readings(box)
         if self.boxed.honest and not self.boxed.shape and (why is not None or self.centers):
             series = self._around_a_center(box)
-            both = [*map(Reading.narrowed, readings, series)]
+            both = [*map(ContinuousEnclosures.narrowed, readings, series)]
             readings = both + readings[len(both) :] + series[len(both) :]
         found: Enclosures = {**around}
         for entry, bounds in (pair for reading in readings for pair in reading.found.items()):
@@ -210,7 +212,7 @@ class _Search:
             self._narrow(piece)
         return piece
 
-    def _readings(self, box: Box) -> tuple[list[Reading], UndecidedError | None]:
+    def _readings(self, box: Box) -> tuple[list[ContinuousEnclosures], UndecidedError | None]:
         """Return one reading for each order, and the error that prevents higher orders."""
         highest = self.order
         if self._goes_further():
@@ -226,7 +228,7 @@ class _Search:
                 break
             except UndecidedError:
                 pass
-        readings: list[Reading] = []
+        readings: list[ContinuousEnclosures] = []
         for order in range(highest + 1):
             try:
                 readings.append(self._read_by_any(box, order))
@@ -236,7 +238,7 @@ class _Search:
                 return readings, error
         return readings, None
 
-    def _around_a_center(self, box: Box) -> list[Reading]:
+    def _around_a_center(self, box: Box) -> list[ContinuousEnclosures]:
         """Return one reading for each order from the series at a removable singularity of a scalar input; empty where
         none is near."""
         for name, places in self.boxed.inputs.items():
@@ -251,7 +253,7 @@ class _Search:
                 if coefficients:
                     self.centers.setdefault(name, {})[center] = None
                     found = {(0, (i,) * n): _times(b, factorial(n)) for n, b in enumerate(coefficients)}
-                    return [Reading(found, True)] * (highest + 1)
+                    return [ContinuousEnclosures(found, True)] * (highest + 1)
         return []
 
     def _learn_operands(self, error: UndecidedError) -> bool:
@@ -262,7 +264,7 @@ class _Search:
         self.asked.add(error.span)
         before = len(self.boxed.known)
         for span, program in operands_at(self.boxed.program, error.span):
-            boxed = Boxed(program, self.boxed.fixed, self.boxed.leaves, self.boxed.whole)
+            boxed = IntervalProgram(program, self.boxed.fixed, self.boxed.leaves, self.boxed.whole)
             search = _Search(boxed, 0, self.digits, jacobian=False)
             boxed.known, search.asked = self.boxed.known, self.asked
             with suppress(GradcliError):
@@ -325,7 +327,7 @@ class _Search:
         # Exact fractions with many digits are rounded outward.
         return Bounds(intervals.bounds(arb(low)).low, intervals.bounds(arb(high)).high)
 
-    def _read_by_any(self, box: Box, order: int) -> Reading:
+    def _read_by_any(self, box: Box, order: int) -> ContinuousEnclosures:
         """Read with derivatives by all leaves, or, where that fails, by those that range over intervals."""
         first, *others = self._differentiable
         try:
@@ -335,7 +337,7 @@ class _Search:
                 raise
         return self._read(box, order, others[0])
 
-    def _read(self, box: Box, order: int, names: Collection[str] | None = None) -> Reading:
+    def _read(self, box: Box, order: int, names: Collection[str] | None = None) -> ContinuousEnclosures:
         self.readings += 1
         return self.boxed.read(box, order, names)
 
@@ -489,12 +491,12 @@ def operands_at(program: tree.Module, span: Span) -> Iterator[tuple[Span, tree.M
         if not isinstance(statement, (tree.Evaluate, tree.Assign, tree.Augment)):
             continue
         for node in _evaluated_once(statement):
-            if place(node) == span:
+            if error_span(node) == span:
                 for operand in tree.children(node):
                     known, before = _meaning(operand, program.body[:number])
                     if isinstance(known, (tree.Binary, tree.Unary, tree.Call)):
                         value = tree.Evaluate(known.span, known)
-                        yield place(known), tree.Module(program.span, program.source, (*before, value))
+                        yield error_span(known), tree.Module(program.span, program.source, (*before, value))
 
 
 def _evaluated_once(statement: tree.Statement) -> Iterator[tree.Expression]:

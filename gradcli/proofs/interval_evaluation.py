@@ -18,20 +18,20 @@ from flint import arb, fmpq
 
 from gradcli import arrays
 from gradcli.arrays.flint import intervals
-from gradcli.arrays.flint.balls import Balls, Doubts, Number, UndecidedError, doubting, exact
+from gradcli.arrays.flint.balls import Balls, Number, Undecided, UndecidedError, exact, interval_evaluation
 from gradcli.arrays.flint.intervals import ALL, Bounds
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import derivatives
-from gradcli.errors import EvaluationError, LimitError, Span, pointing_into
-from gradcli.kinds.branch_points import EQUALITIES, switches, watching
+from gradcli.errors import EvaluationError, LimitError, Span, locating
+from gradcli.kinds.branch_points import EQUALITIES, is_at_branch_point, watching
 from gradcli.kinds.laurent_range import LaurentRange
 from gradcli.language.interpreter.run import evaluate
-from gradcli.language.operations import place
+from gradcli.language.operations import error_span
 from gradcli.language.stable.removable_over_balls import rewrites
-from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax.tree import Module, SyntaxNode
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import Primitive
@@ -48,22 +48,22 @@ _MOST_ZEROS = 12
 # The enclosure of a derivative about which nothing is known.
 _UNKNOWN = arb("nan")
 # Operations after which the derivatives of a program are not those of its value.
-_HIDING = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:data|item|numpy|tolist)\b")
+_LEAVES_THE_GRAPH = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:data|item|numpy|tolist)\b")
 
 
-class Reading(NamedTuple):
+class ContinuousEnclosures(NamedTuple):
     """Enclosures over a box, and whether the enclosed quantities are known to be continuous there."""
 
     found: Enclosures
     continuous: bool
 
-    def narrowed(self, other: Reading) -> Reading:
+    def narrowed(self, other: ContinuousEnclosures) -> ContinuousEnclosures:
         """Intersect two readings of the same quantities; the result is continuous where either is known to be."""
         both = {
             entry: self.found.get(entry, ALL).narrowed(other.found.get(entry, ALL))
             for entry in {**self.found, **other.found}
         }
-        return Reading(both, self.continuous or other.continuous)
+        return ContinuousEnclosures(both, self.continuous or other.continuous)
 
 
 class _CertainEqualities:
@@ -77,11 +77,11 @@ class _CertainEqualities:
 
     def __call__(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
         if primitive in EQUALITIES:
-            with doubting(None):
-                self.seen |= switches(primitive, operands, params)
+            with interval_evaluation(None):
+                self.seen |= is_at_branch_point(primitive, operands, params)
 
 
-class Boxed:
+class IntervalProgram:
     """A program, the values of its fixed names, and the shapes of its leaves, whose elements range over intervals."""
 
     def __init__(self, program: Module, fixed: Mapping[str, Any], leaves: Mapping[str, Shape], whole: Box) -> None:
@@ -102,13 +102,13 @@ class Boxed:
         self._rounds: dict[Span, int] = {}
         self._known_shape: Shape | None = None
         # Whether the derivatives are those of the value, that is, nothing leaves the graph.
-        self.honest = _HIDING.search(unicodedata.normalize("NFKC", program.source)) is None
+        self.honest = _LEAVES_THE_GRAPH.search(unicodedata.normalize("NFKC", program.source)) is None
         # Series forms of the removable singularities, and whether a run used any of them.
         self._forms = rewrites(program, {*fixed, *leaves}) if self.honest else {}
-        self._form_places = {place(node) for node in self._forms}
+        self._form_places = {error_span(node) for node in self._forms}
         self._by_forms = False
 
-    def read(self, box: Box, order: int, names: Collection[str] | None = None) -> Reading:
+    def read(self, box: Box, order: int, names: Collection[str] | None = None) -> ContinuousEnclosures:
         """Enclose the value over a box, and for `order` > 0 all derivatives up to that order by the leaves in `names`
         (None: all leaves).
 
@@ -127,18 +127,22 @@ class Boxed:
         return reading
 
     def _read(
-        self, box: Box, order: int, names: Collection[str] | None, forms: Mapping[SyntaxNode, Rewritten] | None = None
-    ) -> Reading:
+        self,
+        box: Box,
+        order: int,
+        names: Collection[str] | None,
+        forms: Mapping[SyntaxNode, RewrittenExpression] | None = None,
+    ) -> ContinuousEnclosures:
         found: Enclosures = {}
         continuous = True
-        for doubts in _ways():
-            with doubting(doubts), arrays.quiet():
+        for doubts in _branch_choices():
+            with interval_evaluation(doubts), arrays.quiet():
                 numbers = self._derived(box, order, names, forms)
             continuous = continuous and not doubts.jumped
             for entry, number in numbers:
                 known = intervals.bounds(number)
                 found[entry] = known.joined(found[entry]) if doubts.decisions and entry in found else known
-        return Reading(found, continuous)
+        return ContinuousEnclosures(found, continuous)
 
     def around(self, box: Box, name: str, point: fmpq, order: int) -> Sequence[Bounds]:
         """Enclose the Taylor coefficients up to `order` by the scalar leaf `name`, near a possible removable
@@ -152,9 +156,9 @@ class Boxed:
         distance = Balls(intervals.ball(low, high, at_high=low < 0))
         given = {n: self._leaf(box, n) for n in self.leaves if n != name}
         for zeros in range(1, _MOST_ZEROS + 1):
-            x, doubts = LaurentRange.variable(Balls(point), distance, order + zeros), Doubts()
+            x, doubts = LaurentRange.variable(Balls(point), distance, order + zeros), Undecided()
             try:
-                with doubting(doubts), arrays.quiet(), pointing_into(self.program.source):
+                with interval_evaluation(doubts), arrays.quiet(), locating(self.program.source):
                     value = evaluate(self.program, {**self.fixed, **given, name: x}, rewrite=False).value
                     known = value.taylor() if isinstance(value, LaurentRange) else ()
             except LimitError:
@@ -179,7 +183,11 @@ class Boxed:
         return f" of {', '.join(places)}" if places else ""
 
     def _derived(
-        self, box: Box, order: int, names: Collection[str] | None, forms: Mapping[SyntaxNode, Rewritten] | None
+        self,
+        box: Box,
+        order: int,
+        names: Collection[str] | None,
+        forms: Mapping[SyntaxNode, RewrittenExpression] | None,
     ) -> list[tuple[Entry, Number]]:
         """Return the enclosures of one run, as (entry, number) pairs.
 
@@ -199,11 +207,15 @@ class Boxed:
         return [(entry, number if not entry[1] else known.get(entry, _UNKNOWN)) for entry, number in numbers]
 
     def _numbers(
-        self, box: Box, order: int, names: Collection[str] | None, forms: Mapping[SyntaxNode, Rewritten] | None
+        self,
+        box: Box,
+        order: int,
+        names: Collection[str] | None,
+        forms: Mapping[SyntaxNode, RewrittenExpression] | None,
     ) -> list[tuple[Entry, Number]]:
         given = {name: self._leaf(box, name) for name in self.leaves}
         constants = {} if names is None else {name: given.pop(name) for name in self.leaves if name not in names}
-        with enable_grad(), pointing_into(self.program.source):
+        with enable_grad(), locating(self.program.source):
             if order > 1:
                 value, by_key = derivatives(lambda leaves: self._value({**constants, **leaves}, forms), given, order)
                 made = [*self._elements(value, ())]
@@ -215,13 +227,13 @@ class Boxed:
             made = [*self._elements(value, ())]
             if order and tensors:
                 last = self.program.body[-1]
-                with pointing_into(self.program.source, last.span):
+                with locating(self.program.source, last.span):
                     found = jacobians(value, list(tensors.values()))
                 for name, jacobian in zip(tensors, found):
                     made += self._elements(jacobian, (name,))
             return made
 
-    def _value(self, given: Mapping[str, Any], forms: Mapping[SyntaxNode, Rewritten] | None) -> Any:
+    def _value(self, given: Mapping[str, Any], forms: Mapping[SyntaxNode, RewrittenExpression] | None) -> Any:
         # Numerically stable rewrites serve rounded arithmetic; here only the series forms apply.
         observe = self._narrow if self.known or self.known_in_rounds else None
         self._rounds = {}
@@ -247,7 +259,7 @@ class Boxed:
             bounds = rounds[number] if number < len(rounds) else None
         array = concrete(result)
         if bounds is not None and type(array) is Balls and not array.shape:
-            array.numbers = intervals.narrowed(array.numbers, bounds)
+            array.numbers = intervals.intersection(array.numbers, bounds)
 
     def _leaf(self, box: Box, name: str) -> Balls:
         numbers = [self._number(box[i], self.whole[i]) for i in self.inputs[name]]
@@ -285,18 +297,18 @@ def _flat(array: Any, count: int) -> Sequence[Number]:
     """The elements of an array as a flat sequence of `count` numbers; zeros where the array is None."""
     if array is None:
         return [fmpq(0)] * count
-    balls = array if type(array) is Balls else arrays.placed(arrays.astype(array, "float64"))
+    balls = array if type(array) is Balls else arrays.in_default_namespace(arrays.astype(array, "float64"))
     numbers = balls.numbers if type(balls) is Balls else exact(balls)
     return [*numbers.ravel()] if getattr(numbers, "shape", ()) else [numbers]
 
 
-def _ways() -> Iterator[Doubts]:
-    """Yield one `Doubts` for each path through undecided comparisons. The caller must run the program within each
+def _branch_choices() -> Iterator[Undecided]:
+    """Yield one `Undecided` for each path through undecided comparisons. The caller must run the program within each
     before it asks for the next."""
     waiting: list[list[bool]] = [[]]
     while waiting:
         known = waiting.pop()
-        doubts = Doubts(known)
+        doubts = Undecided(known)
         yield doubts
         made = doubts.decisions
         waiting += [[*made[:i], not made[i]] for i in range(len(known), len(made))]

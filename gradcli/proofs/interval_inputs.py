@@ -104,7 +104,9 @@ def given(value: Any, name: str) -> Any:
             if rows and all(row.shape == rows[0].shape for row in rows):
                 return Intervals((len(rows), *rows[0].shape), tuple(b for row in rows for b in row.parts))
             raise BindingError(f"the rows of '{name}' have different lengths")
-        return arrays.placed(arrays.asarray(value, "float64") if hasattr(value, "shape") else exact(value))
+        return arrays.in_default_namespace(
+            arrays.asarray(value, "float64") if hasattr(value, "shape") else exact(value)
+        )
     except BindingError:
         raise
     except (TypeError, ValueError):

@@ -15,12 +15,12 @@ from gradcli.arrays.flint.balls import UndecidedError, from_text
 from gradcli.arrays.flint.intervals import Bounds
 from gradcli.errors import GradcliError, Span
 from gradcli.language.names import scope
-from gradcli.language.operations import place
+from gradcli.language.operations import error_span
 from gradcli.language.syntax import tree
-from gradcli.proofs.interval_evaluation import Boxed
+from gradcli.proofs.interval_evaluation import IntervalProgram
 
 # Returns bounds of the value of a program over its whole box. Raises GradcliError where there are none.
-Search = Callable[[Boxed], Sequence[Bounds]]
+Search = Callable[[IntervalProgram], Sequence[Bounds]]
 
 # Bound on the number of iterations; longer loops are run without these bounds.
 _MOST_ROUNDS = 1_000
@@ -32,7 +32,7 @@ _DIGITS = 30
 Rounds = Mapping[Span, Sequence[Bounds]]
 
 
-def loop_bounds(boxed: Boxed, search: Search) -> Rounds:
+def loop_bounds(boxed: IntervalProgram, search: Search) -> Rounds:
     """Enclose what the loops of a program assign, over the whole box. Only loops over a `range` without branches are
     treated."""
     found: dict[Span, Sequence[Bounds]] = {}
@@ -62,7 +62,7 @@ def _name(target: Any) -> str:
 
 
 class _Loop:
-    def __init__(self, boxed: Boxed, number: int, loop: tree.For, search: Search) -> None:
+    def __init__(self, boxed: IntervalProgram, number: int, loop: tree.For, search: Search) -> None:
         self.boxed = boxed
         self.loop = loop
         self.search = search
@@ -76,7 +76,7 @@ class _Loop:
         none."""
         names = [*self.assigned]
         program = self._program(self.loop.body, names)
-        reads = scope.outer_reads(program)
+        reads = scope.free_names(program)
         counter = _name(self.loop.target)
         box = {n: self._at_the_start(n) for n in reads if n not in self.boxed.fixed and n != counter}
         fixed = {n: v for n, v in self.boxed.fixed.items() if n in reads}
@@ -86,7 +86,7 @@ class _Loop:
             given = fixed | ({counter: float(value)} if counter in reads else {})
             key = tuple(box.values()), given.get(counter)
             if key not in known:
-                whole = Boxed(program, given, dict.fromkeys(box, ()), tuple(box.values()))
+                whole = IntervalProgram(program, given, dict.fromkeys(box, ()), tuple(box.values()))
                 known[key] = [_shortened(bounds) for bounds in self.search(whole)]
             for name, bounds in zip(names, known[key]):
                 if name in box:
@@ -107,7 +107,7 @@ class _Loop:
     def _operation(self, statement: tree.Assign | tree.Augment) -> Span:
         """The source span of the operation whose result is assigned; it may be in the body of a function."""
         if isinstance(statement, tree.Augment):
-            return place(statement)
+            return error_span(statement)
         value = statement.value
         called = value.name if isinstance(value, tree.Call) else None
         for defined in self.before:
@@ -117,7 +117,7 @@ class _Loop:
                 and isinstance(defined.body, tree.Expression)
             ):
                 value = defined.body
-        return place(value)
+        return error_span(value)
 
     def _at_the_start(self, name: str) -> Bounds:
         """Return the bounds of a name before the loop."""
@@ -147,12 +147,12 @@ class _Loop:
         return found
 
 
-def _over(boxed: Boxed, program: tree.Module) -> Boxed:
+def _over(boxed: IntervalProgram, program: tree.Module) -> IntervalProgram:
     """A program over the same box, restricted to the inputs that it reads."""
-    reads = scope.outer_reads(program)
+    reads = scope.free_names(program)
     leaves: Mapping[str, Any] = {n: s for n, s in boxed.leaves.items() if n in reads}
     whole = tuple(boxed.whole[i] for n in leaves for i in boxed.inputs[n])
-    return Boxed(program, {n: v for n, v in boxed.fixed.items() if n in reads}, leaves, whole)
+    return IntervalProgram(program, {n: v for n, v in boxed.fixed.items() if n in reads}, leaves, whole)
 
 
 def _shortened(bounds: Bounds) -> Bounds:

@@ -21,7 +21,7 @@ def has_digits(request: digits.Request) -> bool:
     False as well where ball arithmetic lacks a function or python-flint is not installed, or where the evaluation
     exceeds the step limits of an attempt. `request` returns the run with its numbers as they were written.
     """
-    with suppress(GradcliError, NotImplementedError), limits.attempt(), digits.computing():
+    with suppress(GradcliError, NotImplementedError), limits.optional_budget(), digits.computing():
         if sum(map(arrays.size, request().bindings.values())) <= _MOST_ELEMENTS:
             return digits.proved(request, _DIGITS, _PRECISION).finite
     return False

@@ -11,7 +11,7 @@ from gradcli.evaluation.derivative_traces import Trace, value_and_derivatives, v
 from gradcli.evaluation.recordings import Recording
 from gradcli.evaluation.session import EvaluationRequest, Result
 from gradcli.executors.executor_choice import executable
-from gradcli.language.interpreter.values import plain
+from gradcli.language.interpreter.values import as_numpy
 from gradcli.proofs import digits
 from gradcli.proofs.digits import Request
 
@@ -78,7 +78,7 @@ def _replayed(recording: Recording | None, asked: EvaluationRequest) -> Result |
     if recording is None or outputs is None:
         return None
     outcome = recording.named(outputs)
-    result = Result(plain(outcome.value))
+    result = Result(as_numpy(outcome.value))
     result.grad = _chosen(outcome.derivatives, mixed=False) if asked.gradient else None
     result.derivatives = None if asked.order is None else _chosen(outcome.derivatives, mixed=True)
     return result

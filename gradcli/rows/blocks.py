@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MOST_LOST = 8
 
 
-class Words(NamedTuple):
+class TextCells(NamedTuple):
     """The rows of a column in which a missing number is a text other than those that stand for a missing value, and a
     function that returns the text of such a row."""
 
@@ -38,7 +38,7 @@ class Column(NamedTuple):
     values: NDArray[Any]
     missing: NDArray[numpy.bool]
     failing: Mapping[int, str]
-    words: Words | None = None
+    words: TextCells | None = None
 
 
 def numbers_at(columns: Mapping[str, Column], row: int) -> dict[str, Any]:

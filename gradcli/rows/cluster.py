@@ -84,7 +84,7 @@ def begin(request: Request, pool: Pool) -> Manifest:
     """
     work, directory = request.work, request.directory
     inputs = [*map(found, work.paths)]
-    earlier = manifest.left(directory, work.command)
+    earlier = manifest.read_record(directory, work.command)
     resumed = earlier if request.resume else None
     begun = Manifest(directory, work.command, workers.VERSION, work.described(resumed), inputs)
     if resumed is not None:
@@ -143,7 +143,7 @@ def _tasks(
 
 def _told(request: Request, pool: Pool, tasks: Tasks[int]) -> Generator[tuple[int, dict[str, Any]]]:
     """The result of each task. Raises UsageError for workers of another version."""
-    with closing(task_retries.done(pool, tasks, request.retries)) as results:
+    with closing(task_retries.run_tasks(pool, tasks, request.retries)) as results:
         for key, result in results:
             if isinstance(result, Died):
                 yield key, {"error": _died(result.workers, request.work.relief)}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gradcli.errors import BindingError, nearest
+from gradcli.errors import BindingError, closest_word
 from gradcli.language.syntax import tree
 
 
 def nearest_column(name: str, columns: Collection[str]) -> str | None:
     """The column with the name closest to `name`, ignoring case first; None where none is close."""
-    return next((column for column in columns if column.lower() == name.lower()), None) or nearest(name, columns)
+    return next((column for column in columns if column.lower() == name.lower()), None) or closest_word(name, columns)
 
 
 def hint_of_column(name: str, columns: Collection[str], otherwise: str | None) -> str | None:
@@ -27,7 +27,7 @@ def check_dots(program: tree.Module, columns: Collection[str], source: str) -> N
     dotted = {column for column in columns if "." in column}
     if not dotted:
         return
-    for node in tree.everything(program):
+    for node in tree.all_nodes(program):
         if isinstance(node, tree.Attribute) and (title := source[node.span.start : node.span.end]) in dotted:
             name = title.replace(".", "_")
             raise BindingError(

@@ -21,7 +21,7 @@ from gradcli.rows.row_inputs import Rows
 _MOST_KEPT = 8
 
 
-class WholeColumns:
+class ColumnProgram:
     """A single-row program whose inputs in `columns` have a value for each row.
 
     It runs equation by equation, or compiled by the library of the columns where that pays.

@@ -12,7 +12,7 @@ from gradcli.io import by_polars
 from gradcli.rows import columns, sources
 from gradcli.rows.blocks import Block, Column, Piece
 from gradcli.rows.json_lines import numbers
-from gradcli.rows.reading import Chosen, Range, Reader, Reading, closed_on_error
+from gradcli.rows.reading import ColumnSelection, Range, Reader, ReadOptions, closed_on_error
 
 # The first bytes of these formats.
 _BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
@@ -25,7 +25,7 @@ _FIRST = 2**12
 _SHOWN = 40
 
 
-def told(head: bytes) -> str | None:
+def detected_format(head: bytes) -> str | None:
     """The format that the first bytes of a file name, None for other formats."""
     return next((format for begin, format in _BEGINNINGS.items() if head.startswith(begin)), None)
 
@@ -36,7 +36,7 @@ class ColumnarReader(Reader):
     divisible = True
 
     def __init__(
-        self, source: str, format: str, reading: Reading, part: Range | None = None, file: IO[bytes] | None = None
+        self, source: str, format: str, reading: ReadOptions, part: Range | None = None, file: IO[bytes] | None = None
     ) -> None:
         """The table at `source`, or in a `file`, which is closed with the reader."""
         self._polars = by_polars.needed(repr(source))
@@ -75,7 +75,7 @@ class ColumnarReader(Reader):
                 said = "it has several columns of one name"
             raise BindingError(f"cannot read {self.name!r}: {said}", hint="write it again") from error
 
-    def pieces(self, chosen: Chosen) -> Iterator[Piece]:
+    def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
         kept = self.columns if chosen.kept is None else chosen.kept
         names = dict.fromkeys([*kept, *chosen.needed, *chosen.texts])
         own = [self.columns[self.place(name)] for name in names]
@@ -87,7 +87,7 @@ class ColumnarReader(Reader):
             frames = table.collect_batches(chunk_size=rows, maintain_order=True)
         return self._pieces(frames, chosen._replace(kept=kept))
 
-    def _pieces(self, frames: Iterable[Any], chosen: Chosen) -> Iterator[Piece]:
+    def _pieces(self, frames: Iterable[Any], chosen: ColumnSelection) -> Iterator[Piece]:
         with self._readable():
             for frame in _beginning_apart(frames):
                 size = (self.size or 0) * len(frame) // self.rows
@@ -107,7 +107,7 @@ def _beginning_apart(frames: Iterable[Any]) -> Iterator[Any]:
             yield from (frame[:_FIRST], frame[_FIRST:])
 
 
-def _block(frame: Any, chosen: Chosen) -> Block:
+def _block(frame: Any, chosen: ColumnSelection) -> Block:
     return Block(
         rows=len(frame),
         numbers={name: _numbers(frame[name]) for name in chosen.needed},

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gradcli.errors import beginning
+from gradcli.errors import abbreviated
 from gradcli.io import by_polars
-from gradcli.rows.blocks import Column, Words
+from gradcli.rows.blocks import Column, TextCells
 
 _DATE = r"^\d{1,4}([-/.])\d{1,2}([-/.])\d{1,4}([T ].*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _DIGIT = r"\d"
@@ -20,7 +20,7 @@ _THOUSANDS = (
 _EITHER = r"^[-+]?[1-9]\d{0,2}%s\d{3}$"
 _MAY_BE = "may be a thousand or little more than one"
 # The texts, in lower case, that stand for a missing number.
-SAYS_NOTHING = ("", "na", "n/a", "n.a.", "#n/a", "<na>", "nan", "null", "none", "missing", "-", "--", ".", "?")
+MISSING_TEXTS = ("", "na", "n/a", "n.a.", "#n/a", "<na>", "nan", "null", "none", "missing", "-", "--", ".", "?")
 
 
 def of_floats(series: Any) -> Column | None:
@@ -62,22 +62,22 @@ def of_texts(series: Any, fractions: Fractions) -> Column:
     odd = either | (missing & texts.str.contains(f"{_DATE}|{_THOUSANDS}"))
     suspect = (odd | (values.is_infinite() & texts.str.contains(_DIGIT))).fill_null(False)
     failing = {index: _failing(texts[index]) for index in suspect.arg_true().to_list()}
-    words = (missing & ~suspect & ~texts.str.to_lowercase().is_in(SAYS_NOTHING)).fill_null(False)
-    found = Words(words.to_numpy(), texts.__getitem__) if words.any() else None
+    words = (missing & ~suspect & ~texts.str.to_lowercase().is_in(MISSING_TEXTS)).fill_null(False)
+    found = TextCells(words.to_numpy(), texts.__getitem__) if words.any() else None
     return Column(values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), failing, found)
 
 
-def words_of(items: Sequence[Any], missing: Any) -> Words | None:
+def words_of(items: Sequence[Any], missing: Any) -> TextCells | None:
     """The rows of `missing` items in which the item is a text, None where there are none."""
     import numpy
 
     rows = numpy.fromiter(map(is_word, items), numpy.bool, len(items)) & missing if missing.any() else missing
-    return Words(rows, lambda row: str(items[row])) if rows.any() else None
+    return TextCells(rows, lambda row: str(items[row])) if rows.any() else None
 
 
 def is_word(item: Any) -> bool:
     """Whether an item without a number is a text that does not stand for a missing value."""
-    return isinstance(item, str) and item.strip().lower() not in SAYS_NOTHING
+    return isinstance(item, str) and item.strip().lower() not in MISSING_TEXTS
 
 
 def failing_text(text: str) -> str | None:
@@ -108,4 +108,4 @@ def _failing(text: str) -> str:
         what = _MAY_BE
     else:
         what = "is a number too large for float64"
-    return f"{beginning(text)!r} {what}"
+    return f"{abbreviated(text)!r} {what}"

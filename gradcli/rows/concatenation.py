@@ -10,20 +10,20 @@ from gradcli.errors import BindingError
 from gradcli.rows.json_line_rows import FORMAT as LINES
 from gradcli.rows.opening import open_table
 from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import Reader, Reading
-from gradcli.rows.sources import is_passing, readable
+from gradcli.rows.reading import Reader, ReadOptions
+from gradcli.rows.sources import is_read_once, readable
 
 _STDIN_NAME = "standard input"
 
 
-class Together:
+class ConcatenatedTables:
     """The tables of some files, and of a `stream` where standard input is among the sources. Each file is open only
     while it is read; a pipe is opened once.
 
     Raises BindingError where one cannot be read, and where their formats or columns differ.
     """
 
-    def __init__(self, sources: Sequence[str], reading: Reading, stream: IO[bytes] | None) -> None:
+    def __init__(self, sources: Sequence[str], reading: ReadOptions, stream: IO[bytes] | None) -> None:
         self._sources = sources
         self._reading = reading
         self._stream = stream
@@ -62,7 +62,7 @@ class Together:
             reader = self._passing[source] = open_table(_STDIN_NAME, self._reading, stream=self._stream)
             return reader
         with readable(source):
-            passing = is_passing(source)
+            passing = is_read_once(source)
         reader = open_table(source, self._reading)
         if passing:
             self._passing[source] = reader

@@ -75,7 +75,8 @@ def _distributed() -> Any:
         import distributed
     except ImportError as error:
         raise GradcliError(
-            "--cluster needs Dask, which is not installed", hint=f"{install_command.command('cluster')} installs it"
+            "--cluster needs Dask, which is not installed",
+            hint=f"{install_command.install_command('cluster')} installs it",
         ) from error
     return distributed
 

@@ -18,7 +18,7 @@ _SCALAR: tuple[int, ...] = ()
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-class Spread:
+class ElementColumns:
     """The columns of results in a format; `results` maps keys to column names.
 
     In a format without lists, a tensor has one column for each element, `value_0` and so on, or `value_0_1` for a

@@ -8,21 +8,21 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, GradcliError, did_you_mean, pointing_into
+from gradcli.errors import BindingError, GradcliError, did_you_mean, locating
 from gradcli.executors import sincos
 from gradcli.executors.sincos_policy import WAVES
 from gradcli.language.names import scope
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
-from gradcli.limits import MOST_LIMITED
+from gradcli.limits import MAX_LIMITED_ROWS
 from gradcli.primitives import table
 from gradcli.rows.blocks import Column
 from gradcli.rows.columns import hint_of
-from gradcli.rows.failures import no_number
+from gradcli.rows.failures import text_for_number_message
 from gradcli.rows.masked_results import masked
 from gradcli.rows.plan import VALUE, Plan
-from gradcli.rows.row_results import Gathered, RowResults
+from gradcli.rows.row_results import RowCollector, RowResults
 from gradcli.rows.row_uncertainties import PREFIX, checked, combined
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Numbers = Callable[[str], Column]
 Texts = Callable[[str], Sequence[str | None]]
 
 
-class Word(NamedTuple):
+class TextCell(NamedTuple):
     """A row with a text in place of the number `name`."""
 
     row: int
@@ -55,7 +55,7 @@ class Evaluated(NamedTuple):
     null: Any
     failures: Mapping[int, GradcliError]
     words: int = 0
-    first_word: Word | None = None
+    first_word: TextCell | None = None
 
 
 class Evaluation:
@@ -67,7 +67,7 @@ class Evaluation:
     """
 
     def __init__(
-        self, plan: Plan, threads: int | None = 1, most_limited: int = MOST_LIMITED, *, texts_fail: bool = False
+        self, plan: Plan, threads: int | None = 1, most_limited: int = MAX_LIMITED_ROWS, *, texts_fail: bool = False
     ) -> None:
         self._plan = plan
         self._threads = threads
@@ -79,7 +79,7 @@ class Evaluation:
         self._lock = Lock()
         if plan.program is not None and _has_waves(plan.program):
             # Compiles in a thread while modules are imported and the first rows are read.
-            sincos.compile_meanwhile()
+            sincos.compile_in_background()
         self._only = None if plan.program is None else self._made(plan.program)
 
     def run(self, count: int, numbers: Numbers, texts: Texts, failed: Mapping[int, str]) -> Evaluated:
@@ -155,9 +155,9 @@ class Evaluation:
     def _parsed(self, text: str) -> _Program | GradcliError:
         asked = self._plan.asked
         try:
-            with limits.within(asked.max_steps, asked.max_elements), pointing_into(text):
-                program = read(text)
-                scope.check(program, [*self._plan.columns, *self._shared])
+            with limits.within(asked.max_steps, asked.max_elements), locating(text):
+                program = parse_charged(text)
+                scope.check_names(program, [*self._plan.columns, *self._shared])
                 return self._made(program)
         except GradcliError as error:
             return error
@@ -168,7 +168,7 @@ class Evaluation:
         from gradcli.rows.row_programs import RowProgram
 
         asked, columns = self._plan.asked, self._plan.columns
-        reads = scope.outer_reads(program)
+        reads = scope.free_names(program)
         for name, read_at in reads.items():
             known = name in columns or name in self._shared or name in scope.CONSTANTS
             if not known and not read_at.maybe_assigned and not scope.is_function(name, ()):
@@ -211,7 +211,7 @@ class Evaluation:
         if self._texts_fail:
             for row, name, text in _words(inputs, asked):
                 bad[row] = True
-                found.gathered.fail(row, BindingError(no_number(name, text)))
+                found.gathered.fail(row, BindingError(text_for_number_message(name, text)))
         else:
             found.put_words(inputs, asked)
         if bad.any():
@@ -226,14 +226,14 @@ class Evaluation:
         found.put(program.results(columns, there, self._threads, self._most_limited), rows)
 
 
-def _words(inputs: Mapping[str, Column], rows: Any) -> Iterator[Word]:
+def _words(inputs: Mapping[str, Column], rows: Any) -> Iterator[TextCell]:
     """The first text in place of a number of each row that is marked in `rows` `[n]`."""
     left = rows.copy()
     for name, given in inputs.items():
         if given.words is not None:
             for row in (given.words.rows & left).nonzero()[0].tolist():
                 left[row] = False
-                yield Word(row, name, given.words.text(row))
+                yield TextCell(row, name, given.words.text(row))
 
 
 class _Program(NamedTuple):
@@ -266,12 +266,12 @@ class _Found:
 
     def __init__(self, count: int, keys: Sequence[str], most_limited: int) -> None:
         self.count = count
-        self.gathered = Gathered(count, keys, most_limited)
+        self.gathered = RowCollector(count, keys, most_limited)
         self.null = arrays.numpy_namespace().zeros(count, "bool")
         self._keys = keys
         self._absent: dict[str, Any] = {}
         self._words = arrays.numpy_namespace().zeros(count, "bool")
-        self._first_word: Word | None = None
+        self._first_word: TextCell | None = None
         # The errors of rows that could not be read.
         self.unread: dict[int, GradcliError] = {}
 
@@ -289,7 +289,7 @@ class _Found:
                 self._words |= there.rows
                 row, text = there.first()
                 if self._first_word is None or row < self._first_word.row:
-                    self._first_word = Word(row, name, text)
+                    self._first_word = TextCell(row, name, text)
 
     def put(self, results: Any, rows: Any) -> None:
         """Add the results of a program for some rows; `rows` is None for all."""
@@ -322,7 +322,7 @@ class _Found:
 
 
 def _has_waves(program: Module) -> bool:
-    calls = (node for node in tree.everything(program) if isinstance(node, tree.Call))
+    calls = (node for node in tree.all_nodes(program) if isinstance(node, tree.Call))
     return any(table.find(call.name) in WAVES for call in calls)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, GradcliError, Span, beginning
+from gradcli.errors import EvaluationError, GradcliError, Span, abbreviated
 
 # Upper bound of the numbers of a row that a message shows.
 _MOST_SHOWN = 8
@@ -40,7 +40,7 @@ class Failure(NamedTuple):
         return error
 
 
-class OddText(NamedTuple):
+class TextForNumber(NamedTuple):
     """A row without results since the number `name` is a text there: its number and table, as in Failure, and the
     text."""
 
@@ -52,12 +52,12 @@ class OddText(NamedTuple):
     def said(self, *, with_source: bool = False) -> str:
         """The message, with the table where there are several."""
         where = _place(self.row, self.source if with_source else "")
-        return f"{where}: {no_number(self.name, self.text)}"
+        return f"{where}: {text_for_number_message(self.name, self.text)}"
 
 
-def no_number(name: str, text: str) -> str:
+def text_for_number_message(name: str, text: str) -> str:
     """The message for a text in place of the number `name`."""
-    return f"'{name}': {beginning(text)!r} is no number"
+    return f"'{name}': {abbreviated(text)!r} is no number"
 
 
 def _place(row: int, source: str) -> str:

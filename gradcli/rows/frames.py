@@ -9,13 +9,13 @@ from warnings import warn
 
 from gradcli import arrays
 from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
-from gradcli.limits import MOST_LIMITED
+from gradcli.limits import MAX_LIMITED_ROWS
 from gradcli.rows.blocks import Column, numbers_at
 from gradcli.rows.columns import failing_text, words_of
 from gradcli.rows.evaluation import Evaluation
-from gradcli.rows.failures import OddText, failure_of
+from gradcli.rows.failures import TextForNumber, failure_of
 from gradcli.rows.masked_results import without
-from gradcli.rows.plan import COLUMN, Asked, planned
+from gradcli.rows.plan import COLUMN, RowRequest, make_plan
 
 ON_ERROR = ("null", "fail")
 
@@ -54,7 +54,7 @@ def mapped(
     named = {n: v.removeprefix(COLUMN) for n, v in values.items() if isinstance(v, str) and v.startswith(COLUMN)}
     shared = {name: value for name, value in values.items() if name not in named}
     max_steps, max_elements = limits
-    asked = Asked(
+    asked = RowRequest(
         program,
         None,
         named,
@@ -65,15 +65,15 @@ def mapped(
         max_steps=max_steps,
         max_elements=max_elements,
     )
-    plan = planned(asked, frame.columns)
+    plan = make_plan(asked, frame.columns)
     numbers = {name: numbers_of(*frame.column(name)) for name in plan.needed}
     count = frame.rows()
     strict = on_error == "fail"
-    evaluation = Evaluation(plan, None, 0 if strict else MOST_LIMITED, texts_fail=strict)
+    evaluation = Evaluation(plan, None, 0 if strict else MAX_LIMITED_ROWS, texts_fail=strict)
     evaluated = evaluation.run(count, numbers.__getitem__, _no_texts, {})
     if evaluated.failures:
         limited = [row for row, error in sorted(evaluated.failures.items()) if isinstance(error, LimitError)]
-        too_many = len(limited) > MOST_LIMITED
+        too_many = len(limited) > MAX_LIMITED_ROWS
         first = limited[0] if too_many else min(evaluated.failures)
         inputs = numbers_at({name: numbers[column] for name, column in plan.columns.items()}, first)
         error = failure_of(first + 1, "", inputs, evaluated.failures[first]).error(with_source=False)
@@ -85,7 +85,7 @@ def mapped(
             stacklevel=3,
         )
     if (word := evaluated.first_word) is not None:
-        said = OddText(word.row + 1, "", word.name, word.text).said()
+        said = TextForNumber(word.row + 1, "", word.name, word.text).said()
         have = f"{evaluated.words:,} of {count:,} rows have a text for a number and no results"
         warn(f"{have}; the first is {said}", RowWarning, stacklevel=3)
     return frame.with_results({plan.results[key]: found for key, found in evaluated.results.items()}, evaluated.null)

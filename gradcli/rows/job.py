@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gradcli.rows.pipeline import Policy
-from gradcli.rows.plan import Asked
-from gradcli.rows.reading import Reading
+from gradcli.rows.pipeline import FailurePolicy
+from gradcli.rows.plan import RowRequest
+from gradcli.rows.reading import ReadOptions
 
 
 class Job(NamedTuple):
     """What is computed for each row, how the tables are read, what becomes of rows that fail, and the format of the
     output, None for that of the input."""
 
-    asked: Asked
-    reading: Reading
-    policy: Policy
+    asked: RowRequest
+    reading: ReadOptions
+    policy: FailurePolicy
     to: str | None
 
     def as_json(self) -> dict[str, Any]:
@@ -32,6 +32,6 @@ class Job(NamedTuple):
         """The inverse of `as_json`."""
         options = dict(written["options"])
         reading, to = options.pop("reading"), options.pop("to")
-        policy = Policy(options.pop("on_error") == "skip", options.pop("max_errors"))
-        asked = Asked.of_json({"program": written["program"], **written["bindings"], **options})
-        return cls(asked, Reading(**reading), policy, to)
+        policy = FailurePolicy(options.pop("on_error") == "skip", options.pop("max_errors"))
+        asked = RowRequest.of_json({"program": written["program"], **written["bindings"], **options})
+        return cls(asked, ReadOptions(**reading), policy, to)

@@ -16,7 +16,7 @@ from gradcli.rows import records
 from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.json_lines import Lines, Members, from_text, members, numbers
 from gradcli.rows.plain_columns import plain
-from gradcli.rows.reading import Chosen, Range, Reading, TextReader
+from gradcli.rows.reading import ColumnSelection, Range, ReadOptions, TextReader
 from gradcli.rows.sources import Stream
 
 FORMAT = "jsonl"
@@ -30,7 +30,7 @@ class LinesReader(TextReader):
 
     format = FORMAT
 
-    def __init__(self, stream: Stream, head: bytes, reading: Reading, part: Range | None = None) -> None:
+    def __init__(self, stream: Stream, head: bytes, reading: ReadOptions, part: Range | None = None) -> None:
         super().__init__(stream, reading, part)
         self._head = head
         first = Lines(head[: records.last_line_end(head)] or head)
@@ -39,7 +39,7 @@ class LinesReader(TextReader):
         self.any_column = not self.columns
         self._answers_blank = stream.waits
 
-    def pieces(self, chosen: Chosen) -> Iterator[Piece]:
+    def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
         chosen = chosen._replace(to=chosen.to or FORMAT)
         all_columns = chosen.kept is None and chosen.to != FORMAT
         if all_columns:
@@ -51,7 +51,7 @@ class LinesReader(TextReader):
             yield Piece(len(data), partial(_block, data, chosen, all_columns, self._answers_blank))
 
 
-def _block(data: bytes, chosen: Chosen, all_columns: bool, answers_blank: bool) -> Block:
+def _block(data: bytes, chosen: ColumnSelection, all_columns: bool, answers_blank: bool) -> Block:
     """The rows of some text with the chosen columns. `all_columns` says that these are all of the first line, since no
     others were chosen."""
     lines = Lines(data, answers_blank)

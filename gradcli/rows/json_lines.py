@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import beginning
+from gradcli.errors import abbreviated
 from gradcli.io import json_text
 from gradcli.rows.blocks import MOST_LOST, Column
-from gradcli.rows.columns import SAYS_NOTHING, failing_text, words_of
+from gradcli.rows.columns import MISSING_TEXTS, failing_text, words_of
 from gradcli.rows.masked_results import without
 
 # Without the constants that Python accepts beyond JSON.
@@ -217,13 +217,13 @@ def _of_text(text: str) -> float | str | None:
     if text in _SPECIAL:
         return _SPECIAL[text]
     failing = failing_text(text.strip())
-    if failing is not None or text.strip().lower() in SAYS_NOTHING:
+    if failing is not None or text.strip().lower() in MISSING_TEXTS:
         return failing
     try:
         float(text)
     except ValueError:
         return None
-    return f"{beginning(text)!r} is a text, and no number: numbers of JSON have no quotes"
+    return f"{abbreviated(text)!r} is a text, and no number: numbers of JSON have no quotes"
 
 
 def from_text(text: str | None) -> str:

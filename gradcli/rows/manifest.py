@@ -107,7 +107,7 @@ class Manifest:
         """The parts that are done but whose files are missing or have another size."""
         for part, result in enumerate(self.results):
             if _state(result) == _DONE:
-                there = system.found(self.path(part))
+                there = system.status_or_none(self.path(part))
                 if there is None or there.st_size != (result or {})["bytes"]:
                     yield part
 
@@ -192,7 +192,7 @@ def _path(directory: str, command: str) -> str:
     return os.path.join(directory, _NAME.format(command))
 
 
-def left(directory: str, command: str) -> Mapping[str, Any] | None:
+def read_record(directory: str, command: str) -> Mapping[str, Any] | None:
     """The record that a run of a command left in a directory, None where there is none. Raises UsageError for an
     invalid one."""
     path = _path(directory, command)

@@ -10,14 +10,14 @@ from gradcli.io import preambles
 from gradcli.rows import columnar, sources
 from gradcli.rows.json_line_rows import FORMAT as LINES
 from gradcli.rows.json_line_rows import LinesReader
-from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, Reading, closed_on_error
+from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, ReadOptions, closed_on_error
 from gradcli.rows.records import MAX_RECORD
 
 # The beginning of a JSON array of objects or arrays.
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\]]")
 
 
-def open_table(source: str, reading: Reading, part: Range | None = None, stream: IO[bytes] | None = None) -> Reader:
+def open_table(source: str, reading: ReadOptions, part: Range | None = None, stream: IO[bytes] | None = None) -> Reader:
     """The table in a file, or in a `stream` named `source`; `part` restricts it to a range.
 
     Raises BindingError where it cannot be read, UsageError for an invalid separator.
@@ -27,16 +27,16 @@ def open_table(source: str, reading: Reading, part: Range | None = None, stream:
         raise UsageError(f"{mark!r} is no separator", hint="it is one character, such as , or ;")
     named, compression = (None, None) if stream is not None else sources.format_of(source)
     format = reading.format or named
-    if stream is None and compression is None and format in columnar.FORMATS and not sources.is_passing(source):
+    if stream is None and compression is None and format in columnar.FORMATS and not sources.is_read_once(source):
         return columnar.ColumnarReader(source, format, reading, part)
     given = stream or sources.opened(source)
     with closed_on_error(given):
         opened = sources.Stream(source, given, reading.encoding)
         head = _head(opened, format)
-        format = format or columnar.told(head)
+        format = format or columnar.detected_format(head)
         if format in columnar.FORMATS:
             # The metadata is at the end, so that the format needs a seekable file.
-            file = sources.stored(opened, head)
+            file = sources.spooled(opened, head)
             if stream is None:
                 opened.close()
             return columnar.ColumnarReader(source, format, reading, part, file)

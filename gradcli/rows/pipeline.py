@@ -14,14 +14,14 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError, ShapeError
-from gradcli.limits import MOST_LIMITED
+from gradcli.limits import MAX_LIMITED_ROWS
 from gradcli.rows.blocks import MOST_LOST, Block, Piece, numbers_at
-from gradcli.rows.element_columns import Shapes, Spread, shapes_of
+from gradcli.rows.element_columns import ElementColumns, Shapes, shapes_of
 from gradcli.rows.evaluation import Evaluated, Evaluation
-from gradcli.rows.failures import Failure, OddText, failure_of
+from gradcli.rows.failures import Failure, TextForNumber, failure_of
 from gradcli.rows.masked_results import without
 from gradcli.rows.plan import Plan
-from gradcli.rows.reading import Chosen, Reader
+from gradcli.rows.reading import ColumnSelection, Reader
 from gradcli.rows.writing import Writer, check_width, writer
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Made = TypeVar("Made")
 _MORE_THREADS = 1
 
 
-class Policy(NamedTuple):
+class FailurePolicy(NamedTuple):
     """What becomes of rows that fail: they are written without results, or left out with `skip`. More than `most`
     failures end the run, where that is not None."""
 
@@ -48,7 +48,7 @@ class Policy(NamedTuple):
         return self.skip or self.most is not None
 
 
-class Odd(NamedTuple):
+class NonfiniteRow(NamedTuple):
     """A row with results that are not finite: its number, its table, and the inputs of its program."""
 
     row: int
@@ -67,10 +67,10 @@ class Report(NamedTuple):
     failed: int = 0
     nonfinite: int = 0
     first_failure: Failure | None = None
-    first_nonfinite: Odd | None = None
+    first_nonfinite: NonfiniteRow | None = None
     lost: tuple[str, ...] = ()
     texts: int = 0
-    first_text: OddText | None = None
+    first_text: TextForNumber | None = None
 
     def plus(self, later: Report) -> Report:
         """The report of two consecutive runs together."""
@@ -114,7 +114,7 @@ def run_rows(
     plan: Plan,
     format: str,
     stream: IO[bytes],
-    policy: Policy,
+    policy: FailurePolicy,
     progress: Callable[[Progress], object] = lambda _: None,
     threads: int | None = None,
     shapes: Shapes | None = None,
@@ -129,7 +129,7 @@ def run_rows(
     """
     threads = threads or (os.cpu_count() or 1) + _MORE_THREADS
     if threads > 1:
-        share()
+        share_malloc_arenas()
     run = _Run(readers, plan, format, stream, policy, shapes)
     try:
         with closing(run.pieces()) as pieces, closing(_in_order(run.work, pieces, threads, run.ready)) as done:
@@ -148,8 +148,8 @@ def first_shapes(reader: Reader, plan: Plan, format: str) -> Shapes | None:
     return None if piece is None else shapes_of(_evaluated(Evaluation(plan), piece.block()), plan.results)
 
 
-def _chosen(plan: Plan, format: str) -> Chosen:
-    return Chosen(plan.needed, plan.kept, plan.texts, format, [*plan.results.values()])
+def _chosen(plan: Plan, format: str) -> ColumnSelection:
+    return ColumnSelection(plan.needed, plan.kept, plan.texts, format, [*plan.results.values()])
 
 
 def _evaluated(evaluation: Evaluation, block: Block) -> Evaluated:
@@ -165,7 +165,7 @@ class _Run:
         plan: Plan,
         format: str,
         stream: IO[bytes],
-        policy: Policy,
+        policy: FailurePolicy,
         shapes: Shapes | None,
     ) -> None:
         self._readers = iter(readers)
@@ -178,9 +178,9 @@ class _Run:
         self._format = format
         self._stream = stream
         self._policy = policy
-        most = MOST_LIMITED if policy.most is None else policy.most
+        most = MAX_LIMITED_ROWS if policy.most is None else policy.most
         self._evaluation = Evaluation(plan, most_limited=most, texts_fail=policy.texts_fail)
-        self._spread = Spread(plan.results, format, shapes)
+        self._spread = ElementColumns(plan.results, format, shapes)
         self._writer: Writer | None = None
         # The number of rows of the tables before the current one, and its name.
         self._before, self._source = 0, ""
@@ -224,7 +224,7 @@ class _Run:
         most = self._policy.most
         if most is not None:
             return {row: failures[row] for row in rows[: most + 1]}
-        limited = [row for row in rows if isinstance(failures[row], LimitError)][: MOST_LIMITED + 1]
+        limited = [row for row in rows if isinstance(failures[row], LimitError)][: MAX_LIMITED_ROWS + 1]
         return {row: failures[row] for row in sorted({*rows[:1], *limited})}
 
     def begin(self, evaluated: Evaluated | None) -> None:
@@ -277,7 +277,7 @@ class _Run:
         would not end."""
         for index, error in sorted(worked.evaluated.failures.items()):
             self._limited_rows += isinstance(error, LimitError)
-            if self._limited_rows > MOST_LIMITED:
+            if self._limited_rows > MAX_LIMITED_ROWS:
                 return index
         return None
 
@@ -304,14 +304,14 @@ class _Run:
         """The number of a row of this block in its table, counted from 1."""
         return self.report.rows_in - self._before + index + 1
 
-    def _odd(self, worked: _Worked, index: int) -> Odd:
-        return Odd(
+    def _odd(self, worked: _Worked, index: int) -> NonfiniteRow:
+        return NonfiniteRow(
             self._number(index), worked.source, self._inputs(worked.block, index) | dict(self._plan.asked.shared)
         )
 
-    def _text(self, worked: _Worked) -> OddText | None:
+    def _text(self, worked: _Worked) -> TextForNumber | None:
         word = worked.evaluated.first_word
-        return None if word is None else OddText(self._number(word.row), worked.source, word.name, word.text)
+        return None if word is None else TextForNumber(self._number(word.row), worked.source, word.name, word.text)
 
     def _failure(self, worked: _Worked, index: int) -> Failure:
         inputs = self._inputs(worked.block, index)
@@ -391,7 +391,7 @@ _ARENA_MAX = -8
 _ARENAS = 2
 
 
-def share() -> None:
+def share_malloc_arenas() -> None:
     """Make all threads that start later allocate from two arenas.
 
     By default glibc uses an arena for each thread, up to eight per core, and each retains memory of freed blocks of

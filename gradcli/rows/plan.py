@@ -17,7 +17,7 @@ from gradcli import arrays, limits
 from gradcli.errors import BindingError, UsageError, did_you_mean
 from gradcli.kinds.jets import check_order
 from gradcli.language.names import scope
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.rows.column_names import check_dots, hint_of_column, nearest_column
@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"[-+]?(0[xX][\da-fA-F]+|\d*[.,]?\d+([eE][-+]?\d+)?)")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Asked(NamedTuple):
+class RowRequest(NamedTuple):
     """What to compute for each row, independently of the table, as plain data that can be sent and stored.
 
     `columns` maps names to columns with other names; `shared` are values that all rows share, numbers and arrays. `wrt`
@@ -64,7 +64,7 @@ class Asked(NamedTuple):
         return self._asdict() | {"columns": dict(self.columns), "shared": plain(self.shared)}
 
     @classmethod
-    def of_json(cls, written: Mapping[str, Any]) -> Asked:
+    def of_json(cls, written: Mapping[str, Any]) -> RowRequest:
         """The inverse of `as_json`."""
         shared = of_plain(written["shared"], written["dtype"])
         lists = {key: None if written[key] is None else tuple(written[key]) for key in ("wrt", "const", "keep")}
@@ -91,7 +91,7 @@ class Plan(NamedTuple):
     keys to result columns, and `uncertain` are the names with uncertainties.
     """
 
-    asked: Asked
+    asked: RowRequest
     program: Module | None
     columns: Mapping[str, str]
     needed: tuple[str, ...]
@@ -102,14 +102,14 @@ class Plan(NamedTuple):
     uncertain: tuple[str, ...] = ()
 
 
-def planned(asked: Asked, table: Sequence[str] | None) -> Plan:
+def make_plan(asked: RowRequest, table: Sequence[str] | None) -> Plan:
     """The plan for a table with these columns, or for one that may have any columns where `table` is None.
 
     Raises BindingError for a name without a value or with two, for a name to differentiate by that is not read, and for
     results with the name of a column; ProgramSyntaxError for an invalid program, LimitError for too many results.
     """
     with limits.within(asked.max_steps, asked.max_elements):
-        program = None if asked.program_column is not None else read(asked.program)
+        program = None if asked.program_column is not None else parse_charged(asked.program)
     texts = () if asked.program_column is None else (_found(asked.program_column, table),)
     columns = _columns_of_any(asked, table) if program is None else _columns(program, asked, table)
     bound = [*columns, *_shared_names(program, asked)]
@@ -127,7 +127,7 @@ def planned(asked: Asked, table: Sequence[str] | None) -> Plan:
     return Plan(asked, program, columns, needed, texts, kept, wrt, results, uncertain)
 
 
-def _uncertainties(columns: Collection[str], asked: Asked, table: Collection[str] | None) -> dict[str, str]:
+def _uncertainties(columns: Collection[str], asked: RowRequest, table: Collection[str] | None) -> dict[str, str]:
     """The columns of the uncertainties of names that have a column or a shared value."""
     found = {}
     for name in (*columns, *asked.shared):
@@ -154,11 +154,11 @@ def _check_uncertain(uncertain: Sequence[str], bound: Sequence[str]) -> None:
     )
 
 
-def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> dict[str, str]:
+def _columns(program: Module, asked: RowRequest, table: Collection[str] | None) -> dict[str, str]:
     """The columns of the names that the program reads, in its order."""
-    reads = scope.outer_reads(program)
+    reads = scope.free_names(program)
     check_dots(program, table or (), program.source)
-    scope.check(program, [*asked.columns, *asked.shared, *(table or ())])
+    scope.check_names(program, [*asked.columns, *asked.shared, *(table or ())])
     given = {*asked.columns, *asked.shared, *(table or ())}
     for name in (*asked.columns, *asked.shared):
         of_uncertainty = asked.propagate and name.removeprefix(PREFIX) in reads
@@ -180,7 +180,7 @@ def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> di
     return columns
 
 
-def _columns_of_any(asked: Asked, table: Sequence[str] | None) -> dict[str, str]:
+def _columns_of_any(asked: RowRequest, table: Sequence[str] | None) -> dict[str, str]:
     """The columns of the names that programs of a program column may read."""
     table = table or ()
     for name in asked.shared:
@@ -192,9 +192,9 @@ def _columns_of_any(asked: Asked, table: Sequence[str] | None) -> dict[str, str]
     return own | {name: _found(column, table or None) for name, column in asked.columns.items()}
 
 
-def _shared_names(program: Module | None, asked: Asked) -> list[str]:
+def _shared_names(program: Module | None, asked: RowRequest) -> list[str]:
     """The names of shared values, in the order of the program."""
-    return [*asked.shared] if program is None else [name for name in scope.outer_reads(program) if name in asked.shared]
+    return [*asked.shared] if program is None else [name for name in scope.free_names(program) if name in asked.shared]
 
 
 def _found(column: str, table: Collection[str] | None) -> str:
@@ -253,7 +253,7 @@ def _check_once(needed: Sequence[str], table: Sequence[str]) -> None:
             )
 
 
-def leaves(bound: Sequence[str], asked: Asked) -> tuple[str, ...]:
+def leaves(bound: Sequence[str], asked: RowRequest) -> tuple[str, ...]:
     """The names to differentiate by."""
     if not asked.order:
         return ()
@@ -269,15 +269,15 @@ def leaves(bound: Sequence[str], asked: Asked) -> tuple[str, ...]:
     return tuple(n for n in chosen if n not in asked.const)
 
 
-def _results(asked: Asked, wrt: Sequence[str]) -> dict[str, str]:
+def _results(asked: RowRequest, wrt: Sequence[str]) -> dict[str, str]:
     """The result columns by key: the value, then the derivatives of each order."""
     check_order(asked.order)
     with limits.within(asked.max_steps, asked.max_elements):
-        limits.charge_steps(_RESULT * limits.STEP * math.comb(len(wrt) + asked.order, asked.order))
+        limits.charge_steps(_RESULT * limits.UNITS_PER_STEP * math.comb(len(wrt) + asked.order, asked.order))
     names = {VALUE: f"{asked.prefix}{asked.value}"}
     if asked.propagate:
         # Named as the uncertainties of inputs are, unless the value has no name of its own.
-        names[KEY] = f"{asked.prefix}u" if asked.value == Asked().value else f"{asked.prefix}{PREFIX}{asked.value}"
+        names[KEY] = f"{asked.prefix}u" if asked.value == RowRequest().value else f"{asked.prefix}{PREFIX}{asked.value}"
     for order in range(1, asked.order + 1):
         for by in combinations_with_replacement(wrt, order):
             names[",".join(by)] = f"{asked.prefix}d{'' if order == 1 else order}_{'_'.join(by)}"

@@ -21,7 +21,7 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
 SAMPLE = 2**16
 
 
-class Reading(NamedTuple):
+class ReadOptions(NamedTuple):
     """How tables are read where their names and contents do not tell; `block` is the size of blocks in bytes."""
 
     format: str | None = None
@@ -40,7 +40,7 @@ class Range(NamedTuple):
     end: int
 
 
-class Chosen(NamedTuple):
+class ColumnSelection(NamedTuple):
     """What is read from a table: the columns `needed` as numbers, and `texts` as texts. Written again, in the format
     `to` (None for that of the table), are the columns `kept`, None for all, beside results with the names `results`."""
 
@@ -66,7 +66,7 @@ class Reader:
     any_column = False
     dialect = Dialect(",", False, "\n", "")
 
-    def pieces(self, chosen: Chosen) -> Iterator[Piece]:
+    def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
         """The rows, in order. Raises BindingError for a name of no column or of several, and where the rows cannot be
         read."""
         raise NotImplementedError
@@ -102,7 +102,7 @@ def closed_on_error(opened: Reader | IO[bytes]) -> Iterator[None]:
 class TextReader(Reader):
     """A table of consecutive records in a stream, read in blocks of `_block` bytes; `_part` restricts it to a range."""
 
-    def __init__(self, stream: sources.Stream, reading: Reading, part: Range | None) -> None:
+    def __init__(self, stream: sources.Stream, reading: ReadOptions, part: Range | None) -> None:
         self.name, self.size, self.divisible = stream.name, stream.size, stream.plain
         self._stream = stream
         self._part = part
@@ -119,7 +119,7 @@ class DelimitedReader(TextReader):
     """A table of delimited text, of which `head` has been read."""
 
     def __init__(
-        self, stream: sources.Stream, head: bytes, format: str | None, reading: Reading, part: Range | None
+        self, stream: sources.Stream, head: bytes, format: str | None, reading: ReadOptions, part: Range | None
     ) -> None:
         super().__init__(stream, reading, part)
         said = [reading.separator] if reading.separator else separators.DEFAULT
@@ -143,7 +143,7 @@ class DelimitedReader(TextReader):
             # | may also be part of names, as in |v|.
             marks = [*_SEPARATORS[:1], *marks]
         separator = reading.separator or preamble.separator
-        notation = separators.told(text, [separator] if separator else marks)
+        notation = separators.detected_notation(text, [separator] if separator else marks)
         separator = separator or ("\t" if format == "tsv" else notation.separator)
         self._quoting = Quoting(separator.encode())
         first = self._first()
@@ -173,7 +173,7 @@ class DelimitedReader(TextReader):
                 raise BindingError(f"the first line of {self.name} has quotes that are not closed")
             self._rest += more
 
-    def pieces(self, chosen: Chosen) -> Iterator[Piece]:
+    def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
         kept = [*range(len(self.columns))] if chosen.kept is None else [self.place(name) for name in chosen.kept]
         whole = chosen.kept is None and chosen.to in (None, self.format)
         selection = Selection(

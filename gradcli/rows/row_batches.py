@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.evaluation import python_values
-from gradcli.kinds.batch import Batched, new_nesting, unbatched
+from gradcli.kinds.batch import Batched, new_batch_id, unbatched
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries import linear
 from gradcli.primitives.entries.comparisons import logical_and
@@ -31,7 +31,7 @@ def computed(
     `given` has the inputs by name; those in `columns` have a leading axis of rows. With `joined`, return a single
     boolean for each row: whether all atoms are true.
     """
-    nesting = new_nesting()
+    nesting = new_batch_id()
     known = {
         v: Batched(given[v.name], nesting) if v.name in columns else given[v.name]
         for v in program.inputs
@@ -41,7 +41,7 @@ def computed(
     def value(atom: Atom) -> Any:
         if isinstance(atom, Variable):
             return known[atom]
-        return atom if namespace is None else python_values.beside(atom, namespace)
+        return atom if namespace is None else python_values.in_namespace(atom, namespace)
 
     for equation in program.equations:
         operands = [value(a) for a in equation.inputs]

@@ -11,10 +11,10 @@ from gradcli.io import json_text
 from gradcli.rows import workers
 from gradcli.rows.cluster import Tell, check_same
 from gradcli.rows.element_columns import Shapes
-from gradcli.rows.failures import Failure, OddText
+from gradcli.rows.failures import Failure, TextForNumber
 from gradcli.rows.job import Job
 from gradcli.rows.manifest import Manifest, Part
-from gradcli.rows.pipeline import Odd, Report
+from gradcli.rows.pipeline import NonfiniteRow, Report
 from gradcli.rows.plan import of_plain
 
 PART_BYTES = 2**26
@@ -79,9 +79,10 @@ def report(done: Manifest, names: Sequence[str], dtype: str) -> Report:
                 Report(
                     **counts,
                     first_failure=failure and Failure(**place.of(failure)),
-                    first_nonfinite=odd and Odd(**place.of(odd))._replace(inputs=of_plain(odd["inputs"], dtype)),
+                    first_nonfinite=odd
+                    and NonfiniteRow(**place.of(odd))._replace(inputs=of_plain(odd["inputs"], dtype)),
                     lost=tuple(result["lost"]),
-                    first_text=text and OddText(**place.of(text)),
+                    first_text=text and TextForNumber(**place.of(text)),
                 )
             )
     return total

@@ -18,7 +18,7 @@ from gradcli.program.ir import Atom, Program
 from gradcli.program.passes import optimise
 from gradcli.program.path_selection import joined
 from gradcli.program.record import record
-from gradcli.rows.column_programs import WholeColumns
+from gradcli.rows.column_programs import ColumnProgram
 from gradcli.rows.row_batches import computed
 from gradcli.rows.row_inputs import Rows
 
@@ -36,7 +36,7 @@ _WORTH_A_THREAD = 2**20
 # costs no time and halves the memory of each thread.
 _MOST_KEPT = 3 * 2**20
 # Cost of making a program for smaller blocks, in full blocks that could be computed meanwhile.
-_MAKING = 8
+_MAKING_COST_IN_BLOCKS = 8
 
 # Bound on the number of paths recorded for rows of one kind; a failed recording counts as `_FAILED` paths.
 _MOST_PATHS = 64
@@ -52,7 +52,7 @@ _STEPS = 1_000_000
 _SHORT = 48
 # The step and element limits must be at least this for paths to be joined, since a joined path needs more than each of
 # them.
-_ROOM = 1000
+_MIN_LIMIT_TO_JOIN = 1000
 
 
 class Paths:
@@ -89,7 +89,7 @@ class Paths:
             budget = limits.Budget(min(most[0], _LONGEST), most[1])
             try:
                 with (
-                    limits.spending(budget),
+                    limits.using_budget(budget),
                     arrays.using_dtype(python_values.dtype(inputs)),
                     arrays.using_namespace(None),
                 ):
@@ -105,7 +105,7 @@ class Paths:
             except (GradcliError, MemoryError):
                 break
             finally:
-                self._steps -= budget.max_steps - budget.eighths // limits.STEP
+                self._steps -= budget.max_steps - budget.eighths // limits.UNITS_PER_STEP
             self._left -= 1
             self.known = (*self.known, path)
             self._join()
@@ -115,7 +115,7 @@ class Paths:
     def _join(self) -> None:
         """Join the paths into a single program where they differ only in their constants."""
         first, *others = self.known
-        if not others or min(first.limits) < _ROOM:
+        if not others or min(first.limits) < _MIN_LIMIT_TO_JOIN:
             return
         if any(path.fixed or path.positions != first.positions for path in self.known):
             return
@@ -156,7 +156,7 @@ class RowPath:
         ]
         self._names = [v.name or "" for v in self.program.inputs]
         self._blocks: dict[tuple[int, bool], RowBlocks] = {}
-        self._whole = WholeColumns(self.program, columns, most)
+        self._whole = ColumnProgram(self.program, columns, most)
         self._in_vain = 0
 
     def prepare(self, count: int) -> None:
@@ -220,7 +220,7 @@ class RowPath:
         lost = [
             row
             for block in over_blocks(compute, whole, size, at_once, stay=True)
-            for row in _failing_alone(compute, *block)
+            for row in _failed_rows(compute, *block)
         ]
         if not left:
             return lost
@@ -235,7 +235,7 @@ class RowPath:
         """Return the block size of an existing program that can replace blocks of `size`, until the waste is worth a
         new program."""
         larger = [known for known, joined in self._blocks if joined == guards and known >= size]
-        if not larger or self._in_vain > _MAKING * self.most_rows:
+        if not larger or self._in_vain > _MAKING_COST_IN_BLOCKS * self.most_rows:
             return size
         self._in_vain += min(larger) - size
         return min(larger)
@@ -264,7 +264,7 @@ class RowPath:
             return record(run, examples).program
 
 
-def _failing_alone(compute: Compute, start: int, stop: int) -> list[int]:
+def _failed_rows(compute: Compute, start: int, stop: int) -> list[int]:
     """Return the rows of a failed block that fail on their own; the other rows are computed."""
     failed = []
     waiting = [(start, stop)]

@@ -13,10 +13,10 @@ from gradcli.evaluation import python_values
 from gradcli.evaluation.row_evaluation import evaluated, keys
 from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.thread_pool import cores
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS, MOST_LIMITED
+from gradcli.limits import MAX_ELEMENTS, MAX_LIMITED_ROWS, MAX_STEPS
 from gradcli.rows.row_inputs import Rows, counted, uniform
 from gradcli.rows.row_paths import Paths, RowPath
-from gradcli.rows.row_results import Gathered, RowResults
+from gradcli.rows.row_results import RowCollector, RowResults
 
 if TYPE_CHECKING:
     from gradcli.evaluation.callables import Computation
@@ -51,7 +51,7 @@ class RowProgram:
         self.keys = keys(self.wrt, order)
         self.limits = max_steps, max_elements
         self._kinds: dict[Any, Paths] = {}
-        self._lone: LoneRows | None = None
+        self._lone: SingleRowRunner | None = None
         self._lock = threading.Lock()
 
     @property
@@ -67,7 +67,7 @@ class RowProgram:
         *,
         rows: int | None = None,
         threads: int | None = None,
-        most_limited: int = MOST_LIMITED,
+        most_limited: int = MAX_LIMITED_ROWS,
     ) -> RowResults:
         """Return the results for the rows of `columns`, arrays of shape `[n, …]` or object arrays of n arrays.
 
@@ -88,7 +88,7 @@ class RowProgram:
         if found is not None:
             return found
         namespace = arrays.foreign_namespace([*columns.values(), *given.values()])
-        gathered = Gathered(count, self.keys, most_limited, namespace)
+        gathered = RowCollector(count, self.keys, most_limited, namespace)
         for group in uniform(columns, given, count, namespace):
             if group.count:
                 self._run_group(group, gathered, threads or cores())
@@ -101,9 +101,9 @@ class RowProgram:
         path = next(iter(self._paths_of(row).known), None)
         own = row.namespace is None and all(inputs[name] is column for name, column in row.columns.items())
         if own and path is not None and path.is_everyones:
-            self._lone = LoneRows(path, inputs)
+            self._lone = SingleRowRunner(path, inputs)
 
-    def _run_group(self, rows: Rows, gathered: Gathered, threads: int) -> None:
+    def _run_group(self, rows: Rows, gathered: RowCollector, threads: int) -> None:
         """Compute rows whose inputs have the same shapes.
 
         Many rows on several paths are processed in parts, so that selecting the rows of a path and putting back their
@@ -120,7 +120,7 @@ class RowProgram:
 
         over_blocks(compute, rows.count, _PART, threads)
 
-    def _run_uniform(self, rows: Rows, paths: Paths, gathered: Gathered, threads: int) -> None:
+    def _run_uniform(self, rows: Rows, paths: Paths, gathered: RowCollector, threads: int) -> None:
         """Compute rows of one kind, whose paths are `paths`."""
         # Rows for which a path was recorded: because of rounding, the path may still not be valid for them.
         recorded: set[int] = set()
@@ -148,7 +148,7 @@ class RowProgram:
                 paths = self._kinds[kind] = Paths()
             return paths
 
-    def _along(self, path: RowPath, rows: Rows, gathered: Gathered, threads: int) -> Rows | None:
+    def _along(self, path: RowPath, rows: Rows, gathered: RowCollector, threads: int) -> Rows | None:
         """Compute the rows that take a path, and return the others; None where none are left."""
         if not path.suits(rows.shared):
             return rows
@@ -168,7 +168,9 @@ class RowProgram:
                     gathered.put_one(int(taken.numbers[place]), *alone)
         return None if everyone else rows.chosen(~held)
 
-    def _one_by_one(self, rows: Rows, paths: Paths, seen: int, recorded: set[int], gathered: Gathered) -> Rows | None:
+    def _one_by_one(
+        self, rows: Rows, paths: Paths, seen: int, recorded: set[int], gathered: RowCollector
+    ) -> Rows | None:
         """Evaluate rows one by one until a new path is known, and return the rows that are left; None where none are
         left."""
         for place in range(rows.count):
@@ -185,7 +187,7 @@ class RowProgram:
             gathered.put_one(number, *alone)
         return None
 
-    def _alone(self, rows: Rows, place: int, gathered: Gathered) -> tuple[Any, Mapping[str, Any]] | None:
+    def _alone(self, rows: Rows, place: int, gathered: RowCollector) -> tuple[Any, Mapping[str, Any]] | None:
         """Evaluate one row separately; None where that fails."""
         if gathered.is_hopeless():
             gathered.fail(int(rows.numbers[place]), gathered.hopeless())
@@ -201,7 +203,7 @@ class RowProgram:
 # --- computes rows that arrive one at a time, with the execution path of the row before
 
 
-class LoneRows:
+class SingleRowRunner:
     """Computes single rows by an execution path that all rows take.
 
     `inputs` are those of an example row: NumPy columns of shape `[1, …]` and shared inputs.

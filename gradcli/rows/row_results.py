@@ -34,7 +34,7 @@ class RowResults(NamedTuple):
     absent: Mapping[str, Any] = MappingProxyType({})
 
 
-class Gathered:
+class RowCollector:
     """Collects the results of `count` rows as they arrive, as arrays of `namespace` (None: NumPy).
 
     At most `most_limited` rows may reach a limit.

@@ -13,8 +13,8 @@ from gradcli.rows.failures import RowError
 from gradcli.rows.job import Job
 from gradcli.rows.opening import open_table
 from gradcli.rows.pipeline import Report, run_rows
-from gradcli.rows.plan import plain, planned
-from gradcli.rows.reading import Chosen, Range, Reader, Reading
+from gradcli.rows.plan import make_plan, plain
+from gradcli.rows.reading import ColumnSelection, Range, Reader, ReadOptions
 from gradcli.rows.sources import format_of
 from gradcli.rows.workers import SAME_FILES
 
@@ -23,7 +23,7 @@ def divide(task: Mapping[str, Any]) -> dict[str, Any]:
     """The format of the file at `path` and, under `parts`, its parts of about `part_bytes`."""
     _check_size(task)
     job = Job.of_json(task["job"])
-    format, found = divided(task["path"], job.reading, task["part_bytes"])
+    format, found = divide_files(task["path"], job.reading, task["part_bytes"])
     return {"format": job.to or format, "parts": [(None, None) if part is None else part for part in found]}
 
 
@@ -38,7 +38,7 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
             report = _written(job, reader, task["shapes"], target)
     except RowError as error:
         with closing(open_table(path, job.reading, bounds)) as reader:
-            rows = sum(piece.block().rows for piece in reader.pieces(Chosen(())))
+            rows = sum(piece.block().rows for piece in reader.pieces(ColumnSelection(())))
         return {"error": error.failure._asdict(), "rows_in": rows}
     failure, odd, text = report.first_failure, report.first_nonfinite, report.first_text
     return report._asdict() | {
@@ -58,7 +58,7 @@ def _check_size(task: Mapping[str, Any]) -> None:
 
 
 def _written(job: Job, reader: Reader, shapes: Mapping[str, Sequence[int]] | None, target: str) -> Report:
-    plan = planned(job.asked, reader.columns)
+    plan = make_plan(job.asked, reader.columns)
     settled = None if shapes is None else {key: tuple(shape) for key, shape in shapes.items()}
     reports = []
 
@@ -76,7 +76,7 @@ def _written(job: Job, reader: Reader, shapes: Mapping[str, Sequence[int]] | Non
 _PIECES = 16
 
 
-def divided(path: str, reading: Reading, part_bytes: int) -> tuple[str, list[Range | None]]:
+def divide_files(path: str, reading: ReadOptions, part_bytes: int) -> tuple[str, list[Range | None]]:
     """The format of a file and its parts: byte ranges of about `part_bytes` that begin and end at record boundaries, or
     row ranges of a columnar file. None stands for the whole of a file that cannot be divided.
 
@@ -90,7 +90,7 @@ def divided(path: str, reading: Reading, part_bytes: int) -> tuple[str, list[Ran
             most = reader.rows * part_bytes // max(1, reader.size)
             return reader.format, [*_of_rows(reader.rows, max(1, most))]
         # One pass over the file, with the same division into blocks as for reading.
-        sizes = [piece.size for piece in reader.pieces(Chosen(()))]
+        sizes = [piece.size for piece in reader.pieces(ColumnSelection(()))]
         header = reader.size - sum(sizes)
     return reader.format, [*_filled([header, *sizes], part_bytes)]
 

@@ -48,11 +48,11 @@ _PATTERN = re.compile(r"[*?\[]")
 _PATIENCE = 0.02
 # If the previous data of a pipe came within this time, the next read polls for as long before it blocks: waking a
 # sleeping processor takes about as long as evaluating a row, and slows that down.
-_PROMPT = 0.0002
+_POLL_SECONDS = 0.0002
 # The capacity of a pipe in bytes.
 _AT_ONCE = 2**16
 # The bytes before a block boundary that are searched for a line end.
-_LAST = 2**14
+_LINE_END_WINDOW = 2**14
 
 
 def is_url(path: str) -> bool:
@@ -82,7 +82,7 @@ def files(words: Iterable[str]) -> list[str]:
 def _files(word: str) -> list[str]:
     if word == "-" or is_url(word):
         return [word]
-    found = system.found(word)
+    found = system.status_or_none(word)
     if found is not None and stat.S_ISDIR(found.st_mode):
         tables = [path for path in system.files_below(word) if format_of(path)[0] is not None]
         if not tables:
@@ -96,9 +96,9 @@ def _files(word: str) -> list[str]:
     return matching
 
 
-def is_passing(path: str) -> bool:
+def is_read_once(path: str) -> bool:
     """Whether a path can be read only once, as a pipe."""
-    found = None if is_url(path) else system.found(path)
+    found = None if is_url(path) else system.status_or_none(path)
     return found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
 
 
@@ -139,9 +139,9 @@ def readable(name: str) -> Iterator[None]:
         raise BindingError(f"cannot read {name!r}: it is damaged, or was cut off", hint="compress it again") from error
 
 
-def stored(stream: Stream, head: bytes) -> IO[bytes]:
+def spooled(stream: Stream, head: bytes) -> IO[bytes]:
     """A temporary file with the content of a stream, of which `head` has been read; closing deletes it."""
-    file = system.nameless()
+    file = system.temporary_file()
     file.write(head)
     while data := stream.read(_AT_ONCE):
         file.write(data)
@@ -231,14 +231,14 @@ class Stream:
     def _to_line(self, size: int) -> int:
         """A number of bytes, about `size`, up to the end of a line of a file: joining a block from parts would take
         longer than reading it."""
-        if not self.plain or size <= _LAST:
+        if not self.plain or size <= _LINE_END_WINDOW:
             return size
         at = self._file.tell()
-        self._file.seek(at + size - _LAST)
-        last = self._file.read(_LAST)
+        self._file.seek(at + size - _LINE_END_WINDOW)
+        last = self._file.read(_LINE_END_WINDOW)
         self._file.seek(at)
         end = last.rfind(b"\n") + 1
-        return size - _LAST + end if end and len(last) == _LAST else size
+        return size - _LINE_END_WINDOW + end if end and len(last) == _LINE_END_WINDOW else size
 
     def _stored(self, size: int, patience: float) -> bytes:
         if self._unread:
@@ -256,10 +256,10 @@ class Stream:
     def _awaited(self, size: int) -> bytes:
         """At most `size` bytes of a pipe, as soon as there are some."""
         begin = time.monotonic()
-        while self._is_prompt and not self.ready() and time.monotonic() - begin < _PROMPT:
+        while self._is_prompt and not self.ready() and time.monotonic() - begin < _POLL_SECONDS:
             pass
         data = self._once(size)
-        self._is_prompt = time.monotonic() - begin < _PROMPT
+        self._is_prompt = time.monotonic() - begin < _POLL_SECONDS
         return data
 
 
@@ -304,7 +304,8 @@ def _library(compression: str, what: str) -> Any:
         return importlib.import_module("backports.zstd")
     except ImportError as error:
         raise BindingError(
-            f"{what} needs {_LIBRARIES[compression]}, which is not installed", hint=install_command.command("tables")
+            f"{what} needs {_LIBRARIES[compression]}, which is not installed",
+            hint=install_command.install_command("tables"),
         ) from error
 
 

@@ -50,7 +50,7 @@ class Tasks(NamedTuple, Generic[Key]):
     size: Callable[[Key], int]
 
 
-def done(pool: Pool, tasks: Tasks[Key], retries: int) -> Generator[tuple[Key, Any]]:
+def run_tasks(pool: Pool, tasks: Tasks[Key], retries: int) -> Generator[tuple[Key, Any]]:
     """The key and the result of each task, or Died, in the order in which they end.
 
     A task whose worker died is submitted again, at most `retries` times. Tasks that still run when the generator is

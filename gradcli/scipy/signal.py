@@ -37,11 +37,11 @@ def convolve(A: Any, B: Any, axes: Axes | None = None, dot_axes: Axes = ((), ())
         margins = [(0, 0)] * (left.ndim - len(sizes)) + [(k - 1, k - 1) for k in kernel]
         left = np.pad(left, margins, "constant")
         sizes = left.shape[left.ndim - len(sizes) :]
-    found = _slid(left, right, sizes, kernel, len(summed[0]), swapped)
+    found = _correlated(left, right, sizes, kernel, len(summed[0]), swapped)
     return found[(..., *middle)] if mode == "same" else found
 
 
-def _slid(left: Any, right: Any, sizes: Any, kernel: Any, summed: int, swapped: bool) -> Any:
+def _correlated(left: Any, right: Any, sizes: Any, kernel: Any, summed: int, swapped: bool) -> Any:
     """The sum over kernel positions of the products of the kernel with the shifted input."""
     wide = [n - k + 1 for n, k in zip(sizes, kernel)]
     kept = left.ndim - summed - len(sizes), right.ndim - summed - len(sizes)

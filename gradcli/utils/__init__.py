@@ -15,6 +15,6 @@ def __getattr__(name: str) -> Any:
 
 
 if __name__ != "gradcli.utils":
-    from gradcli.package_aliases import share
+    from gradcli.package_aliases import alias_package
 
-    share(__name__, "gradcli.utils", ("checkpoint", "data"))
+    alias_package(__name__, "gradcli.utils", ("checkpoint", "data"))

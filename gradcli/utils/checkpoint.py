@@ -19,7 +19,7 @@ from gradcli.autograd.generators import fork_rng, get_rng_state, set_rng_state
 from gradcli.autograd.graph import saved_tensors_hooks
 from gradcli.autograd.modes import enable_grad, is_grad_enabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import ArgumentError, CheckpointError, expect_callable, flag
+from gradcli.errors import ArgumentError, CheckpointError, as_bool, expect_callable
 from gradcli.utils.checkpoint_frame import CheckpointFrame
 
 __all__ = [
@@ -72,9 +72,9 @@ def checkpoint(
     Raises ArgumentError for contradictory arguments, and CheckpointError where the runs differ.
     """
     expect_callable(function, "what is a checkpoint is a function of tensors")
-    debug, early_stop = flag(debug, "debug"), flag(early_stop, "early_stop")
-    if flag(preserve_rng_state, "preserve_rng_state"):
-        function = _drawing_the_same(function)
+    debug, early_stop = as_bool(debug, "debug"), as_bool(early_stop, "early_stop")
+    if as_bool(preserve_rng_state, "preserve_rng_state"):
+        function = _with_same_random_state(function)
     reentrant = _is_reentrant(use_reentrant)
     if reentrant:
         if kwargs:
@@ -109,7 +109,7 @@ def checkpoint(
     return returned
 
 
-def _drawing_the_same(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_same_random_state(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose later runs draw the same random numbers as the first."""
     before: list[Any] = []
 
@@ -180,7 +180,7 @@ def _chosen(variable: ContextVar[bool | None], own: bool) -> bool:
 
 
 def _is_reentrant(use_reentrant: bool | None) -> bool:
-    use_reentrant = None if use_reentrant is None else flag(use_reentrant, "use_reentrant")
+    use_reentrant = None if use_reentrant is None else as_bool(use_reentrant, "use_reentrant")
     if use_reentrant is None:
         warnings.warn(_EXPLICIT, UserWarning, stacklevel=3)
         return True

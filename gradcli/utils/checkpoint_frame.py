@@ -36,7 +36,7 @@ _DEBUG = (
 _RUNS = ("original", "recomputation")
 
 # Pass ids for unpacking outside of a backward pass: unique negative numbers.
-_outside = itertools.count(-2, -1).__next__
+_pass_id_outside = itertools.count(-2, -1).__next__
 
 
 class StopRecomputation(Exception):
@@ -77,7 +77,7 @@ class CheckpointFrame:
 
     def unpack(self, slot: Slot) -> Tensor:
         task = current_graph_task_id()
-        task = _outside() if task < 0 else task
+        task = _pass_id_outside() if task < 0 else task
         if task not in self._recomputed:
             try:
                 self._recompute(task)

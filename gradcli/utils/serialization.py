@@ -14,7 +14,7 @@ from gradcli.io import output, system
 Place = str | PathLike[str] | IO[bytes]
 
 # The globals that a file may use with `weights_only`: calling them has no side effects.
-_HARMLESS = frozenset(
+_ALLOWED_GLOBALS = frozenset(
     {
         ("builtins", "complex"),
         ("builtins", "frozenset"),
@@ -64,7 +64,7 @@ def load(f: Place, map_location: Any = None, *, weights_only: bool = True) -> An
                 "this file is PyTorch's", hint="load it there: model.load_state_dict takes PyTorch's tensors too"
             )
         file.seek(-len(begin), 1)
-        reader = _OfWeights(file) if weights_only else pickle.Unpickler(file)
+        reader = _WeightsUnpickler(file) if weights_only else pickle.Unpickler(file)
         try:
             return reader.load()
         except GradcliError:
@@ -73,9 +73,9 @@ def load(f: Place, map_location: Any = None, *, weights_only: bool = True) -> An
             raise EvaluationError(f"this file cannot be loaded: {error}") from None
 
 
-class _OfWeights(pickle.Unpickler):
+class _WeightsUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _HARMLESS:
+        if (module, name) not in _ALLOWED_GLOBALS:
             raise EvaluationError(
                 f"Weights only load failed: the file has a {module}.{name}",
                 hint="weights_only=False loads it, and runs the code that it has; do so for a file that you trust",

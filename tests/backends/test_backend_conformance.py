@@ -58,15 +58,19 @@ def test_compiled(case: dict[str, Any], backend: str, monkeypatch: pytest.Monkey
         # At the edges, where there may be something to warn of, eager evaluation steps in.
         monkeypatch.setattr(session, "_run", None)
     program = parse(case["program"])
-    reads = scope.outer_reads(program)
+    reads = scope.free_names(program)
     with arrays.using_namespace(arrays.chosen(backend, None)):
-        given = {n: arrays.placed(arrays.asarray(numbers(v), "float64")) for n, v in case["bindings"].items()}
+        given = {
+            n: arrays.in_default_namespace(arrays.asarray(numbers(v), "float64")) for n, v in case["bindings"].items()
+        }
         cotangent = numbers(case.get("grad_output"))
         request = session.EvaluationRequest(
             program=program,
             bindings={n: v for n, v in given.items() if n in reads},
             wrt=[n for n in case.get("wrt") or given if n in reads],
-            grad_output=None if cotangent is None else arrays.placed(arrays.asarray(cotangent, "float64")),
+            grad_output=None
+            if cotangent is None
+            else arrays.in_default_namespace(arrays.asarray(cotangent, "float64")),
             executor="compiled",
         )
         result = session.run(request)

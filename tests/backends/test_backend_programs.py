@@ -26,7 +26,7 @@ where_programs_are_compiled_whole = pytest.mark.parametrize("backend", ["torch",
 
 def worth(monkeypatch: pytest.MonkeyPatch, backend: str, *sizes: int) -> None:
     """Let programs be compiled from these sizes on."""
-    other = backends.check_name(backend)._replace(worth=backends.Worth(*sizes), worth_on_gpu=None)
+    other = backends.check_name(backend)._replace(worth=backends.CompileThresholds(*sizes), worth_on_gpu=None)
     monkeypatch.setitem(backends._BY_NAME, backend, other)
 
 

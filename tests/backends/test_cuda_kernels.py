@@ -58,7 +58,7 @@ def check(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, An
     """`primitive` as a program of its operands; of arrays alone where numbers are `fixed`."""
     with arrays.using_dtype("float32" if any(getattr(o, "dtype", None) == "float32" for o in operands) else "float64"):
         expected = np.asarray(bind(primitive, operands, params))
-    inputs = tuple(o if fixed and type(o) in arrays.PLAIN else variable(o) for o in operands)
+    inputs = tuple(o if fixed and type(o) in arrays.PYTHON_NUMBERS else variable(o) for o in operands)
     equation = Equation(primitive, inputs, params, variable(expected))
     assert cuda_functions.takes(equation)
     given = [o for o, i in zip(operands, inputs) if isinstance(i, Variable)]

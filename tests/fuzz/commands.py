@@ -80,7 +80,7 @@ def wrong_output(case: Case) -> Finding | None:
 def _lines(case: Case, rng: Random) -> list[list[str]]:
     """The command lines to try."""
     try:
-        reads = scope.outer_reads(parse(case.program))
+        reads = scope.free_names(parse(case.program))
         words = case._replace(bindings={n: v for n, v in case.bindings.items() if n in reads}).words()
     except GradcliError:
         words = case.words()

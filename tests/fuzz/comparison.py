@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.autograd import tensor as autograd_tensor
-from gradcli.calculus.higher_orders import watched_derivatives
+from gradcli.calculus.higher_orders import derivatives_with_shadow
 from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
 from gradcli.primitives import bind, table
 from gradcli.primitives.entries import decompositions
@@ -181,7 +181,7 @@ class _VanishedError(_NarrowedError):
 def _narrowed_where_needed() -> Iterator[None]:
     """Within the block, what a library has for floats alone is computed in them, of wider numbers too. Raises
     _NarrowedError where these are too large for it."""
-    compute = bind.compute
+    compute = bind.apply_to_arrays
 
     def narrowed(primitive: Primitive, operands: Sequence[Any], params: Any) -> Any:
         try:
@@ -204,7 +204,7 @@ def _narrowed_where_needed() -> Iterator[None]:
 def _computed_by(function: Callable[[Primitive, Sequence[Any], Any], Any]) -> Iterator[None]:
     """Within the block, `function` computes what operations on arrays give. Tensors of arrays alone compute at once."""
     modules = (bind, autograd_tensor)
-    compute = bind.compute
+    compute = bind.apply_to_arrays
     for module in modules:
         module.compute = function  # type: ignore[attr-defined]
     try:
@@ -319,7 +319,7 @@ def is_rounding(truth: Reading, key: str, a: Any, b: Any, point: Point) -> bool:
 def _rounding_otherwise(rng: np.random.Generator) -> Iterator[None]:
     """Within the block, what operations give is off by up to a unit in the last place, and what iterations find for a
     matrix by that of its largest number: they know the small ones no better. So is the pi of formulas in Python."""
-    compute, pi = bind.compute, np.pi
+    compute, pi = bind.apply_to_arrays, np.pi
     of_floats = {p: p.of_floats for p in table.entries() if isinstance(p, Primitive) and _rounds(p)}
 
     def otherwise(primitive: Primitive, operands: Sequence[Any], params: Any) -> Any:
@@ -372,7 +372,7 @@ def _deviation(key: str, point: Point) -> float:
     """How far a derivative of the sum of the elements of the value is from one that is computed with other roundings."""
     try:
         with limited():
-            found = watched_derivatives(point.total, point.leaves, max(2, key.count(",") + 1)).deviations.get(key)
+            found = derivatives_with_shadow(point.total, point.leaves, max(2, key.count(",") + 1)).deviations.get(key)
     except GradcliError:
         return np.inf
     # Where there is no number, nobody knows.
@@ -381,7 +381,7 @@ def _deviation(key: str, point: Point) -> float:
 
 def _has_odd_parts(point: Point) -> bool:
     """Whether there is an infinity or a nan on the way to the value."""
-    compute, odd = bind.compute, False
+    compute, odd = bind.apply_to_arrays, False
 
     def seen(primitive: Primitive, operands: Sequence[Any], params: Any) -> Any:
         nonlocal odd

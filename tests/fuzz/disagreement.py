@@ -13,11 +13,11 @@ import numpy as np
 import gradcli
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import digits_left
-from gradcli.calculus.higher_orders import watched_derivatives, watched_leaf
+from gradcli.calculus.higher_orders import derivatives_with_shadow, leaf_with_shadow
 from gradcli.errors import GradcliError, LimitError
 from gradcli.evaluation import session
 from gradcli.kinds.jets import Jet
-from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse
@@ -31,7 +31,7 @@ def disagreement(case: Case) -> Finding | None:
     """Two readings of the case that differ by more than rounding, if there are any."""
     try:
         program = parse(case.program)
-        reads = scope.outer_reads(program)
+        reads = scope.free_names(program)
         point = Point(program, {n: v for n, v in case.arrays().items() if n in reads})
         if not point.leaves:
             return None
@@ -125,7 +125,7 @@ def _is_told(finding: Finding, point: Point) -> bool:
     key = finding.detail.partition(":")[0]
     try:
         with limited():
-            value, found, deviations = watched_derivatives(point.total, point.leaves, 3)
+            value, found, deviations = derivatives_with_shadow(point.total, point.leaves, 3)
             if np.isfinite(readings.as_numbers(found[key])).all():
                 return key in digits_left(found, deviations, value)
             request = session.EvaluationRequest(point.program, point.leaves, tuple(point.leaves), order=3)
@@ -170,8 +170,8 @@ def _cancels(program: str, point: Point) -> bool:
     """Whether a formula has lost more digits at the point than ways may differ by, as `1 - tanh(x)**2` has far from 0."""
     for text in readings.formulas(program, "text", point).values():
         try:
-            roundings = Roundings()
-            leaves = {n: watched_leaf(v, roundings) for n, v in point.leaves.items()}
+            roundings = Perturbation()
+            leaves = {n: leaf_with_shadow(v, roundings) for n, v in point.leaves.items()}
             value = evaluate(parse(text), leaves, rewrite=False).value
         except GradcliError:
             continue

@@ -177,7 +177,7 @@ def by_formulas(texts: Mapping[str, str], language: str, point: Point) -> Number
 
 def _of_text(text: str, point: Point) -> Any:
     # A name of a constant may be that of an input, and a name that is read where nothing runs has no value.
-    read = [n for n in scope.outer_reads(parse(text)) if n in point.leaves or n not in scope.CONSTANTS]
+    read = [n for n in scope.free_names(parse(text)) if n in point.leaves or n not in scope.CONSTANTS]
     return gradcli.compile(text)(**{n: point.leaves.get(n, np.nan) for n in read})
 
 

@@ -95,7 +95,7 @@ class Judge:
 
 def _span(program: tree.Module, bindings: Mapping[str, Any]) -> float:
     """The digits that a sum of the smallest and the largest number has which are written or given."""
-    written = [exact(n.value) for n in tree.everything(program) if isinstance(n, tree.Number)]
+    written = [exact(n.value) for n in tree.all_nodes(program) if isinstance(n, tree.Number)]
     given = [x for value in bindings.values() for x in np.ravel(np.asarray(value, object))]
     sizes = [abs(x) for x in (mpf(1), *written, *map(mpf, given)) if x and mpmath.isfinite(x)]
     return float(mpmath.log10(max(sizes) / min(sizes)))

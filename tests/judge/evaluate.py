@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.names import dialects
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
-from gradcli.primitives.signature import rename
+from gradcli.primitives.signature import resolve_keyword
 from tests.judge import functions
 from tests.judge.functions import NotJudgedError, exact, numeric, truth, whole
 
@@ -86,7 +86,7 @@ class Run:
         self.derivative = derivative
         self.stop = stop
         self.asked: dict[tree.Call, int] = {}
-        self.dialect = dialects.of_program(program)
+        self.dialect = dialects.dialect_of(program)
         self.steps = 0
         self.depth = 0
 
@@ -138,7 +138,7 @@ class Run:
     def bind(self, target: tree.SyntaxNode, value: Any, names: Names) -> None:
         if isinstance(target, tree.BoundName):
             names.values[target.name] = value
-        elif isinstance(target, tree.Several):
+        elif isinstance(target, tree.TargetList):
             parts = [*value]
             if len(parts) != len(target.targets):
                 raise NotJudgedError("names that do not fit")
@@ -352,7 +352,7 @@ class Run:
         if node.name == "range" and not node.module:
             return range(*(whole(self.expression(a, names)) for a in node.arguments))
         try:
-            operation = dialects.function(node, self.dialect)
+            operation = dialects.resolve_function(node, self.dialect)
         except GradcliError as error:
             raise NotJudgedError(str(error)) from error
         arguments = [self.expression(a, names) for a in tree.positional(node)]
@@ -360,7 +360,9 @@ class Run:
         as_elsewhere = node.name == "norm" and len(arguments) == 1 and not node.keywords
         if operation is None or not (as_elsewhere or operation is table.find(operation.name)):
             raise NotJudgedError(f"the function {node.name}")
-        keywords = {rename(k.name, operation.parameters): self.expression(k.value, names) for k in node.keywords}
+        keywords = {
+            resolve_keyword(k.name, operation.parameters): self.expression(k.value, names) for k in node.keywords
+        }
         for parameter in operation.parameters[len(arguments) :]:
             if parameter.name not in keywords or parameter.variadic:
                 break
@@ -416,7 +418,7 @@ class Run:
 
 
 def _assigned(program: tree.Module) -> frozenset[str]:
-    nodes = tree.everything(program)
+    nodes = tree.all_nodes(program)
     bound = {n.name for n in nodes if isinstance(n, tree.BoundName)}
     return frozenset(
         bound | {n.target.id for n in nodes if isinstance(n, tree.Augment) and isinstance(n.target, tree.Name)}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.dtypes import PYTHON_NUMBERS
 
 Array = Any
 
@@ -36,8 +36,8 @@ def as_arrays(xp: Any, *operands: Any) -> Sequence[Array]:
 
     A library may not accept two plain numbers in `where` or `log`.
     """
-    zero = next((xp.zeros_like(o) for o in operands if type(o) not in PLAIN), 0.0)
-    return [o + zero if type(o) in PLAIN else o for o in operands]
+    zero = next((xp.zeros_like(o) for o in operands if type(o) not in PYTHON_NUMBERS), 0.0)
+    return [o + zero if type(o) in PYTHON_NUMBERS else o for o in operands]
 
 
 def product_and_rest(x: Array, y: Array) -> tuple[Array, Array]:

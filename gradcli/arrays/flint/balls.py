@@ -24,7 +24,7 @@ from flint import arb, ctx, fmpq, fmpz
 
 from gradcli import limits
 from gradcli.arrays import backends
-from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.dtypes import PYTHON_NUMBERS
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError
 from gradcli.errors import UndecidedError as UndecidedError
@@ -47,7 +47,7 @@ _TEXT = re.compile(r"([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?")
 _lock = RLock()
 
 
-class Doubts:
+class Undecided:
     """The undecided questions in an evaluation over balls that stand for all numbers in them (interval evaluation).
 
     A comparison that the balls do not decide takes its truth value from `decisions`, in the order in which they occur;
@@ -90,11 +90,11 @@ def _identity(x: Number) -> Any:
     return x if type(x) is fmpq else id(x)
 
 
-_doubts: ContextVar[Doubts | None] = ContextVar("gradcli_doubts", default=None)
+_doubts: ContextVar[Undecided | None] = ContextVar("gradcli_doubts", default=None)
 
 
 @contextmanager
-def doubting(doubts: Doubts | None) -> Iterator[None]:
+def interval_evaluation(doubts: Undecided | None) -> Iterator[None]:
     """Within the block, balls stand for all numbers in them, and undecided questions are recorded in `doubts`.
 
     If it is None, they raise UndecidedError.
@@ -106,7 +106,7 @@ def doubting(doubts: Doubts | None) -> Iterator[None]:
         _doubts.reset(token)
 
 
-def jumps() -> None:
+def record_discontinuity() -> None:
     """Record that a function has a discontinuity inside a ball."""
     doubts = _doubts.get()
     if doubts is not None:
@@ -138,7 +138,7 @@ def precision() -> int:
     return ctx.prec  # type: ignore[no-any-return]
 
 
-def settled(number: Number) -> Number:
+def bounded_height(number: Number) -> Number:
     """Convert a fraction that has grown too large to a ball, and charge the work on large fractions to the budget."""
     if type(number) is fmpq:
         bits = number.height_bits()
@@ -168,10 +168,10 @@ def exact(value: Any) -> Number:
         if match is not None:
             return _decimal(match)
         if isinstance(value, (Rational, bool)):
-            return settled(fmpq(value.numerator, value.denominator))
+            return bounded_height(fmpq(value.numerator, value.denominator))
         value = operator.index(value) if hasattr(value, "__index__") else float(value)
         if type(value) is int:
-            return settled(fmpq(value))
+            return bounded_height(fmpq(value))
     if not math.isfinite(value):
         return UNDEFINED if math.isnan(value) else INFINITY if value > 0 else NEGATIVE_INFINITY
     numerator, denominator = value.as_integer_ratio()
@@ -205,7 +205,7 @@ def _decimal(match: re.Match[str]) -> Number:
         return arb(f"{sign}{digits}e{power}")
     # fmpz parses them, because Python's `int` refuses strings of more than 4,300 digits.
     top = fmpq(-fmpz(digits) if sign == "-" else fmpz(digits))
-    return settled(top * fmpq(10) ** power)
+    return bounded_height(top * fmpq(10) ** power)
 
 
 def is_exact(number: Number) -> bool:
@@ -223,7 +223,7 @@ def decided(truth: bool, opposite: bool, x: Number, relations: str, y: Number) -
 
     `truth` and `opposite` are FLINT's answers for the relation and its negation, as in `decided(x < y, x >= y, x, "<",
     y)`: FLINT affirms a comparison of balls only if it holds for all numbers in them. If both are false, the question
-    goes to the current `Doubts`, or raises UndecidedError if there are none.
+    goes to the current `Undecided`, or raises UndecidedError if there are none.
     """
     if truth is opposite:
         doubts = _doubts.get()
@@ -233,7 +233,7 @@ def decided(truth: bool, opposite: bool, x: Number, relations: str, y: Number) -
     return truth
 
 
-def bounded(result: Number, operands: Sequence[Any]) -> Number:
+def checked_result(result: Number, operands: Sequence[Any]) -> Number:
     """Return a result that is finite, certainly infinite or certainly undefined. Raises UndecidedError otherwise."""
     if type(result) is fmpq or result.is_finite() or any(result is special for special in _SPECIAL):
         return result
@@ -261,7 +261,7 @@ class _Dtype:
 
 def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     def apply(self: Balls, *others: Any) -> Any:
-        if any(type(o) not in PLAIN and backends.backend_of(type(o)) is None for o in others):
+        if any(type(o) not in PYTHON_NUMBERS and backends.backend_of(type(o)) is None for o in others):
             # The other operand is of an unknown type and may define the reflected operator.
             return NotImplemented
         return getattr(_namespace(), name)(*((*others, self) if reflected else (self, *others)))

@@ -23,7 +23,7 @@ class Right(NamedTuple):
 NONE, ALL = Right(0, 0), Right(MOST, MOST)
 
 
-def right_digits(found: float, number: Number) -> Right | None:
+def correct_digits(found: float, number: Number) -> Right | None:
     """The number of correct digits of `found` if the exact value is `number`.
 
     It is the largest k <= 16 for which they differ by at most 10**-k times the magnitude of the exact value.

@@ -20,7 +20,7 @@ from gradcli.arrays.flint.balls import (
     precision,
 )
 from gradcli.arrays.flint.flint_functions import less
-from gradcli.arrays.flint.flint_numbers import HALF, ONE, ZERO, analytic, certain, is_at, is_infinite
+from gradcli.arrays.flint.flint_numbers import HALF, ONE, ZERO, analytic, is_at, is_infinite, with_bounds
 from gradcli.arrays.flint.flint_partials import Analytic, derivative
 
 _HALF = acb(1) / 2
@@ -290,7 +290,7 @@ def _spherical(
     def function(x: Number, *, n: int) -> Number:
         if is_nan(x) or is_infinite(x):
             return UNDEFINED if is_nan(x) or x < 0 else far
-        return at_zero(n) if is_at(x, ZERO) else certain(value(arb(x), n))
+        return at_zero(n) if is_at(x, ZERO) else with_bounds(value(arb(x), n))
 
     return function
 
@@ -357,7 +357,7 @@ def sinhc(x: Number, *, n: int) -> Number:
         return UNDEFINED if is_nan(x) else INFINITY if x > 0 or n % 2 == 0 else NEGATIVE_INFINITY
     if is_at(x, ZERO):
         return ZERO if n % 2 else fmpq(1, n + 1)
-    return certain(derivative(_SINHC, (x,), (n,)))
+    return with_bounds(derivative(_SINHC, (x,), (n,)))
 
 
 _SINHC = Analytic(lambda x: (x * x / 4).hypgeom_0f1(3 * _HALF), lambda _x: True)
@@ -371,13 +371,13 @@ def owens_t(h: Number, a: Number) -> Number:
         return ZERO
     if is_infinite(a):
         tail = (abs(arb(h)) / arb(2).sqrt()).erfc() / 4
-        return certain(tail if a > 0 else -tail)
+        return with_bounds(tail if a > 0 else -tail)
     square = acb(arb(h)) ** 2 / 2
 
     def integrand(t: Any, _analytic: bool) -> Any:
         return (-square * (1 + t * t)).exp() / (1 + t * t)
 
-    return certain(acb.integral(integrand, acb(0), acb(arb(a))).real / (2 * arb.pi()))
+    return with_bounds(acb.integral(integrand, acb(0), acb(arb(a))).real / (2 * arb.pi()))
 
 
 def polylog(s: Number, z: Number) -> Number:

@@ -18,11 +18,11 @@ from flint import __version__, arb, ctx, fmpq
 from gradcli import limits
 from gradcli.arrays import spellings
 from gradcli.arrays.backends import Device
-from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.dtypes import PYTHON_NUMBERS
 from gradcli.arrays.flint import missing_ball_functions
-from gradcli.arrays.flint.balls import Balls, bounded, exact, from_text, settled
+from gradcli.arrays.flint.balls import Balls, bounded_height, checked_result, exact, from_text
 from gradcli.arrays.flint.balls import to_float as _to_float
-from gradcli.arrays.flint.flint_costs import eighths
+from gradcli.arrays.flint.flint_costs import cost
 from gradcli.arrays.flint.flint_names import of_numbers
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BackendError, GradcliError
@@ -51,7 +51,7 @@ class _LinearAlgebra:
         return getattr(self._arrays, name)
 
 
-class _Known:
+class _FunctionInfo:
     """Queries about the functions of numbers: whether one exists, and what it costs."""
 
     def has(self, name: str) -> bool:
@@ -60,10 +60,10 @@ class _Known:
 
     def eighths(self, name: str, time: int = 1) -> int:
         """The cost per element in eighths of a step; `time` is the relative cost of the function in floats."""
-        return eighths(name, time, ctx.prec)
+        return cost(name, time, ctx.prec)
 
 
-class _Scalars(_Known):
+class _Scalars(_FunctionInfo):
     """The elementwise functions of plain numbers, and the constants and literals of programs in ball arithmetic.
 
     A result that is an integer and exact as a float is returned as a float.
@@ -105,7 +105,7 @@ def _plain(result: Any) -> Any:
     return result
 
 
-class FlintArrays(_Known):
+class FlintArrays(_FunctionInfo):
     """The namespace of arrays of balls, on the CPU."""
 
     name = "flint"
@@ -139,7 +139,7 @@ class FlintArrays(_Known):
         kind = type(value)
         if kind is Balls:
             return value if dtype in (None, "float64") else self.astype(value, dtype)
-        if kind in PLAIN or kind in _NUMBERS:
+        if kind in PYTHON_NUMBERS or kind in _NUMBERS:
             if dtype in ("bool", "int64"):
                 return bool(value) if dtype == "bool" else int(value)
             return value if dtype is None and kind in (bool, int) else Balls(exact(value))
@@ -165,7 +165,7 @@ class FlintArrays(_Known):
 
     def copy(self, array: Array) -> Array:
         if type(array) is not Balls:
-            return array if type(array) in PLAIN else array.copy()
+            return array if type(array) in PYTHON_NUMBERS else array.copy()
         return Balls(array.numbers.copy()) if array.shape else array
 
     def to_numpy(self, array: Array) -> Any:
@@ -225,7 +225,7 @@ class FlintArrays(_Known):
     def tidy(self, array: Array) -> Array:
         """Normalise a result: 0-d arrays of bool and integers become Python numbers."""
         kind = type(array)
-        if kind is Balls or kind in PLAIN:
+        if kind is Balls or kind in PYTHON_NUMBERS:
             return array
         return array if array.ndim else array.item()
 
@@ -274,7 +274,7 @@ def _checked(name: str) -> Callable[..., Any] | None:
     """The function of numbers with this name, None if there is none.
 
     It accepts truth values, which count as 0 and 1 (except in `where`, if both branches are truth values), and its
-    results are checked by `bounded`.
+    results are checked by `checked_result`.
     """
     function = of_numbers(name)
     if function is None:
@@ -289,7 +289,7 @@ def _checked(name: str) -> Callable[..., Any] | None:
         # The most frequent kinds of results need no further check.
         if type(result) is bool or (type(result) is arb and result.is_finite()):
             return result
-        return bounded(settled(result), numbers)
+        return checked_result(bounded_height(result), numbers)
 
     return checked
 
@@ -321,7 +321,7 @@ def _operand(operand: Any) -> Any:
         return operand.numbers
     if kind is bool:
         return operand
-    if kind in PLAIN or kind in _NUMBERS:
+    if kind in PYTHON_NUMBERS or kind in _NUMBERS:
         return exact(operand)
     if operand.ndim == 0:
         item = operand.item()
@@ -345,7 +345,7 @@ def _unwrapped(operand: Any) -> Any:
         return kind(map(_unwrapped, operand))
     if kind is Balls and operand.shape:
         return operand.numbers
-    if kind is not Balls and kind not in PLAIN:
+    if kind is not Balls and kind not in PYTHON_NUMBERS:
         return operand
     import numpy
 

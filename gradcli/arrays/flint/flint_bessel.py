@@ -17,13 +17,13 @@ from gradcli.arrays.flint.flint_numbers import (
     ZERO,
     Unary,
     at_infinity,
-    certain,
     compared,
     is_at,
     is_finite,
     is_infinite,
-    whole,
+    known_integer,
     whole_order,
+    with_bounds,
 )
 
 # If both the order and the precision in bits exceed these, the time of FLINT's modified Bessel function is unbounded.
@@ -35,13 +35,13 @@ _HIGH_ORDER, _MANY_BITS = 10**9, 1000
 def bessel_i(x: Number, *, n: int) -> Number:
     if not is_finite(x):
         return at_infinity(x, NEGATIVE_INFINITY if n % 2 else INFINITY, INFINITY)
-    return _at_zero(n) if is_at(x, ZERO) else certain(arb(x).bessel_i(n))
+    return _at_zero(n) if is_at(x, ZERO) else with_bounds(arb(x).bessel_i(n))
 
 
 def bessel_j(x: Number, *, n: int) -> Number:
     if not is_finite(x):
         return UNDEFINED
-    return _at_zero(n) if is_at(x, ZERO) else certain(arb(x).bessel_j(n))
+    return _at_zero(n) if is_at(x, ZERO) else with_bounds(arb(x).bessel_j(n))
 
 
 def _at_zero(n: int) -> fmpq:
@@ -60,7 +60,7 @@ def scaled_i(x: Number, *, n: int) -> Number:
     if not is_finite(x):
         return at_infinity(x, UNDEFINED, ZERO)
     scale = 2**n * _moment(n)
-    return fmpq(scale) if is_at(x, ZERO) else certain(scale * (-2 * arb(x)).hypgeom_1f1(n + HALF, n + 1))
+    return fmpq(scale) if is_at(x, ZERO) else with_bounds(scale * (-2 * arb(x)).hypgeom_1f1(n + HALF, n + 1))
 
 
 def _moment(n: int) -> fmpq:
@@ -79,7 +79,7 @@ def _second(value: Callable[[Any], Any], at_zero: Number) -> Unary:
             return UNDEFINED
         if is_at(x, ZERO) or is_infinite(x):
             return ZERO if is_infinite(x) else at_zero
-        return certain(value(arb(x)))
+        return with_bounds(value(arb(x)))
 
     return function
 
@@ -113,7 +113,7 @@ def yv(v: Number, x: Number) -> Number:
         return UNDEFINED
     if is_at(x, ZERO):
         return multiply(NEGATIVE_INFINITY, ONE if v >= 0 else cospi(v))
-    return ZERO if is_infinite(x) else certain(arb(x).bessel_y(arb(v)))
+    return ZERO if is_infinite(x) else with_bounds(arb(x).bessel_y(arb(v)))
 
 
 def iv(v: Number, x: Number) -> Number:
@@ -139,11 +139,11 @@ def ive_slope(v: Number, x: Number) -> Number:
 
 
 def _of_order(v: Number, x: Number, value: Callable[[Any, Any], Any], below: Any, above: Any, pole: Unary) -> Number:
-    n = whole(v)
+    n = known_integer(v)
     if is_nan(v) or is_nan(x) or is_infinite(v) or (n is None and less(x, ZERO) and whole_order(v) is None):
         return UNDEFINED
     if is_infinite(x):
         return at_infinity(x, below, above)
     if is_at(x, ZERO):
         return _at_zero(n) if n is not None else ZERO if compared(v, ZERO) > 0 else pole(v)
-    return certain(value(arb(v), arb(x)))
+    return with_bounds(value(arb(v), arb(x)))

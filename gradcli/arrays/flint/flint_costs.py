@@ -19,7 +19,7 @@ _SUMS = 1_500
 
 
 @lru_cache(512)
-def eighths(name: str, time: int, bits: int) -> int:
+def cost(name: str, time: int, bits: int) -> int:
     """The cost of a function of numbers in eighths of a step, at a precision of `bits`.
 
     `time` is its relative cost in floats. The name "" stands for a sum or product.

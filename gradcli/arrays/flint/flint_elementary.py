@@ -15,7 +15,7 @@ from gradcli.arrays.flint.balls import (
     Number,
     UndecidedError,
     is_nan,
-    jumps,
+    record_discontinuity,
 )
 from gradcli.arrays.flint.flint_functions import abs as absolute
 from gradcli.arrays.flint.flint_functions import add, divide, maximum, minimum, multiply, square
@@ -26,16 +26,16 @@ from gradcli.arrays.flint.flint_numbers import (
     ZERO,
     analytic,
     at_infinity,
-    certain,
     compared,
     hull,
     is_at,
     is_finite,
     is_infinite,
+    known_integer,
     monotone,
     root,
-    up_to,
-    whole,
+    with_bounds,
+    zero_to,
 )
 
 # --- exponentials and logarithms
@@ -60,8 +60,8 @@ def _logarithm(compute: Callable[[Any], Any], pole: fmpq, exactly: Callable[[fmp
             return UNDEFINED if side else NEGATIVE_INFINITY
         if type(x) is fmpq:
             known = exactly(x)
-            return certain(compute(arb(x))) if known is None else fmpq(known)
-        return INFINITY if is_infinite(x) else certain(compute(x))
+            return with_bounds(compute(arb(x))) if known is None else fmpq(known)
+        return INFINITY if is_infinite(x) else with_bounds(compute(x))
 
     return logarithm
 
@@ -75,7 +75,7 @@ def _power_of(base: int) -> Callable[[fmpq], int | None]:
 
     def exactly(x: fmpq) -> int | None:
         number = x if x.q == 1 else 1 / x
-        n = whole(number)
+        n = known_integer(number)
         if n is None:
             return None
         power = round(n.bit_length() / math.log2(base)) if base > 2 else n.bit_length() - 1
@@ -107,7 +107,7 @@ def _sum_of_powers(x: Number, y: Number, rise: Callable[[Any], Any]) -> Number:
         return UNDEFINED
     if is_infinite(x) or is_infinite(y):
         return maximum(x, y)
-    return certain(maximum(x, y) + rise(arb(absolute(x - y))))
+    return with_bounds(maximum(x, y) + rise(arb(absolute(x - y))))
 
 
 def xlogy(x: Number, y: Number) -> Number:
@@ -143,12 +143,12 @@ def _whole_power(x: Number, n: int) -> Number:
     if not x.is_finite():
         return at_infinity(x, NEGATIVE_INFINITY if n % 2 else INFINITY, INFINITY)
     if not x.contains(0):
-        return certain(_by_squaring(x, n))
+        return with_bounds(_by_squaring(x, n))
     if x.is_zero():
         return ZERO
     if n % 2:
-        return monotone(x, lambda end: certain(_by_squaring(end, n)))
-    return up_to(certain(_by_squaring(x.abs_upper(), n)))
+        return monotone(x, lambda end: with_bounds(_by_squaring(end, n)))
+    return zero_to(with_bounds(_by_squaring(x.abs_upper(), n)))
 
 
 def _by_squaring(x: Number, n: int) -> Number:
@@ -176,7 +176,7 @@ def pow(x: Number, q: Number) -> Number:
     if is_infinite(x):
         return INFINITY if compared(q, ZERO) > 0 else ZERO
     if type(x) is arb and q > 0 and x.contains(0) and x.lower() >= 0:
-        return up_to(pow(x.upper(), q))
+        return zero_to(pow(x.upper(), q))
     side = compared(x, ZERO)
     if side == 0:
         return ZERO if compared(q, ZERO) > 0 else INFINITY
@@ -191,7 +191,7 @@ def pow(x: Number, q: Number) -> Number:
                 return _whole_power(exactly, int(q.p))
         if q.q <= 3:
             return _whole_power(arb(x).root(int(q.q)), int(q.p))
-    return certain((arb(x).log() * q).exp())
+    return with_bounds((arb(x).log() * q).exp())
 
 
 def sqrt(x: Number) -> Number:
@@ -200,7 +200,7 @@ def sqrt(x: Number) -> Number:
     if type(x) is fmpq:
         exactly = root(x, 2)
         return arb(x).sqrt() if exactly is None else exactly
-    return INFINITY if is_infinite(x) else certain(x.sqrt())
+    return INFINITY if is_infinite(x) else with_bounds(x.sqrt())
 
 
 def rsqrt(x: Number) -> Number:
@@ -245,8 +245,8 @@ def _inside(compute: Callable[[Any], Any], known: fmpq) -> Any:
             return UNDEFINED
         if type(x) is arb and not x.is_exact() and x.lower() >= -1 and x.upper() <= 1:
             # The slope is infinite at the ends, so a ball that reaches one is evaluated by monotonicity.
-            return monotone(x, lambda end: certain(compute(end)))
-        return ZERO if is_at(x, known) else certain(compute(arb(x)))
+            return monotone(x, lambda end: with_bounds(compute(end)))
+        return ZERO if is_at(x, known) else with_bounds(compute(arb(x)))
 
     return function
 
@@ -261,16 +261,16 @@ _RATIONAL_SINES = {0: ZERO, 1: HALF, 3: ONE, 5: HALF, 6: ZERO, 7: -HALF, 9: -ONE
 def sinpi(x: Number) -> Number:
     if type(x) is fmpq:
         turns = x - 2 * (x / 2).floor()
-        sixths = whole(6 * turns)
+        sixths = known_integer(6 * turns)
         found = None if sixths is None else _RATIONAL_SINES.get(sixths)
         return arb.sin_pi_fmpq(turns) if found is None else found
-    return certain(x.sin_pi()) if x.is_finite() else UNDEFINED
+    return with_bounds(x.sin_pi()) if x.is_finite() else UNDEFINED
 
 
 def cospi(x: Number) -> Number:
     if type(x) is fmpq:
         return sinpi(x + HALF)
-    return certain(x.cos_pi()) if x.is_finite() else UNDEFINED
+    return with_bounds(x.cos_pi()) if x.is_finite() else UNDEFINED
 
 
 def atan2(y: Number, x: Number) -> Number:
@@ -282,8 +282,8 @@ def atan2(y: Number, x: Number) -> Number:
     if is_at(y, ZERO) and x >= 0:
         return ZERO
     if not (x > 0 or y > 0 or y < 0):
-        jumps()
-    return certain(arb.atan2(arb(y), arb(x)))
+        record_discontinuity()
+    return with_bounds(arb.atan2(arb(y), arb(x)))
 
 
 def _direction(x: Number) -> float:
@@ -299,7 +299,7 @@ def hypot(x: Number, y: Number) -> Number:
     total = square(x) + square(y)
     if type(total) is fmpq or not total.contains(0):
         return sqrt(total)
-    return up_to(total.abs_upper().sqrt())
+    return zero_to(total.abs_upper().sqrt())
 
 
 def sinc(x: Number, *, n: int) -> Number:
@@ -315,7 +315,7 @@ def sinc(x: Number, *, n: int) -> Number:
         return ZERO
     scale = arb.pi() ** n / (n + 1)
     value = acb(0, arb.pi() * arb(x)).hypgeom_1f1(n + 1, n + 2) * acb(0, 1) ** n
-    return certain(scale * value.real)
+    return with_bounds(scale * value.real)
 
 
 # --- hyperbolic functions
@@ -346,8 +346,8 @@ def acosh(x: Number) -> Number:
     if is_at(x, ONE):
         return ZERO
     if type(x) is arb and x.contains(1) and x.lower() >= 1:
-        return up_to(x.upper().acosh())
-    return INFINITY if is_infinite(x) else certain(arb(x).acosh())
+        return zero_to(x.upper().acosh())
+    return INFINITY if is_infinite(x) else with_bounds(arb(x).acosh())
 
 
 def atanh(x: Number) -> Number:
@@ -355,7 +355,7 @@ def atanh(x: Number) -> Number:
         return UNDEFINED
     if is_at(x, ONE) or is_at(x, -ONE):
         return INFINITY if x > 0 else NEGATIVE_INFINITY
-    return ZERO if is_at(x, ZERO) else certain(arb(x).atanh())
+    return ZERO if is_at(x, ZERO) else with_bounds(arb(x).atanh())
 
 
 def elu(x: Number, alpha: Number) -> Number:

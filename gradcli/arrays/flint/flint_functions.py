@@ -15,7 +15,6 @@ from gradcli.arrays.flint.balls import UNDEFINED, Number, UndecidedError, decide
 from gradcli.arrays.flint.flint_numbers import (
     ONE,
     ZERO,
-    certain,
     compared,
     hull,
     is_at,
@@ -24,7 +23,8 @@ from gradcli.arrays.flint.flint_numbers import (
     monotone,
     step_between,
     stepwise,
-    up_to,
+    with_bounds,
+    zero_to,
 )
 
 # --- comparisons
@@ -129,7 +129,7 @@ def divide(x: Number, y: Number) -> Number:
     if is_at(x, ZERO) and compared(y, ZERO):
         return ZERO
     quotient = x / y
-    return quotient if type(quotient) is fmpq else certain(quotient)
+    return quotient if type(quotient) is fmpq else with_bounds(quotient)
 
 
 def _of_infinities(function: object, x: Number, y: Number) -> Number:
@@ -152,7 +152,7 @@ def square(x: Number) -> Number:
     """x*x; the square of a ball around 0 contains no negative numbers."""
     if type(x) is fmpq or not x.contains(0):
         return x * x
-    return up_to(x.abs_upper() ** 2)
+    return zero_to(x.abs_upper() ** 2)
 
 
 def negative(x: Number) -> Number:
@@ -166,7 +166,7 @@ def positive(x: Number) -> Number:
 def abs(x: Number) -> Number:
     if is_nan(x) or x >= 0:
         return x
-    return -x if x <= 0 else up_to(x.abs_upper())
+    return -x if x <= 0 else zero_to(x.abs_upper())
 
 
 def reciprocal(x: Number) -> Number:

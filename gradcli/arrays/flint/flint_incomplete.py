@@ -10,7 +10,7 @@ from gradcli import limits
 from gradcli.arrays.flint.balls import UNDEFINED, Number, is_nan
 from gradcli.arrays.flint.flint_elementary import pow
 from gradcli.arrays.flint.flint_functions import less, subtract
-from gradcli.arrays.flint.flint_numbers import ONE, ZERO, certain, compared, hull, is_at, is_infinite
+from gradcli.arrays.flint.flint_numbers import ONE, ZERO, compared, hull, is_at, is_infinite, with_bounds
 
 # For larger parameters, Arb's lower incomplete gamma function is slow and gives wide balls.
 _LARGE = 100
@@ -30,7 +30,7 @@ def gamma_density(a: Number, x: Number) -> Number:
         return ZERO
     if is_at(x, ZERO):
         return pow(x, subtract(a, ONE))
-    return certain(((arb(a) - 1) * arb(x).log() - x).exp() * arb(a).rgamma())
+    return with_bounds(((arb(a) - 1) * arb(x).log() - x).exp() * arb(a).rgamma())
 
 
 def beta_density(a: Number, b: Number, x: Number) -> Number:
@@ -46,7 +46,7 @@ def beta_density(a: Number, b: Number, x: Number) -> Number:
         return ZERO
     first, second = arb(a), arb(b)
     scale = (first + second).gamma() * first.rgamma() * second.rgamma()
-    return certain(scale * ((first - 1) * arb(x).log() + (second - 1) * (1 - arb(x)).log()).exp())
+    return with_bounds(scale * ((first - 1) * arb(x).log() + (second - 1) * (1 - arb(x)).log()).exp())
 
 
 def gammainc(a: Number, x: Number) -> Number:
@@ -66,7 +66,7 @@ def _incomplete(a: Number, x: Number, at_zero: fmpq, at_infinity: fmpq, compute:
         return at_zero if low else at_infinity if high else UNDEFINED
     if is_at(x, ZERO) or is_infinite(x):
         return at_infinity if is_infinite(x) else at_zero
-    return certain(compute(arb(a), arb(x)))
+    return with_bounds(compute(arb(a), arb(x)))
 
 
 def _upper(a: Any, x: Any) -> Any:
@@ -98,7 +98,7 @@ def betainc(a: Number, b: Number, x: Number) -> Number:
         return _degenerate(is_at(a, ZERO) or is_infinite(b), is_at(b, ZERO) or is_infinite(a), x)
     if is_at(x, ZERO) or is_at(x, ONE):
         return ZERO if x == 0 else ONE
-    return certain(arb(x).beta_lower(arb(a), arb(b), regularized=True))
+    return with_bounds(arb(x).beta_lower(arb(a), arb(b), regularized=True))
 
 
 def _degenerate(low: bool, high: bool, x: Number) -> Number:

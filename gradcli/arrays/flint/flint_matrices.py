@@ -15,8 +15,8 @@ import numpy as np
 from flint import arb_mat, fmpq, fmpq_mat
 
 from gradcli import limits
-from gradcli.arrays.flint.balls import UNDEFINED, Number, UndecidedError, bounded, precision, settled
-from gradcli.arrays.flint.flint_reductions import mapped
+from gradcli.arrays.flint.balls import UNDEFINED, Number, UndecidedError, bounded_height, checked_result, precision
+from gradcli.arrays.flint.flint_reductions import unary_ufunc
 from gradcli.arrays.flint.flint_shapes import objects
 
 Array = Any
@@ -148,7 +148,7 @@ def det(x: Array) -> Array:
 def slogdet(x: Array) -> tuple[Array, Array]:
     """The sign of each determinant, and the logarithm of its magnitude."""
     found = det(x)
-    return mapped("sign")(found), mapped("log")(mapped("abs")(found))
+    return unary_ufunc("sign")(found), unary_ufunc("log")(unary_ufunc("abs")(found))
 
 
 def expm(x: Array) -> Array:
@@ -180,12 +180,12 @@ def _of_each(function: Callable[..., Iterable[Number]], shape: Sequence[int], *m
 
 def _result(number: Number, operands: Sequence[Array]) -> Number:
     if type(number) is fmpq or number.is_finite():
-        return settled(number)
+        return bounded_height(number)
     given = [x for operand in operands for x in operand.ravel()]
     if all(type(x) is fmpq or x.is_finite() for x in given):
         # FLINT returns no bounds for very large numbers.
         raise UndecidedError("a function of a matrix has no bounds")
-    return bounded(number, given)
+    return checked_result(number, given)
 
 
 def _matrix(kind: Any, x: Array) -> Any:

@@ -15,7 +15,14 @@ from typing import Any
 from flint import arb, arb_series, ctx, fmpq, fmpz
 
 from gradcli import limits
-from gradcli.arrays.flint.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, jumps
+from gradcli.arrays.flint.balls import (
+    INFINITY,
+    NEGATIVE_INFINITY,
+    UNDEFINED,
+    Number,
+    UndecidedError,
+    record_discontinuity,
+)
 
 ZERO, HALF, ONE, TWO = fmpq(0), fmpq(1, 2), fmpq(1), fmpq(2)
 # Integers are computed exactly up to this multiple of the working precision in bits.
@@ -54,7 +61,7 @@ def is_at(x: Number, point: fmpq) -> bool:
     return bool(x == point)
 
 
-def whole(x: Number) -> int | None:
+def known_integer(x: Number) -> int | None:
     """A number as an int if it is certainly an integer of moderate length, else None."""
     if type(x) is not fmpq or x.q != 1 or x.height_bits() > _LARGEST_WHOLE * ctx.prec:
         return None
@@ -65,10 +72,10 @@ def whole_order(x: Number) -> int | None:
     """A number as an int if it is an integer, None if it is not. Raises UndecidedError if that is not certain."""
     if type(x) is arb and x.contains_integer():
         raise UndecidedError("it cannot be told whether an order is whole")
-    return whole(x)
+    return known_integer(x)
 
 
-def certain(x: Any) -> Number:
+def with_bounds(x: Any) -> Number:
     """A number with finite bounds, returned unchanged. Raises UndecidedError for a ball without bounds."""
     if x.is_finite():
         return x
@@ -77,7 +84,7 @@ def certain(x: Any) -> Number:
 
 def real(x: Any) -> Number:
     """The real part of a complex ball that is known to hold a real number."""
-    return certain(x.real)
+    return with_bounds(x.real)
 
 
 def hull(x: Number, y: Number) -> Number:
@@ -85,7 +92,7 @@ def hull(x: Number, y: Number) -> Number:
     return arb(x).union(arb(y))
 
 
-def up_to(size: Number) -> Number:
+def zero_to(size: Number) -> Number:
     """A ball that encloses all numbers from 0 to `size`, and no negative ones."""
     around = arb(0, arb(size) / 2)
     return around.rad() + around
@@ -93,7 +100,7 @@ def up_to(size: Number) -> Number:
 
 def step_between(x: Number, y: Number) -> Number:
     """An enclosure of the values of a function that jumps from x to y inside a ball; the jump is recorded."""
-    jumps()
+    record_discontinuity()
     return hull(x, y)
 
 
@@ -120,8 +127,8 @@ def analytic(
 
     def function(x: Number) -> Number:
         if type(x) is fmpq:
-            return zero if zero is not None and x == 0 else certain(compute(arb(x)))
-        return certain(compute(x)) if x.is_finite() else at_infinity(x, below, above)
+            return zero if zero is not None and x == 0 else with_bounds(compute(arb(x)))
+        return with_bounds(compute(x)) if x.is_finite() else at_infinity(x, below, above)
 
     return function
 
@@ -164,12 +171,12 @@ def coefficient(series: Callable[[Any], Any], x: Number, n: int) -> Number:
     The cost of all coefficients up to it is charged.
     """
     limits.charge_steps(n * n * (_SERIES + ctx.prec) // _PRODUCTS)
-    with terms(n + 1):
-        return certain(series(arb_series([arb(x), 1], prec=n + 1))[n])
+    with series_length(n + 1):
+        return with_bounds(series(arb_series([arb(x), 1], prec=n + 1))[n])
 
 
 @contextmanager
-def terms(count: int) -> Iterator[None]:
+def series_length(count: int) -> Iterator[None]:
     """Within the block, power series have `count` terms.
 
     FLINT truncates them, by default after 10 terms, and takes further ones to be 0.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from flint import acb, arb, fmpz
 
 from gradcli.arrays.flint.balls import UNDEFINED, Number, UndecidedError, precise, precision
-from gradcli.arrays.flint.flint_numbers import certain
+from gradcli.arrays.flint.flint_numbers import with_bounds
 
 # The least working precision in bits for bounds of magnitudes, and the guard bits beyond those that are known to be
 # lost.
@@ -47,7 +47,7 @@ class Analytic(NamedTuple):
     bound: Callable[..., Any] | None = None
 
 
-class _Discs(NamedTuple):
+class _Polydisc(NamedTuple):
     """The radii of discs around the operands in which a function is analytic, and a bound of its magnitude there."""
 
     radii: Sequence[Any]
@@ -66,9 +66,9 @@ def derivative(function: Analytic, numbers: Sequence[Number], orders: Sequence[i
     balls = [arb(x) for x in numbers]
     if not any(orders):
         return _real(function.value(*map(acb, balls)))
-    discs = _regular(function, balls, orders)
+    discs = _best_polydisc(function, balls, orders)
     scale = discs.scale(orders)
-    reach = scale * _reach(balls, orders, discs.radii)
+    reach = scale * _relative_variation(balls, orders, discs.radii)
     middles = [ball.mid() for ball in balls]
     counts = [n + 2 - n % 2 if n else 1 for n in orders]
     bits = precision()
@@ -88,15 +88,15 @@ def derivative(function: Analytic, numbers: Sequence[Number], orders: Sequence[i
         if found.rel_accuracy_bits() >= bits - _GUARD:
             break
         extra += bits - max(found.rel_accuracy_bits(), -4 * bits)
-    return certain(found + arb(0, reach.abs_upper()))
+    return with_bounds(found + arb(0, reach.abs_upper()))
 
 
 def _real(value: Any) -> Number:
     """A complex ball as a real number; UNDEFINED if its imaginary part is certainly nonzero."""
-    return UNDEFINED if value.is_finite() and not value.imag.contains(0) else certain(value.real)
+    return UNDEFINED if value.is_finite() and not value.imag.contains(0) else with_bounds(value.real)
 
 
-def _reach(balls: Sequence[Any], orders: Sequence[int], radii: Sequence[Any]) -> Any:
+def _relative_variation(balls: Sequence[Any], orders: Sequence[int], radii: Sequence[Any]) -> Any:
     """A bound of the relative variation of a derivative within the balls of the operands.
 
     It follows from Cauchy's bounds of the next derivatives.
@@ -107,7 +107,7 @@ def _reach(balls: Sequence[Any], orders: Sequence[int], radii: Sequence[Any]) ->
     return math.prod(powers, start=arb(1)) * sum(changes, arb(0))
 
 
-def _regular(function: Analytic, balls: Sequence[Any], orders: Sequence[int]) -> _Discs:
+def _best_polydisc(function: Analytic, balls: Sequence[Any], orders: Sequence[int]) -> _Polydisc:
     """The discs that give the smallest bound of the derivative."""
     found = None
     with precise(max(_BOUND_BITS, precision())):
@@ -117,7 +117,7 @@ def _regular(function: Analytic, balls: Sequence[Any], orders: Sequence[int]) ->
                 break
             bound = _bound(function, balls, radii)
             if bound is not None:
-                discs = _Discs(radii, bound)
+                discs = _Polydisc(radii, bound)
                 if found is None or discs.scale(orders) < found.scale(orders):
                     found = discs
                 if bound < here * arb(2) ** _GOOD:

@@ -10,7 +10,7 @@ from flint import arb
 from gradcli.arrays.flint.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, is_nan
 from gradcli.arrays.flint.flint_functions import abs as absolute
 from gradcli.arrays.flint.flint_functions import less
-from gradcli.arrays.flint.flint_numbers import ONE, ZERO, Unary, certain, is_at, is_infinite
+from gradcli.arrays.flint.flint_numbers import ONE, ZERO, Unary, is_at, is_infinite, with_bounds
 
 
 def _of_reciprocal(inverse: Callable[[Any], Any], at_zero: Any, far: Callable[[Number], Any]) -> Unary:
@@ -19,7 +19,7 @@ def _of_reciprocal(inverse: Callable[[Any], Any], at_zero: Any, far: Callable[[N
             return UNDEFINED
         if is_infinite(x):
             return far(x)
-        return at_zero() if is_at(x, ZERO) else certain(inverse(1 / arb(x)))
+        return at_zero() if is_at(x, ZERO) else with_bounds(inverse(1 / arb(x)))
 
     return function
 

@@ -17,7 +17,7 @@ from flint import fmpq
 
 from gradcli.arrays import numpy_arrays
 from gradcli.arrays.flint import flint_functions
-from gradcli.arrays.flint.balls import Number, bounded, is_nan, settled
+from gradcli.arrays.flint.balls import Number, bounded_height, checked_result, is_nan
 from gradcli.arrays.flint.flint_names import of_numbers
 from gradcli.arrays.flint.flint_shapes import objects, take_along_axis
 
@@ -26,32 +26,32 @@ _ZERO, _ONE = fmpq(0), fmpq(1)
 
 
 @cache
-def joined(name: str, identity: Number | None = None) -> Any:
+def binary_ufunc(name: str, identity: Number | None = None) -> Any:
     """A function of two numbers as a NumPy ufunc, with `reduce`, `accumulate` and `at`."""
     function: Any = of_numbers(name)
 
     def of_two(x: Number, y: Number) -> Number:
-        return bounded(settled(function(x, y)), (x, y))
+        return checked_result(bounded_height(function(x, y)), (x, y))
 
     return np.frompyfunc(of_two, 2, 1, identity=identity)
 
 
 @cache
-def mapped(name: str) -> Any:
+def unary_ufunc(name: str) -> Any:
     """A function of one number as a NumPy ufunc."""
     function: Any = of_numbers(name)
-    return np.frompyfunc(lambda x: bounded(settled(function(x)), (x,)), 1, 1)
+    return np.frompyfunc(lambda x: checked_result(bounded_height(function(x)), (x,)), 1, 1)
 
 
 # --- sums, products and extremes
 
 
 def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return joined("add", _ZERO).reduce(objects(x), axis=axis, keepdims=keepdims)
+    return binary_ufunc("add", _ZERO).reduce(objects(x), axis=axis, keepdims=keepdims)
 
 
 def prod(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return joined("multiply", _ONE).reduce(objects(x), axis=axis, keepdims=keepdims)
+    return binary_ufunc("multiply", _ONE).reduce(objects(x), axis=axis, keepdims=keepdims)
 
 
 def scatter_add(values: Array, key: tuple[Any, ...], shape: Sequence[int]) -> Array:
@@ -60,7 +60,7 @@ def scatter_add(values: Array, key: tuple[Any, ...], shape: Sequence[int]) -> Ar
         return numpy_arrays.scatter_add(values, key, tuple(shape))
     out = np.full(shape, _ZERO, object)
     if builtins.any(hasattr(item, "dtype") for item in key):
-        joined("add", _ZERO).at(out, key, values)
+        binary_ufunc("add", _ZERO).at(out, key, values)
     else:
         # A 0-d array would itself become the element.
         out[key] = values if values.ndim else values.item()
@@ -68,11 +68,11 @@ def scatter_add(values: Array, key: tuple[Any, ...], shape: Sequence[int]) -> Ar
 
 
 def cumsum(x: Array, axis: int) -> Array:
-    return joined("add", _ZERO).accumulate(objects(x), axis=axis)
+    return binary_ufunc("add", _ZERO).accumulate(objects(x), axis=axis)
 
 
 def cumprod(x: Array, axis: int) -> Array:
-    return joined("multiply", _ONE).accumulate(objects(x), axis=axis)
+    return binary_ufunc("multiply", _ONE).accumulate(objects(x), axis=axis)
 
 
 def max(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
@@ -87,7 +87,7 @@ def _extreme(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
     """The maximum or minimum, one axis at a time: a ufunc without an identity cannot reduce several axes at once."""
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     for number in sorted(axes, reverse=True):
-        x = joined(name).reduce(x, axis=number, keepdims=keepdims)
+        x = binary_ufunc(name).reduce(x, axis=number, keepdims=keepdims)
     return x
 
 

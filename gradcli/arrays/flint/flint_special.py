@@ -31,17 +31,17 @@ from gradcli.arrays.flint.flint_numbers import (
     ZERO,
     analytic,
     at_infinity,
-    certain,
     coefficient,
     compared,
     hull,
     is_at,
     is_finite,
     is_infinite,
+    known_integer,
     real,
-    terms,
-    whole,
+    series_length,
     whole_order,
+    with_bounds,
 )
 
 # For smaller arguments, polygamma is computed by reflection.
@@ -103,14 +103,14 @@ def _inverse(x: Number, low: fmpq, middle: fmpq, high: fmpq, compute: Any) -> Nu
         return UNDEFINED
     if is_at(x, low) or is_at(x, high):
         return INFINITY if x == high else NEGATIVE_INFINITY
-    return ZERO if is_at(x, middle) else certain(compute(arb(x)))
+    return ZERO if is_at(x, middle) else with_bounds(compute(arb(x)))
 
 
 # --- gamma functions
 
 
 def gamma(x: Number) -> Number:
-    n = whole(x)
+    n = known_integer(x)
     if n is not None and n <= 0:
         return UNDEFINED if n else INFINITY
     if n is not None and n * n.bit_length() <= 4 * ctx.prec:
@@ -131,7 +131,7 @@ rgamma = analytic(arb.rgamma, zero=ZERO, above=ZERO)
 
 
 def lgamma(x: Number) -> Number:
-    n = whole(x)
+    n = known_integer(x)
     if n is not None and n <= 0:
         return INFINITY
     if is_at(x, ONE) or is_at(x, TWO):
@@ -141,11 +141,11 @@ def lgamma(x: Number) -> Number:
     if is_infinite(x):
         return INFINITY
     # By the reflection formula, DLMF 5.5.3.
-    return certain((arb.pi() / arb(absolute(sinpi(x)))).log() - arb(1 - x).lgamma())
+    return with_bounds((arb.pi() / arb(absolute(sinpi(x)))).log() - arb(1 - x).lgamma())
 
 
 def digamma(x: Number) -> Number:
-    n = whole(x)
+    n = known_integer(x)
     if n is not None and n <= 0:
         return UNDEFINED if n else NEGATIVE_INFINITY
     return _digamma(x)
@@ -162,7 +162,7 @@ _digamma = analytic(_mirrored_digamma, above=INFINITY)
 def polygamma(x: Number, *, n: int) -> Number:
     if not n:
         return digamma(x)
-    number = whole(x)
+    number = known_integer(x)
     if number is not None and number <= 0:
         return INFINITY if n % 2 else NEGATIVE_INFINITY
     if not is_finite(x):
@@ -210,11 +210,11 @@ def _choices(n: Number, k: Number, exactly: Any, factor: Any) -> Number:
         return ONE
     if is_infinite(n):
         return INFINITY
-    many, few = whole(n), whole(k)
+    many, few = known_integer(n), known_integer(k)
     if many is not None and few is not None and many * many.bit_length() <= 8 * ctx.prec:
         return fmpq(exactly(many, few))
     n, k = arb(n), arb(k)
-    return certain((n + 1).gamma() * (n - k + 1).rgamma() * factor(n, k))
+    return with_bounds((n + 1).gamma() * (n - k + 1).rgamma() * factor(n, k))
 
 
 # --- entropies
@@ -262,7 +262,7 @@ def expn(x: Number, *, n: int) -> Number:
         return ZERO if x > 0 else UNDEFINED
     if is_at(x, ZERO):
         return fmpq(1, n - 1) if n > 1 else INFINITY
-    return certain(arb(x).expint(n))
+    return with_bounds(arb(x).expint(n))
 
 
 def expi(x: Number) -> Number:
@@ -298,14 +298,14 @@ def _elliptic(m: Number, n: int, made: Any, a: fmpq, at_one: Number, far: Number
         return far
     if arb(m).contains(0):
         return (
-            certain(arb(m).hypgeom_2f1(a + n, n + HALF, n + 1) * arb.pi() / 2)
+            with_bounds(arb(m).hypgeom_2f1(a + n, n + HALF, n + 1) * arb.pi() / 2)
             * _rising(a, n)
             * _rising(HALF, n)
             / fmpz.fac_ui(n)
         )
-    with terms(n + 2):
+    with series_length(n + 2):
         t = acb_series([acb(arb(m)), 1], prec=n + 2)
-        return certain(made(t.elliptic_k(), t)[n].real) * fmpz.fac_ui(n)
+        return with_bounds(made(t.elliptic_k(), t)[n].real) * fmpz.fac_ui(n)
 
 
 def _rising(a: fmpq, n: int) -> fmpq:
@@ -319,7 +319,7 @@ def _rising(a: fmpq, n: int) -> fmpq:
 def riemann_zeta(x: Number) -> Number:
     if is_at(x, ONE):
         return INFINITY
-    n = whole(x)
+    n = known_integer(x)
     if n is not None and -_BERNOULLI <= n <= 0:
         return -fmpq.bernoulli(1 - n) / (1 - n) if n else -HALF
     return _of_two_terms(x, ONE, 0) if is_finite(x) and _is_far(x, ONE, 0) else _zeta(x)
@@ -336,7 +336,7 @@ def hurwitz_zeta(x: Number, q: Number, *, n: int) -> Number:
         return INFINITY
     if n == 0 and less(x, ONE) and not compared(q, ZERO) > 0:
         return UNDEFINED
-    poles = whole(q)
+    poles = known_integer(q)
     if poles is not None and poles <= 0:
         return UNDEFINED if n else INFINITY
     if is_infinite(x) or is_infinite(q):
@@ -370,7 +370,7 @@ def _of_two_terms(x: Number, q: Number, n: int) -> Number:
     """
     first, second = (arb(q + k).log() ** n * (-arb(x) * arb(q + k).log()).exp() for k in range(2))
     rest = 2 * ((n + 1 - arb(x)) * arb(q + 2).log()).exp()
-    return certain(first + second + hull(ZERO, rest))
+    return with_bounds(first + second + hull(ZERO, rest))
 
 
 def lambertw(x: Number, *, k: int) -> Number:
@@ -378,4 +378,4 @@ def lambertw(x: Number, *, k: int) -> Number:
         return UNDEFINED
     if is_at(x, ZERO):
         return NEGATIVE_INFINITY if k else ZERO
-    return INFINITY if is_infinite(x) else certain(arb(x).lambertw(k))
+    return INFINITY if is_infinite(x) else with_bounds(arb(x).lambertw(k))

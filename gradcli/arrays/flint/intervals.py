@@ -83,7 +83,7 @@ def ball(low: fmpq, high: fmpq, *, at_high: bool = False) -> Number:
     return made if made.contains(arb(low)) and made.contains(arb(high)) else arb(low).union(arb(high))
 
 
-def narrowed(number: Number, known: Bounds) -> Number:
+def intersection(number: Number, known: Bounds) -> Number:
     """The intersection of a ball with known bounds, as a ball; one end is met to the working precision."""
     if type(number) is fmpq or not (known.is_finite and number.is_finite()):
         return number

@@ -16,7 +16,7 @@ from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import system, variables
 from gradcli.io.json_numbers import MAX_TEXT
 from gradcli.language.names import scope
-from gradcli.language.parsing import read as parsed
+from gradcli.language.parsing import parse_charged as parsed
 from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.language.syntax.tree import Module
 from gradcli.timing import phase
@@ -71,7 +71,7 @@ class Sources(NamedTuple):
     values: dict[str, Callable[[], Any]]
 
     def bindings(self) -> dict[str, Any]:
-        return {name: arrays.placed(value()) for name, value in self.values.items()}
+        return {name: arrays.in_default_namespace(value()) for name, value in self.values.items()}
 
 
 def check_digits(options: Any, others: Sequence[str] = ()) -> None:
@@ -124,7 +124,7 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
 _DEGREES = re.compile(r"(?<![\w.])a?(?:sin|cos|tan)d(?=\s*\()")
 
 
-def tell_of_degrees(text: str, options: BindingOptions, environment: Environment) -> None:
+def note_degree_functions(text: str, options: BindingOptions, environment: Environment) -> None:
     """Print a note if a program calls functions that compute in degrees, unless it defines them itself."""
     calls = _DEGREES.findall(text)
     defined = {n for n in calls if re.search(rf"\bdef\s+{n}\b", text)}
@@ -209,7 +209,7 @@ def names_of(texts: Sequence[str] | None) -> tuple[str, ...]:
 def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inputs:
     """The program, the values of its names, and the names to differentiate by.
 
-    Raises what `read` raises, and BindingError for a name to differentiate by that has no value.
+    Raises what `parse_charged` raises, and BindingError for a name to differentiate by that has no value.
     """
     program, bindings = read(options, environment, dtype)
     return Inputs(program, bindings, leaves(bindings, options))
@@ -238,21 +238,21 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
     """
     with phase("parse"):
         text, words = _program_text(options, environment)
-        tell_of_degrees(text, options, environment)
+        note_degree_functions(text, options, environment)
         program = parsed(text)
-    reads = scope.outer_reads(program)
-    values = bound(words, dtype, options, environment, reading)
+    reads = scope.free_names(program)
+    values = bindings_of(words, dtype, options, environment, reading)
     if reading is None:
         # Names that are used as masks keep truth values that were written as such.
-        for name in scope.masks(program) & values.keys():
+        for name in scope.names_used_as_masks(program) & values.keys():
             read = values[name]
             if isinstance(read, partial) and read.func is constant:
                 values[name] = partial(read, truths=True)
-    scope.check(program, values)
+    scope.check_names(program, values)
     for word, name in zip(words, tuple(values)):
         if name not in reads:
             raise _unused(name, program, reads, values, word)
-    for name, value in by_vars(options, environment, dtype).items():
+    for name, value in values_of_vars_option(options, environment, dtype).items():
         if name in values:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name in reads:
@@ -260,7 +260,9 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
     return Sources(program, values)
 
 
-def by_vars(options: BindingOptions, environment: Environment, dtype: str) -> dict[str, Callable[[], Any]]:
+def values_of_vars_option(
+    options: BindingOptions, environment: Environment, dtype: str
+) -> dict[str, Callable[[], Any]]:
     """The functions that return the values of `--vars`, by name."""
     given = variables_of(options.vars, environment, is_exact(options))
     return {name: partial(_read, number, dtype) for name, number in given.items()}
@@ -286,7 +288,7 @@ def _read(number: Any, dtype: str) -> Any:
     return arrays.astype(float(number) if isinstance(number, float) else number, dtype)
 
 
-def bound(
+def bindings_of(
     words: Sequence[str],
     dtype: str,
     options: BindingOptions,
@@ -347,7 +349,7 @@ def _from_files(
                 )
         return streams.input_of(environment, f"'{name}'")
 
-    reading = files.Reading(options.max_elements, is_exact(options), form, standard_input)
+    reading = files.ReadOptions(options.max_elements, is_exact(options), form, standard_input)
     return dict(zip(asked, files.read_all([files.Reference(*place) for place in asked.values()], reading)))
 
 

@@ -12,7 +12,7 @@ from gradcli.errors import BindingError, UsageError
 from gradcli.io import system, variables
 from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.rows.outputs import STDIN
-from gradcli.rows.plan import COLUMN, Asked
+from gradcli.rows.plan import COLUMN, RowRequest
 
 # A binding with a wrong sign, such as x~1 or x:=1.
 _MISWRITTEN = re.compile(r"\s*([^\W\d]\w*)\s*(?:~|:=|==|=$|:(?=\s*[-+.]?\d))\s*(.*)", re.DOTALL)
@@ -49,7 +49,7 @@ class RowOptions(inputs.BindingOptions, Protocol):
 class Given(NamedTuple):
     """The request, and the files, globs and folders that hold the rows."""
 
-    asked: Asked
+    asked: RowRequest
     sources: list[str]
 
 
@@ -67,7 +67,8 @@ def given(options: RowOptions, environment: Environment) -> Given:
             sort(word, columns, values)
     check_input(values, sources)
     shared = {
-        name: value() for name, value in inputs.bound([*values.values()], options.dtype, options, environment).items()
+        name: value()
+        for name, value in inputs.bindings_of([*values.values()], options.dtype, options, environment).items()
     }
     for name, number in inputs.variables_of(options.vars, environment, False).items():
         if name in columns or name in shared:
@@ -92,7 +93,7 @@ def program_of(
     Raises UsageError if there is no program.
     """
     text, words = _program_of(options, environment, example)
-    inputs.tell_of_degrees(text, options, environment)
+    inputs.note_degree_functions(text, options, environment)
     return text, words
 
 
@@ -156,7 +157,7 @@ def check_input(values: Mapping[str, str], sources: Sequence[str]) -> None:
         )
 
 
-def _asked(options: RowOptions, text: str | None, columns: Mapping[str, str], shared: Mapping[str, Any]) -> Asked:
+def _asked(options: RowOptions, text: str | None, columns: Mapping[str, str], shared: Mapping[str, Any]) -> RowRequest:
     if options.only and options.keep is not None:
         raise UsageError("--only and --keep contradict each other", hint="leave out one of them")
     wrt = None if options.wrt is None else inputs.names_of(options.wrt)
@@ -166,7 +167,7 @@ def _asked(options: RowOptions, text: str | None, columns: Mapping[str, str], sh
             "with --program-column the names to differentiate by are to be said",
             hint="--wrt x,q, or --no-grad for the value alone",
         )
-    return Asked(
+    return RowRequest(
         program=text or "",
         program_column=options.program_column,
         columns=columns,

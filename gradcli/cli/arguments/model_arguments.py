@@ -9,7 +9,7 @@ from gradcli.cli.process import streams
 from gradcli.cli.process.environment import Environment
 from gradcli.models.data import DataTable, table_of
 from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import Reading
+from gradcli.rows.reading import ReadOptions
 
 
 class ModelWords(NamedTuple):
@@ -23,7 +23,7 @@ class ModelWords(NamedTuple):
 
 
 def given(
-    options: inputs.BindingOptions, environment: Environment, example: str, reading: Reading | None = None
+    options: inputs.BindingOptions, environment: Environment, example: str, reading: ReadOptions | None = None
 ) -> ModelWords:
     """Read the words of a command line; `example` is a correct command line for hints.
 
@@ -37,7 +37,9 @@ def given(
         if inputs.is_binding(word):
             map_arguments.sort(word, titles, bound)
     map_arguments.check_input(bound, sources or ["no file"])
-    values = {name: value() for name, value in inputs.bound([*bound.values()], "float64", options, environment).items()}
+    values = {
+        name: value() for name, value in inputs.bindings_of([*bound.values()], "float64", options, environment).items()
+    }
     for name, number in inputs.variables_of(options.vars, environment, False).items():
         values.setdefault(name, number)
     stream = streams.input_of(environment, "the data") if STDIN in sources else None

@@ -12,7 +12,7 @@ from gradcli.errors import UsageError
 from gradcli.evaluation.nested_lists import items
 from gradcli.io import variables
 from gradcli.language.syntax.tree import Module
-from gradcli.models.uncertainty.input_quantities import observed, of_text
+from gradcli.models.uncertainty.input_quantities import input_of_text, quantity_of_observations
 
 # A suffix of a file name that means all of its columns.
 _ALL = ":all"
@@ -44,7 +44,7 @@ def given(options: Any, environment: Environment) -> UncertainWords:
             f"the mean of the observations of '{of_files[0]}' has no proved digits", hint="leave out --digits"
         )
     for name in of_files:
-        values[name], left_out = observed(values[name], name)
+        values[name], left_out = quantity_of_observations(values[name], name)
         if left_out and not options.quiet:
             environment.complain(f"warning: {left_out:,} rows of '{name}' lack a number and are left out")
     correlation: dict[str | tuple[str, str], float] = {}
@@ -63,7 +63,7 @@ def _of_file(word: str) -> bool:
 
 
 def _value(text: str, _dtype: str, whole: str, offset: int) -> Any:
-    return of_text(text, offset, whole)
+    return input_of_text(text, offset, whole)
 
 
 def _text(text: str, _dtype: str, _whole: str, _offset: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.arrays import backends
-from gradcli.arrays.backends import Device, Found
+from gradcli.arrays.backends import BackendStatus, Device
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
@@ -31,7 +31,7 @@ class BackendsOptions(opt.Options):
 
 def run(options: BackendsOptions, environment: Environment) -> ExitStatus:
     """List the backends; see `gradcli backends --help`."""
-    found = [*backends.found()]
+    found = [*backends.backend_statuses()]
     if options.json:
         show_json({"backends": [_json(f) for f in found]}, environment)
     else:
@@ -39,7 +39,7 @@ def run(options: BackendsOptions, environment: Environment) -> ExitStatus:
     return ExitStatus.SUCCESS
 
 
-def _json(found: Found) -> dict[str, Any]:
+def _json(found: BackendStatus) -> dict[str, Any]:
     return {
         "name": found.backend.name,
         "installed": found.version is not None,
@@ -50,7 +50,7 @@ def _json(found: Found) -> dict[str, Any]:
     }
 
 
-def _rows(found: Found) -> list[tuple[str, ...]]:
+def _rows(found: BackendStatus) -> list[tuple[str, ...]]:
     name = found.backend.name
     if not found.devices:
         return [(name, found.version or "-", "-", found.problem or found.backend.install, "-", "-")]

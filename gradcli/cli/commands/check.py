@@ -151,7 +151,9 @@ def _disagreement(checked: Checked, program: Module, by: str) -> Differentiation
 
 
 def _mismatch(message: str, program: Module) -> DifferentiationError:
-    clauses = [(define.name, define.backward.span) for define in scope.hand_written(program) if define.backward]
+    clauses = [
+        (define.name, define.backward.span) for define in scope.functions_with_backward(program) if define.backward
+    ]
     if not clauses:
         return DifferentiationError(
             message,

@@ -91,7 +91,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order, language=language)
         simplified = _by_sympy(formulas) if options.simplify else None
         document = languages.document(options.to, simplified or formulas, options.dialect)
-        warnings += _infinite(program, formulas)
+        warnings += _nonfinite_warnings(program, formulas)
         point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
         read = [owner_name(v.name or "") for v in formulas.value.inputs] if point else []
         missing = [name for name in read if name not in bindings]
@@ -112,7 +112,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
     else:
         environment.write(document.text + "\n")
         if values is not None:
-            environment.write(_beside(languages.find(options.to).comment, values))
+            environment.write(_value_comments(languages.find(options.to).comment, values))
         for warning in warnings:
             environment.complain(warning_text(warning, program.source))
         if options.simplify and simplified is None:
@@ -153,7 +153,7 @@ def _values(options: DiffOptions, sources: inputs.Sources, wrt: Sequence[str], p
     return _Values(point, derivatives, [w for w in result.warnings if w.code != "unused"], complete)
 
 
-def _beside(comment: str, values: _Values) -> str:
+def _value_comments(comment: str, values: _Values) -> str:
     """The values at a point, as comment lines of the output language."""
     where = ", ".join(f"{name}={number_text(value)}" for name, value in values.point.items())
     found = values.derivatives
@@ -163,7 +163,7 @@ def _beside(comment: str, values: _Values) -> str:
 
 def _no_value(program: tree.Module, point: Collection[str], missing: str) -> Warning:
     """The warning that the given values are unused because another name has none."""
-    span = scope.outer_reads(program)[missing].span
+    span = scope.free_names(program)[missing].span
     names = " and ".join(f"'{name}'" for name in point)
     return Warning("point", "parse", missing, span, f"the value of {names} is not used: '{missing}' has none")
 
@@ -200,14 +200,16 @@ def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -
     """The names to differentiate by: those of --wrt, or every name that the program reads except constants."""
     asked = inputs.names_of(options.wrt)
     constants = scope.CONSTANTS.keys() - {*bound, *asked}
-    reads = {n: r for n, r in scope.outer_reads(program).items() if n not in constants}
+    reads = {n: r for n, r in scope.free_names(program).items() if n not in constants}
     names = asked or [n for n, r in reads.items() if not r.maybe_assigned]
     if not names:
         # Imported here because only incorrect programs need it.
-        from gradcli.language.suggestions.joined_names import call_of_the_last
+        from gradcli.language.suggestions.joined_names import call_of_last_function
 
         example = "gradcli diff 'log(x**q)' --wrt x"
-        raise UsageError("the program reads no names to differentiate by", hint=call_of_the_last(program) or example)
+        raise UsageError(
+            "the program reads no names to differentiate by", hint=call_of_last_function(program) or example
+        )
     for name in names:
         if name not in reads:
             hint = did_you_mean(name, reads, f"it reads {', '.join(reads)}")
@@ -215,9 +217,9 @@ def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -
     return names
 
 
-def _infinite(program: tree.Module, formulas: Formulas) -> Iterator[Warning]:
+def _nonfinite_warnings(program: tree.Module, formulas: Formulas) -> Iterator[Warning]:
     """Warnings for derivatives that contain an infinity or nan which the program does not name."""
-    if any(isinstance(node, tree.Name) and node.id in ("inf", "nan") for node in tree.everything(program)):
+    if any(isinstance(node, tree.Name) and node.id in ("inf", "nan") for node in tree.all_nodes(program)):
         return
     for by, derivative in formulas.derivatives.items():
         atoms = [*derivative.outputs, *(a for e in derivative.equations for a in e.inputs)]
@@ -233,7 +235,7 @@ def _infinite(program: tree.Module, formulas: Formulas) -> Iterator[Warning]:
 
 def _constants(program: tree.Module, named: Collection[str]) -> Iterator[Warning]:
     """The warning that the name `e` is read as Euler's number."""
-    read = scope.outer_reads(program).get("e")
+    read = scope.free_names(program).get("e")
     if read is not None and "e" not in named:
         message = "'e' is read as Euler's number; --wrt e differentiates by it"
         yield Warning("constant", "parse", "e", read.span, message)
@@ -245,15 +247,15 @@ _IN_BRACKETS = re.compile(r"(?<![\w.])([A-Z]\w*)(?=\[[^\]]*[A-Za-z])")
 
 def _check_brackets(program: tree.Module, bound: Collection[str]) -> None:
     """Raise UnknownNameError for `Sin[x]`, which would be an index into a tensor without a value."""
-    reads = scope.outer_reads(program)
+    reads = scope.free_names(program)
     for found in _IN_BRACKETS.finditer(program.source):
         if found[1] not in reads or found[1] in bound:
             continue
         # Imported here because only incorrect programs need it.
-        from gradcli.language.suggestions.unknown_names import of_name
+        from gradcli.language.suggestions.unknown_names import hint_for_name
 
         span = Span(*found.span())
-        if (hint := of_name(found[1], program.source, span)) is not None:
+        if (hint := hint_for_name(found[1], program.source, span)) is not None:
             raise UnknownNameError(f"unknown name '{found[1]}'", hint=hint, span=span, source=program.source)
 
 
@@ -265,7 +267,7 @@ def _names_of_functions(program: tree.Module, bound: Collection[str]) -> Iterato
     """Warnings for names that were probably meant as a function of a name, such as `sinx`, or as a derivative dy/dx."""
     from gradcli.language.suggestions.joined_names import function_of_a_letter
 
-    reads = scope.outer_reads(program)
+    reads = scope.free_names(program)
     for quotient in _LEIBNIZ.finditer(program.source):
         if quotient[1] in reads and quotient[2] in reads and not {quotient[1], quotient[2]} & {*bound}:
             message = f"'{quotient[0]}' is the quotient of two names: write the formula that is to be differentiated"

@@ -18,7 +18,7 @@ from gradcli.cli.rendering.warning_output import warning_json, warning_text
 from gradcli.errors import ExitStatus, SeveralTensorsError, UsageError, position
 from gradcli.evaluation import session
 from gradcli.io import output
-from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.limits import MAX_PRECISION
 
 # The number of digits that a hint proposes for --digits; about those of a float64.
@@ -170,7 +170,7 @@ def _hint_at_digits(
     options: EvalOptions, request: Callable[[], session.EvaluationRequest], result: session.Result
 ) -> None:
     """Add to the warning of a nonfinite result that --digits gives finite digits, where it does."""
-    if result.finite or any(_without_digits(options).values()):
+    if result.finite or any(_options_excluding_digits(options).values()):
         return
     # Imported here because few commands need it.
     from gradcli.proofs.nonfinite_results import has_digits
@@ -264,10 +264,10 @@ def _check_executor(options: EvalOptions) -> None:
 
 
 def _check_digits(options: EvalOptions) -> None:
-    inputs.check_digits(options, [name for name, given in _without_digits(options).items() if given])
+    inputs.check_digits(options, [name for name, given in _options_excluding_digits(options).items() if given])
 
 
-def _without_digits(options: EvalOptions) -> dict[str, bool]:
+def _options_excluding_digits(options: EvalOptions) -> dict[str, bool]:
     """The options that cannot be combined with --digits, and whether each is given."""
     return {
         "--dtype": options.dtype != "float64",
@@ -359,7 +359,7 @@ def _coordinates_json(result: session.Result) -> dict[str, Any]:
     return dict.fromkeys(result.coordinates or ()) | {name: matrix._asdict() for name, matrix in _matrices(result)}
 
 
-def _rewrite_json(rewritten: Rewritten, source: str) -> dict[str, Any]:
+def _rewrite_json(rewritten: RewrittenExpression, source: str) -> dict[str, Any]:
     place = position(source, rewritten.span)
     return {
         "from": rewritten.rule.pattern,

@@ -18,11 +18,11 @@ from gradcli.evaluation.nested_lists import items, unreadable
 from gradcli.io import variables
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting.estimation import SearchOptions
-from gradcli.models.fitting.fit_execution import performed
+from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, prior_of
-from gradcli.models.fitting.fit_summaries import account_of
+from gradcli.models.fitting.fit_summaries import summary_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, MEDIAN
 from gradcli.models.optima.bounds import bounds_of
@@ -212,18 +212,18 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         _check_files(files)
         return fit_cluster.run(options, request, SearchOptions(options.starts, options.seed), environment)
     files.check(_value_files(options))
-    with model_report.watched(environment, options.quiet) as watch:
-        found = performed(request, SearchOptions(options.starts, options.seed, watch), files)
+    with model_report.progress_line(environment, options.quiet) as watch:
+        found = execute(request, SearchOptions(options.starts, options.seed, watch), files)
     if options.json:
         for fit in found.fits:
             model_report.report({"model": given.text}, fit, environment)
     elif options.by is None:
-        model_report.tell(fit_report.tables(found.fits[0], options.level), environment)
+        model_report.show_tables(fit_report.tables(found.fits[0], options.level), environment)
     else:
         fit_report.tell_groups(found.fits, options.by, environment)
-    account = account_of(found.fits)
+    account = summary_of(found.fits)
     if not options.quiet:
-        fit_report.complain(account, found.left_out, options.by, environment)
+        fit_report.report_problems(account, found.left_out, options.by, environment)
     return ExitStatus.FAILURE if account.open else ExitStatus.SUCCESS
 
 
@@ -291,7 +291,7 @@ def _priors(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     for name, (text, whole, offset) in _parts(texts, "--prior", "'b1=500±50'").items():
         if not uncertain_values.is_uncertain(text):
             raise unreadable(f"the prior of '{name}' has no uncertainty", text, offset, whole, f"write {name}=500±50")
-        known = uncertain_values.uncertain(text, offset, whole, uncertain_values.in_floats(whole))
+        known = uncertain_values.read_uncertain(text, offset, whole, uncertain_values.in_floats(whole))
         found[name] = prior_of(known, name)
     return found
 

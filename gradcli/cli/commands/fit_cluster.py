@@ -8,10 +8,10 @@ from gradcli.cli.rendering import fit_report
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.models.fitting import group_parts
 from gradcli.models.fitting.estimation import SearchOptions
-from gradcli.models.fitting.fit_execution import prepared
+from gradcli.models.fitting.fit_execution import prepare
 from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.rows.cluster import Request
-from gradcli.rows.sources import is_passing
+from gradcli.rows.sources import is_read_once
 
 
 def run(
@@ -21,14 +21,14 @@ def run(
     directory = cluster_runs.directory_of(options)
     if request.by is None:
         raise UsageError("one fit is for one machine", hint="--by COLUMN fits each group of rows")
-    ready = prepared(request, search)
+    ready = prepare(request, search)
     # Standard input is read by this process; only files must be visible to workers.
-    paths = cluster_runs.absolute([path for path in request.table.sources if not is_passing(path)])
+    paths = cluster_runs.absolute([path for path in request.table.sources if not is_read_once(path)])
     work = group_parts.GroupWork(request, ready, paths, "jsonl" if options.json else "csv")
     done = cluster_runs.computed(options, Request(work, directory, options.resume), environment)
 
     has_missing = cluster_runs.tell_missing(options, done, group_parts.failures(done), environment)
     account = group_parts.report(done)
     if not options.quiet:
-        fit_report.complain(account, ready.data.left_out, request.by, environment)
+        fit_report.report_problems(account, ready.data.left_out, request.by, environment)
     return ExitStatus.FAILURE if has_missing or account.open else ExitStatus.SUCCESS

@@ -12,7 +12,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.drawing import formats
 from gradcli.cli.rendering.drawing.labels import Picture
-from gradcli.errors import ExitStatus, UsageError, did_you_mean, pointing_into
+from gradcli.errors import ExitStatus, UsageError, did_you_mean, locating
 from gradcli.evaluation import graph_view as graphs
 from gradcli.evaluation.graph_view import GraphRequest
 
@@ -57,7 +57,7 @@ def run(options: GraphOptions, environment: Environment) -> ExitStatus:
         request = _request(options, environment)
         program = request.program
         # Drawing is charged to the limits too.
-        with pointing_into(program.source, program.body[-1].span):
+        with locating(program.source, program.body[-1].span):
             graph = graphs.run(request)
             formats.find(form)(Picture(graph, request, options.expand, namespace), environment)
     return ExitStatus.SUCCESS

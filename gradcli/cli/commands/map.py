@@ -19,13 +19,13 @@ from gradcli.cli.rendering import row_report
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.io.output import make_directory
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.rows.concatenation import Together
+from gradcli.rows.concatenation import ConcatenatedTables
 from gradcli.rows.failures import RowError
 from gradcli.rows.job import Job
 from gradcli.rows.outputs import STDIN, Target, compressing, targets
-from gradcli.rows.pipeline import Policy, Report, run_rows
-from gradcli.rows.plan import Asked, Plan, has_numbers_for_names, planned
-from gradcli.rows.reading import Reading
+from gradcli.rows.pipeline import FailurePolicy, Report, run_rows
+from gradcli.rows.plan import Plan, RowRequest, has_numbers_for_names, make_plan
+from gradcli.rows.reading import ReadOptions
 from gradcli.rows.sources import files
 
 # The policies for rows that fail: empty results, no row, or stop.
@@ -166,8 +166,8 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
         return map_cluster.run(options, Job(given.asked, reading, policy, options.to), sources, environment)
     outputs = targets(sources, options.output, options.to)
     stream = streams.input_of(environment, "the table") if STDIN in sources else None
-    tables = [Together(output.sources, reading, stream) for output in outputs]
-    plans = [planned(given.asked, each.columns) for each in tables]
+    tables = [ConcatenatedTables(output.sources, reading, stream) for output in outputs]
+    plans = [make_plan(given.asked, each.columns) for each in tables]
     _tell_header(given.asked, reading, tables, options, environment)
     report = Report()
     try:
@@ -183,7 +183,11 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
 
 
 def _tell_header(
-    asked: Asked, reading: Reading, tables: Sequence[Together], options: MapOptions, environment: Environment
+    asked: RowRequest,
+    reading: ReadOptions,
+    tables: Sequence[ConcatenatedTables],
+    options: MapOptions,
+    environment: Environment,
 ) -> None:
     """Warn where a first line that was read as column names holds numbers, unless columns were chosen by name."""
     if options.quiet or asked.columns or not reading.header:
@@ -197,25 +201,25 @@ def _tell_header(
             return
 
 
-def _policy(options: MapOptions) -> Policy:
+def _policy(options: MapOptions) -> FailurePolicy:
     if options.on_error not in ON_ERROR:
         raise UsageError(f"there is no --on-error {options.on_error!r}", hint=f"--on-error {' or '.join(ON_ERROR)}")
     if options.on_error == "fail" and options.max_errors is not None:
         raise UsageError("--on-error fail stops at the first row that fails", hint="leave out --max-errors")
-    return Policy(options.on_error == "skip", 0 if options.on_error == "fail" else options.max_errors)
+    return FailurePolicy(options.on_error == "skip", 0 if options.on_error == "fail" else options.max_errors)
 
 
-def _reading(options: MapOptions) -> Reading:
+def _reading(options: MapOptions) -> ReadOptions:
     if options.dtype not in arrays.DTYPES:
         raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
     return table_reading.reading_of(options)
 
 
 def _mapped(
-    tables: Together,
+    tables: ConcatenatedTables,
     plan: Plan,
     output: Target,
-    policy: Policy,
+    policy: FailurePolicy,
     options: MapOptions,
     environment: Environment,
 ) -> Report:

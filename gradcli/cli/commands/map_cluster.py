@@ -17,7 +17,7 @@ from gradcli.rows.job import Job
 from gradcli.rows.opening import open_table
 from gradcli.rows.outputs import STDIN, check_format
 from gradcli.rows.pipeline import first_shapes
-from gradcli.rows.plan import planned
+from gradcli.rows.plan import make_plan
 from gradcli.rows.row_parts import RowWork
 
 
@@ -39,7 +39,7 @@ def run(options: MapOptionsOnCluster, job: Job, sources: Sequence[str], environm
     part_bytes = options.part_bytes and subprocess_calls.byte_count(options.part_bytes, "size of parts")
     paths = cluster_runs.absolute(sources)
     with closing(open_table(sources[0], job.reading)) as reader:
-        plan = planned(job.asked, reader.columns)
+        plan = make_plan(job.asked, reader.columns)
         shapes = first_shapes(reader, plan, job.to or reader.format)
     retries = RETRIES if options.retries is None else options.retries
     request = Request(RowWork(job, paths, shapes, part_bytes or None), directory, options.resume, retries)

@@ -119,7 +119,7 @@ def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
     histories.check_paths(options.trace, options.plot)
     words = model_arguments.given(options, environment, _EXAMPLE, table_reading.reading_of(options))
     history = histories.History(kept=options.trace is not None)
-    with model_report.watched(environment, options.quiet) as show:
+    with model_report.progress_line(environment, options.quiet) as show:
 
         def watch(iteration: Iteration) -> None:
             show(iteration)
@@ -157,7 +157,7 @@ def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
     if options.json:
         model_report.report({"program": words.text}, found, environment)
     else:
-        model_report.tell(_tables(found), environment)
+        model_report.show_tables(_tables(found), environment)
     if not found.converged:
         what = "maximum" if options.max else "minimum"
         raise EvaluationError(f"no {what} was found: {found.message}", hint="the best point is printed")

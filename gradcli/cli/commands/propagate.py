@@ -22,7 +22,7 @@ from gradcli.models.results import as_json
 from gradcli.models.uncertainty.coverage import coverage_factor, whole_dof
 from gradcli.models.uncertainty.monte_carlo import MonteCarlo
 from gradcli.models.uncertainty.propagation import PropagateRequest, Propagation, propagated
-from gradcli.models.uncertainty.significant_digits import stated
+from gradcli.models.uncertainty.significant_digits import stated_text
 
 # If the standard deviation of samples exceeds that of their interval by this factor, it is due to a few outliers.
 _FAR_DRAWS = 3.0
@@ -91,7 +91,7 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
     inputs.check_digits(options, ["--samples"] if options.samples is not None else [])
     given = propagate_arguments.given(options, environment)
     text = given.program.source
-    with model_report.watched(environment, options.quiet) as watch:
+    with model_report.progress_line(environment, options.quiet) as watch:
         asked = PropagateRequest(
             given.correlation,
             given.dof,
@@ -111,7 +111,7 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
         model_report.report(said, dataclasses.replace(found, warnings=notes or None), environment)
     else:
         tables = _tables_of if options.digits is None else _in_digits
-        model_report.tell(_tables(found, tables), environment)
+        model_report.show_tables(_tables(found, tables), environment)
         for warning in () if options.quiet else warnings:
             environment.complain(warning_text(warning, text))
     return ExitStatus.SUCCESS if complete else ExitStatus.FAILURE
@@ -142,16 +142,16 @@ def _tables_of(found: Propagation, label: str | None) -> list[Table]:
     of = _of(found, label)
     value, u, k = of("value"), of("u"), of("k")
     rows = [
-        (label or "value", stated(value, u)),
+        (label or "value", stated_text(value, u)),
         ("relative uncertainty", f"{of('relative'):.2g}"),
         ("degrees of freedom", _effective(of("dof"))),
-        (f"interval of {found.level:.15g}", f"{stated(value, k * u)}  (k = {k:.4g})"),
+        (f"interval of {found.level:.15g}", f"{stated_text(value, k * u)}  (k = {k:.4g})"),
     ]
     second, sampled = of("second_order"), of("monte_carlo")
     if second is not None:
-        rows.append(("to second order", stated(second.mean, second.u)))
+        rows.append(("to second order", stated_text(second.mean, second.u)))
     if sampled is not None:
-        rows.append((f"{sampled.samples:,} samples", stated(sampled.mean, sampled.u)))
+        rows.append((f"{sampled.samples:,} samples", stated_text(sampled.mean, sampled.u)))
         ends = ", ".join(_to_place(end, _spread(sampled, found.level)) for end in sampled.interval)
         rows.append((f"interval of {found.level:.15g}", f"[{ends}]"))
     return [Table((), rows), _budget(of("budget"))]
@@ -182,7 +182,7 @@ def _budget(entries: Sequence[Any]) -> Table:
     rows = [
         (
             each.name,
-            stated(each.value, each.u),
+            stated_text(each.value, each.u),
             _freedom(each.dof),
             _brief(each.sensitivity),
             _brief(each.contribution),
@@ -231,7 +231,7 @@ def _brief(number: Any) -> str:
 
 def _to_place(number: float, u: float) -> str:
     """A number rounded to the decimal place to which a value with uncertainty `u` is stated."""
-    shown, _, rest = stated(number, u).partition(" ± ")
+    shown, _, rest = stated_text(number, u).partition(" ± ")
     # A value with a power of 10 is in parentheses, with the power after them.
     return shown[1:] + rest.partition(")")[2] if shown.startswith("(") else shown
 

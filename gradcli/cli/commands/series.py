@@ -17,8 +17,8 @@ from gradcli.cli.rendering.warning_output import warning_json, warning_text
 from gradcli.errors import ExitStatus, UsageError, did_you_mean
 from gradcli.evaluation.nested_lists import items
 from gradcli.limits import MAX_PRECISION
-from gradcli.models.expansions.power_series import LANGUAGES, ORDER, SeriesAnswer, expanded
-from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
+from gradcli.models.expansions.power_series import LANGUAGES, ORDER, SeriesAnswer, expand
+from gradcli.models.expansions.taylor_coefficients import SeriesRequest
 from gradcli.models.results import as_json
 
 _HELP = """\
@@ -77,10 +77,10 @@ def run(options: SeriesOptions, environment: Environment) -> ExitStatus:
     inputs.check_digits(options)
     with limits.within(options.max_steps, options.max_elements):
         sources = inputs.sources(options, environment, "float64")
-        question = SeriesQuestion(
+        question = SeriesRequest(
             sources.program, sources.bindings, inputs.leaves(sources.values, options), options.order
         )
-        answer = expanded(question, over=_ranges(options), digits=options.digits, max_precision=options.max_precision)
+        answer = expand(question, over=_ranges(options), digits=options.digits, max_precision=options.max_precision)
         source = sources.program.source
         text = answer.series.to(options.to, doc=f"The Taylor polynomial of {source} {_around(answer)}.")
     if options.json:
@@ -126,7 +126,7 @@ def _tell(answer: SeriesAnswer, options: SeriesOptions, environment: Environment
     )
     if series.radius is not None:
         rows.append(("radius", f"{series.radius:g} ({series.radius_method})"))
-    model_report.tell([Table((), rows)], environment)
+    model_report.show_tables([Table((), rows)], environment)
 
 
 COMMAND = Command(SeriesOptions, run, _HELP)

@@ -20,7 +20,7 @@ from gradcli.errors import BindingError, ExitStatus, Span
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import variables
 from gradcli.limits import MAX_PRECISION
-from gradcli.models.equations.roots import START, ProofOptions, Root, RootQuestion, Roots, question_of, solved
+from gradcli.models.equations.roots import START, ProofOptions, Root, RootProblem, Roots, question_of, solve_problem
 
 _EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"
 _HELP = """\
@@ -82,15 +82,15 @@ def run(options: SolveOptions, environment: Environment) -> ExitStatus:
     inputs.check_digits(options)
     with limits.within(options.max_steps, options.max_elements):
         question = _question(options, environment)
-        with model_report.watched(environment, options.quiet) as watch:
-            found = solved(question, watch)
+        with model_report.progress_line(environment, options.quiet) as watch:
+            found = solve_problem(question, watch)
     if options.json:
         asked: dict[str, Any] = {"program": question.equations.program.source}
         model_report.report(
             asked if options.digits is None else {**asked, "digits": options.digits}, found, environment
         )
     else:
-        model_report.tell([*_tables(found, question)], environment)
+        model_report.show_tables([*_tables(found, question)], environment)
         if not found.converged:
             environment.complain(f"error: {found.message}")
     return ExitStatus.SUCCESS if found.converged else ExitStatus.FAILURE
@@ -104,11 +104,11 @@ class _Unknowns(NamedTuple):
     words: list[str]
 
 
-def _question(options: SolveOptions, environment: Environment) -> RootQuestion:
+def _question(options: SolveOptions, environment: Environment) -> RootProblem:
     text, words = map_arguments.program_of(options, environment, _EXAMPLE)
     unknowns = _unknowns(words)
-    bindings = inputs.bound(unknowns.words, "float64", options, environment)
-    for name, value in inputs.by_vars(options, environment, "float64").items():
+    bindings = inputs.bindings_of(unknowns.words, "float64", options, environment)
+    for name, value in inputs.values_of_vars_option(options, environment, "float64").items():
         if name in bindings:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name not in unknowns.starts:
@@ -177,7 +177,7 @@ def _ends(text: str, word: str, offset: int) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def _tables(found: Roots, question: RootQuestion) -> Iterator[Table]:
+def _tables(found: Roots, question: RootProblem) -> Iterator[Table]:
     listed = question.all or len(found.roots) > 1
     if listed and found.roots:
         rows = [_row(root) for root in found.roots]

@@ -38,7 +38,7 @@ class Environment(NamedTuple):
     def of_process(cls) -> Environment:
         """The environment of this process. Input is read as UTF-8 in any locale; output uses the encoding of the locale
         or PYTHONIOENCODING."""
-        codecs.register_error("gradcli", _written_out)
+        codecs.register_error("gradcli", _replacement_text)
         _fill_descriptors()
         if sys.stdin is not None:
             sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")  # type: ignore[union-attr]
@@ -72,7 +72,7 @@ class Environment(NamedTuple):
     def write(self, text: str) -> None:
         """Write to standard output and flush. Raises OutputError on failure, and PipeClosed if the reader has closed
         the pipe."""
-        with told():
+        with output_errors():
             if self.stdout is None:
                 raise OSError("standard output is closed")
             self.stdout.write(text)
@@ -106,7 +106,7 @@ class Environment(NamedTuple):
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def output_errors() -> Iterator[None]:
     """Within the block, an error of standard output raises OutputError, or PipeClosed if the reader has closed the
     pipe."""
     try:
@@ -124,7 +124,7 @@ def is_unicode(stream: TextIO | None) -> bool:
     return codecs.lookup(getattr(stream, "encoding", None) or "utf-8").name == "utf-8"
 
 
-def words_of_process() -> list[str]:
+def process_arguments() -> list[str]:
     """The arguments of this process, decoded as UTF-8 in any locale; undecodable bytes, as in file names, become lone
     surrogates."""
     if sys.getfilesystemencoding() == "utf-8":
@@ -132,7 +132,7 @@ def words_of_process() -> list[str]:
     return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv[1:]]
 
 
-def _written_out(error: UnicodeError) -> tuple[str, int]:
+def _replacement_text(error: UnicodeError) -> tuple[str, int]:
     """The replacement of characters that an encoding lacks: a similar character, or a \\uXXXX escape."""
     if not isinstance(error, UnicodeEncodeError):
         raise error

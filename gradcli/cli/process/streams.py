@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import IO, Any
 
-from gradcli.cli.process.environment import Environment, told
+from gradcli.cli.process.environment import Environment, output_errors
 from gradcli.errors import UsageError
 
 
@@ -42,12 +42,12 @@ class Output(io.RawIOBase):
         if self._bytes is None:
             self._environment.write(bytes(data).decode("utf-8", "surrogateescape"))
             return count
-        with told():
+        with output_errors():
             self._bytes.write(data)
         return count
 
     def flush(self) -> None:
         """Flush standard output."""
         if self._bytes is not None and not self.closed:
-            with told():
+            with output_errors():
                 self._bytes.flush()

@@ -10,7 +10,7 @@ from gradcli.cli.rendering.model_report import members
 from gradcli.cli.rendering.render import Table, number_text, show
 from gradcli.models.fitting import group_tables
 from gradcli.models.fitting.fit_results import Fit
-from gradcli.models.fitting.fit_summaries import Account
+from gradcli.models.fitting.fit_summaries import FitSummary
 from gradcli.rows import new_tables
 
 
@@ -90,7 +90,7 @@ def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:
     environment.write(stream.getvalue().decode())
 
 
-def complain(account: Account, left_out: int, by: str | None, environment: Environment) -> None:
+def report_problems(account: FitSummary, left_out: int, by: str | None, environment: Environment) -> None:
     """Report rows that were left out, warnings, and fits that did not converge."""
     if left_out:
         rows = "row was" if left_out == 1 else "rows were"

@@ -25,13 +25,13 @@ def members(rows: Mapping[str, Any]) -> Table:
     return Table((), [(name, number_text(value)) for name, value in rows.items() if value is not None])
 
 
-def tell(tables: Sequence[Table], environment: Environment) -> None:
+def show_tables(tables: Sequence[Table], environment: Environment) -> None:
     """Write the tables that are not empty."""
     show([table for table in tables if table.rows], environment)
 
 
 @contextmanager
-def watched(environment: Environment, quiet: bool) -> Iterator[Callable[[Iteration | Sampling], None]]:
+def progress_line(environment: Environment, quiet: bool) -> Iterator[Callable[[Iteration | Sampling], None]]:
     """Within the block, the yielded function shows iterations or samples in a progress line on a terminal, from one
     second on."""
     stream = environment.stderr

@@ -11,12 +11,12 @@ from gradcli.cli.rendering.warning_output import warning_text
 from gradcli.errors import GradcliError, caret_text
 from gradcli.evaluation import session
 from gradcli.rows.blocks import MOST_LOST
-from gradcli.rows.failures import Failure, OddText
-from gradcli.rows.pipeline import Odd, Policy, Report
+from gradcli.rows.failures import Failure, TextForNumber
+from gradcli.rows.pipeline import FailurePolicy, NonfiniteRow, Report
 from gradcli.rows.plan import Plan
 
 
-def tell(report: Report, plan: Plan, policy: Policy, several: bool, environment: Environment) -> None:
+def tell(report: Report, plan: Plan, policy: FailurePolicy, several: bool, environment: Environment) -> None:
     """Write the warnings to standard error."""
     if report.first_failure is not None:
         environment.complain(_failed(report, report.first_failure, policy, several))
@@ -67,7 +67,7 @@ def _rows(count: int, of: int) -> str:
     return f"{count:,} of {of:,} row{'' if of == 1 else 's'}"
 
 
-def _failed(report: Report, first: Failure, policy: Policy, several: bool) -> str:
+def _failed(report: Report, first: Failure, policy: FailurePolicy, several: bool) -> str:
     error = first.error(with_source=several)
     became = "left out" if policy.skip else "without results"
     lines = [
@@ -80,7 +80,7 @@ def _failed(report: Report, first: Failure, policy: Policy, several: bool) -> st
     return "\n".join(lines)
 
 
-def _text(report: Report, first: OddText, several: bool) -> str:
+def _text(report: Report, first: TextForNumber, several: bool) -> str:
     has = "has" if report.texts == 1 else "have"
     where = first.said(with_source=several)
     return (
@@ -92,7 +92,7 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _nonfinite(report: Report, odd: Odd, plan: Plan, several: bool) -> str:
+def _nonfinite(report: Report, odd: NonfiniteRow, plan: Plan, several: bool) -> str:
     table = f" of {odd.source}" if several else ""
     count = report.nonfinite
     text = f"warning: {_rows(count, report.rows_in)} {'has' if count == 1 else 'have'} results that are not finite; the first is row {odd.row}{table}"
@@ -100,7 +100,7 @@ def _nonfinite(report: Report, odd: Odd, plan: Plan, several: bool) -> str:
     return text if cause is None else f"{text}: {cause}"
 
 
-def _cause(odd: Odd, plan: Plan) -> str | None:
+def _cause(odd: NonfiniteRow, plan: Plan) -> str | None:
     """The warning of `gradcli eval` for the row, if there is one."""
     if plan.program is None:
         return None

@@ -8,39 +8,43 @@ from collections.abc import Callable, Mapping, Sequence
 from gradcli import limits
 from gradcli.errors import CallError, UnknownNameError
 from gradcli.language.interpreter import call_arguments, defined_functions
-from gradcli.language.interpreter.lists import Items, in_dtype
-from gradcli.language.interpreter.machine import Machine, Scope, Task, arguments_of
-from gradcli.language.interpreter.mutable_references import Cell
+from gradcli.language.interpreter.lists import ProgramList, as_default_dtype
+from gradcli.language.interpreter.machine import Evaluator, Scope, Task, arguments_of
+from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.language.interpreter.values import (
     FUNCTIONS,
-    READ,
-    Builtin,
+    TENSOR_CONVERTIBLE,
+    BuiltinFunction,
     RandomVariable,
-    Transformed,
+    TransformedFunction,
     Value,
+    as_tensor_or_number,
     check_arguments,
-    number,
 )
 from gradcli.language.names import dialects
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
-from gradcli.primitives.distribution_names import METHODS, is_distribution, is_within_distributions
+from gradcli.primitives.distribution_names import METHODS, is_distribution, may_be_distribution
 from gradcli.primitives.operation import Operation
-from gradcli.primitives.signature import Parameter, parse_signature, rename
+from gradcli.primitives.signature import Parameter, parse_signature, resolve_keyword
 
 
-def _call(machine: Machine, node: tree.Call, scope: Scope) -> Task:
+def _call(machine: Evaluator, node: tree.Call, scope: Scope) -> Task:
     if scope_of_program.is_update(node):
         # Imported here as few programs use it.
-        from gradcli.language.interpreter.functional_updates import updated
+        from gradcli.language.interpreter.functional_updates import evaluate_update
 
-        return (yield from updated(node))
+        return (yield from evaluate_update(node))
     function = _own(machine, node, scope)
     positional, keywords = yield from arguments_of(tree.positional(node), node.keywords)
     if function is not None:
         return (yield from _invoke(machine, node, function, positional, keywords, scope))
-    if node.receiver is not None and isinstance(positional[0], Items) and node.name in scope_of_program.LIST_METHODS:
+    if (
+        node.receiver is not None
+        and isinstance(positional[0], ProgramList)
+        and node.name in scope_of_program.LIST_METHODS
+    ):
         from gradcli.language.interpreter import python_functions
 
         kept = {name: machine.kept(value) for name, value in keywords.items()}
@@ -52,7 +56,7 @@ def _call(machine: Machine, node: tree.Call, scope: Scope) -> Task:
     return (yield from _call_named(machine, node, positional, keywords, scope))
 
 
-def _apply(machine: Machine, node: tree.Apply, scope: Scope) -> Task:
+def _apply(machine: Evaluator, node: tree.Apply, scope: Scope) -> Task:
     function = yield node.function
     if not isinstance(function, FUNCTIONS):
         raise CallError(
@@ -62,7 +66,7 @@ def _apply(machine: Machine, node: tree.Apply, scope: Scope) -> Task:
     return (yield from _invoke(machine, node, function, positional, keywords, scope))
 
 
-def _own(machine: Machine, node: tree.Call, scope: Scope) -> Value:
+def _own(machine: Evaluator, node: tree.Call, scope: Scope) -> Value:
     """The function to which a name of the program refers, or None."""
     if node.module:
         return None
@@ -72,7 +76,7 @@ def _own(machine: Machine, node: tree.Call, scope: Scope) -> Value:
 
 
 def _invoke(
-    machine: Machine,
+    machine: Evaluator,
     node: tree.Call | tree.Apply,
     function: Value,
     positional: Sequence[Value],
@@ -80,11 +84,11 @@ def _invoke(
     scope: Scope,
 ) -> Task:
     """Call a function that is given as a value."""
-    if isinstance(function, Builtin):
+    if isinstance(function, BuiltinFunction):
         span = node.name_span if isinstance(node, tree.Call) else node.function.span
         named = tree.Call(node.span, function.name, span, None, node.arguments, node.keywords, function.module)
         return (yield from _call_named(machine, named, [*positional], dict(keywords), scope))
-    if isinstance(function, Transformed):
+    if isinstance(function, TransformedFunction):
         from gradcli.language.interpreter import function_transforms
 
         return (
@@ -100,7 +104,7 @@ def _invoke(
     return result
 
 
-def _caller(machine: Machine, node: tree.Call | tree.Apply, scope: Scope) -> Callable[..., Task]:
+def _caller(machine: Evaluator, node: tree.Call | tree.Apply, scope: Scope) -> Callable[..., Task]:
     """A function that calls functions of the program with values, with errors located at `node`."""
 
     def call(function: Value, /, *given: Value, **named: Value) -> Task:
@@ -113,7 +117,7 @@ def _caller(machine: Machine, node: tree.Call | tree.Apply, scope: Scope) -> Cal
 
 
 def _call_named(
-    machine: Machine, node: tree.Call, positional: list[Value], given: dict[str, Value], scope: Scope
+    machine: Evaluator, node: tree.Call, positional: list[Value], given: dict[str, Value], scope: Scope
 ) -> Task:
     """Call a function of the language by name."""
     if node.module == "torch.autograd" and node.name == "grad":
@@ -130,13 +134,13 @@ def _call_named(
         made = function_transforms.made(node, positional, given)
         if made is not None:
             return made
-        task = function_transforms.loop(node, _caller(machine, node, scope), positional, given)
+        task = function_transforms.control_flow_task(node, _caller(machine, node, scope), positional, given)
         if task is not None:
             return (yield from task)
-    if node.name in _CUTTING and len(positional) == 1 and not given and machine.loses_nothing(node):
+    if node.name in _GRADIENT_DROPPING and len(positional) == 1 and not given and machine.loses_nothing(node):
         from gradcli.primitives.entries.copies import one_element
 
-        return machine.apply(node, node.name, one_element, number(positional[0], f"'{node.name}'"))
+        return machine.apply(node, node.name, one_element, as_tensor_or_number(positional[0], f"'{node.name}'"))
     if node.name in scope_of_program.PYTHON_FUNCTIONS:
         from gradcli.language.interpreter import python_functions
 
@@ -145,25 +149,25 @@ def _call_named(
             return function(*positional, **given)
     operation, parameters = _meaning(machine, node)
     if operation is not None and (
-        len(positional) > 1 or any(isinstance(v, Items) for v in positional[:1]) or machine.imports
+        len(positional) > 1 or any(isinstance(v, ProgramList) for v in positional[:1]) or machine.imports
     ):
         from gradcli.language.interpreter import ambiguous_reductions
 
-        compute = ambiguous_reductions.of_operands(machine, node, operation, positional, given, scope)
+        compute = ambiguous_reductions.resolve_reduction(machine, node, operation, positional, given, scope)
         if compute is not None:
             return machine.apply(node, operation.name, compute)
     keywords: dict[str, Value] = {}
-    if not _STATED.isdisjoint(given):
+    if not _PROPERTY_KEYWORDS.isdisjoint(given):
         given = _without_stated(node, given, parameters)
     for keyword, value in given.items():
-        name = rename(keyword, parameters)
+        name = resolve_keyword(keyword, parameters)
         if name in keywords:
             raise CallError(f"'{node.name}' got '{name}' twice", span=node.span)
         keywords[name] = value
     _spread(parameters, positional, keywords)
     call_arguments.fit(node.name, parameters, positional, keywords)
     first = positional[0] if positional else None
-    if isinstance(first, Cell) and node.name in _VIEWS:
+    if isinstance(first, MutableReference) and node.name in _VIEWS:
         rest = positional[1:]
         return first.view(lambda x: _call_builtin(machine, node, operation, [x, *rest], keywords, scope))
     machine.provenance.enter(node)
@@ -178,7 +182,7 @@ def _without_stated(node: tree.Call, given: Mapping[str, Value], parameters: Seq
     from gradcli.primitives.entries.copies import check_is_there
 
     known = {p.name for p in parameters}
-    stated = {name: value for name, value in given.items() if name in _STATED and name not in known}
+    stated = {name: value for name, value in given.items() if name in _PROPERTY_KEYWORDS and name not in known}
     if node.module or node.receiver is not None or not stated:
         check_is_there(**stated)
         return {name: value for name, value in given.items() if name not in stated}
@@ -192,7 +196,7 @@ def _spread(parameters: Sequence[Parameter], positional: list[Value], keywords: 
             positional.append(keywords.pop(parameter.name))
 
 
-def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple[Parameter, ...]]:
+def _meaning(machine: Evaluator, node: tree.Call) -> tuple[Operation | None, tuple[Parameter, ...]]:
     """The operation that is called, None for a function of the evaluator itself, and its parameters."""
     # The method `diff` of PyTorch tensors gives differences of neighbours.
     difference = node.receiver is not None and machine.dialect == "torch" and table.differs(node.name)
@@ -200,7 +204,7 @@ def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple
         return None, parse_signature(scope_of_program.DERIVATIVES[node.name])
     if node.name in scope_of_program.DETACH:
         return None, parse_signature("x")
-    operation = dialects.function(node, machine.dialect)
+    operation = dialects.resolve_function(node, machine.dialect)
     if operation is None and node.name in scope_of_program.TRANSFORMS:
         raise CallError(
             f"'{node.name}' needs a function of the program",
@@ -212,10 +216,10 @@ def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple
         raise CallError(f"'{node.name}' takes no prefix of a library", hint=f"write {signature}", span=node.span)
     if node.name in scope_of_program.LIST_METHODS and (operation is None or (node.receiver and node.name == "append")):
         raise CallError(f"'{node.name}' is a method of lists", hint="ys = [] begins one", span=node.name_span)
-    if operation is None and (is_within_distributions(node.module) or node.name in METHODS):
+    if operation is None and (may_be_distribution(node.module) or node.name in METHODS):
         from gradcli.language.interpreter import random_variables
 
-        if (error := random_variables.missing(node)) is not None:
+        if (error := random_variables.missing_method_error(node)) is not None:
             raise error
     if operation is None:
         raise UnknownNameError(f"'{node.name}' is defined later, or in a branch that was not taken")
@@ -223,7 +227,7 @@ def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple
 
 
 def _call_builtin(
-    machine: Machine,
+    machine: Evaluator,
     node: tree.Call,
     operation: Operation | None,
     positional: list[Value],
@@ -233,13 +237,15 @@ def _call_builtin(
     what = f"'{node.name}'"
     listed = _place_of_list(operation)
     for i, value in enumerate(positional):
-        if isinstance(value, Items) and i == listed:
+        if isinstance(value, ProgramList) and i == listed:
             joins = listed == 0
-            items = (None if item is None else number(item, "a tensor") for item in value.items)
-            positional[i] = [in_dtype(item) if joins else item for item in items]
-        elif isinstance(value, READ):
-            positional[i] = number(value, what)
-    keywords = {n: number(v, what) if isinstance(v, READ) else v for n, v in keywords.items()}
+            items = (None if item is None else as_tensor_or_number(item, "a tensor") for item in value.items)
+            positional[i] = [as_default_dtype(item) if joins else item for item in items]
+        elif isinstance(value, TENSOR_CONVERTIBLE):
+            positional[i] = as_tensor_or_number(value, what)
+    keywords = {
+        n: as_tensor_or_number(v, what) if isinstance(v, TENSOR_CONVERTIBLE) else v for n, v in keywords.items()
+    }
     if operation is None:
         from gradcli.language.interpreter import differentiation
 
@@ -249,9 +255,9 @@ def _call_builtin(
 
 
 # Keywords that state properties of the result.
-_STATED = frozenset({"dtype", "device", "requires_grad"})
+_PROPERTY_KEYWORDS = frozenset({"dtype", "device", "requires_grad"})
 # Functions that drop the gradient in Python.
-_CUTTING = frozenset({"item", "float"})
+_GRADIENT_DROPPING = frozenset({"item", "float"})
 
 
 def _place_of_list(operation: Operation | None) -> int | None:

@@ -10,9 +10,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import program_derivatives
 from gradcli.errors import DifferentiationError
 from gradcli.language.interpreter import call_arguments
-from gradcli.language.interpreter.lists import Items
-from gradcli.language.interpreter.machine import Machine, Scope
-from gradcli.language.interpreter.values import Value, number
+from gradcli.language.interpreter.lists import ProgramList
+from gradcli.language.interpreter.machine import Evaluator, Scope
+from gradcli.language.interpreter.values import Value, as_tensor_or_number
 from gradcli.language.names.scope import DERIVATIVES, DETACH
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.arithmetic import multiply
@@ -20,21 +20,23 @@ from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.signature import parse_signature
 
 
-def call(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope) -> Value:
+def call(
+    machine: Evaluator, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope
+) -> Value:
     """The value of a call of one of `DERIVATIVES` or `DETACH`, whose arguments fit its signature."""
     if node.name in DETACH:
-        return program_derivatives.detach(number([*positional, *keywords.values()][0], f"'{node.name}'"))
+        return program_derivatives.detach(as_tensor_or_number([*positional, *keywords.values()][0], f"'{node.name}'"))
     return _derivative(machine, node, positional, keywords, scope)
 
 
 def _derivative(
-    machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope
+    machine: Evaluator, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope
 ) -> Value:
     names = tuple(p.name for p in parse_signature(DERIVATIVES[node.name]) if not p.variadic)
     if node.name == "diff" and (len(positional) > 3 or _is_variable(machine, node, scope)):
         names = names[:2]
     named = dict(zip(names, positional)) | keywords
-    named |= {n: number(named[n], f"'{node.name}'") for n in ("y", "v") if n in named}
+    named |= {n: as_tensor_or_number(named[n], f"'{node.name}'") for n in ("y", "v") if n in named}
     _check_target(tree.positional(node)[1:2] or [k.value for k in node.keywords if k.name == "x"], node, named["x"])
     value = machine.apply(node, node.name, functools.partial(getattr(program_derivatives, node.name), **named))
     for place in range(len(names), len(positional)):
@@ -45,7 +47,7 @@ def _derivative(
     return value
 
 
-def _order_or_variable(machine: Machine, node: tree.Call) -> DifferentiationError:
+def _order_or_variable(machine: Evaluator, node: tree.Call) -> DifferentiationError:
     """The error for a third argument that y does not depend on, and that may be meant as the order."""
     y, x, n = (machine.program.source[a.span.start : a.span.end] for a in tree.positional(node)[:3])
     return DifferentiationError(
@@ -59,31 +61,33 @@ def _order_or_variable(machine: Machine, node: tree.Call) -> DifferentiationErro
 _GRADIENT = "outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None"
 
 
-def gradient(machine: Machine, node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Items:
+def gradient(
+    machine: Evaluator, node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]
+) -> ProgramList:
     """`torch.autograd.grad(outputs, inputs)`: a gradient for each input, which can be differentiated again."""
     parameters = parse_signature(_GRADIENT)
     call_arguments.fit(node.name, parameters, positional, given)
     named = dict(zip((p.name for p in parameters), positional)) | dict(given)
-    y, weights = number(named["outputs"], "'grad'"), named.get("grad_outputs")
+    y, weights = as_tensor_or_number(named["outputs"], "'grad'"), named.get("grad_outputs")
     if weights is not None:
-        y = sum_(multiply(y, number(weights, "'grad_outputs'")))
+        y = sum_(multiply(y, as_tensor_or_number(weights, "'grad_outputs'")))
     if arrays.shape(y):
         raise DifferentiationError(
             f"'grad' needs a number to differentiate, and this has shape {list(arrays.shape(y))}",
             hint="grad_outputs=torch.ones_like(y), or the gradient of y.sum()",
         )
-    wanted = named["inputs"].items if isinstance(named["inputs"], Items) else [named["inputs"]]
-    values = [number(x, "'grad'") for x in wanted]
+    wanted = named["inputs"].items if isinstance(named["inputs"], ProgramList) else [named["inputs"]]
+    values = [as_tensor_or_number(x, "'grad'") for x in wanted]
     if not all(isinstance(x, Tensor) for x in values):
         raise DifferentiationError(
             "'grad' differentiates by names that the program was given or assigned",
             hint="name what is differentiated by first: u = …; torch.autograd.grad(y, u)[0]",
         )
     found = [machine.apply(node, "grad", functools.partial(program_derivatives.jacobian, y, x)) for x in values]
-    return Items(found, node.span, "tuple")
+    return ProgramList(found, node.span, "tuple")
 
 
-def _is_variable(machine: Machine, node: tree.Call, scope: Scope) -> bool:
+def _is_variable(machine: Evaluator, node: tree.Call, scope: Scope) -> bool:
     """Whether the third positional argument names an input, which is never the order of a derivative."""
     return any(isinstance(a, tree.Name) and machine.is_input(a.id, scope) for a in tree.positional(node)[2:3])
 

@@ -7,19 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
-from gradcli.errors import EvaluationError, GradcliError, Proposal, UnknownNameError, nearest
-from gradcli.language.interpreter.lists import Items, is_position, item_of
-from gradcli.language.interpreter.machine import Activation, Machine, Scope, Task
-from gradcli.language.interpreter.mutable_references import Cell, InParts, is_basic
-from gradcli.language.interpreter.statements import bind, elements, key_of
-from gradcli.language.interpreter.values import Value, number, one_of, truth
+from gradcli.errors import EvaluationError, GradcliError, Proposal, UnknownNameError, closest_word
+from gradcli.language.interpreter.lists import ProgramList, is_position, item_of
+from gradcli.language.interpreter.machine import Evaluator, Scope, ScopedNode, Task
+from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference, is_basic
+from gradcli.language.interpreter.statements import bind, evaluate_index, loop_values
+from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number, select_result
 from gradcli.language.names.scope import unknown_name
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
-from gradcli.language.stable.removable import Limiting, Removable, RemovableOverBalls
-from gradcli.language.stable.stable_expressions import Fitting, Rewritten
+from gradcli.language.stable.removable import ExpressionWithLimit, RemovableSingularity, RemovableSingularityOverBalls
+from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.entries import arithmetic
 from gradcli.primitives.entries.comparisons import equal, isfinite, less, logical_not, where
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     pass
 
 
-def _list(machine: Machine, node: tree.List, _scope: Scope) -> Task:
+def _list(machine: Evaluator, node: tree.List, _scope: Scope) -> Task:
     items = []
     for item in node.items:
         items.append(machine.kept((yield item)))
-    return Items(items, node.span, "tuple" if isinstance(node, tree.Tuple) else "display")
+    return ProgramList(items, node.span, "tuple" if isinstance(node, tree.Tuple) else "display")
 
 
-def _comprehension(machine: Machine, node: tree.Comprehension, scope: Scope) -> Task:
+def _comprehension(machine: Evaluator, node: tree.Comprehension, scope: Scope) -> Task:
     found: list[Value] = []
     within = Scope({}, scope, scope.opaque)
     first, *others = node.clauses
     # A stack of iterators, one for each active clause, so that clauses do not recurse.
-    loops = [(first, elements((yield first.iterable), first.iterable.span))]
+    loops = [(first, loop_values((yield first.iterable), first.iterable.span))]
     while loops:
         clause, loop = loops[-1]
         item = next(loop, _END)
@@ -53,16 +53,16 @@ def _comprehension(machine: Machine, node: tree.Comprehension, scope: Scope) -> 
             continue
         bind(machine, clause.target, item, within)
         for condition in clause.conditions:
-            if not truth((yield Activation(condition, within)), condition):
+            if not as_bool((yield ScopedNode(condition, within)), condition):
                 break
         else:
             if len(loops) == len(node.clauses):
-                found.append(machine.kept((yield Activation(node.element, within))))
+                found.append(machine.kept((yield ScopedNode(node.element, within))))
             else:
                 inner = others[len(loops) - 1]
-                values = yield Activation(inner.iterable, within)
-                loops.append((inner, elements(values, inner.iterable.span)))
-    return Items(found, node.span, "generated")
+                values = yield ScopedNode(inner.iterable, within)
+                loops.append((inner, loop_values(values, inner.iterable.span)))
+    return ProgramList(found, node.span, "generated")
 
 
 _END = object()
@@ -70,17 +70,17 @@ _END = object()
 _WHOLE = 2.0**53
 
 
-def _factorial(machine: Machine, node: tree.Factorial, _scope: Scope) -> Task:
-    value = number((yield node.operand), "'!'")
+def _factorial(machine: Evaluator, node: tree.Factorial, _scope: Scope) -> Task:
+    value = as_tensor_or_number((yield node.operand), "'!'")
     return machine.apply(node, "gamma", gamma, arithmetic.add(value, 1.0))
 
 
-def _is_none(_machine: Machine, node: tree.IsNone, _scope: Scope) -> Task:
+def _is_none(_machine: Evaluator, node: tree.NoneTest, _scope: Scope) -> Task:
     value = yield node.operand
     return (value is None) != node.negated
 
 
-def _input(machine: Machine, node: tree.Input, _scope: Scope) -> Task:
+def _input(machine: Evaluator, node: tree.Input, _scope: Scope) -> Task:
     if node.id in machine.names:
         return machine.names[node.id]
     if node.default is None:
@@ -88,27 +88,27 @@ def _input(machine: Machine, node: tree.Input, _scope: Scope) -> Task:
     return (yield node.default)
 
 
-def _unary(machine: Machine, node: tree.Unary, _scope: Scope) -> Task:
+def _unary(machine: Evaluator, node: tree.Unary, _scope: Scope) -> Task:
     value = yield node.operand
     if node.operator == "not":
-        return not truth(value, node.operand)
+        return not as_bool(value, node.operand)
     if node.operator == "~":
         return _of_truths(machine, node, logical_not, value)
-    value = number(value, f"'{node.operator}'")
+    value = as_tensor_or_number(value, f"'{node.operator}'")
     return machine.apply(node, "negative", arithmetic.negative, value) if node.operator == "-" else value
 
 
-def _binary(machine: Machine, node: tree.Binary, _scope: Scope) -> Task:
+def _binary(machine: Evaluator, node: tree.Binary, _scope: Scope) -> Task:
     left = yield node.left
     right = yield node.right
-    if isinstance(left, Items) or isinstance(right, Items):
+    if isinstance(left, ProgramList) or isinstance(right, ProgramList):
         repeated = _of_lists(machine, node, left, right)
         if repeated is not None:
             return repeated
     if node.operator in TRUTH:
         return _of_truths(machine, node, TRUTH[node.operator], left, right)
     operation = BINARY[node.operator]
-    left, right = number(left, f"'{node.operator}'"), number(right, f"'{node.operator}'")
+    left, right = as_tensor_or_number(left, f"'{node.operator}'"), as_tensor_or_number(right, f"'{node.operator}'")
     if node.operator == "+" and _is_truth(left) and _is_truth(right) and (arrays.shape(left) or arrays.shape(right)):
         raise EvaluationError(
             "'+' of truth values is 'one or both' in NumPy and PyTorch, and counts them in mathematics",
@@ -139,13 +139,13 @@ def _is_truth(value: Value) -> bool:
     return arrays.dtype_name(value) == "bool"
 
 
-def _written(machine: Machine, node: tree.Binary) -> str:
+def _written(machine: Evaluator, node: tree.Binary) -> str:
     return machine.program.source[node.operator_span.start : node.operator_span.end]
 
 
-def _of_truths(machine: Machine, node: tree.Binary | tree.Unary, operation: Operation, *operands: Value) -> Value:
+def _of_truths(machine: Evaluator, node: tree.Binary | tree.Unary, operation: Operation, *operands: Value) -> Value:
     """Apply `&`, `|` or `~` elementwise to booleans. Raises EvaluationError for numbers."""
-    values = [number(o, f"'{node.operator}'") for o in operands]
+    values = [as_tensor_or_number(o, f"'{node.operator}'") for o in operands]
     if not all(map(_is_truth, values)):
         raise EvaluationError(
             f"'{node.operator}' stands between truth values, as in (x > 0) & (y > 0), and these are numbers",
@@ -171,13 +171,13 @@ def _is_written(item: tree.SyntaxNode) -> bool:
     return True
 
 
-def _of_lists(machine: Machine, node: tree.Binary, left: Value, right: Value) -> Items | None:
+def _of_lists(machine: Evaluator, node: tree.Binary, left: Value, right: Value) -> ProgramList | None:
     """The result of an operator on lists as in Python; None where it computes with them as tensors.
 
     Raises EvaluationError where Python and NumPy give different results.
     """
-    items, other = (left, right) if isinstance(left, Items) else (right, left)
-    if node.operator == "*" and not isinstance(other, Items):
+    items, other = (left, right) if isinstance(left, ProgramList) else (right, left)
+    if node.operator == "*" and not isinstance(other, ProgramList):
         # In Python code, the list usually comes before the number of repetitions.
         display = node.left if items is left else node.right
         if isinstance(display, tree.List) and any(isinstance(item, tree.Compare) for item in display.items):
@@ -187,19 +187,19 @@ def _of_lists(machine: Machine, node: tree.Binary, left: Value, right: Value) ->
                 span=node.operator_span,
             )
         counted = items is left or isinstance(node.left, tree.Number)
-        if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
+        if counted and len(items.items) == 1 and not arrays.shape(as_tensor_or_number(other, "'*'")):
             # A list of a literal is repeated. A list of a computed value may be meant as a tensor, unless imports show
             # that the program is Python code.
             written = not isinstance(display, tree.List) or all(map(_is_written, display.items))
             if not written and not machine.imports:
                 raise _both(node, "repeats the list", "multiplies its elements", "tile(x, n)", "multiply(x, n)")
-            count = max(0, whole(concrete(number(other, "'*'")), "how often a list is repeated"))
+            count = max(0, integer(concrete(as_tensor_or_number(other, "'*'")), "how often a list is repeated"))
             limits.charge(count)
-            return Items(items.items * count, node.span, "generated")
+            return ProgramList(items.items * count, node.span, "generated")
         number_node = node.right if items is left else node.left
         if isinstance(number_node, tree.Number) or items.made == "grown":
             raise _both(node, "repeats the list", "multiplies its elements", "tile(x, n)", "multiply(x, n)")
-    if node.operator == "+" and isinstance(other, Items):
+    if node.operator == "+" and isinstance(other, ProgramList):
         raise _both(node, "joins the lists", "adds their elements", "concat([a, b])", "add(a, b)")
     return None
 
@@ -212,41 +212,41 @@ def _both(node: tree.Binary, python: str, numpy: str, one: str, other: str) -> E
     )
 
 
-def _compare(machine: Machine, node: tree.Compare, _scope: Scope) -> Task:
+def _compare(machine: Evaluator, node: tree.Compare, _scope: Scope) -> Task:
     left = yield node.operands[0]
     result: Value = True
     for operator, operand in zip(node.operators, node.operands[1:]):
         right = yield operand
         if isinstance(left, str) and isinstance(right, str) and operator in ("==", "!="):
             return (left == right) == (operator == "==")
-        left, right = number(left, f"'{operator}'"), number(right, f"'{operator}'")
+        left, right = as_tensor_or_number(left, f"'{operator}'"), as_tensor_or_number(right, f"'{operator}'")
         result = machine.apply(node, COMPARE[operator].name, COMPARE[operator], left, right)
         left = right
-        if operand is not node.operands[-1] and not truth(result, node):
+        if operand is not node.operands[-1] and not as_bool(result, node):
             break
     return result
 
 
-def _logical(machine: Machine, node: tree.Logical, _scope: Scope) -> Task:
+def _logical(machine: Evaluator, node: tree.Logical, _scope: Scope) -> Task:
     left = yield node.left
-    if truth(left, node.left) == (node.operator == "or"):
+    if as_bool(left, node.left) == (node.operator == "or"):
         return left
     return (yield node.right)
 
 
-def _conditional(machine: Machine, node: tree.Conditional, _scope: Scope) -> Task:
+def _conditional(machine: Evaluator, node: tree.Conditional, _scope: Scope) -> Task:
     test = yield node.test
-    return (yield node.body if truth(test, node.test) else node.orelse)
+    return (yield node.body if as_bool(test, node.test) else node.orelse)
 
 
-def _stable_form(machine: Machine, node: Fitting, scope: Scope) -> Task:
+def _stable_form(machine: Evaluator, node: StableExpression, scope: Scope) -> Task:
     rule = node.rule
     if rule.when is None:
         machine.rewritten[node] = None
         return (yield node.stable)
     values = {}
     for name, places in node.parts.items():
-        values[name] = number((yield places[0]), f"'{rule.pattern}'")
+        values[name] = as_tensor_or_number((yield places[0]), f"'{rule.pattern}'")
     holds = rule.when(**values)
     everywhere = assume(holds)
     if everywhere or rule.apart is None or assume(logical_not(holds)):
@@ -257,13 +257,13 @@ def _stable_form(machine: Machine, node: Fitting, scope: Scope) -> Task:
     return where(holds, stable, original)
 
 
-def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
+def _removable(machine: Evaluator, node: RemovableSingularity, scope: Scope) -> Task:
     # Imported here as few programs have such expressions.
     from gradcli.primitives.entries.taylor_series import taylor_series
 
     point, (first, times) = node.series.point, node.places[0]
     given = yield first
-    value = number(given, f"'{node.rule.pattern}'")
+    value = as_tensor_or_number(given, f"'{node.rule.pattern}'")
     variable = value if times == 1.0 else arithmetic.divide(value, times)
     if machine.scalars is None:
         near = less(arithmetic.absolute(arithmetic.subtract(constant(variable), point)), node.series.radius)
@@ -284,22 +284,24 @@ def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
     return where(near, by_series, (yield from _as_it_stands(machine, node, scope, values)))
 
 
-def _times_others(machine: Machine, node: Removable | RemovableOverBalls, by_series: Value) -> Task:
+def _times_others(
+    machine: Evaluator, node: RemovableSingularity | RemovableSingularityOverBalls, by_series: Value
+) -> Task:
     """The value of the series times the powers of the other factors."""
     for (place, times), n in node.others:
-        other = number((yield place), f"'{node.rule.pattern}'")
+        other = as_tensor_or_number((yield place), f"'{node.rule.pattern}'")
         other = power(other if times == 1.0 else arithmetic.divide(other, times), float(n))
         by_series = machine.apply(node, "multiply", arithmetic.multiply, by_series, other)
     return by_series
 
 
-def _removable_over_balls(machine: Machine, node: RemovableOverBalls, scope: Scope) -> Task:
+def _removable_over_balls(machine: Evaluator, node: RemovableSingularityOverBalls, scope: Scope) -> Task:
     # Imported here as few programs have such expressions.
     from gradcli.primitives.entries.taylor_series import taylor_series
 
     first, times = node.places[0]
     given = yield first
-    value = number(given, f"'{node.rule.pattern}'")
+    value = as_tensor_or_number(given, f"'{node.rule.pattern}'")
     variable = value if times == 1.0 else arithmetic.divide(value, times)
     if not node.is_near(concrete(variable)):
         return (yield from _as_it_stands(machine, node, scope, {first: given}))
@@ -308,7 +310,7 @@ def _removable_over_balls(machine: Machine, node: RemovableOverBalls, scope: Sco
     return (yield from _times_others(machine, node, by_series))
 
 
-def _limiting(machine: Machine, node: Limiting, scope: Scope) -> Task:
+def _limiting(machine: Evaluator, node: ExpressionWithLimit, scope: Scope) -> Task:
     # Imported here as few programs have such expressions.
     from gradcli.language.stable import limits_at_points as points
 
@@ -318,23 +320,23 @@ def _limiting(machine: Machine, node: Limiting, scope: Scope) -> Task:
     for leaf in plan.leaves:
         first, *others = leaf.nodes
         given = yield first
-        values.append(number(given, f"'{node.rule.pattern}'"))
+        values.append(as_tensor_or_number(given, f"'{node.rule.pattern}'"))
         if not isinstance(first, (tree.Name, tree.Number)):
             held.update(dict.fromkeys((first, *others), given))
-    numbers = points.in_floats(values)
+    numbers = points.as_floats(values)
     if numbers is None:
         return (yield from _limits_of_elements(machine, node, scope, values, held))
     found = None
     if plan.is_suspect(numbers):
-        found = machine.apply(node, "limit", lambda *_: points.limit_of_numbers(plan, values, numbers))
+        found = machine.apply(node, "limit", lambda *_: points.limit_at_literal(plan, values, numbers))
     if found is None and machine.scalars is not None and not plan.has_value(numbers):
         # Before the evaluation as written: in ball arithmetic, a quotient 0/0 may look like any other enclosure.
-        found = machine.apply(node, "limit", lambda *_: points.limit_of_equals(plan, values, numbers))
+        found = machine.apply(node, "limit", lambda *_: points.limit_at_equal_variables(plan, values, numbers))
     if found is None:
         value = yield from _as_it_stands(machine, node, scope, held)
         if machine.scalars is not None or assume(isfinite(constant(value))):
             return value
-        found = machine.apply(node, "limit", lambda *_: points.limit_of_equals(plan, values, numbers))
+        found = machine.apply(node, "limit", lambda *_: points.limit_at_equal_variables(plan, values, numbers))
         if found is None:
             return value
     machine.rewritten[node] = None
@@ -342,7 +344,11 @@ def _limiting(machine: Machine, node: Limiting, scope: Scope) -> Task:
 
 
 def _limits_of_elements(
-    machine: Machine, node: Limiting, scope: Scope, values: Sequence[Value], held: dict[tree.SyntaxNode, Value]
+    machine: Evaluator,
+    node: ExpressionWithLimit,
+    scope: Scope,
+    values: Sequence[Value],
+    held: dict[tree.SyntaxNode, Value],
 ) -> Task:
     from gradcli.language.stable import limits_at_points as points
 
@@ -361,7 +367,9 @@ def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequenc
     return {n: (v, within) for n, v in values.items()}, {n: (without, v) for n, v in values.items()}
 
 
-def _in_one_form(machine: Machine, node: Fitting, scope: Scope, values: Mapping[str, Value], *, stable: bool) -> Task:
+def _in_one_form(
+    machine: Evaluator, node: StableExpression, scope: Scope, values: Mapping[str, Value], *, stable: bool
+) -> Task:
     held: dict[tree.SyntaxNode, Value] = {part: values[name] for name, places in node.parts.items() for part in places}
     if not stable:
         return (yield from _as_it_stands(machine, node, scope, held))
@@ -374,7 +382,7 @@ def _in_one_form(machine: Machine, node: Fitting, scope: Scope, values: Mapping[
         _let_go(machine, held)
 
 
-def _as_it_stands(machine: Machine, node: Rewritten, scope: Scope, held: Mapping[Any, Value]) -> Task:
+def _as_it_stands(machine: Evaluator, node: RewrittenExpression, scope: Scope, held: Mapping[Any, Value]) -> Task:
     """Evaluate the original form, with the values `held` of parts that are already evaluated."""
     machine.held.update(held)
     try:
@@ -383,21 +391,21 @@ def _as_it_stands(machine: Machine, node: Rewritten, scope: Scope, held: Mapping
         _let_go(machine, held)
 
 
-def _let_go(machine: Machine, held: Mapping[Any, Value]) -> None:
+def _let_go(machine: Evaluator, held: Mapping[Any, Value]) -> None:
     # A nested form may have removed some of them already.
     for part in held:
         machine.held.pop(part, None)
 
 
-def _attribute(machine: Machine, node: tree.Attribute, _scope: Scope) -> Task:
+def _attribute(machine: Evaluator, node: tree.Attribute, _scope: Scope) -> Task:
     value = yield node.value
     if isinstance(value, tuple) and node.name in getattr(value, "_fields", ()):
         return getattr(value, node.name)
     if node.name not in ATTRIBUTES:
         raise _unknown_attribute(node)
-    if isinstance(value, Cell) and node.name in ("T", "mT"):
+    if isinstance(value, MutableReference) and node.name in ("T", "mT"):
         return value.view(ATTRIBUTES[node.name])
-    return machine.apply(node, node.name, ATTRIBUTES[node.name], number(value, f"'.{node.name}'"))
+    return machine.apply(node, node.name, ATTRIBUTES[node.name], as_tensor_or_number(value, f"'.{node.name}'"))
 
 
 def _unknown_attribute(node: tree.Attribute) -> GradcliError:
@@ -407,40 +415,40 @@ def _unknown_attribute(node: tree.Attribute) -> GradcliError:
         hint = Proposal(f"'{node.name}' is a method: call it, as in x.{node.name}()", f"{node.name}()")
     else:
         hint = f"attributes are .{', .'.join(ATTRIBUTES)}"
-        close = nearest(node.name, ATTRIBUTES)
+        close = closest_word(node.name, ATTRIBUTES)
         hint = Proposal(f"did you mean '.{close}'?", close, otherwise=hint) if close else hint
     return UnknownNameError(f"unknown attribute '{node.name}'", hint=hint, span=node.name_span)
 
 
-def _index(machine: Machine, node: tree.Index, _scope: Scope) -> Task:
+def _index(machine: Evaluator, node: tree.Index, _scope: Scope) -> Task:
     value = yield node.value
-    key = yield from key_of(node)
+    key = yield from evaluate_index(node)
     if isinstance(value, tuple):
-        return one_of(value, key)
-    if isinstance(value, Items) and len(key) == 1 and is_position(key[0]):
+        return select_result(value, key)
+    if isinstance(value, ProgramList) and len(key) == 1 and is_position(key[0]):
         return item_of(value, key[0])
-    if isinstance(value, Cell):
+    if isinstance(value, MutableReference):
         return _view(machine, node, value, key)
-    return machine.apply(node, "index", index, number(value, "an index"), key)
+    return machine.apply(node, "index", index, as_tensor_or_number(value, "an index"), key)
 
 
-def _view(machine: Machine, node: tree.Index, value: Cell, key: Any) -> Value:
+def _view(machine: Evaluator, node: tree.Index, value: MutableReference, key: Any) -> Value:
     """Index a mutable tensor: a view where NumPy gives one, which is for keys without arrays, otherwise a copy."""
-    part = value.part(key) if isinstance(value, InParts) else None
+    part = value.part(key) if isinstance(value, ElementwiseInput) else None
     if part is not None:
         return part
     result = machine.apply(node, "index", index, value.value, key)
     return value.view(lambda x: index(x, key)) if arrays.shape(result) and is_basic(key) else result
 
 
-def _number(machine: Machine, node: Any, _scope: Scope) -> Value:
+def _number(machine: Evaluator, node: Any, _scope: Scope) -> Value:
     # Whole numbers are exact as floats.
     if machine.scalars is None or not node.text or (node.value % 1.0 == 0.0 and 0.0 < node.value < _WHOLE):
         return node.value
     return machine.scalars.number(node.text)
 
 
-def _constant(_machine: Machine, node: Any, _scope: Scope) -> Value:
+def _constant(_machine: Evaluator, node: Any, _scope: Scope) -> Value:
     return node.value
 
 
@@ -448,7 +456,7 @@ HANDLERS: dict[type, Callable[..., Task]] = {
     tree.Comprehension: _comprehension,
     tree.Input: _input,
     tree.Factorial: _factorial,
-    tree.IsNone: _is_none,
+    tree.NoneTest: _is_none,
     tree.List: _list,
     tree.Tuple: _list,
     tree.Unary: _unary,
@@ -458,15 +466,15 @@ HANDLERS: dict[type, Callable[..., Task]] = {
     tree.Conditional: _conditional,
     tree.Attribute: _attribute,
     tree.Index: _index,
-    Fitting: _stable_form,
-    Removable: _removable,
-    RemovableOverBalls: _removable_over_balls,
-    Limiting: _limiting,
+    StableExpression: _stable_form,
+    RemovableSingularity: _removable,
+    RemovableSingularityOverBalls: _removable_over_balls,
+    ExpressionWithLimit: _limiting,
 }
 
 SIMPLE: dict[type, Callable[..., Value]] = {
     tree.Number: _number,
     tree.String: _constant,
     tree.Constant: _constant,
-    tree.Name: Machine.lookup,
+    tree.Name: Evaluator.lookup,
 }

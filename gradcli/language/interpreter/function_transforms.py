@@ -8,24 +8,24 @@ from gradcli import arrays, limits
 from gradcli.calculus import program_derivatives
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, ShapeError
 from gradcli.language.interpreter import call_arguments
-from gradcli.language.interpreter.lists import Items
+from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Task
-from gradcli.language.interpreter.statements import elements
-from gradcli.language.interpreter.values import FUNCTIONS, Transformed, Value, number, truth
+from gradcli.language.interpreter.statements import loop_values
+from gradcli.language.interpreter.values import FUNCTIONS, TransformedFunction, Value, as_bool, as_tensor_or_number
 from gradcli.language.syntax import tree
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import moveaxis, stack
 from gradcli.primitives.signature import parse_signature
 
 # Cost of collecting one part of a nested value in a list or tensor, in eighths of a step.
-_A_PART = 16
+_PART_COST = 16
 # Calls a function of the program with values, as a task.
 Caller = Callable[..., Task]
 
 
 # The transformations, with their signatures.
-MAKERS: Mapping[str, str] = {
+TRANSFORMATIONS: Mapping[str, str] = {
     "grad": "f, argnums=0",
     "value_and_grad": "f, argnums=0",
     "grad_and_value": "f, argnums=0",
@@ -42,21 +42,23 @@ MAKERS: Mapping[str, str] = {
 _OPTIONS = {"in_dims": "in_axes", "out_dims": "out_axes", "fun": "f", "func": "f"}
 
 
-def made(node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Transformed | None:
-    """The function that a call of one of `MAKERS` returns, or None for any other call."""
-    if node.name not in MAKERS:
+def made(node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> TransformedFunction | None:
+    """The function that a call of one of `TRANSFORMATIONS` returns, or None for any other call."""
+    if node.name not in TRANSFORMATIONS:
         return None
-    parameters = parse_signature(MAKERS[node.name])
+    parameters = parse_signature(TRANSFORMATIONS[node.name])
     options = {_OPTIONS.get(n, n): v for n, v in given.items()}
     function = positional[0] if positional else options.get("f")
     if not isinstance(function, FUNCTIONS):
         return None
     call_arguments.fit(node.name, parameters, positional, options)
     options |= zip((p.name for p in parameters), positional)
-    return Transformed(node.name, options.pop("f"), options)
+    return TransformedFunction(node.name, options.pop("f"), options)
 
 
-def loop(node: tree.Call, caller: Caller, positional: Sequence[Value], given: Mapping[str, Value]) -> Task | None:
+def control_flow_task(
+    node: tree.Call, caller: Caller, positional: Sequence[Value], given: Mapping[str, Value]
+) -> Task | None:
     """The task of a call of `scan` and the like, or None for any other call."""
     rules = LOOPS if node.module.startswith("jax") else {} if node.module or node.receiver is not None else _OF_PYTHON
     if node.name not in rules:
@@ -67,7 +69,11 @@ def loop(node: tree.Call, caller: Caller, positional: Sequence[Value], given: Ma
 
 
 def call(
-    node: tree.SyntaxNode, function: Transformed, given: Sequence[Value], named: Mapping[str, Value], caller: Caller
+    node: tree.SyntaxNode,
+    function: TransformedFunction,
+    given: Sequence[Value],
+    named: Mapping[str, Value],
+    caller: Caller,
 ) -> Task:
     """Call a transformed function at `node`. Keyword arguments are passed on to the original function."""
     if function.name == "jit":
@@ -83,17 +89,21 @@ def call(
 
 
 def _derivative(
-    node: tree.SyntaxNode, function: Transformed, given: Sequence[Value], named: Mapping[str, Value], caller: Caller
+    node: tree.SyntaxNode,
+    function: TransformedFunction,
+    given: Sequence[Value],
+    named: Mapping[str, Value],
+    caller: Caller,
 ) -> Task:
     argnums = function.options.get("argnums", 0.0)
-    places = [whole(i, "'argnums'") for i in (argnums.items if isinstance(argnums, Items) else [argnums])]
+    places = [integer(i, "'argnums'") for i in (argnums.items if isinstance(argnums, ProgramList) else [argnums])]
     if any(not -len(given) <= i < len(given) for i in places):
         raise CallError(f"'{function.name}' differentiates by argument {places[0]}, and {len(given)} are given")
     arguments = [*given]
     for i in places:
         arguments[i] = _by_leaves(given[i])
     value = yield from caller(function.of, *arguments, **named)
-    y = number(value, f"'{function.name}'")
+    y = as_tensor_or_number(value, f"'{function.name}'")
     if function.name in ("grad", "value_and_grad", "grad_and_value") and arrays.shape(y):
         raise DifferentiationError(
             f"'{function.name}' needs a function whose value is a number, and this has shape {list(arrays.shape(y))}",
@@ -101,32 +111,35 @@ def _derivative(
         )
     rule = program_derivatives.hessian if function.name == "hessian" else program_derivatives.jacobian
     found = [_through(arguments[i], lambda x: rule(y, x)) for i in places]
-    derivative = Items(found, node.span, "tuple") if isinstance(argnums, Items) else found[0]
+    derivative = ProgramList(found, node.span, "tuple") if isinstance(argnums, ProgramList) else found[0]
     if function.name == "value_and_grad":
-        return Items([y, derivative], node.span, "tuple")
+        return ProgramList([y, derivative], node.span, "tuple")
     if function.name == "grad_and_value":
-        return Items([derivative, y], node.span, "tuple")
+        return ProgramList([derivative, y], node.span, "tuple")
     return derivative
 
 
 def _by_leaves(value: Value) -> Value:
     """An argument with every tensor in it tracked for differentiation."""
-    return _through(value, lambda v: program_derivatives.tracked(number(v, "what is differentiated by")))
+    return _through(value, lambda v: program_derivatives.tracked(as_tensor_or_number(v, "what is differentiated by")))
 
 
 def _through(value: Value, rule: Callable[[Value], Value]) -> Value:
-    limits.charge_steps(_A_PART)
-    if isinstance(value, Items):
-        return Items([_through(v, rule) for v in value.items], value.span, value.made)
+    limits.charge_steps(_PART_COST)
+    if isinstance(value, ProgramList):
+        return ProgramList([_through(v, rule) for v in value.items], value.span, value.made)
     return rule(value)
 
 
-def _mapped(function: Transformed, given: Sequence[Value], caller: Caller) -> Task:
+def _mapped(function: TransformedFunction, given: Sequence[Value], caller: Caller) -> Task:
     axes = function.options.get("in_axes", 0.0)
-    chosen = axes.items if isinstance(axes, Items) else [axes] * len(given)
+    chosen = axes.items if isinstance(axes, ProgramList) else [axes] * len(given)
     if len(chosen) != len(given):
         raise CallError(f"'vmap' has {len(chosen)} axes for {len(given)} arguments")
-    tensors = [v if a is None else moveaxis(number(v, "'vmap'"), whole(a, "an axis"), 0) for v, a in zip(given, chosen)]
+    tensors = [
+        v if a is None else moveaxis(as_tensor_or_number(v, "'vmap'"), integer(a, "an axis"), 0)
+        for v, a in zip(given, chosen)
+    ]
     sizes = {arrays.shape(t)[0] for t, a in zip(tensors, chosen) if a is not None}
     if len(sizes) != 1:
         raise EvaluationError("'vmap' goes along axes of one size", hint="in_axes=None for what is the same for all")
@@ -140,30 +153,30 @@ def _mapped(function: Transformed, given: Sequence[Value], caller: Caller) -> Ta
 
 def _stacked(rows: Sequence[Value], axis: Value) -> Value:
     """Results of the same structure, stacked along a new axis."""
-    limits.charge_steps(_A_PART)
-    if rows and isinstance(rows[0], Items):
+    limits.charge_steps(_PART_COST)
+    if rows and isinstance(rows[0], ProgramList):
         columns = zip(*(row.items for row in rows))
-        return Items([_stacked(column, axis) for column in columns], rows[0].span, rows[0].made)
-    return stack([number(row, "a result") for row in rows], whole(axis, "an axis"))
+        return ProgramList([_stacked(column, axis) for column in columns], rows[0].span, rows[0].made)
+    return stack([as_tensor_or_number(row, "a result") for row in rows], integer(axis, "an axis"))
 
 
 # --- control flow of jax.lax
 
 
 def _cond(node: tree.Call, caller: Caller, pred: Value, true_fun: Value, false_fun: Value, *operands: Value) -> Task:
-    return (yield from caller(true_fun if truth(pred, node) else false_fun, *operands))
+    return (yield from caller(true_fun if as_bool(pred, node) else false_fun, *operands))
 
 
 def _fori_loop(node: tree.Call, caller: Caller, lower: Value, upper: Value, body_fun: Value, init_val: Value) -> Task:
     state = init_val
-    for i in elements(range(whole(lower, "a bound"), whole(upper, "a bound")), node.span):
+    for i in loop_values(range(integer(lower, "a bound"), integer(upper, "a bound")), node.span):
         state = yield from caller(body_fun, i, state)
     return state
 
 
 def _while_loop(node: tree.Call, caller: Caller, cond_fun: Value, body_fun: Value, init_val: Value) -> Task:
     state = init_val
-    while truth((yield from caller(cond_fun, state)), node, of_loop=True):
+    while as_bool((yield from caller(cond_fun, state)), node, of_loop=True):
         limits.charge_steps()
         state = yield from caller(body_fun, state)
     return state
@@ -173,12 +186,12 @@ def _scan(node: tree.Call, caller: Caller, f: Value, init: Value, xs: Value = No
     carry, ys = init, []
     for row in _rows_of(node, xs, length):
         result = yield from caller(f, carry, row)
-        if not isinstance(result, Items) or len(result.items) != 2:
+        if not isinstance(result, ProgramList) or len(result.items) != 2:
             raise EvaluationError("the function of 'scan' gives two values: what is carried on, and a result")
         carry, y = result.items
         ys.append(y)
     stacked = None if not ys or ys[0] is None else _stacked(ys, 0.0)
-    return Items([carry, stacked], node.span, "tuple")
+    return ProgramList([carry, stacked], node.span, "tuple")
 
 
 def _rows_of(node: tree.Call, xs: Value, length: Value) -> Iterator[Value]:
@@ -187,7 +200,7 @@ def _rows_of(node: tree.Call, xs: Value, length: Value) -> Iterator[Value]:
         raise CallError(
             "'scan' needs 'xs' or 'length'", hint=call_arguments.usage("scan", parse_signature(LOOPS["scan"][0]))
         )
-    counted = [] if length is None else [elements(range(whole(length, "'length'")), node.span)]
+    counted = [] if length is None else [loop_values(range(integer(length, "'length'")), node.span)]
     rows = [] if xs is None else [_beside_each_other(xs, node)]
     try:
         for row in zip(*rows, *counted, strict=True):
@@ -197,16 +210,18 @@ def _rows_of(node: tree.Call, xs: Value, length: Value) -> Iterator[Value]:
 
 
 def _beside_each_other(xs: Value, node: tree.Call) -> Iterator[Value]:
-    if isinstance(xs, Items) and xs.made == "tuple":
+    if isinstance(xs, ProgramList) and xs.made == "tuple":
         rows = zip(*(_beside_each_other(x, node) for x in xs.items), strict=True)
-        return (Items(row, xs.span, "tuple") for row in rows)
-    if isinstance(xs, Items) and any(isinstance(x, Items) or arrays.shape(number(x, "'scan'")) for x in xs.items):
+        return (ProgramList(row, xs.span, "tuple") for row in rows)
+    if isinstance(xs, ProgramList) and any(
+        isinstance(x, ProgramList) or arrays.shape(as_tensor_or_number(x, "'scan'")) for x in xs.items
+    ):
         raise EvaluationError(
             "JAX goes along the tensors in a list beside each other, and a loop from one to the next",
             hint="write (a, b) for the first, jnp.array([a, b]) for the second",
             span=node.span,
         )
-    return elements(xs, node.span)
+    return loop_values(xs, node.span)
 
 
 LOOPS: Mapping[str, tuple[str, Callable[..., Task]]] = {
@@ -219,9 +234,9 @@ LOOPS: Mapping[str, tuple[str, Callable[..., Task]]] = {
 
 def _map(node: tree.Call, caller: Caller, f: Value, *columns: Value) -> Task:
     found = []
-    for row in zip(*(elements(column, node.span) for column in columns)):
+    for row in zip(*(loop_values(column, node.span) for column in columns)):
         found.append((yield from caller(f, *row)))
-    return Items(found, node.span, "generated")
+    return ProgramList(found, node.span, "generated")
 
 
 _OF_PYTHON: Mapping[str, tuple[str, Callable[..., Task]]] = {"map": ("f, *items", _map)}

@@ -9,13 +9,13 @@ from gradcli import arrays
 from gradcli.errors import CallError
 from gradcli.language.interpreter import call_arguments
 from gradcli.language.interpreter.machine import Task, arguments_of
-from gradcli.language.interpreter.statements import key_of
-from gradcli.language.interpreter.values import Value, number
+from gradcli.language.interpreter.statements import evaluate_index
+from gradcli.language.interpreter.values import Value, as_tensor_or_number
 from gradcli.language.syntax import tree
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import add, divide, multiply
 from gradcli.primitives.entries.comparisons import maximum, minimum
-from gradcli.primitives.entries.functional_update import replaced
+from gradcli.primitives.entries.functional_update import set_at
 from gradcli.primitives.entries.indexing import index, scatter
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.signature import parse_signature
@@ -28,11 +28,11 @@ def _added(x: Value, key: Any, value: Value) -> Value:
 
 
 def _combined(operation: Callable[[Value, Value], Value]) -> Callable[[Value, Any, Value], Value]:
-    return lambda x, key, value: replaced(x, key, operation(index(x, key), value))
+    return lambda x, key, value: set_at(x, key, operation(index(x, key), value))
 
 
 _RULES: Mapping[str, Callable[[Value, Any, Value], Value]] = {
-    "set": replaced,
+    "set": set_at,
     "add": _added,
     "multiply": _combined(multiply),
     "mul": _combined(multiply),
@@ -43,7 +43,7 @@ _RULES: Mapping[str, Callable[[Value, Any, Value], Value]] = {
 }
 
 
-def updated(node: tree.Call) -> Task:
+def evaluate_update(node: tree.Call) -> Task:
     """Evaluate the update and return the new tensor. Raises CallError for an unknown method of `at`."""
     if node.name not in _RULES:
         raise CallError(
@@ -52,9 +52,9 @@ def updated(node: tree.Call) -> Task:
     place = node.receiver
     assert isinstance(place, tree.Index)
     assert isinstance(place.value, tree.Attribute)
-    x = number((yield place.value.value), "'.at'")
-    key = yield from key_of(place)
+    x = as_tensor_or_number((yield place.value.value), "'.at'")
+    key = yield from evaluate_index(place)
     positional, keywords = yield from arguments_of(node.arguments, node.keywords)
     call_arguments.fit(node.name, parse_signature("values"), positional, keywords)
-    value = number([*positional, *keywords.values()][0], f"'{node.name}'")
+    value = as_tensor_or_number([*positional, *keywords.values()][0], f"'{node.name}'")
     return _RULES[node.name](x, key, value)

@@ -12,26 +12,26 @@ from gradcli.autograd.modes import current_span, enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.program_derivatives import detach
 from gradcli.errors import LimitError
-from gradcli.language.interpreter.machine import TOO_DEEP, Activation, Machine, Scope, Task
-from gradcli.language.interpreter.values import Closure, Value, number
+from gradcli.language.interpreter.machine import TOO_DEEP_MESSAGE, Evaluator, Scope, ScopedNode, Task
+from gradcli.language.interpreter.values import Closure, Value, as_tensor_or_number
 from gradcli.language.syntax import tree
 
 
-def call(machine: Machine, closure: Closure, named: Mapping[str, Value]) -> Task:
+def call(machine: Evaluator, closure: Closure, named: Mapping[str, Value]) -> Task:
     """Call a function with a `backward` clause, with arguments by parameter name, and return its value."""
     node = closure.node
-    given = {p.name: number(named[p.name], f"'{closure.name}'") for p in node.parameters}
+    given = {p.name: as_tensor_or_number(named[p.name], f"'{closure.name}'") for p in node.parameters}
     local = machine.local({name: detach(value) for name, value in given.items()})
-    result = yield Activation(node.body, Scope(local, closure.scope, closure.name, closure.own))
+    result = yield ScopedNode(node.body, Scope(local, closure.scope, closure.name, closure.own))
     current_span.set(node.body.span)
     gradients = functools.partial(_gradients, machine, closure)
-    written = {"result": detach(number(result, f"'{closure.name}'")), "gradients": gradients}
+    written = {"result": detach(as_tensor_or_number(result, f"'{closure.name}'")), "gradients": gradients}
     function: type[Function] = type(closure.name, (_HandWritten,), written)
     return function.apply(*given.values())
 
 
 def _gradients(
-    machine: Machine, closure: Closure, g: Value, inputs: tuple[Value, ...], wanted: Iterable[bool]
+    machine: Evaluator, closure: Closure, g: Value, inputs: tuple[Value, ...], wanted: Iterable[bool]
 ) -> list[Value]:
     """Evaluate the expressions of the `backward` clause, given the arguments (`inputs`) and the cotangent `g`."""
     node = closure.node
@@ -43,15 +43,15 @@ def _gradients(
         scope = Scope(machine.local(named), closure.scope)
         try:
             return [
-                machine.drive(_once(Activation(e, scope)), e, scope) if want else None
+                machine.drive(_once(ScopedNode(e, scope)), e, scope) if want else None
                 for e, want in zip(node.backward.gradients, wanted)
             ]
         except RecursionError:
-            raise LimitError(TOO_DEEP) from None
+            raise LimitError(TOO_DEEP_MESSAGE) from None
 
 
-def _once(frame: Activation) -> Task:
-    return number((yield frame), "a gradient")
+def _once(frame: ScopedNode) -> Task:
+    return as_tensor_or_number((yield frame), "a gradient")
 
 
 class _HandWritten(Function):

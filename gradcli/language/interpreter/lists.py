@@ -9,8 +9,8 @@ from typing import Literal as OneOf
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, GradcliError, ShapeError, Span
-from gradcli.language.interpreter.mutable_references import Cell
-from gradcli.primitives.axes import whole
+from gradcli.language.interpreter.mutable_references import MutableReference
+from gradcli.primitives.axes import integer
 from gradcli.primitives.entries.shape import stack
 
 Value = Any
@@ -18,23 +18,23 @@ Value = Any
 # Cost of stacking tensors besides that of any array operation, and for each tensor, in eighths of a step.
 _STACK, _OPERAND = 24, 3
 # Iterating over this many items costs an eighth of a step.
-_GONE_THROUGH = 2
+_ITEMS_PER_UNIT = 2
 
 
-class _Era:
+class _CacheEra:
     """An object that identifies the time between two in-place changes; tensors cached in an earlier era are stale."""
 
 
-_now = _Era()
+_now = _CacheEra()
 
 
 def changed_in_place() -> None:
     """Invalidate cached tensors of lists; to be called after a list or tensor was changed in place."""
     global _now
-    _now = _Era()
+    _now = _CacheEra()
 
 
-class Items:
+class ProgramList:
     """A list with Python's semantics, from `[a, b]`, `(a, b)`, `[a for …]` or appended items.
 
     `made` tells its origin: a display in brackets or parentheses, a comprehension or function, or appending.
@@ -50,7 +50,7 @@ class Items:
         self.made = made
         self._tensor: Value = None
         # The era in which the tensor was built, None where no item can change.
-        self._era: _Era | None = None
+        self._era: _CacheEra | None = None
 
     def append(self, item: Value) -> None:
         self.items.append(item)
@@ -85,13 +85,13 @@ class Items:
             elif given._tensor is None or (given._era is not None and given._era is not _now):
                 within.add(id(given))
                 pending.append((given, True))
-                pending += [(item, False) for item in given.items if type(item) is Items]
+                pending += [(item, False) for item in given.items if type(item) is ProgramList]
         return self._tensor
 
     def _stacked(self, check: Any) -> Value:
-        limits.charge_steps(len(self.items) // _GONE_THROUGH)
-        items = [item._tensor if type(item) is Items else check(item) for item in self.items]
-        self._era = _now if any(isinstance(item, (Items, Cell)) for item in self.items) else None
+        limits.charge_steps(len(self.items) // _ITEMS_PER_UNIT)
+        items = [item._tensor if type(item) is ProgramList else check(item) for item in self.items]
+        self._era = _now if any(isinstance(item, (ProgramList, MutableReference)) for item in self.items) else None
         current_span.set(self.span)
         try:
             return _joined(items)
@@ -102,47 +102,49 @@ class Items:
 
 def _joined(items: list[Value]) -> Value:
     if items and all(type(i) is bool for i in items):
-        return arrays.placed(arrays.asarray(items))
-    if all(type(i) in arrays.PLAIN for i in items):
-        return arrays.placed(arrays.asarray([float(i) for i in items], arrays.default_dtype()))
+        return arrays.in_default_namespace(arrays.asarray(items))
+    if all(type(i) in arrays.PYTHON_NUMBERS for i in items):
+        return arrays.in_default_namespace(arrays.asarray([float(i) for i in items], arrays.default_dtype()))
     limits.charge_steps(_STACK + _OPERAND * len(items))
-    return stack([in_dtype(i) for i in items])
+    return stack([as_default_dtype(i) for i in items])
 
 
-def in_dtype(value: Value) -> Value:
+def as_default_dtype(value: Value) -> Value:
     """A Python number in the dtype in use, as it is to be joined with tensors; other values unchanged."""
-    return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PLAIN else value
+    return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PYTHON_NUMBERS else value
 
 
 def is_position(key: Value) -> bool:
     """Whether a key is a number or a slice of numbers, as Python's lists take."""
     parts = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
-    return all(type(p) in arrays.PLAIN or p is None for p in parts) and (isinstance(key, slice) or key is not None)
+    return all(type(p) in arrays.PYTHON_NUMBERS or p is None for p in parts) and (
+        isinstance(key, slice) or key is not None
+    )
 
 
-def item_of(value: Items, key: Value) -> Value:
+def item_of(value: ProgramList, key: Value) -> Value:
     """An item of a list, or the list that a slice selects. Raises ShapeError for an index out of bounds."""
     if isinstance(key, slice):
-        bounds = [None if b is None else whole(b, "a bound of a slice") for b in (key.start, key.stop, key.step)]
-        return taken(value, slice(*bounds))
-    place = whole(key, "an index")
+        bounds = [None if b is None else integer(b, "a bound of a slice") for b in (key.start, key.stop, key.step)]
+        return sliced(value, slice(*bounds))
+    place = integer(key, "an index")
     if not -len(value.items) <= place < len(value.items):
         raise ShapeError(f"index {place:.3g} is out of bounds for a list of {len(value.items)} items")
     return value.items[place]
 
 
-def taken(value: Items, part: slice) -> Items:
+def sliced(value: ProgramList, part: slice) -> ProgramList:
     """The list that a slice selects. Raises EvaluationError for a step of 0."""
     if part.step == 0:
         raise EvaluationError("the step of a slice must not be 0")
     limits.charge(len(range(*part.indices(len(value.items)))))
-    return Items(value.items[part], value.span, value.made)
+    return ProgramList(value.items[part], value.span, value.made)
 
 
-def replace_item(value: Items, key: tuple[Value, ...], item: Value) -> None:
+def replace_item(value: ProgramList, key: tuple[Value, ...], item: Value) -> None:
     """Replace an item of a list. Raises ShapeError for an index out of bounds, and for other keys."""
     if len(key) != 1 or isinstance(key[0], slice) or not is_position(key[0]):
         raise ShapeError("one item of a list is assigned to at a time", hint="array(…) makes a tensor of a list")
     item_of(value, key[0])
-    value.items[whole(key[0], "an index")] = item
+    value.items[integer(key[0], "an index")] = item
     value.changed()

@@ -13,14 +13,14 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, GradcliError, Span, UnknownNameError
-from gradcli.language.interpreter.lists import Items
-from gradcli.language.interpreter.mutable_references import Cell
+from gradcli.language.interpreter.lists import ProgramList
+from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.language.interpreter.provenance import Provenance
-from gradcli.language.interpreter.values import FUNCTIONS, Builtin, Value, number
+from gradcli.language.interpreter.values import FUNCTIONS, BuiltinFunction, Value, as_tensor_or_number
 from gradcli.language.names import dialects
 from gradcli.language.names import scope as scope_of_program
-from gradcli.language.operations import place
-from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.language.operations import error_span
+from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax import tree
 
 # Called for each operation with its span, name, operands and result.
@@ -28,9 +28,9 @@ Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
 Task = Generator[Any, Value, Value]
 
 # Cost of a name or a literal, in eighths of a step.
-_SIMPLE = 1
+_LITERAL_COST = 1
 # Raised where handlers call each other in Python frames and reach Python's recursion limit.
-TOO_DEEP = "functions with hand-written derivatives, or lists, are nested too deeply"
+TOO_DEEP_MESSAGE = "functions with hand-written derivatives, or lists, are nested too deeply"
 
 
 class Scope:
@@ -55,21 +55,21 @@ class Scope:
         self.own = own
 
 
-class Activation(NamedTuple):
+class ScopedNode(NamedTuple):
     """A node to evaluate in a scope of its own, as the body of a function."""
 
     node: tree.SyntaxNode
     scope: Scope
 
 
-class Leaving(NamedTuple):
+class PendingExit(NamedTuple):
     """A pending `break`, `continue` or `return`: further statements of the loop or function are skipped."""
 
     by: type[tree.Statement]
     value: Value = None
 
 
-class Machine:
+class Evaluator:
     """A running program.
 
     `handlers` have for each type of node a generator function of machine, node and scope; those in `simple` are plain
@@ -80,7 +80,7 @@ class Machine:
         self,
         program: tree.Module,
         bindings: Mapping[str, Value],
-        stable: Mapping[tree.SyntaxNode, Rewritten],
+        stable: Mapping[tree.SyntaxNode, RewrittenExpression],
         observe: Observer | None,
         provenance: Provenance,
         handlers: Mapping[type, Callable[..., Task]],
@@ -93,24 +93,24 @@ class Machine:
         self.handlers = handlers
         self.simple = simple
         self.stable = stable
-        self.rewritten: dict[Rewritten, None] = {}
+        self.rewritten: dict[RewrittenExpression, None] = {}
         # Values of subexpressions that are already known while the expression around them is evaluated in some form.
         self.held: dict[tree.SyntaxNode, Value] = {}
         # Makes the numbers written in the program, where these are not floats.
         namespace = arrays.chosen_namespace()
         self.scalars = None if namespace is None else namespace.scalars
         # The names of inputs.
-        self.inputs = scope_of_program.inputs(program, bindings)
+        self.inputs = scope_of_program.input_names(program, bindings)
         self.targets = scope_of_program.differentiation_targets(program, self.inputs)
         self.names: dict[str, Value] = {}
         self.scope = Scope(self.names)
-        self.dialect = dialects.of_program(program)
+        self.dialect = dialects.dialect_of(program)
         self.imports = any(isinstance(n, tree.Import) for n in program.body)
         self._lossless: frozenset[tree.SyntaxNode] | None = None
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
         # The pending `break`, `continue` or `return`, if any.
-        self.leaving: Leaving | None = None
+        self.leaving: PendingExit | None = None
         self.depth = 0
         self.observe = observe
         self.provenance = provenance
@@ -130,7 +130,7 @@ class Machine:
             task, node, scope = tasks[-1]
             try:
                 asked = task.send(value)
-                if type(asked) is Activation:
+                if type(asked) is ScopedNode:
                     asked, scope = asked
                 if held and asked in held:
                     value = held[asked]
@@ -139,7 +139,7 @@ class Machine:
                 if simple is not None:
                     node = asked
                     if budget is not None:
-                        budget.charge_steps(_SIMPLE)
+                        budget.charge_steps(_LITERAL_COST)
                     value = simple(self, asked, scope)
                     continue
                 if budget is not None:
@@ -151,7 +151,7 @@ class Machine:
                 tasks.pop()
                 value = stop.value
             except GradcliError as error:
-                error.locate(place(node), self.program.source)
+                error.locate(error_span(node), self.program.source)
                 # Close the generators, which hold values: the caller may try another execution path after this error.
                 for task, *_ in reversed(tasks):
                     task.close()
@@ -163,7 +163,7 @@ class Machine:
         if self._lossless is None:
             from gradcli.language.names import gradient_free_reads
 
-            self._lossless = gradient_free_reads.calls(self.program)
+            self._lossless = gradient_free_reads.gradient_free_calls(self.program)
         return node in self._lossless
 
     def lookup(self, node: tree.Name, scope: Scope) -> Value:
@@ -177,7 +177,7 @@ class Machine:
             if name in scope_of_program.LIBRARY_CONSTANTS:
                 return self._constant(name, scope_of_program.LIBRARY_CONSTANTS[name])
             if scope_of_program.is_function(name, ()):
-                return Builtin(name, node.module)
+                return BuiltinFunction(name, node.module)
             raise UnknownNameError(
                 f"unknown name '{name}'",
                 hint="no constant and no function behind the prefixes of libraries is called so",
@@ -187,7 +187,7 @@ class Machine:
         found = self.find(name, scope)
         if found is not None:
             value = found.names[name]
-            tensor = value.value if isinstance(value, Cell) else value
+            tensor = value.value if isinstance(value, MutableReference) else value
             if scope.opaque is not None and isinstance(tensor, Tensor) and tensor.requires_grad:
                 raise DifferentiationError(
                     f"'{scope.opaque}' has a derivative of its own, which says nothing of '{name}'",
@@ -233,15 +233,15 @@ class Machine:
     def kept(self, value: Value) -> Value:
         """A value as names and lists hold it: a tensor as a mutable reference, if the program changes tensors."""
         if self.changes and not isinstance(value, _NO_TENSORS) and arrays.shape(value):
-            return Cell(value)
+            return MutableReference(value)
         return value
 
     def apply(self, node: tree.SyntaxNode, name: str, operation: Callable[..., Value], *operands: Value) -> Value:
         """The result of an operation at `node`, reported to the observer."""
-        current_span.set(place(node))
+        current_span.set(error_span(node))
         result = operation(*operands)
         if self.observe is not None:
-            self.observe(place(node), name, operands, result)
+            self.observe(error_span(node), name, operands, result)
         return result
 
     def local(self, named: Mapping[str, Value]) -> dict[str, Value]:
@@ -255,13 +255,13 @@ class Machine:
         # Imported here as only programs that differentiate need it.
         from gradcli.calculus.program_derivatives import tracked
 
-        return tracked(number(value, "a name"))
+        return tracked(as_tensor_or_number(value, "a name"))
 
 
-_NO_TENSORS = (Cell, Items, *FUNCTIONS, range, str, tuple, float, bool, int, type(None))
+_NO_TENSORS = (MutableReference, ProgramList, *FUNCTIONS, range, str, tuple, float, bool, int, type(None))
 
 
-def block(machine: Machine, statements: Iterable[tree.Statement]) -> Task:
+def block(machine: Evaluator, statements: Iterable[tree.Statement]) -> Task:
     """Run statements, and return the value of the last one that ran."""
     value = None
     for statement in statements:

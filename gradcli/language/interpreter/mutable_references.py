@@ -21,7 +21,7 @@ class SizeNeededError(ShapeError):
     """Raised where a result depends on the number of elements of a tensor that is not known."""
 
 
-class Cell:
+class MutableReference:
     """A mutable reference to a tensor, which is `value`."""
 
     __slots__ = ("value",)
@@ -35,9 +35,9 @@ class Cell:
 
     def put(self, key: Any, value: Value) -> None:
         """Replace the elements at `key`."""
-        from gradcli.primitives.entries.functional_update import replaced
+        from gradcli.primitives.entries.functional_update import set_at
 
-        self.value = replaced(self.value, key, value)
+        self.value = set_at(self.value, key, value)
 
     def view(self, move: Callable[[Value], Value]) -> View:
         """A view of the elements that `move` selects and rearranges."""
@@ -49,12 +49,12 @@ class Cell:
         return View(self, arrays.to_numpy(move(positions(shape, ...))))
 
 
-class View(Cell):
+class View(MutableReference):
     """A view of elements of another mutable reference; `places` are their flat indices there."""
 
     __slots__ = ("base", "places")
 
-    def __init__(self, base: Cell, places: Any) -> None:
+    def __init__(self, base: MutableReference, places: Any) -> None:
         self.base = base
         self.places = places
 
@@ -72,15 +72,15 @@ class View(Cell):
         self._write(places, broadcast_to(value, places.shape))
 
     def _write(self, places: Any, value: Value) -> None:
-        from gradcli.primitives.entries.functional_update import put
+        from gradcli.primitives.entries.functional_update import set_at_positions
 
-        self.base.value = put(self.base.value, places, value)
+        self.base.value = set_at_positions(self.base.value, places, value)
 
     def view(self, move: Callable[[Value], Value]) -> View:
         return View(self.base, arrays.to_numpy(move(self.places)))
 
 
-class InParts(Cell):
+class ElementwiseInput(MutableReference):
     """An input that is read element by element, or the part of it at `key`. Any other use of it gets `read(name, key)`.
 
     `sizes` is the shape of the input, or None where it is not known; it then follows from the elements that are read.
@@ -115,7 +115,7 @@ class InParts(Cell):
             hint=f"give it a value for its size, as in {self.name}=[1,2,3]",
         )
 
-    def part(self, key: Any) -> InParts | None:
+    def part(self, key: Any) -> ElementwiseInput | None:
         """The part at a key, or None where the key is not made of indices within the shape.
 
         Raises ShapeError where the shape is needed and not known.
@@ -124,12 +124,12 @@ class InParts(Cell):
         counted = all(type(i) is int for i in places)
         if self.sizes is None:
             if counted and min(places, default=0) >= 0:
-                return InParts(self.name, None, self.read, self.key + places)
+                return ElementwiseInput(self.name, None, self.read, self.key + places)
             raise self._needs_sizes()
         left = self.sizes[len(self.key) :]
         if not counted or len(places) > len(left) or any(not -s <= i < s for i, s in zip(places, left)):
             return None
-        return InParts(self.name, self.sizes, self.read, self.key + tuple(i % s for i, s in zip(places, left)))
+        return ElementwiseInput(self.name, self.sizes, self.read, self.key + tuple(i % s for i, s in zip(places, left)))
 
 
 def is_basic(key: tuple[Any, ...]) -> bool:

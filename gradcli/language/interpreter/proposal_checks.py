@@ -10,7 +10,7 @@ from gradcli.errors import CallError, GradcliError, LimitError, ProgramSyntaxErr
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.names import scope
 from gradcli.language.syntax import tree
-from gradcli.language.syntax.layout import within_brackets
+from gradcli.language.syntax.layout import bracketed_text
 
 # Budget (steps, array elements) of the check; a proposal that exceeds it counts as running.
 _MOST = limits.Budget(100_000, 1_000_000)
@@ -18,7 +18,7 @@ _MOST = limits.Budget(100_000, 1_000_000)
 _ASSUMED = 0.5
 
 
-def runs(text: str, new: Span, values: Mapping[str, Any], read: Callable[[str], tree.Module]) -> bool:
+def proposal_runs(text: str, new: Span, values: Mapping[str, Any], read: Callable[[str], tree.Module]) -> bool:
     """Whether a program, in which the text at `new` was proposed, runs with these values of its names.
 
     Syntax errors and wrong names outside of `new` are not the proposal's, and are ignored. Where a name has no value,
@@ -26,13 +26,13 @@ def runs(text: str, new: Span, values: Mapping[str, Any], read: Callable[[str], 
     """
     if text[new.end : new.end + 1] == "(":
         # Include the arguments, which have to fit the proposed function.
-        new = Span(new.start, new.end + len(within_brackets(text[new.end :])) + 2)
+        new = Span(new.start, new.end + len(bracketed_text(text[new.end :])) + 2)
     budget = limits.Budget(_MOST.max_steps, _MOST.max_elements)
     known = True
     try:
-        with limits.spending(budget):
+        with limits.using_budget(budget):
             program = read(text)
-            made_up = scope.outer_reads(program).keys() - values.keys() - set(scope.CONSTANTS)
+            made_up = scope.free_names(program).keys() - values.keys() - set(scope.CONSTANTS)
             known = not made_up
             evaluate(program, {**values, **dict.fromkeys(made_up, _ASSUMED)})
     except LimitError:

@@ -10,11 +10,11 @@ from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
 from gradcli.language.interpreter import call_arguments
-from gradcli.language.interpreter.lists import Items, item_of, taken
-from gradcli.language.interpreter.statements import elements, listed
-from gradcli.language.interpreter.values import Value, length_of, number, truth
+from gradcli.language.interpreter.lists import ProgramList, item_of, sliced
+from gradcli.language.interpreter.statements import iterated_list, loop_values
+from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number, length_of
 from gradcli.language.syntax import tree
-from gradcli.primitives.axes import one_number, whole
+from gradcli.primitives.axes import integer, one_number
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import trunc
@@ -24,39 +24,39 @@ from gradcli.primitives.signature import parse_signature
 def _range(node: tree.Call, *bounds: Value) -> range:
     if not 1 <= len(bounds) <= 3:
         raise CallError("'range' takes 1 to 3 numbers", hint="range(n), range(a, b), range(a, b, step)", span=node.span)
-    numbers = [whole(number(b, "'range'"), "a bound of 'range'") for b in bounds]
+    numbers = [integer(as_tensor_or_number(b, "'range'"), "a bound of 'range'") for b in bounds]
     if numbers[2:] == [0]:
         raise EvaluationError("the step of 'range' must not be 0", span=node.span)
     return range(*numbers)
 
 
-def _zip(node: tree.Call, *given: Value) -> Items:
-    rows = zip(*(elements(g, node.span) for g in given))
-    return Items((Items(row, node.span, "tuple") for row in rows), node.span, "generated")
+def _zip(node: tree.Call, *given: Value) -> ProgramList:
+    rows = zip(*(loop_values(g, node.span) for g in given))
+    return ProgramList((ProgramList(row, node.span, "tuple") for row in rows), node.span, "generated")
 
 
-def _enumerate(node: tree.Call, items: Value, start: Value = 0.0) -> Items:
-    first = whole(start, "the start of 'enumerate'")
-    rows = ([float(i), item] for i, item in enumerate(elements(items, node.span), first))
-    return Items((Items(row, node.span, "tuple") for row in rows), node.span, "generated")
+def _enumerate(node: tree.Call, items: Value, start: Value = 0.0) -> ProgramList:
+    first = integer(start, "the start of 'enumerate'")
+    rows = ([float(i), item] for i, item in enumerate(loop_values(items, node.span), first))
+    return ProgramList((ProgramList(row, node.span, "tuple") for row in rows), node.span, "generated")
 
 
-def _reversed(node: tree.Call, items: Value) -> Items:
-    return Items(reversed(listed(items, node.span)), node.span, "generated")
+def _reversed(node: tree.Call, items: Value) -> ProgramList:
+    return ProgramList(reversed(iterated_list(items, node.span)), node.span, "generated")
 
 
-def _list(node: tree.Call, items: Value = ()) -> Items:
-    return Items(listed(items, node.span), node.span, "generated")
+def _list(node: tree.Call, items: Value = ()) -> ProgramList:
+    return ProgramList(iterated_list(items, node.span), node.span, "generated")
 
 
 def _len(node: tree.Call, value: Value) -> float:
-    if isinstance(value, Items):
+    if isinstance(value, ProgramList):
         return float(len(value.items))
     if isinstance(value, range):
         return float(length_of(value))
     if isinstance(value, (tuple, str)):
         return float(len(value))
-    shape = arrays.shape(number(value, "'len'"))
+    shape = arrays.shape(as_tensor_or_number(value, "'len'"))
     if not shape:
         raise EvaluationError("a number has no 'len'", span=node.span)
     return float(shape[0])
@@ -73,12 +73,12 @@ def _float(node: tree.Call, value: Value) -> Value:
             return plain
         return namespace.scalars.number(value)
     _check_no_gradient(node, value)
-    return number(value, "'float'")
+    return as_tensor_or_number(value, "'float'")
 
 
 def _check_no_gradient(node: tree.Call, value: Value) -> None:
     """Raise EvaluationError where the call would drop a gradient silently."""
-    tensor = number(value, f"'{node.name}'")
+    tensor = as_tensor_or_number(value, f"'{node.name}'")
     if isinstance(tensor, Tensor) and tensor.requires_grad:
         raise EvaluationError(
             f"'{node.name}' cuts a value off from its gradient in Python",
@@ -89,32 +89,32 @@ def _check_no_gradient(node: tree.Call, value: Value) -> None:
 
 def _int(node: tree.Call, value: Value) -> float:
     # `int` is a step function, whose derivative is 0, so that no gradient is lost.
-    numbers = concrete(number(value, "'int'"))
+    numbers = concrete(as_tensor_or_number(value, "'int'"))
     if arrays.shape(numbers):
         raise EvaluationError("'int' needs a number", span=node.span)
     plain = one_number(numbers, "'int'")
     if not math.isfinite(plain):
         raise EvaluationError(f"'int' needs a whole number, and this is {float(plain)}", span=node.span)
-    return float(whole(trunc(plain), "'int'"))
+    return float(integer(trunc(plain), "'int'"))
 
 
-def _sorted(node: tree.Call, items: Value, reverse: Value = False) -> Items:
-    found = listed(items, node.span)
-    limits.charge_steps(_SORTED * len(found))
-    keys = [concrete(number(i, "'sorted'")) for i in found]
+def _sorted(node: tree.Call, items: Value, reverse: Value = False) -> ProgramList:
+    found = iterated_list(items, node.span)
+    limits.charge_steps(_SORT_COST * len(found))
+    keys = [concrete(as_tensor_or_number(i, "'sorted'")) for i in found]
     if any(arrays.shape(k) for k in keys):
         raise EvaluationError("'sorted' needs numbers", hint="sort(x) sorts a tensor along an axis", span=node.span)
-    order = sorted(range(len(found)), key=[*map(arrays.on_host, keys)].__getitem__, reverse=truth(reverse, node))
-    return Items([found[i] for i in order], node.span, "generated")
+    order = sorted(range(len(found)), key=[*map(arrays.on_host, keys)].__getitem__, reverse=as_bool(reverse, node))
+    return ProgramList([found[i] for i in order], node.span, "generated")
 
 
 # Cost of sorting one item, in eighths of a step.
-_SORTED = 4
+_SORT_COST = 4
 
 
 def _floats(_node: tree.Call, x: Value) -> Value:
     """`x.float()`: converts booleans to numbers and returns other tensors unchanged."""
-    found = number(x, "a method")
+    found = as_tensor_or_number(x, "a method")
     return cast(found, arrays.default_dtype()) if arrays.dtype_name(found) == "bool" else found
 
 
@@ -162,31 +162,31 @@ def _called(call: tree.Call, signature: str, function: Callable[..., Value], *gi
     return function(call, *given, **named)
 
 
-def _append(_node: tree.Call, own: Items, item: Value) -> None:
+def _append(_node: tree.Call, own: ProgramList, item: Value) -> None:
     own.append(item)
 
 
-def _extend(node: tree.Call, own: Items, items: Value) -> None:
-    own.extend(listed(items, node.span))
+def _extend(node: tree.Call, own: ProgramList, items: Value) -> None:
+    own.extend(iterated_list(items, node.span))
 
 
-def _pop(_node: tree.Call, own: Items, index: Value = -1.0) -> Value:
+def _pop(_node: tree.Call, own: ProgramList, index: Value = -1.0) -> Value:
     if not own.items:
         raise EvaluationError("an empty list has nothing to pop")
-    item, place = item_of(own, number(index, "'pop'")), whole(index, "an index")
+    item, place = item_of(own, as_tensor_or_number(index, "'pop'")), integer(index, "an index")
     # The items behind it move by one.
-    limits.charge((-place - 1 if place < 0 else len(own.items) - place) // _MOVED)
+    limits.charge((-place - 1 if place < 0 else len(own.items) - place) // _MOVES_PER_ELEMENT)
     del own.items[place]
     own.changed()
     return item
 
 
-def _copy(_node: tree.Call, own: Items) -> Items:
-    return taken(own, slice(None))
+def _copy(_node: tree.Call, own: ProgramList) -> ProgramList:
+    return sliced(own, slice(None))
 
 
 # Moving this many items of a list costs as much as computing one array element.
-_MOVED = 16
+_MOVES_PER_ELEMENT = 16
 # Methods of lists, each with its signature.
 _METHODS: Mapping[str, tuple[str, Callable[..., Value]]] = {
     "append": ("item", _append),
@@ -196,7 +196,7 @@ _METHODS: Mapping[str, tuple[str, Callable[..., Value]]] = {
 }
 
 
-def method(call: tree.Call, items: Items, given: Sequence[Value], named: Mapping[str, Value]) -> Value:
+def method(call: tree.Call, items: ProgramList, given: Sequence[Value], named: Mapping[str, Value]) -> Value:
     """Call a method of a list. Raises CallError for arguments that it does not take."""
     signature, function = _METHODS[call.name]
     call_arguments.fit(call.name, parse_signature(signature), given, named)

@@ -8,7 +8,7 @@ from gradcli.errors import CallError
 from gradcli.language.interpreter import call_arguments
 from gradcli.language.interpreter.values import RandomVariable, Value
 from gradcli.language.syntax import tree
-from gradcli.primitives.distribution_names import DISTRIBUTIONS, METHODS, is_distribution, is_within_distributions
+from gradcli.primitives.distribution_names import DISTRIBUTIONS, METHODS, is_distribution, may_be_distribution
 from gradcli.primitives.entries import probability
 from gradcli.primitives.signature import parse_signature
 
@@ -28,9 +28,9 @@ def method(
     return called, [*positional, *variable.positional], {**keywords, **variable.keywords}
 
 
-def missing(call: tree.Call) -> CallError | None:
+def missing_method_error(call: tree.Call) -> CallError | None:
     """The error for a method that a distribution lacks, or that is called on another value; None for other calls."""
-    if is_within_distributions(call.module) and not is_distribution(call.module):
+    if may_be_distribution(call.module) and not is_distribution(call.module):
         library = call.module.removeprefix("jax.").rpartition(".")[0]
         return CallError(
             f"there is no distribution '{call.module}' here",

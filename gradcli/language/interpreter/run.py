@@ -10,21 +10,21 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, GradcliError, LimitError, Proposal, SeveralTensorsError
 from gradcli.language.interpreter import calls, expressions, statements
-from gradcli.language.interpreter.lists import Items
-from gradcli.language.interpreter.machine import TOO_DEEP, Machine, Observer, Task, block
-from gradcli.language.interpreter.mutable_references import Cell, InParts
+from gradcli.language.interpreter.lists import ProgramList
+from gradcli.language.interpreter.machine import TOO_DEEP_MESSAGE, Evaluator, Observer, Task, block
+from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
 from gradcli.language.interpreter.provenance import UNKNOWN, Provenance
-from gradcli.language.interpreter.values import FUNCTIONS, Value, number
+from gradcli.language.interpreter.values import FUNCTIONS, Value, as_tensor_or_number
 from gradcli.language.names import scope
-from gradcli.language.stable.removable import rewrites
-from gradcli.language.stable.stable_expressions import Rewritten
+from gradcli.language.stable.removable import rewritten_expressions
+from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax import tree
 
 _HANDLERS: dict[type, Callable[..., Task]] = {**statements.HANDLERS, **expressions.HANDLERS, **calls.HANDLERS}
 _SIMPLE: dict[type, Callable[..., Value]] = {**statements.SIMPLE, **expressions.SIMPLE}
 
 # Cost of analysing the source before it runs, in eighths of a step for each character.
-_CHARACTER = 2
+_CHARACTER_COST = 2
 
 
 class Evaluation(NamedTuple):
@@ -32,14 +32,14 @@ class Evaluation(NamedTuple):
 
     value: Value
     names: dict[str, Value]
-    rewritten: tuple[Rewritten, ...] = ()
+    rewritten: tuple[RewrittenExpression, ...] = ()
 
 
 def evaluate(
     program: tree.Module,
     bindings: Mapping[str, Value],
     *,
-    rewrite: bool | Mapping[tree.SyntaxNode, Rewritten] = True,
+    rewrite: bool | Mapping[tree.SyntaxNode, RewrittenExpression] = True,
     observe: Observer | None = None,
     provenance: Provenance = UNKNOWN,
     apart: Collection[str] = (),
@@ -56,19 +56,21 @@ def evaluate(
     Raises UnknownNameError and CallError for wrong names and calls, LimitError past the limits of the run, and
     EvaluationError or DifferentiationError where an operation fails, each with its place in the source.
     """
-    limits.charge_steps(_CHARACTER * len(program.source))
-    scope.check(program, bindings)
-    forms = rewrite if isinstance(rewrite, Mapping) else rewrites(program, bindings, apart) if rewrite else {}
-    return _run(Machine(program, bindings, forms, observe, provenance, _HANDLERS, _SIMPLE, clauses))
+    limits.charge_steps(_CHARACTER_COST * len(program.source))
+    scope.check_names(program, bindings)
+    forms = (
+        rewrite if isinstance(rewrite, Mapping) else rewritten_expressions(program, bindings, apart) if rewrite else {}
+    )
+    return _run(Evaluator(program, bindings, forms, observe, provenance, _HANDLERS, _SIMPLE, clauses))
 
 
-def _run(machine: Machine) -> Evaluation:
+def _run(machine: Evaluator) -> Evaluation:
     token = current_span.set(None)
     try:
         with arrays.quiet():
             value = machine.drive(block(machine, machine.program.body), machine.program, machine.scope)
     except RecursionError:
-        raise LimitError(TOO_DEEP) from None
+        raise LimitError(TOO_DEEP_MESSAGE) from None
     finally:
         current_span.reset(token)
     if value is None:
@@ -80,9 +82,9 @@ def _run(machine: Machine) -> Evaluation:
             source=machine.program.source,
         )
     value = _tensor(machine.program, value)
-    others = (InParts, Items, *FUNCTIONS, range, str)
+    others = (ElementwiseInput, ProgramList, *FUNCTIONS, range, str)
     kept = {n: v for n, v in machine.names.items() if not isinstance(v, others)}
-    names = {n: v.value if isinstance(v, Cell) else v for n, v in kept.items()}
+    names = {n: v.value if isinstance(v, MutableReference) else v for n, v in kept.items()}
     return Evaluation(value, names, tuple(machine.rewritten))
 
 
@@ -95,7 +97,7 @@ def _with_points(text: str) -> str:
 
 def _tensor(program: tree.Module, value: Value) -> Value:
     last = program.body[-1].span
-    if isinstance(value, Items) and value.made == "tuple":
+    if isinstance(value, ProgramList) and value.made == "tuple":
         text = program.source[last.start : last.end]
         hint = "write one of them, or [a, b] for a tensor of them"
         decimal = text if text.startswith("(") else _with_points(text)
@@ -105,7 +107,7 @@ def _tensor(program: tree.Module, value: Value) -> Value:
             f"the program ends with {len(value.items)} values: {text}", hint=hint, span=last, source=program.source
         )
     try:
-        return number(value, "the value of the program")
+        return as_tensor_or_number(value, "the value of the program")
     except GradcliError as error:
         error.locate(last, program.source)
         if isinstance(error, SeveralTensorsError):

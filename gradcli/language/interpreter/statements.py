@@ -9,10 +9,10 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, ShapeError, Span
-from gradcli.language.interpreter.lists import Items, changed_in_place, replace_item
-from gradcli.language.interpreter.machine import Leaving, Machine, Scope, Task, block
-from gradcli.language.interpreter.mutable_references import Cell, InParts
-from gradcli.language.interpreter.values import READ, Value, number, truth
+from gradcli.language.interpreter.lists import ProgramList, changed_in_place, replace_item
+from gradcli.language.interpreter.machine import Evaluator, PendingExit, Scope, Task, block
+from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
+from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bool, as_tensor_or_number
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.indexing import index
@@ -21,26 +21,26 @@ from gradcli.primitives.entries.indexing import index
 Key = tuple[Any, ...]
 
 
-def _evaluate(_machine: Machine, node: tree.Evaluate, _scope: Scope) -> Task:
+def _evaluate(_machine: Evaluator, node: tree.Evaluate, _scope: Scope) -> Task:
     return (yield node.value)
 
 
-def _assign(machine: Machine, node: tree.Assign, scope: Scope) -> Task:
+def _assign(machine: Evaluator, node: tree.Assign, scope: Scope) -> Task:
     value = yield node.value
     for target in node.targets:
         if type(target) is tree.BoundName:
             machine.assign(target.name, value, scope)
         else:
             yield from _to_targets(machine, target, value, scope)
-    return number((yield target.value), "a tensor") if isinstance(target, tree.Index) else value
+    return as_tensor_or_number((yield target.value), "a tensor") if isinstance(target, tree.Index) else value
 
 
-def _to_targets(machine: Machine, target: tree.SyntaxNode, value: Value, scope: Scope) -> Task:
+def _to_targets(machine: Evaluator, target: tree.SyntaxNode, value: Value, scope: Scope) -> Task:
     """Assign to names and elements."""
     for within, part in _taken_apart(target, value):
         if isinstance(within, tree.Index):
             whole_value = yield within.value
-            key = yield from key_of(within)
+            key = yield from evaluate_index(within)
             put(whole_value, key, part, within)
         else:
             bind(machine, within, part, scope)
@@ -49,16 +49,16 @@ def _to_targets(machine: Machine, target: tree.SyntaxNode, value: Value, scope: 
 def put(value: Value, key: Key, part: Value, node: tree.Index) -> None:
     """Replace elements of a tensor or a list. Raises EvaluationError for values without elements."""
     current_span.set(node.span)
-    if isinstance(value, Items):
+    if isinstance(value, ProgramList):
         replace_item(value, key, part)
-    elif isinstance(value, Cell):
-        value.put(key, number(part, "an element"))
+    elif isinstance(value, MutableReference):
+        value.put(key, as_tensor_or_number(part, "an element"))
         changed_in_place()
     else:
         raise EvaluationError("only elements of a tensor or a list can be assigned to", span=node.value.span)
 
 
-def bind(machine: Machine, target: tree.SyntaxNode, value: Value, scope: Scope) -> None:
+def bind(machine: Evaluator, target: tree.SyntaxNode, value: Value, scope: Scope) -> None:
     """Assign a value to the names of an assignment target or a loop target."""
     for within, part in _taken_apart(target, value):
         if isinstance(within, tree.BoundName):
@@ -70,7 +70,7 @@ def _taken_apart(target: tree.SyntaxNode, value: Value) -> Iterator[tuple[tree.S
     pending: list[tuple[tree.SyntaxNode, Value]] = [(target, value)]
     while pending:
         target, value = pending.pop()
-        if isinstance(target, tree.Several):
+        if isinstance(target, tree.TargetList):
             pending += reversed([*zip(target.targets, _parts(value, len(target.targets)))])
         else:
             yield target, value
@@ -78,36 +78,38 @@ def _taken_apart(target: tree.SyntaxNode, value: Value) -> Iterator[tuple[tree.S
 
 def _parts(value: Value, count: int) -> Sequence[Value]:
     """The `count` values of a list, a tuple of results, or a tensor along its first axis. Raises ShapeError."""
-    if isinstance(value, Cell):
+    if isinstance(value, MutableReference):
         value = value.value
-    if isinstance(value, (tuple, Items, range)):
+    if isinstance(value, (tuple, ProgramList, range)):
         if isinstance(value, range):
             value = value[: count + 1]
-        parts = value.items if isinstance(value, Items) else [*value]
+        parts = value.items if isinstance(value, ProgramList) else [*value]
         if len(parts) != count:
             what = "tensors" if isinstance(value, tuple) else "values"
             raise ShapeError(f"{count} names do not fit {len(parts)} {what}")
         return parts
-    shape = arrays.shape(number(value, "several names"))
+    shape = arrays.shape(as_tensor_or_number(value, "several names"))
     if shape[:1] != (count,):
         raise ShapeError(f"{count} names do not fit a tensor of shape {list(shape)}")
     return [index(value, i) for i in range(count)]
 
 
-def _augment(machine: Machine, node: tree.Augment, scope: Scope) -> Task:
+def _augment(machine: Evaluator, node: tree.Augment, scope: Scope) -> Task:
     before = yield node.target
-    if isinstance(before, InParts):
+    if isinstance(before, ElementwiseInput):
         before = before.value
     value = yield node.value
-    if isinstance(before, Items) and node.operator == "+":
-        before.extend(listed(value, node.value.span))
+    if isinstance(before, ProgramList) and node.operator == "+":
+        before.extend(iterated_list(value, node.value.span))
         return before
     what = f"'{node.operator}='"
     operation = BINARY[node.operator]
-    result = machine.apply(node, operation.name, operation, number(before, what), number(value, what))
+    result = machine.apply(
+        node, operation.name, operation, as_tensor_or_number(before, what), as_tensor_or_number(value, what)
+    )
     if isinstance(node.target, tree.Index):
         yield from _to_targets(machine, node.target, result, scope)
-    elif isinstance(before, Cell):
+    elif isinstance(before, MutableReference):
         _check_shape(before, result, node)
         before.set(result)
         changed_in_place()
@@ -117,7 +119,7 @@ def _augment(machine: Machine, node: tree.Augment, scope: Scope) -> Task:
     return result
 
 
-def _check_shape(before: Cell, result: Value, node: tree.Augment) -> None:
+def _check_shape(before: MutableReference, result: Value, node: tree.Augment) -> None:
     own, other = arrays.shape(before.value), arrays.shape(result)
     if own != other:
         raise ShapeError(
@@ -127,28 +129,28 @@ def _check_shape(before: Cell, result: Value, node: tree.Augment) -> None:
         )
 
 
-def _return(machine: Machine, node: tree.Return, _scope: Scope) -> Task:
+def _return(machine: Evaluator, node: tree.Return, _scope: Scope) -> Task:
     value = None if node.value is None else (yield node.value)
-    machine.leaving = Leaving(tree.Return, value)
+    machine.leaving = PendingExit(tree.Return, value)
     return value
 
 
-def _leave(machine: Machine, node: tree.Break | tree.Continue, _scope: Scope) -> Value:
-    machine.leaving = Leaving(type(node))
+def _leave(machine: Evaluator, node: tree.Break | tree.Continue, _scope: Scope) -> Value:
+    machine.leaving = PendingExit(type(node))
 
 
-def _nothing(_machine: Machine, _node: tree.SyntaxNode, _scope: Scope) -> Value:
+def _nothing(_machine: Evaluator, _node: tree.SyntaxNode, _scope: Scope) -> Value:
     return None
 
 
-def _if(machine: Machine, node: tree.If, _scope: Scope) -> Task:
+def _if(machine: Evaluator, node: tree.If, _scope: Scope) -> Task:
     test = yield node.test
-    return (yield from block(machine, node.body if truth(test, node.test) else node.orelse))
+    return (yield from block(machine, node.body if as_bool(test, node.test) else node.orelse))
 
 
-def _for(machine: Machine, node: tree.For, scope: Scope) -> Task:
+def _for(machine: Evaluator, node: tree.For, scope: Scope) -> Task:
     value = None
-    items = elements((yield node.iterable), node.iterable.span)
+    items = loop_values((yield node.iterable), node.iterable.span)
     machine.provenance.enter(node)
     for item in items:
         machine.provenance.repeat()
@@ -160,7 +162,7 @@ def _for(machine: Machine, node: tree.For, scope: Scope) -> Task:
     return value
 
 
-def _goes_on(machine: Machine) -> bool:
+def _goes_on(machine: Evaluator) -> bool:
     """Whether the innermost loop continues after a `return`, `break` or `continue`."""
     assert machine.leaving is not None
     by = machine.leaving.by
@@ -169,17 +171,17 @@ def _goes_on(machine: Machine) -> bool:
     return by is tree.Continue
 
 
-def elements(value: Value, place: Span) -> Iterator[Value]:
+def loop_values(value: Value, place: Span) -> Iterator[Value]:
     """The values that a loop iterates over, charging a step for each. Raises ShapeError for a number."""
     return _charged(_elements(value, place))
 
 
-def listed(value: Value, place: Span) -> list[Value]:
+def iterated_list(value: Value, place: Span) -> list[Value]:
     """The values that a loop iterates over, as a new list. Raises ShapeError for a number."""
-    if isinstance(value, Items):
+    if isinstance(value, ProgramList):
         limits.charge(len(value.items))
         return value.items[:]
-    return [*elements(value, place)]
+    return [*loop_values(value, place)]
 
 
 def _charged(items: Iterable[Value]) -> Iterator[Value]:
@@ -189,16 +191,16 @@ def _charged(items: Iterable[Value]) -> Iterator[Value]:
 
 
 def _elements(value: Value, place: Span) -> Iterable[Value]:
-    if isinstance(value, Items):
+    if isinstance(value, ProgramList):
         # As in Python, items that the loop body appends are iterated over too.
         return value.items
     if isinstance(value, range):
         return map(float, value)
     if isinstance(value, tuple):
         return value
-    if isinstance(value, Cell) and len(arrays.shape(value.value)) > 1:
+    if isinstance(value, MutableReference) and len(arrays.shape(value.value)) > 1:
         return (value.view(partial(index, place=i)) for i in range(arrays.shape(value.value)[0]))
-    tensor = number(value, "a loop")
+    tensor = as_tensor_or_number(value, "a loop")
     if not arrays.shape(tensor):
         raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=place)
     return _rows(tensor, place)
@@ -210,10 +212,10 @@ def _rows(tensor: Value, place: Span) -> Iterator[Value]:
         yield index(tensor, i)
 
 
-def _while(machine: Machine, node: tree.While, _scope: Scope) -> Task:
+def _while(machine: Evaluator, node: tree.While, _scope: Scope) -> Task:
     value = None
     machine.provenance.enter(node)
-    while truth((yield node.test), node.test, of_loop=True):
+    while as_bool((yield node.test), node.test, of_loop=True):
         limits.charge_steps()
         machine.provenance.repeat()
         value = yield from block(machine, node.body)
@@ -223,7 +225,7 @@ def _while(machine: Machine, node: tree.While, _scope: Scope) -> Task:
     return value
 
 
-def key_of(node: tree.Index) -> Generator[Any, Value, Key]:
+def evaluate_index(node: tree.Index) -> Generator[Any, Value, Key]:
     """Evaluate the items of an index."""
     items: Sequence[tree.SyntaxNode] = node.items
     if len(items) == 1 and isinstance(items[0], tree.Tuple):
@@ -246,7 +248,7 @@ def _index_item(item: tree.SyntaxNode) -> Task:
 
 
 def _position(value: Value) -> Value:
-    return number(value, "an index") if isinstance(value, READ) else value
+    return as_tensor_or_number(value, "an index") if isinstance(value, TENSOR_CONVERTIBLE) else value
 
 
 HANDLERS: dict[type, Callable[..., Task]] = {

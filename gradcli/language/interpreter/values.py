@@ -8,10 +8,10 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError, SeveralTensorsError, ShapeError
-from gradcli.language.interpreter.lists import Items
-from gradcli.language.interpreter.mutable_references import Cell
+from gradcli.language.interpreter.lists import ProgramList
+from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.language.syntax import tree
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import Kind, concrete, decide
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import Parameter
@@ -45,7 +45,7 @@ class Closure:
         return self.node.name if isinstance(self.node, tree.Define) else "lambda"
 
 
-class Builtin:
+class BuiltinFunction:
     """A function of the language as a value, as `torch.sin` without a call."""
 
     __slots__ = ("module", "name")
@@ -55,7 +55,7 @@ class Builtin:
         self.module = module
 
 
-class Transformed:
+class TransformedFunction:
     """A transformed function, as `grad(f)`: the name of the transformation, the function `of`, and its options."""
 
     __slots__ = ("name", "of", "options")
@@ -78,9 +78,9 @@ class RandomVariable:
 
 
 # Types that are converted where a tensor is needed.
-READ = (Items, Cell, range)
+TENSOR_CONVERTIBLE = (ProgramList, MutableReference, range)
 # Types that can be called.
-FUNCTIONS = (Closure, Builtin, Transformed)
+FUNCTIONS = (Closure, BuiltinFunction, TransformedFunction)
 
 
 def length_of(numbers: range) -> int:
@@ -88,19 +88,19 @@ def length_of(numbers: range) -> int:
     return max(0, -((numbers.start - numbers.stop) // numbers.step))
 
 
-def number(value: Value, what: str) -> Value:
+def as_tensor_or_number(value: Value, what: str) -> Value:
     """A value as a number or tensor; lists and ranges become tensors. Raises EvaluationError for all else."""
     kind = type(value)
     # The most common types are tested first.
-    if kind is Tensor or kind in arrays.PLAIN:
+    if kind is Tensor or kind in arrays.PYTHON_NUMBERS:
         return value
-    if isinstance(value, Cell):
+    if isinstance(value, MutableReference):
         return value.value
-    if kind is Items:
-        return value.tensor(lambda item: number(item, "a tensor"))
+    if kind is ProgramList:
+        return value.tensor(lambda item: as_tensor_or_number(item, "a tensor"))
     if kind is range:
         limits.charge(length_of(value))
-        return arrays.placed(arrays.asarray([float(i) for i in value], arrays.default_dtype()))
+        return arrays.in_default_namespace(arrays.asarray([float(i) for i in value], arrays.default_dtype()))
     if kind in FUNCTIONS:
         raise EvaluationError(
             f"{what} needs a number or a tensor, and this is a function",
@@ -130,15 +130,15 @@ def _several(tensors: tuple[Value, ...], what: str) -> SeveralTensorsError:
     return error
 
 
-def one_of(tensors: tuple[Value, ...], key: Sequence[Value]) -> Value:
+def select_result(tensors: tuple[Value, ...], key: Sequence[Value]) -> Value:
     """One of the tensors that a function returns, by its index. Raises ShapeError for any other key."""
-    position = whole(key[0], "the number of a tensor") if len(key) == 1 else None
+    position = integer(key[0], "the number of a tensor") if len(key) == 1 else None
     if position is None or not -len(tensors) <= position < len(tensors):
         raise ShapeError(f"one of {len(tensors)} tensors is taken by its number, from 0 to {len(tensors) - 1}")
     return tensors[position]
 
 
-def plain(value: Value) -> Any:
+def as_numpy(value: Value) -> Any:
     """A result as a number or NumPy array of the dtype in use, or as balls; booleans become 0 and 1."""
     array, namespace = concrete(value), arrays.chosen_namespace()
     if array is not None and namespace is not None and namespace.scalars is not None:
@@ -177,19 +177,19 @@ def _check_argument(operation: Operation, parameter: Parameter, value: Value) ->
         return
     if value is None and (parameter.default == "None" or parameter.name == "ord"):
         return
-    number(value, f"'{operation.name}'")
+    as_tensor_or_number(value, f"'{operation.name}'")
 
 
-def truth(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool:
+def as_bool(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool:
     """Whether a condition holds; `of_loop` marks that of a loop, which may run any number of times.
 
     Raises EvaluationError for values that are no number, and ShapeError for a tensor of several elements.
     """
-    condition = value.value if isinstance(value, Cell) else value
+    condition = value.value if isinstance(value, MutableReference) else value
     # A recorded condition is decided only where it is a single number.
     if not isinstance(condition, Kind) or arrays.size(condition) == 1:
         condition = decide(condition, of_loop=of_loop)
-    if isinstance(condition, (Items, range)):
+    if isinstance(condition, (ProgramList, range)):
         raise EvaluationError(
             "a condition needs one number, and this is a list",
             hint="len(…) > 0 asks whether it has items",
@@ -197,7 +197,7 @@ def truth(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool
         )
     if isinstance(condition, _NO_NUMBERS):
         raise EvaluationError("a condition needs a number", span=node.span)
-    if type(condition) in arrays.PLAIN:
+    if type(condition) in arrays.PYTHON_NUMBERS:
         return bool(condition)
     if arrays.size(condition) != 1:
         raise ShapeError(

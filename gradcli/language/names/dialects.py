@@ -9,7 +9,7 @@ from gradcli.language.names import scope
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.operation import Operation
-from gradcli.primitives.signature import rename
+from gradcli.primitives.signature import resolve_keyword
 
 # Whose meaning names without a prefix and methods have: that of PyTorch, of NumPy, of JAX (NumPy's meaning, but with
 # immutable tensors), or "both" where it is ambiguous, as the program uses PyTorch and another library.
@@ -29,7 +29,7 @@ _OTHER_THAN_SYMPY = {"sinc": "NumPy", "jn": "SciPy", "yn": "SciPy"}
 _PREFIXES_BESIDE = {"sinc": "np", "jn": "scipy.special", "yn": "scipy.special"}
 
 
-def of_program(program: tree.Module) -> Dialect:
+def dialect_of(program: tree.Module) -> Dialect:
     """The dialect of a program, judged by its prefixes, imports and keywords; NumPy's where there are none.
 
     Raises CallError for a name with another meaning in SymPy, where the program has names that only SymPy has.
@@ -37,12 +37,12 @@ def of_program(program: tree.Module) -> Dialect:
     libraries: set[str] = set()
     doubtful: tree.Call | None = None
     symbolic = False
-    for node in tree.everything(program):
+    for node in tree.all_nodes(program):
         if isinstance(node, (tree.Call, tree.Name)):
             libraries.add(node.module)
             if isinstance(node, tree.Call) and not node.module:
                 symbolic = symbolic or node.name in _OF_SYMPY
-                doubtful = node if node.name in table.DIFFERING["sympy"] and node.receiver is None else doubtful
+                doubtful = node if node.name in table.LIBRARY_MEANINGS["sympy"] and node.receiver is None else doubtful
         elif isinstance(node, tree.Import):
             libraries.update(node.libraries.split())
         if isinstance(node, tree.Call) and table.differs(node.name) and _may_say(node):
@@ -61,7 +61,7 @@ def of_program(program: tree.Module) -> Dialect:
     return "jax" if any(library.startswith("jax") for library in libraries) else "numpy"
 
 
-def function(call: tree.Call, dialect: Dialect) -> Operation | None:
+def resolve_function(call: tree.Call, dialect: Dialect) -> Operation | None:
     """The function of the table that a call refers to, or None where none has this name.
 
     Raises CallError where PyTorch and NumPy mean different functions and the program uses both.
@@ -71,8 +71,8 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
     if call.module:
         if (call.module, call.name) in _OTHERWISE:
             raise CallError(f"'{call.module}.{call.name}' {_OTHERWISE[call.module, call.name]}", span=call.name_span)
-        return table.find(call.name, *table.families(call.module))
-    if call.receiver is not None and call.name in table.DIFFERING["method"]:
+        return table.find(call.name, *table.dialects_of(call.module))
+    if call.receiver is not None and call.name in table.LIBRARY_MEANINGS["method"]:
         # Methods of tensors have another order of arguments: `x.where(condition, y)`.
         return table.find(call.name, "method")
     if call.receiver is not None and call.name in _METHODS_OF_TORCH:
@@ -127,7 +127,7 @@ def _may_say(call: tree.Call) -> bool:
 
 def _is_defined(program: tree.Module, name: str) -> bool:
     """Whether a program defines or assigns a name itself."""
-    return name in scope.defined_functions(program) or name in scope.inner_names(program)
+    return name in scope.defined_functions(program) or name in scope.assigned_names(program)
 
 
 def _said_by_keywords(call: tree.Call) -> str | None:
@@ -156,7 +156,7 @@ def _said_by_keywords(call: tree.Call) -> str | None:
 def _takes(operation: Operation | None, keyword: str) -> bool:
     if operation is None:
         return False
-    return any(p.name == rename(keyword, operation.parameters) for p in operation.parameters)
+    return any(p.name == resolve_keyword(keyword, operation.parameters) for p in operation.parameters)
 
 
 # Functions of modules that differ from the function of the same name in the language.

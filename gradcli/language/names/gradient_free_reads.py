@@ -14,9 +14,9 @@ from gradcli.language.syntax import tree
 _WITHOUT_GRADIENT = frozenset({"int", "range", "len"})
 
 
-def calls(program: tree.Module) -> frozenset[tree.SyntaxNode]:
+def gradient_free_calls(program: tree.Module) -> frozenset[tree.SyntaxNode]:
     """The calls of `item` and `float` in a program that lose no gradient."""
-    nodes = tree.everything(program)
+    nodes = tree.all_nodes(program)
     within = _below(part for node in nodes for part in _parts_without_gradient(node))
     # An assignment in the last statement gives the program its value.
     last = {*tree.walk(program.body[-1])}
@@ -52,4 +52,4 @@ def _changed(nodes: Iterable[tree.SyntaxNode]) -> set[str]:
     """The names that are assigned in loops, by `+=` and the like, or by unpacking, all of which count as reads."""
     others = [n for n in nodes if isinstance(n, (tree.For, tree.Augment, tree.Clause))]
     elements = [t for n in nodes if isinstance(n, tree.Assign) for t in n.targets if not isinstance(t, tree.BoundName)]
-    return set().union(*map(scope.bound_by, others), *map(scope.names_of, elements))
+    return set().union(*map(scope.bound_by, others), *map(scope.bound_names, elements))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gradcli.errors import UnknownNameError, did_you_mean
 from gradcli.language.names import scope
-from gradcli.language.suggestions.unknown_names import function
+from gradcli.language.suggestions.unknown_names import suggested_function
 from gradcli.primitives import table
 from gradcli.primitives.operation import Operation
 
@@ -132,7 +132,7 @@ def find(name: str) -> Entry:
     """The entry with this name, alias or operator. Raises UnknownNameError with a suggestion."""
     by_name = _by_name()
     if name not in by_name:
-        meant = function(name)
+        meant = suggested_function(name)
         close = (
             f"did you mean '{meant}'?"
             if meant in by_name

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gradcli.errors import CallError, ProgramSyntaxError, Proposal, Span, UnknownNameError, did_you_mean
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
-from gradcli.primitives.distribution_names import METHODS, is_distribution, is_within_distributions
+from gradcli.primitives.distribution_names import METHODS, is_distribution, may_be_distribution
 
 # Python's number types, and the dtypes that they stand for in arguments.
 TYPES = {"float": "float64", "int": "int64", "bool": "bool"}
@@ -68,7 +68,7 @@ class _Bind(NamedTuple):
     certain: bool
 
 
-class _Part(NamedTuple):
+class _ContextNode(NamedTuple):
     """A node or an assignment, whether it always runs, and the local names around it, which are no inputs."""
 
     node: tree.SyntaxNode | _Bind
@@ -76,7 +76,7 @@ class _Part(NamedTuple):
     bound: frozenset[str]
 
 
-def outer_reads(program: tree.Module) -> dict[str, Read]:
+def free_names(program: tree.Module) -> dict[str, Read]:
     """The names whose values must come from outside, each with its first occurrence."""
     assigned: set[str] = set()
     # Names that an earlier statement may have assigned, in a branch or a loop.
@@ -99,7 +99,7 @@ def _events(program: tree.Module) -> Iterator[tuple[tree.Name | tree.Input | _Bi
     """Reads and assignments in the order of execution, each with whether it always happens."""
     functions = defined_functions(program)
     # Functions are visible everywhere and are kept in one set: a set for each part would take quadratic time.
-    stack = [_Part(s, True, frozenset()) for s in reversed(program.body)]
+    stack = [_ContextNode(s, True, frozenset()) for s in reversed(program.body)]
     while stack:
         part = stack.pop()
         if isinstance(part.node, _Bind):
@@ -132,7 +132,7 @@ def _below(expression: tree.Expression) -> Iterator[Any]:
 _OWN_NAMES = (tree.Lambda, tree.Comprehension, tree.Input)
 
 
-def _parts(part: _Part) -> Iterator[_Part]:
+def _parts(part: _ContextNode) -> Iterator[_ContextNode]:
     """The children of a node in the order of execution."""
     node, certain, bound = part
     if isinstance(node, tree.Assign):
@@ -145,34 +145,34 @@ def _parts(part: _Part) -> Iterator[_Part]:
         yield from _bindings(node.target, certain, bound)
     elif isinstance(node, (tree.Define, tree.Lambda)):
         yield from (part._replace(node=p.default) for p in node.parameters if p.default is not None)
-        inner = bound | own_names(node)
-        yield from (_Part(n, False, inner) for n in _body(node))
+        inner = bound | local_names(node)
+        yield from (_ContextNode(n, False, inner) for n in _body(node))
     elif isinstance(node, tree.For):
         yield part._replace(node=node.iterable)
         # The loop variable is bound in the body, but may be unbound after it, where no round runs.
-        inner = bound | names_of(node.target)
-        yield from (_Part(s, False, inner) for s in node.body)
+        inner = bound | bound_names(node.target)
+        yield from (_ContextNode(s, False, inner) for s in node.body)
     elif isinstance(node, tree.Comprehension):
         for clause in node.clauses:
-            yield _Part(clause.iterable, certain, bound)
-            bound |= names_of(clause.target)
-            yield from (_Part(c, certain, bound) for c in clause.conditions)
-        yield _Part(node.element, certain, bound)
+            yield _ContextNode(clause.iterable, certain, bound)
+            bound |= bound_names(clause.target)
+            yield from (_ContextNode(c, certain, bound) for c in clause.conditions)
+        yield _ContextNode(node.element, certain, bound)
     elif isinstance(node, (tree.If, tree.While)):
         yield part._replace(node=node.test)
-        yield from (_Part(s, False, bound) for s in tree.children(node) if s is not node.test)
+        yield from (_ContextNode(s, False, bound) for s in tree.children(node) if s is not node.test)
     else:
         yield from (part._replace(node=child) for child in tree.children(node))  # type: ignore[arg-type]
 
 
-def _bindings(target: tree.SyntaxNode, certain: bool, bound: frozenset[str]) -> Iterator[_Part]:
+def _bindings(target: tree.SyntaxNode, certain: bool, bound: frozenset[str]) -> Iterator[_ContextNode]:
     if isinstance(target, tree.Index):
-        yield _Part(target, certain, bound)
+        yield _ContextNode(target, certain, bound)
     else:
-        yield from (_Part(_Bind(name, certain), certain, bound) for name in names_of(target))
+        yield from (_ContextNode(_Bind(name, certain), certain, bound) for name in bound_names(target))
 
 
-def names_of(target: tree.SyntaxNode) -> frozenset[str]:
+def bound_names(target: tree.SyntaxNode) -> frozenset[str]:
     """The names that an assignment target or a loop target binds."""
     return frozenset(
         n.id if isinstance(n, tree.Name) else n.name
@@ -181,7 +181,7 @@ def names_of(target: tree.SyntaxNode) -> frozenset[str]:
     )
 
 
-def own_names(node: tree.Define | tree.Lambda) -> frozenset[str]:
+def local_names(node: tree.Define | tree.Lambda) -> frozenset[str]:
     """The local names of a function: its parameters and the names that it assigns."""
     found = {p.name for p in node.parameters}
     stack = [*_body(node)]
@@ -208,13 +208,13 @@ def _body(node: tree.Define | tree.Lambda) -> Sequence[tree.SyntaxNode]:
 def bound_by(statement: tree.SyntaxNode) -> frozenset[str]:
     """The names that a statement itself binds, without those of statements within it."""
     if isinstance(statement, tree.Assign):
-        return frozenset().union(*map(names_of, statement.targets))
+        return frozenset().union(*map(bound_names, statement.targets))
     if isinstance(statement, (tree.For, tree.Augment, tree.Clause)):
-        return names_of(statement.target)
+        return bound_names(statement.target)
     return frozenset()
 
 
-def inputs(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
+def input_names(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
     """The input names, and the names that are assigned an input unchanged."""
     found = {*bound}
     for statement in program.body:
@@ -228,17 +228,17 @@ def inputs(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
 
 
 def defined_functions(program: tree.Module) -> frozenset[str]:
-    return frozenset(n.name for n in tree.everything(program) if isinstance(n, tree.Define))
+    return frozenset(n.name for n in tree.all_nodes(program) if isinstance(n, tree.Define))
 
 
 # Functions that select elements by positions or masks.
 _BY_MASKS = frozenset({"masked_select", "masked_fill", "masked_scatter", "index_put"})
 
 
-def masks(program: tree.Module) -> frozenset[str]:
+def names_used_as_masks(program: tree.Module) -> frozenset[str]:
     """The names used as indices or masks, as `m` in `x[m]`, where a boolean selects differently than a number."""
     found: set[str] = set()
-    for node in tree.everything(program):
+    for node in tree.all_nodes(program):
         parts: list[tree.SyntaxNode] = []
         if isinstance(node, tree.Index):
             parts += node.items
@@ -256,7 +256,7 @@ def changes_in_place(program: tree.Module) -> bool:
     """Whether a program may change tensors in place: by assigning to elements, or by `+=` and the like."""
     return any(
         isinstance(n, tree.Augment) or (isinstance(n, tree.Assign) and any(_is_element(t) for t in n.targets))
-        for n in tree.everything(program)
+        for n in tree.all_nodes(program)
     )
 
 
@@ -264,14 +264,14 @@ def _is_element(target: tree.SyntaxNode) -> bool:
     return any(isinstance(n, tree.Index) for n in tree.walk(target))
 
 
-def hand_written(program: tree.Module) -> list[tree.Define]:
+def functions_with_backward(program: tree.Module) -> list[tree.Define]:
     """The functions of `program` that have a `backward` clause."""
-    return [n for n in tree.everything(program) if isinstance(n, tree.Define) and n.backward is not None]
+    return [n for n in tree.all_nodes(program) if isinstance(n, tree.Define) and n.backward is not None]
 
 
 def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> frozenset[str]:
     """The names by which the program itself differentiates."""
-    calls = [n for n in tree.everything(program) if isinstance(n, tree.Call)]
+    calls = [n for n in tree.all_nodes(program) if isinstance(n, tree.Call)]
     named = {a.id for call in calls for a in _targets(call) if isinstance(a, tree.Name)}
     # Arguments of `diff` after the second are its order or further inputs to differentiate by.
     mixed = {
@@ -287,10 +287,10 @@ def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> fr
 def differentiates(program: tree.Module) -> bool:
     """Whether a program may take derivatives itself."""
     takes = TRANSFORMS | DERIVATIVES.keys()
-    return any(name in takes for name in mentions(tree.everything(program)))
+    return any(name in takes for name in mentioned_names(tree.all_nodes(program)))
 
 
-def mentions(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
+def mentioned_names(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
     """The names that are read or called at these nodes."""
     for node in nodes:
         if isinstance(node, tree.Call):
@@ -309,7 +309,7 @@ def _targets(call: tree.Call) -> Iterator[tree.SyntaxNode]:
         yield from (k.value for k in call.keywords if k.name == "x")
 
 
-def check(program: tree.Module, bound: Collection[str]) -> None:
+def check_names(program: tree.Module, bound: Collection[str]) -> None:
     """Raise UnknownNameError where the program calls a function that does not exist.
 
     `bound` are the input names. Names that are only read are looked up at run time, as a branch that is not taken may
@@ -318,9 +318,9 @@ def check(program: tree.Module, bound: Collection[str]) -> None:
     functions = defined_functions(program)
     values: set[str] | None = None
     _check_leaving(program)
-    for node in tree.everything(program):
+    for node in tree.all_nodes(program):
         if isinstance(node, tree.Call) and not is_function(node.name, functions) and not _is_method(node):
-            values = inner_names(program) if values is None else values
+            values = assigned_names(program) if values is None else values
             if node.module or node.receiver is not None or node.name not in values:
                 raise _unknown_function(node, functions, bound, program.source)
 
@@ -352,7 +352,7 @@ def _check_leaving(program: tree.Module) -> None:
 
 def _is_method(call: tree.Call) -> bool:
     if call.module:
-        return is_within_distributions(call.module) or is_distribution(f"{call.module}.{call.name}")
+        return may_be_distribution(call.module) or is_distribution(f"{call.module}.{call.name}")
     return call.receiver is not None and (call.name in LIST_METHODS or call.name in METHODS or is_update(call))
 
 
@@ -362,9 +362,9 @@ def is_update(call: tree.Call) -> bool:
     return isinstance(at, tree.Attribute) and at.name == "at"
 
 
-def inner_names(program: tree.Module) -> set[str]:
+def assigned_names(program: tree.Module) -> set[str]:
     """The names that a program itself binds: parameters of its functions, and assigned names."""
-    parameters = {n.name for n in tree.everything(program) if isinstance(n, tree.Parameter)}
+    parameters = {n.name for n in tree.all_nodes(program) if isinstance(n, tree.Parameter)}
     return parameters | _assigned(program)
 
 
@@ -373,7 +373,7 @@ def known_names(program: tree.Module, bound: Collection[str]) -> set[str]:
 
 
 def _assigned(program: tree.Module) -> set[str]:
-    return set().union(*map(bound_by, tree.everything(program)))
+    return set().union(*map(bound_by, tree.all_nodes(program)))
 
 
 def is_function(name: str, functions: Collection[str]) -> bool:
@@ -395,17 +395,17 @@ def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> 
             f"'{name}' has no value yet", hint="it is assigned later, or in a branch that was not taken"
         )
     # Imported here as only wrong programs need it.
-    from gradcli.language.suggestions.joined_names import as_operand, spelled_out
-    from gradcli.language.suggestions.unknown_names import of_name
+    from gradcli.language.suggestions.joined_names import as_operand, split_into_factors
+    from gradcli.language.suggestions.unknown_names import hint_for_name
 
-    meant = of_name(name, source, span)
+    meant = hint_for_name(name, source, span)
     unbound = f"give it a value, as in {name}=1"
     hint: str | None
     if meant is not None:
         hint = meant
     elif table.find(name) is not None:
         hint = f"'{name}' is a function: call it, as in {name}(x), or give it a value, as in {name}=1"
-    elif (product := spelled_out(name, known)) is not None:
+    elif (product := split_into_factors(name, known)) is not None:
         product = as_operand(product, source, span)
         hint = Proposal(f"write {product}", product, otherwise=unbound)
     else:
@@ -417,8 +417,8 @@ def _unknown_function(
     call: tree.Call, functions: Collection[str], bound: Collection[str], source: str
 ) -> UnknownNameError | CallError:
     # Imported here as only wrong programs need it.
-    from gradcli.language.suggestions.joined_names import as_operand, function_spelled_out
-    from gradcli.language.suggestions.unknown_names import of_function
+    from gradcli.language.suggestions.joined_names import as_operand, split_function_name
+    from gradcli.language.suggestions.unknown_names import hint_for_function
 
     if call.receiver is None and call.name in bound:
         inner = source[call.name_span.end : call.span.end].strip()
@@ -437,8 +437,8 @@ def _unknown_function(
         indexed = f"write {element} for an element, the first of which has the index 0{or_product}"
         hint = Proposal(indexed, element, span=span, otherwise=hint or None)
         return CallError(f"'{call.name}' is a value, not a function", hint=hint, span=call.name_span, source=source)
-    meant = of_function(call.name, source, call.name_span)
-    if meant is None and call.receiver is None and (run := function_spelled_out(call.name, bound)) is not None:
+    meant = hint_for_function(call.name, source, call.name_span)
+    if meant is None and call.receiver is None and (run := split_function_name(call.name, bound)) is not None:
         product = as_operand(run + source[call.name_span.end : call.span.end], source, call.span)
         meant = Proposal(f"write {product}", product, span=call.span)
     meant = meant or did_you_mean(

@@ -59,10 +59,10 @@ def _functions(program: tree.Module) -> Iterator[Unused]:
     defined = [*_defined(program)]
     if not defined:
         return
-    mentioned = Counter(scope.mentions(tree.everything(program)))
+    mentioned = Counter(scope.mentioned_names(tree.all_nodes(program)))
     for name, place, statement in defined:
         # Recursive calls do not count.
-        if mentioned[name] == Counter(scope.mentions(tree.walk(statement)))[name]:
+        if mentioned[name] == Counter(scope.mentioned_names(tree.walk(statement)))[name]:
             yield Unused(place, f"'{name}' is defined and never called")
 
 
@@ -89,6 +89,6 @@ def _lines(program: tree.Module) -> Iterator[Unused]:
         return
     names = {before.name} if isinstance(before, tree.Define) else set()
     if isinstance(before, tree.Assign):
-        names = set().union(*map(scope.names_of, before.targets))
-    if names and not names.intersection(scope.mentions(tree.walk(last))):
+        names = set().union(*map(scope.bound_names, before.targets))
+    if names and not names.intersection(scope.mentioned_names(tree.walk(last))):
         yield Unused(last.span, _OF_ITS_OWN)

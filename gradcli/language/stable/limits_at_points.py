@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from gradcli.kinds.asymptotic import Asymptotic
 
 # The numbers of exponents beyond the leading one to which a series is computed, tried in this order.
-_COUNTS = (10, 24, 48)
+_SERIES_LENGTHS = (10, 24, 48)
 # The limit is computed to this many orders more than are differentiated at once, as it may be differentiated again.
-_FURTHER = 3
+_EXTRA_ORDERS = 3
 # The distances from the point at which a series is compared with the expression, and the relative tolerance.
 _DISTANCES = (2.0**-4, 2.0**-7, 2.0**-10, 2.0**-13)
 _TOLERANCE = 1e-6
 # Relative tolerance to rounding below which two quantities count as equal.
-_ROUNDED = 2.0**-40
+_RELATIVE_ROUNDING = 2.0**-40
 # At most this many of the numbers written in an expression are examined as singular points.
 _MOST_NUMBERS = 4
 # Samples of the other variables are perturbed by a fraction of up to this, both relative to their values and absolute.
-_OFF = 0.0137
+_PERTURBATION = 0.0137
 # Samples of variables without known values are 0.6 plus fractional parts of multiples of the golden ratio.
 _GOLDEN = 0.6180339887498949
 
@@ -200,7 +200,7 @@ class Plan:
     ) -> tuple[float, Asymptotic, float]:
         from gradcli.kinds.asymptotic import Asymptotic, NoLimitError
 
-        for count in _COUNTS:
+        for count in _SERIES_LENGTHS:
             given: list[Any] = []
             for i, (known, value, sample) in enumerate(zip(self.leaves, values, samples)):
                 if i == leaf:
@@ -244,7 +244,7 @@ class Plan:
             pairs = [(samples[other], other) for other in self.variables if other < leaf]
             for number, other in [*((n, None) for n in self.numbers), *pairs]:
                 numbers = [number if i == leaf else s for i, s in enumerate(samples)]
-                if not self.is_singular(numbers) or self.is_regular(numbers, leaf, _FURTHER):
+                if not self.is_singular(numbers) or self.is_regular(numbers, leaf, _EXTRA_ORDERS):
                     continue
                 try:
                     with arrays.using_namespace(None), arrays.quiet():
@@ -272,7 +272,7 @@ class Plan:
             if numbers is None:
                 found.append(0.6 + share)
             else:
-                off = 0.0 if i in kept else _OFF * share
+                off = 0.0 if i in kept else _PERTURBATION * share
                 found.append(numbers[i] * (1.0 + off) + off)
         return found
 
@@ -318,7 +318,7 @@ def plan_of(node: tree.Expression, reader: Reader) -> Plan | None:
     return Plan([Leaf(tuple(leaves[key]), numbers[key]) for key in listed], steps)
 
 
-def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
+def limit_at_literal(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
     """The limit where a variable is at one of `plan.numbers`, None where there is none or the value is regular."""
     if not plan.is_singular(numbers):
         return None
@@ -338,7 +338,7 @@ def limit_of_numbers(plan: Plan, values: Sequence[Any], numbers: Sequence[float]
     return None
 
 
-def limit_of_equals(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
+def limit_at_equal_variables(plan: Plan, values: Sequence[Any], numbers: Sequence[float]) -> Any:
     """The limit where a variable equals a value given by others, as x = a in (log(x) - log(a))/(x - a), or None."""
     from gradcli.kinds.asymptotic import samples
 
@@ -390,10 +390,10 @@ def limit_at_elements(plan: Plan, values: Sequence[Any]) -> tuple[Any, Any, int,
 
 
 def _orders(value: Any) -> int:
-    """The order of the derivatives carried by a value and the values inside it, plus `_FURTHER`."""
+    """The order of the derivatives carried by a value and the values inside it, plus `_EXTRA_ORDERS`."""
     from gradcli.kinds.jets import Jet
 
-    found = _FURTHER
+    found = _EXTRA_ORDERS
     while isinstance(value, Kind) and value.differential:
         found += value.order if isinstance(value, Jet) else 1
         value = value.inner
@@ -434,7 +434,7 @@ def _zeros(
 def _is_zero_at(plan: Plan, samples: Sequence[float], leaf: int, point: float, place: int) -> bool:
     """Whether result number `place` is 0 by its samples where the leaf is at `point`, and is not 0 beside it."""
     at, beside = (plan.floats(_moved(samples, leaf, point + by - samples[leaf])) for by in (0.0, _DISTANCES[0]))
-    return at is not None and beside is not None and abs(at[place]) <= _ROUNDED * abs(beside[place]) > 0.0
+    return at is not None and beside is not None and abs(at[place]) <= _RELATIVE_ROUNDING * abs(beside[place]) > 0.0
 
 
 def _linear_root(plan: Plan, values: Sequence[Any], leaf: int, place: int) -> Any:
@@ -448,12 +448,12 @@ def _linear_root(plan: Plan, values: Sequence[Any], leaf: int, place: int) -> An
     if not assume(isfinite(constant(slope))) or assume(equal(constant(slope), 0.0)):
         return None
     off = float(concrete(absolute(subtract(constant(further), constant(slope)))))
-    if off > _ROUNDED * float(concrete(absolute(constant(two)))):
+    if off > _RELATIVE_ROUNDING * float(concrete(absolute(constant(two)))):
         return None
     return divide(negative(zero), slope)
 
 
-def in_floats(values: Sequence[Any]) -> list[float] | None:
+def as_floats(values: Sequence[Any]) -> list[float] | None:
     """The floats that scalar values equal, or are rounded to. Returns None where some are tensors or not known yet."""
     numbers = [constant(v) for v in values]
     if all(type(n) is float for n in numbers):

@@ -44,7 +44,7 @@ Form = tuple[Any, ...]
 Real = Any
 
 
-class Product(NamedTuple):
+class Monomial(NamedTuple):
     """An expression as a number times powers of others; equal for expressions that differ in the order of operands."""
 
     factor: Real
@@ -75,7 +75,7 @@ class OneVariable(NamedTuple):
     others: tuple[tuple[Place, int], ...]
 
 
-class _Part(NamedTuple):
+class _Factor(NamedTuple):
     """A factor of a product: an operation on operands, a sum (no operation), or opaque (no operands either).
 
     `varies` has the texts of the opaque expressions that it depends on; it is empty for a number.
@@ -83,7 +83,7 @@ class _Part(NamedTuple):
 
     varies: frozenset[str]
     operation: Operation | None = None
-    operands: tuple[Product, ...] = ()
+    operands: tuple[Monomial, ...] = ()
 
 
 class Reader:
@@ -101,12 +101,12 @@ class Reader:
         self._one: Real = 1.0 if self._scalars is None else _fraction(1)
         self._program = program
         self._own = own
-        self._names = scope.inner_names(program) | set(bound)
-        self._products: dict[tree.Expression, Product] = {}
-        self._parts: dict[str, _Part] = {}
+        self._names = scope.assigned_names(program) | set(bound)
+        self._products: dict[tree.Expression, Monomial] = {}
+        self._parts: dict[str, _Factor] = {}
         # Nodes that are read as another expression.
         self._read_as: dict[tree.SyntaxNode, tree.Expression] = {}
-        self._read_as |= meanings(program, apart, self._is_plain)
+        self._read_as |= name_definitions(program, apart, self._is_plain)
 
     @property
     def reads_names(self) -> bool:
@@ -130,7 +130,7 @@ class Reader:
                 beside = ((places[(text, 1),][0], n) for text, n in others)
                 yield OneVariable(form, tuple(standing), tuple(beside))
 
-    def _split(self, product: Product, variable: Factors) -> tuple[Form, Factors] | None:
+    def _split(self, product: Monomial, variable: Factors) -> tuple[Form, Factors] | None:
         """A product as a function of the variable times powers of other factors; None where that is impossible."""
         varies = self._varies(variable)
         if self._varies(product.factors) <= varies:
@@ -157,7 +157,7 @@ class Reader:
             left |= {text: left.get(text, 0) - n * p for text, p in variable}
         return _multiplied(product.factor, own), tuple((text, n) for text, n in left.items() if n)
 
-    def _form(self, product: Product, variable: Factors) -> Form | None:
+    def _form(self, product: Monomial, variable: Factors) -> Form | None:
         factor, factors = product
         if not factors:
             return "number", factor
@@ -265,22 +265,22 @@ class Reader:
         varying = all(self._varies(self._product(side).factors) for side in (node.left, node.right))
         return named and varying and base.isdisjoint(exponent)
 
-    def _product(self, node: tree.Expression) -> Product:
+    def _product(self, node: tree.Expression) -> Monomial:
         found = self._products.get(node)
         if found is None:
             found = self._products[node] = self._read(node)
         return found
 
-    def _read(self, node: tree.Expression) -> Product:
+    def _read(self, node: tree.Expression) -> Monomial:
         value = self._number(node)
         if isinstance(value, str):
-            return self._of_part(f"{_WRITTEN}{value}", _Part(frozenset()))
+            return self._of_part(f"{_WRITTEN}{value}", _Factor(frozenset()))
         if value is not None:
-            return Product(value, ())
+            return Monomial(value, ())
         below = self._operands(node)
         if below is None:
             text = self.key(node)
-            return self._of_part(text, _Part(frozenset({text})))
+            return self._of_part(text, _Factor(frozenset({text})))
         operands = [self._product(b) for b in below]
         if node in self._read_as:
             return operands[0]
@@ -294,36 +294,36 @@ class Reader:
                 return found
         return self._of_operands(_operation(node), operands)
 
-    def _of_operands(self, operation: Operation | None, operands: Sequence[Product]) -> Product:
+    def _of_operands(self, operation: Operation | None, operands: Sequence[Monomial]) -> Monomial:
         text = f"{operation.name}({', '.join(map(str, operands))})" if operation else "+".join(map(str, operands))
         varies = frozenset().union(*(self._varies(o.factors) for o in operands))
-        return self._of_part(text, _Part(varies, operation, tuple(operands)))
+        return self._of_part(text, _Factor(varies, operation, tuple(operands)))
 
     def _varies(self, factors: Factors) -> frozenset[str]:
         return frozenset().union(*(self._parts[text].varies for text, _ in factors))
 
-    def _of_part(self, text: str, part: _Part) -> Product:
+    def _of_part(self, text: str, part: _Factor) -> Monomial:
         self._parts[text] = part
         return self._of_text(text)
 
-    def _of_text(self, text: str) -> Product:
-        return Product(self._one, ((text, 1),))
+    def _of_text(self, text: str) -> Monomial:
+        return Monomial(self._one, ((text, 1),))
 
-    def _sum(self, a: Product, b: Product) -> Product:
+    def _sum(self, a: Monomial, b: Monomial) -> Monomial:
         """A sum as a number times a normalized sum, which is the same for the negated sum."""
         zero = 0 * self._one
         terms: dict[Factors, Real] = {}
         for product in (a, b):
             for term in self._terms(product):
                 terms[term.factors] = terms.get(term.factors, zero) + term.factor
-        listed = [Product(factor, factors) for factors, factor in sorted(terms.items()) if factor]
+        listed = [Monomial(factor, factors) for factors, factor in sorted(terms.items()) if factor]
         if len(listed) < 2:
-            return listed[0] if listed else Product(zero, ())
+            return listed[0] if listed else Monomial(zero, ())
         sign = -1 if listed[0].factor < 0 else 1
         listed = [_scaled(term, sign) for term in listed]
         return _scaled(self._of_operands(None, listed), sign)
 
-    def _terms(self, product: Product) -> Sequence[Product]:
+    def _terms(self, product: Monomial) -> Sequence[Monomial]:
         if len(product.factors) == 1 and product.factors[0][1] == 1:
             _, operation, terms = self._parts[product.factors[0][0]]
             if operation is None and terms:
@@ -387,11 +387,11 @@ def _power_of(factors: Factors, variable: Factors) -> int:
     return found.pop() if len(found) == 1 and len(factors) == len(variable) else 0
 
 
-def _scaled(a: Product, factor: Real) -> Product:
-    return Product(factor * a.factor, a.factors)
+def _scaled(a: Monomial, factor: Real) -> Monomial:
+    return Monomial(factor * a.factor, a.factors)
 
 
-def _combined(operator: str, a: Product, b: Product) -> Product | None:
+def _combined(operator: str, a: Monomial, b: Monomial) -> Monomial | None:
     """The product that an operator makes of two products; None where the result is no product of their factors."""
     if operator == "*" or (operator == "/" and b.factor):
         sign = 1 if operator == "*" else -1
@@ -399,10 +399,10 @@ def _combined(operator: str, a: Product, b: Product) -> Product | None:
         for text, n in b.factors:
             powers[text] = powers.get(text, 0) + sign * n
         factor = a.factor * b.factor if sign > 0 else a.factor / b.factor
-        return Product(factor, tuple(sorted((text, n) for text, n in powers.items() if n)))
+        return Monomial(factor, tuple(sorted((text, n) for text, n in powers.items() if n)))
     if operator == "**" and not b.factors and b.factor in range(1, _MOST_FACTORS) and abs(a.factor) == 1:
         n = int(b.factor)
-        return Product(a.factor**n, tuple((text, p * n) for text, p in a.factors))
+        return Monomial(a.factor**n, tuple((text, p * n) for text, p in a.factors))
     return None
 
 
@@ -445,7 +445,7 @@ class _Block(NamedTuple):
     known: Mapping[str, tree.Expression] = {}
 
 
-def meanings(
+def name_definitions(
     program: tree.Module, apart: Collection[str], is_plain: Callable[[tree.Expression], bool]
 ) -> dict[tree.SyntaxNode, tree.Expression]:
     """For each read of a name, the plain expression that it stands for, if any.
@@ -453,7 +453,7 @@ def meanings(
     A name that is assigned once stands for its expression, as long as no name in that can have been reassigned. Names
     in `apart`, and names by which the program differentiates, stand for themselves.
     """
-    if not any(isinstance(n, tree.Assign) for n in tree.everything(program)) or scope.changes_in_place(program):
+    if not any(isinstance(n, tree.Assign) for n in tree.all_nodes(program)) or scope.changes_in_place(program):
         return {}
     apart = {*apart, *scope.differentiation_targets(program, ())}
     found: dict[tree.SyntaxNode, tree.Expression] = {}
@@ -465,7 +465,7 @@ def meanings(
 
 def _functions(program: tree.Module) -> Iterator[_Block]:
     yield _Block(program.body, _counts(program.body))
-    for node in tree.everything(program):
+    for node in tree.all_nodes(program):
         if isinstance(node, tree.Define) and isinstance(node.body, tree.Block):
             counts = _counts(node.body.statements)
             counts.update(p.name for p in node.parameters)

@@ -21,8 +21,8 @@ from gradcli.arrays.mathematical_constants import is_exact, ratio
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.language.names import scope
 from gradcli.language.stable import singularity_search, stable_expressions
-from gradcli.language.stable.stable_expressions import Rewritten
-from gradcli.language.stable.stable_forms import AT_0, StableForm
+from gradcli.language.stable.stable_expressions import RewrittenExpression
+from gradcli.language.stable.stable_forms import COMPLETE_AT_0, StableForm
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.arithmetic import add, multiply
 from gradcli.primitives.entries.powers import power
@@ -30,17 +30,17 @@ from gradcli.primitives.entries.powers import power
 if TYPE_CHECKING:
     from gradcli.language.stable.limits_at_points import Plan
     from gradcli.language.stable.one_variable import Form, OneVariable, Place, Real
-    from gradcli.primitives.entries.taylor_series import ExactSeries, Series, SeriesOverBalls
+    from gradcli.primitives.entries.taylor_series import BallSeries, ExactSeries, Series
 
 # Size of the caches of series and limits.
 _MOST_FORMS = 10_000
 # Cost of examining an expression, in eighths of a step.
-_LOOK = 16
+_EXAMINE_COST = 16
 # The numbers in a function are searched until there are this many points to examine.
 _MOST_NUMBERS = 4
 # The number of coefficients that show that a series exists; and how many further terms are expanded, at first and at
 # most, as leading terms may cancel.
-_FEW, _FURTHER, _MOST_FURTHER = 4, 4, 64
+_FIRST_COEFFICIENTS, _FURTHER, _MOST_FURTHER = 4, 4, 64
 # Distances up to 2 to the power of plus or minus this need no scaling: even their sixtieth power is a float.
 _USUAL_EXPONENT = 16
 # Largest relative difference between the series and the expression at the radius of the series, where both have most of
@@ -54,7 +54,7 @@ _NEAR = {30: 1200, 100: 1600, 300: 2000, 1000: 4000, 3000: 9000}
 _WHOLE = 2**53
 
 
-class Removable(Rewritten):
+class RemovableSingularity(RewrittenExpression):
     """An expression that, near a point where it is nan as written, is a Taylor series in one variable times powers of
     other expressions; see `gradcli.language.stable.one_variable.OneVariable`."""
 
@@ -64,25 +64,25 @@ class Removable(Rewritten):
     others: tuple[tuple[Place, int], ...]
 
 
-class RemovableOverBalls(Rewritten):
+class RemovableSingularityOverBalls(RewrittenExpression):
     """A removable singularity with a series over balls, used where `is_near` holds; see `removable_over_balls`."""
 
-    series: SeriesOverBalls
+    series: BallSeries
     is_near: Callable[[Any], bool]
     places: tuple[Place, ...]
     others: tuple[tuple[Place, int], ...]
 
 
-class Limiting(Rewritten):
+class ExpressionWithLimit(RewrittenExpression):
     """An expression that is evaluated by its asymptotic series where it, or a derivative, has no value as written; see
     `gradcli.language.stable.limits_at_points`."""
 
     plan: Plan
 
 
-def rewrites(
+def rewritten_expressions(
     program: tree.Module, bound: Collection[str], apart: Collection[str] = ()
-) -> Mapping[tree.SyntaxNode, Rewritten]:
+) -> Mapping[tree.SyntaxNode, RewrittenExpression]:
     """The expressions of a program that are evaluated in another form, each with that form.
 
     These have a stable form, a removable singularity or a limit. `bound` are the names of inputs; no form drops a name
@@ -100,14 +100,14 @@ def rewrites(
     found = known.get(key)
     if found is None:
         own = scope.defined_functions(program)
-        stable_forms = stable_expressions.rewrites(program, own, scope.inner_names(program) | constants)
+        stable_forms = stable_expressions.stable_expressions(program, own, scope.assigned_names(program) | constants)
         with arrays.using_namespace(exactly), _precise():
             found = stable_forms | _removable(program, own, constants, key[1], stable_forms)
             found = known[key] = found | _limits(program, own, constants, key[1], found)
     return found
 
 
-def singularities(program: tree.Module, constants: Collection[str]) -> Mapping[tree.SyntaxNode, Removable]:
+def singularities(program: tree.Module, constants: Collection[str]) -> Mapping[tree.SyntaxNode, RemovableSingularity]:
     """The expressions of a program that have a removable singularity in one variable, found in exact arithmetic;
     `constants` are the names of constants that are inputs."""
     with _precise():
@@ -127,27 +127,27 @@ def _removable(
     own: Collection[str],
     bound: Collection[str],
     apart: Collection[str],
-    known: Mapping[tree.SyntaxNode, Rewritten],
-) -> dict[tree.SyntaxNode, Removable]:
+    known: Mapping[tree.SyntaxNode, RewrittenExpression],
+) -> dict[tree.SyntaxNode, RemovableSingularity]:
     """The expressions of a program with a removable singularity; `own` are the functions that it defines, `known` the
     stable forms that are used away from the singularity."""
-    if not any(map(singularity_search.may_be, tree.everything(program))):
+    if not any(map(singularity_search.may_be, tree.all_nodes(program))):
         return {}
     # Imported here as few programs have such expressions.
     from gradcli.language.stable.one_variable import Reader
 
     reader = Reader(program, own, bound, apart)
-    found: dict[tree.SyntaxNode, Removable] = {}
-    search = singularity_search.Search(program, reader)
+    found: dict[tree.SyntaxNode, RemovableSingularity] = {}
+    search = singularity_search.SingularitySearch(program, reader)
     for node in search:
-        limits.charge_steps(_LOOK)
+        limits.charge_steps(_EXAMINE_COST)
         for read in reader.in_one_variable(node):
             for series in _all_series(read.form):
                 text = program.source[node.span.start : node.span.end]
                 title = f"Taylor series at {float(series.point):g}"
                 rule = StableForm(text, title, "the series of its parts, divided")
                 original = found.get(node) or known.get(node) or node
-                found[node] = Removable(node.span, rule, original, series, read.form, *_in_numbers(read))
+                found[node] = RemovableSingularity(node.span, rule, original, series, read.form, *_in_numbers(read))
             if node in found and not read.others:
                 break
         if node in found:
@@ -160,8 +160,8 @@ def _limits(
     own: Collection[str],
     bound: Collection[str],
     apart: Collection[str],
-    known: Mapping[tree.SyntaxNode, Rewritten],
-) -> dict[tree.SyntaxNode, Rewritten]:
+    known: Mapping[tree.SyntaxNode, RewrittenExpression],
+) -> dict[tree.SyntaxNode, RewrittenExpression]:
     """The expressions of a program to examine at run time where they have no value or no derivative."""
     if not singularity_search.has_irregular(program):
         return {}
@@ -170,25 +170,25 @@ def _limits(
     from gradcli.language.stable.one_variable import Reader
 
     reader = Reader(program, own, bound, apart)
-    found: dict[tree.SyntaxNode, Rewritten] = {}
-    for node in singularity_search.Search(program, reader, singularity_search.may_be_irregular):
+    found: dict[tree.SyntaxNode, RewrittenExpression] = {}
+    for node in singularity_search.SingularitySearch(program, reader, singularity_search.may_be_irregular):
         # An expression that cancels to a constant, such as x/x, is left as it is.
         skipped = _is_whole(known.get(node)) or reader.cancels(node)
         plan = None if skipped else plan_of(node, reader)
         if plan is not None and plan.variables:
             text = program.source[node.span.start : node.span.end]
             rule = StableForm(text, "its limit", "the asymptotic series of its parts")
-            found[node] = Limiting(node.span, rule, known.get(node, node), plan)
+            found[node] = ExpressionWithLimit(node.span, rule, known.get(node, node), plan)
     return found
 
 
-def _is_whole(known: Rewritten | None) -> bool:
+def _is_whole(known: RewrittenExpression | None) -> bool:
     """Whether an expression has another form that covers all of its limits.
 
     This is one of the forms at 0, or a Taylor series whose other factors contain the variable at most as a plain name.
     """
-    if not isinstance(known, Removable):
-        return known is not None and known.rule.pattern in AT_0
+    if not isinstance(known, RemovableSingularity):
+        return known is not None and known.rule.pattern in COMPLETE_AT_0
     variable = {n.id for place in known.places for n in tree.walk(place.node) if isinstance(n, tree.Name)}
     beside = [other.node for other, _ in known.others if not isinstance(other.node, tree.Name)]
     return variable.isdisjoint(n.id for node in beside for n in tree.walk(node) if isinstance(n, tree.Name))
@@ -295,7 +295,7 @@ def _direct(form: Form, point: Real) -> Any:
     return _value(form, point, _direct)
 
 
-def expanded(form: Form, x: Any) -> Any:
+def expand_in_series(form: Form, x: Any) -> Any:
     """A function applied to a Laurent series."""
     head, *rest = form
     if head == "number":
@@ -304,16 +304,16 @@ def expanded(form: Form, x: Any) -> Any:
         return _written(rest[0])
     if head == "variable":
         return _number(rest[0]) * power(x, float(rest[1]))
-    return head(*[expanded(f, x) for f in rest[0]])
+    return head(*[expand_in_series(f, x) for f in rest[0]])
 
 
 def _coefficients(form: Form, point: Any, order: int) -> Sequence[Any]:
     """The Taylor coefficients of a function up to `order`, or fewer where leading terms cancel."""
     # Imported here as few programs need it.
-    from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
+    from gradcli.kinds.laurent import Laurent, NoSeriesError, without_observer
 
-    with unobserved():
-        series = expanded(form, Laurent.variable(point, order))
+    with without_observer():
+        series = expand_in_series(form, Laurent.variable(point, order))
     if not isinstance(series, Laurent):
         raise NoSeriesError("it does not vary")
     return series.taylor()
@@ -367,10 +367,10 @@ def _series(form: Form, point: float) -> Series | None:
 
     try:
         coefficients = _all_coefficients(form, point)
-        unit = _unit(coefficients(_FEW))
+        unit = _unit(coefficients(_FIRST_COEFFICIENTS))
         if unit != 1.0:
             coefficients = _all_coefficients(_in_units(form, unit), point / unit)
-            coefficients(_FEW)
+            coefficients(_FIRST_COEFFICIENTS)
         series = Series(point, coefficients, unit)
         return series if _agrees(form, series) else None
     except LimitError:
@@ -384,21 +384,21 @@ def _exact_series(form: Form, point: Real) -> ExactSeries | None:
 
     Where only a series in floats can be found, the result raises EvaluationError when coefficients are asked for.
     """
-    from gradcli.kinds.laurent import NoSeriesError, ZeroError
+    from gradcli.kinds.laurent import NoSeriesError, ZeroSeriesError
     from gradcli.primitives.entries.taylor_series import ExactSeries
 
     at = _number(point)
 
     def coefficients(count: int) -> Sequence[Any]:
-        for further in (_FEW, 4 * _FEW, _MOST_FURTHER):
-            with suppress(ZeroError):
+        for further in (_FIRST_COEFFICIENTS, 4 * _FIRST_COEFFICIENTS, _MOST_FURTHER):
+            with suppress(ZeroSeriesError):
                 found = _coefficients(form, at, count + further)
                 if len(found) >= count:
                     return found
         raise NoSeriesError("the terms of the series cancel")
 
     try:
-        if _agrees_exactly(form, point, coefficients(_FEW)):
+        if _agrees_exactly(form, point, coefficients(_FIRST_COEFFICIENTS)):
             return ExactSeries(at, coefficients)
     except LimitError:
         raise

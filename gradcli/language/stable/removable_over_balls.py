@@ -14,17 +14,17 @@ from typing import Any
 from flint import arb, fmpq
 
 from gradcli import arrays
-from gradcli.arrays.flint.balls import Balls, Doubts, Number, doubting, exact, precision
+from gradcli.arrays.flint.balls import Balls, Number, Undecided, exact, interval_evaluation, precision
 from gradcli.errors import EvaluationError, LimitError, UndecidedError
 from gradcli.kinds.laurent_range import LaurentRange
 from gradcli.language.names import scope
 from gradcli.language.stable import removable, stable_expressions
 from gradcli.language.stable.one_variable import Form
-from gradcli.language.stable.stable_expressions import Fitting, Rewritten
+from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
 from gradcli.language.stable.stable_forms import StableForm
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
-from gradcli.primitives.entries.taylor_series import SeriesOverBalls
+from gradcli.primitives.entries.taylor_series import BallSeries
 
 # The series is used for balls whose distance from the point is at most this many radii: that close, the direct quotient
 # gives a wider enclosure.
@@ -35,20 +35,20 @@ _MOST_ZEROS = 12
 _MOST_KNOWN = 64
 
 
-def rewrites(program: tree.Module, bound: Collection[str]) -> Mapping[tree.SyntaxNode, Rewritten]:
+def rewrites(program: tree.Module, bound: Collection[str]) -> Mapping[tree.SyntaxNode, RewrittenExpression]:
     """The expressions with a removable singularity in one variable, and the products u*log(u), with their forms.
 
     `bound` are the names of inputs of the program.
     """
     constants = frozenset(name for name in scope.CONSTANTS if name in bound)
     own = scope.defined_functions(program)
-    products: dict[tree.SyntaxNode, Rewritten] = {
+    products: dict[tree.SyntaxNode, RewrittenExpression] = {
         product.original: product for product in logarithmic_products(program, own)
     }
     return products | {node: _over_balls(known) for node, known in removable.singularities(program, constants).items()}
 
 
-def _over_balls(known: removable.Removable) -> removable.RemovableOverBalls:
+def _over_balls(known: removable.RemovableSingularity) -> removable.RemovableSingularityOverBalls:
     point, form = exact(known.series.point), known.form
 
     def is_near(x: Any) -> bool:
@@ -72,11 +72,13 @@ def _over_balls(known: removable.Removable) -> removable.RemovableOverBalls:
             found.flat[place] = coefficient(number, n) * math.factorial(n)
         return Balls(found if found.shape else found.item())
 
-    series = SeriesOverBalls(point, derivative)
+    series = BallSeries(point, derivative)
     original = known.original
-    if isinstance(original, removable.Removable):
+    if isinstance(original, removable.RemovableSingularity):
         original = _over_balls(original)
-    return removable.RemovableOverBalls(known.span, known.rule, original, series, is_near, known.places, known.others)
+    return removable.RemovableSingularityOverBalls(
+        known.span, known.rule, original, series, is_near, known.places, known.others
+    )
 
 
 def _numbers(x: Any) -> Any:
@@ -110,11 +112,11 @@ def _coefficients(form: Form, point: Number, number: Number, count: int) -> Sequ
     way = number - point
     around = way if type(way) is fmpq and not way else arb(0).union(arb(way))
     for zeros in range(_MOST_ZEROS + 1):
-        doubts = Doubts()
+        doubts = Undecided()
         try:
-            with doubting(doubts), arrays.quiet():
+            with interval_evaluation(doubts), arrays.quiet():
                 x = LaurentRange.variable(Balls(point), Balls(around), count + zeros)
-                series = removable.expanded(form, x)
+                series = removable.expand_in_series(form, x)
                 known = series.taylor() if isinstance(series, LaurentRange) else ()
         except LimitError:
             raise
@@ -135,17 +137,17 @@ def _coefficients(form: Form, point: Number, number: Number, count: int) -> Sequ
 _RULE = StableForm("x*log(x)", "-entr(x)", "entr(x) is -x*log(x), and 0 at 0")
 
 
-def logarithmic_products(program: tree.Module, own: Collection[str]) -> Iterator[Fitting]:
+def logarithmic_products(program: tree.Module, own: Collection[str]) -> Iterator[StableExpression]:
     """The products with factors u and log(u), in their rewritten form; `own` are functions that the program defines."""
     inner: set[tree.SyntaxNode] = set()
-    for node in tree.everything(program):
+    for node in tree.all_nodes(program):
         if not isinstance(node, tree.Binary) or node.operator != "*" or node in inner:
             continue
         factors = [*_factors(node, inner)]
         for place, factor in enumerate(factors):
             found = _with_entropy(program, factors, place, node) if _is_log(factor, own) else None
             if found is not None:
-                yield Fitting(node.span, _RULE, node, found, {})
+                yield StableExpression(node.span, _RULE, node, found, {})
                 break
 
 

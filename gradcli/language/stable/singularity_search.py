@@ -19,7 +19,7 @@ _IRREGULAR = frozenset({"log", "log2", "log10", "sqrt", "rsqrt"})
 _MOST_PARTS = 40
 
 
-class Search:
+class SingularitySearch:
     """Iterates over the expressions that may have a removable singularity, innermost first.
 
     They combine a singular subexpression with another one that depends on the same names.
@@ -28,14 +28,14 @@ class Search:
     def __init__(
         self,
         program: tree.Module,
-        reader: Reader | Written,
+        reader: Reader | WrittenReader,
         is_singular: Callable[[tree.SyntaxNode], bool] | None = None,
     ) -> None:
         self._reader = reader
         self._is_singular = is_singular or may_be
         # Whether singular functions of singular operands count as well.
         self._nested = is_singular is not None
-        self._nodes = [*reversed(tree.everything(program))]
+        self._nodes = [*reversed(tree.all_nodes(program))]
         if reader.reads_names:
             # Definitions come before the names that refer to them.
             self._nodes.sort(key=lambda node: node.span.end)
@@ -104,7 +104,7 @@ def _singular_with(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> t
     return below[0] if is_power else below[-1]
 
 
-class Written:
+class WrittenReader:
     """Reads expressions as written; a `Reader` instead follows names to their definitions."""
 
     reads_names = False
@@ -121,11 +121,11 @@ def has_irregular(program: tree.Module) -> bool:
 
     This is a cheap check that avoids reading programs where that is impossible.
     """
-    nodes = tree.everything(program)
+    nodes = tree.all_nodes(program)
     if not any(map(may_be_irregular, nodes)):
         return False
     named = any(isinstance(n, tree.Assign) for n in nodes)
-    return named or next(iter(Search(program, Written(), may_be_irregular)), None) is not None
+    return named or next(iter(SingularitySearch(program, WrittenReader(), may_be_irregular)), None) is not None
 
 
 def _is_exp(node: tree.SyntaxNode) -> bool:

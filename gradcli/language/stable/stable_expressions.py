@@ -13,10 +13,10 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from gradcli.errors import Span
-from gradcli.language.stable.stable_forms import OF_STABLE_SUMS, RULES_BY_ROOT, StableForm
+from gradcli.language.stable.stable_forms import RULES_BY_ROOT, RULES_FOR_STABLE_SUMS, StableForm
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
-from gradcli.primitives.signature import rename
+from gradcli.primitives.signature import resolve_keyword
 
 _OF_EULER = StableForm("e**x", "exp(x)", "e is Euler's number")
 _COMMUTATIVE = ("+", "*")
@@ -39,33 +39,33 @@ _CALLED = re.compile(r"\w+(?=\()")
 _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
 
 
-class Rewritten(tree.Expression):
+class RewrittenExpression(tree.Expression):
     """An expression that is evaluated in another form; `original` is as written, or a form of lower precedence."""
 
     rule: StableForm
     original: tree.Expression
 
 
-class Fitting(Rewritten):
+class StableExpression(RewrittenExpression):
     """An expression that matches a rule; `parts` has the subexpressions that each name of the pattern matched."""
 
     stable: tree.Expression
     parts: Mapping[str, Sequence[tree.Expression]]
 
 
-def rewrites(
+def stable_expressions(
     program: tree.Module, own_functions: Collection[str], named: Collection[str]
-) -> dict[tree.SyntaxNode, Rewritten]:
+) -> dict[tree.SyntaxNode, RewrittenExpression]:
     """The expressions of a program that have a stable form, each with that form.
 
     Functions that the program defines (`own_functions`) do not match a rule, and a name with a value (`named`) does not
     match a constant.
     """
-    powers = exponentials(program, named, MODULE)
-    found: dict[tree.SyntaxNode, Rewritten] = {
-        node: Fitting(node.span, _OF_EULER, node, call, {"x": call.arguments}) for node, call in powers.items()
+    powers = euler_powers(program, named, MODULE)
+    found: dict[tree.SyntaxNode, RewrittenExpression] = {
+        node: StableExpression(node.span, _OF_EULER, node, call, {"x": call.arguments}) for node, call in powers.items()
     }
-    nodes = tree.everything(program)
+    nodes = tree.all_nodes(program)
     called = frozenset([c for c in map(_called, nodes) if c] + ["exp"] * bool(powers))
     # Subexpressions come before the expressions that contain them.
     for node in reversed(nodes):
@@ -79,13 +79,13 @@ def rewrites(
             parts = _match(read.pattern, read.node, own_functions, powers)
             if parts is None:
                 continue
-            if rule.pattern in OF_STABLE_SUMS and tree.children(node)[0] in found:
-                rule = OF_STABLE_SUMS[rule.pattern]
+            if rule.pattern in RULES_FOR_STABLE_SUMS and tree.children(node)[0] in found:
+                rule = RULES_FOR_STABLE_SUMS[rule.pattern]
             if read.sign or read.factor is not None:
                 rule = _scaled(rule, read.sign, read.factor is not None)
                 parts = parts if read.factor is None else {**parts, _FACTOR: [read.factor]}
             stable = _filled(_parsed(rule.stable), parts, node.span)
-            fits = found[node] = Fitting(node.span, rule, fits, stable, parts)
+            fits = found[node] = StableExpression(node.span, rule, fits, stable, parts)
     return found
 
 
@@ -113,10 +113,10 @@ def _readings(
         yield rule, _Reading(pattern, node)
 
 
-def stable_text(rewritten: Rewritten, source: str) -> str:
+def stable_text(rewritten: RewrittenExpression, source: str) -> str:
     """The stable form in the syntax of programs, with its parts as they are written in `source`."""
 
-    parts = rewritten.parts if isinstance(rewritten, Fitting) else {}
+    parts = rewritten.parts if isinstance(rewritten, StableExpression) else {}
 
     def written(match: re.Match[str]) -> str:
         part = parts[match["name"]][0]
@@ -409,7 +409,7 @@ def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
     parameters = operation.parameters
     positional = tree.positional(call)
     named = {p.name: a for p, a in zip(parameters, positional)}
-    named |= {rename(k.name, parameters): k.value for k in call.keywords}
+    named |= {resolve_keyword(k.name, parameters): k.value for k in call.keywords}
     return named if len(named) == len(positional) + len(call.keywords) else None
 
 
@@ -437,14 +437,14 @@ def _moved(value: Any, parts: Mapping[str, Sequence[tree.Expression]], span: Spa
 _NAME = "e"
 
 
-def exponentials(program: tree.Module, named: Collection[str], module: str) -> dict[tree.Expression, tree.Call]:
+def euler_powers(program: tree.Module, named: Collection[str], module: str) -> dict[tree.Expression, tree.Call]:
     """The powers of Euler's number in a program, each as a call of exp of a `module`.
 
     If `e` is in `named`, it has another value and is not Euler's number.
     """
     return {
         node: tree.Call(node.span, "exp", node.span, None, (node.right,), (), module)
-        for node in tree.everything(program)
+        for node in tree.all_nodes(program)
         if isinstance(node, tree.Binary) and node.operator == "**" and _is_number(node.left, named)
     }
 

@@ -302,11 +302,11 @@ RULES_BY_ROOT = {
 RULES = tuple(rule for rules in RULES_BY_ROOT.values() for rule in rules)
 
 # Patterns of the forms at 0 whose derivatives are those of the limit, in all orders.
-AT_0 = frozenset({"x*log(x)", "-x*log(x)", "x*log2(x)", "-x*log2(x)", "x**x"})
+COMPLETE_AT_0 = frozenset({"x*log(x)", "-x*log(x)", "x*log2(x)", "-x*log2(x)", "x**x"})
 
 # Replacements for rules where the sum inside the logarithm has a stable form of its own: the logarithm of that form is
 # used where the sum is near 0, and log1p elsewhere.
-OF_STABLE_SUMS = {
+RULES_FOR_STABLE_SUMS = {
     "log(1 - x)": StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p", _below_half, (0.0, 0.9)),
     "log(1 + x)": StableForm("log(1 + x)", "log1p(x)", "the definition of log1p", _above_minus_half, (0.0, -0.9)),
 }

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from gradcli.errors import Proposal, Span, did_you_mean, with_word_replaced
 from gradcli.language.syntax import tree
-from gradcli.language.syntax.foreign_notations import WITHOUT_BRACKETS
+from gradcli.language.syntax.foreign_notations import FUNCTIONS_WITHOUT_PARENTHESES
 from gradcli.primitives import table
 
 # Longer names are not split: the time is proportional to their length times the number of names.
@@ -20,7 +20,7 @@ _NUMBERS = ("pi", "π", "e")
 _NUMBER_AND_REST = re.compile(r"(\d*)(.*)", re.DOTALL)
 
 
-def spelled_out(name: str, given: Collection[str]) -> str | None:
+def split_into_factors(name: str, given: Collection[str]) -> str | None:
     """A name split into a product of known names, or a function of one; None where that is impossible."""
     if len(name) > _LONGEST:
         return None
@@ -35,7 +35,7 @@ def spelled_out(name: str, given: Collection[str]) -> str | None:
     return None
 
 
-def function_spelled_out(name: str, given: Collection[str]) -> str | None:
+def split_function_name(name: str, given: Collection[str]) -> str | None:
     """The name of a called function, without its arguments, split into factors and a function; None if impossible."""
     if len(name) > _LONGEST:
         return None
@@ -62,7 +62,7 @@ _VARIABLES = "xyzθφ"
 def function_of_a_letter(name: str, reads: Collection[str]) -> str | None:
     """The call that a name such as `sinx` or `ln2x` may stand for, of a usual variable or a name in `reads`, or
     None."""
-    for function in WITHOUT_BRACKETS:
+    for function in FUNCTIONS_WITHOUT_PARENTHESES:
         number, letter = _NUMBER_AND_REST.fullmatch(name.removeprefix(function)).groups()  # type: ignore[union-attr]
         if name.startswith(function) and letter and (letter in _VARIABLES or letter in reads):
             return f"{function}({number}*{letter})" if number else f"{function}({letter})"
@@ -83,7 +83,7 @@ def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
     return factors if any(f in given for f in factors) else ()
 
 
-def call_of_the_last(program: tree.Module) -> Proposal | None:
+def call_of_last_function(program: tree.Module) -> Proposal | None:
     """The hint for a program that ends with the definition of a function without calling it, or None."""
     last = program.body[-1]
     if isinstance(last, tree.Evaluate) and isinstance(last.value, tree.Lambda):
@@ -99,7 +99,7 @@ def call_of_the_last(program: tree.Module) -> Proposal | None:
 def unread_hint(name: str, reads: Sequence[str], given: Collection[str], program: tree.Module) -> str:
     """The hint for a given value whose name `name` the program does not read; `reads` are the names that it reads."""
     source, last = program.source, program.body[-1]
-    call = call_of_the_last(program)
+    call = call_of_last_function(program)
     function = last.value if isinstance(last, tree.Evaluate) else last
     if call is not None and any(p.name == name for p in getattr(function, "parameters", ())):
         return call
@@ -107,7 +107,7 @@ def unread_hint(name: str, reads: Sequence[str], given: Collection[str], program
         written = re.sub(rf"\s*\.\s*{re.escape(name)}(?![\w(])", lambda _: f" @ {name}", source)
         return Proposal(f"write {written} for the product of vectors or matrices", written, whole=True)
     for read in reads:
-        meant = spelled_out(read, given) if name in read and read not in given else None
+        meant = split_into_factors(read, given) if name in read and read not in given else None
         if meant is not None:
             place = re.search(rf"(?<!\w){re.escape(read)}(?!\w)", source)
             meant = as_operand(meant, source, Span(*place.span())) if place else meant

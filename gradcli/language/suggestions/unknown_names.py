@@ -6,8 +6,8 @@ import re
 from functools import cache
 
 from gradcli.errors import Proposal, Span
-from gradcli.language.syntax.foreign_keywords import COMMANDS_ELSEWHERE, FOREIGN_WORDS
-from gradcli.language.syntax.layout import within_brackets
+from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS, FOREIGN_WORDS
+from gradcli.language.syntax.layout import bracketed_text
 from gradcli.primitives import table
 
 # For each function of the language, its names in other languages, in books and in spreadsheets, in lower case and
@@ -63,7 +63,7 @@ _FUNCTIONS = {
     "fmod": "rem",
     "diff": "d deriv derivative differentiate",
 }
-_MEANT = {other: name for name, others in _FUNCTIONS.items() for other in others.split()}
+_FUNCTION_BY_ALIAS = {other: name for name, others in _FUNCTIONS.items() for other in others.split()}
 
 # Names of constants in other languages.
 _VALUES = {
@@ -88,7 +88,7 @@ _VALUES = {
     "nil": "None",
 }
 # Names without a function of the language that does the same, each with a hint.
-_OTHERWISE = {
+_HINTS = {
     "piecewise": "write a if condition else b, or where(condition, a, b)",
     "print": "leave it out: the value of a program is that of its last statement",
     "input": "give the name a value, as in x=5",
@@ -162,7 +162,7 @@ _FAMILIES = {
 _METHODS = {"d": "pdf", "p": "cdf", "q": "ppf"}
 _OF_R = re.compile(rf"([dpq])({'|'.join(_FAMILIES)})")
 # The number of characters before and after a name that are examined.
-_AROUND = 1_000
+_CONTEXT_LENGTH = 1_000
 
 
 def _letters(name: str) -> str:
@@ -170,10 +170,10 @@ def _letters(name: str) -> str:
     return name.casefold().replace("_", "")
 
 
-def function(name: str) -> str | None:
+def suggested_function(name: str) -> str | None:
     """The function of the language that a name most likely refers to, whatever its case; None where there is none."""
     key = _letters(name)
-    return _MEANT.get(key) or _MEANT.get(name) or _by_letters().get(key) or _with_its_type(key)
+    return _FUNCTION_BY_ALIAS.get(key) or _FUNCTION_BY_ALIAS.get(name) or _by_letters().get(key) or _with_its_type(key)
 
 
 @cache
@@ -189,18 +189,18 @@ def _with_its_type(key: str) -> str | None:
     return None
 
 
-def of_function(name: str, source: str, span: Span) -> str | None:
+def hint_for_function(name: str, source: str, span: Span) -> str | None:
     """The hint for a call of an unknown function, whose name is at `span` in the source."""
     key = _letters(name)
-    behind = source[span.end : span.end + _AROUND]
+    behind = source[span.end : span.end + _CONTEXT_LENGTH]
     # The span of the call, including its parentheses.
-    call = Span(span.start, span.end + len(behind) - len(behind.lstrip()) + len(within_brackets(behind.lstrip())) + 2)
-    if name == "c" and behind.lstrip().startswith("(") and "," in (items := within_brackets(behind.lstrip())):
+    call = Span(span.start, span.end + len(behind) - len(behind.lstrip()) + len(bracketed_text(behind.lstrip())) + 2)
+    if name == "c" and behind.lstrip().startswith("(") and "," in (items := bracketed_text(behind.lstrip())):
         return Proposal(f"write [{items}]", f"[{items}]", span=call)
     if reason := table.why_missing(name):
         return reason
-    within = within_brackets(behind.lstrip()).strip()
-    dotted = _DOTTED.search(source, max(0, span.start - _AROUND), span.end)
+    within = bracketed_text(behind.lstrip()).strip()
+    dotted = _DOTTED.search(source, max(0, span.start - _CONTEXT_LENGTH), span.end)
     spreadsheet = _letters(dotted[0].replace(".", "")) if dotted is not None else key
     whole = Span(dotted.start() if dotted is not None else span.start, call.end)
     if spreadsheet in _OF_SAMPLES:
@@ -208,16 +208,18 @@ def of_function(name: str, source: str, span: Span) -> str | None:
         written = f"{std}({within}, correction=1)"
         said = f"write {written}, or {std}({within}) where it is a whole population"
         return Proposal(said, written, span=whole)
-    if dotted is not None and (other := _MEANT.get(spreadsheet)) is not None:
-        otherwise = _OTHERWISE.get(spreadsheet)
+    if dotted is not None and (other := _FUNCTION_BY_ALIAS.get(spreadsheet)) is not None:
+        otherwise = _HINTS.get(spreadsheet)
         return Proposal(f"write {other}({within})", f"{other}({within})", span=whole, otherwise=otherwise)
-    if dotted is not None and spreadsheet in _OTHERWISE:
-        return _OTHERWISE[spreadsheet]
-    if name.startswith("d") and (over := re.search(r"[d∂]\s*/\s*$", source[max(0, span.start - _AROUND) : span.start])):
+    if dotted is not None and spreadsheet in _HINTS:
+        return _HINTS[spreadsheet]
+    if name.startswith("d") and (
+        over := re.search(r"[d∂]\s*/\s*$", source[max(0, span.start - _CONTEXT_LENGTH) : span.start])
+    ):
         # As in d/dx(x^2).
-        start = max(0, span.start - _AROUND) + over.start()
+        start = max(0, span.start - _CONTEXT_LENGTH) + over.start()
         return Proposal(f"write diff({within}, {name[1:]})", f"diff({within}, {name[1:]})", span=Span(start, call.end))
-    below = re.match(r"\s*/\s*d(\w+)", source[call.end : call.end + _AROUND])
+    below = re.match(r"\s*/\s*d(\w+)", source[call.end : call.end + _CONTEXT_LENGTH])
     if name == "d" and below is not None:
         # As in d(x^2)/dx.
         written = f"diff({within}, {below[1]})"
@@ -230,11 +232,11 @@ def of_function(name: str, source: str, span: Span) -> str | None:
         return f"{name} of R is scipy.stats.{family}(…).{method}(x), whose parameters may be others"
     if name in _VALUES and re.match(r"\s*\(\s*\)", behind):
         return Proposal(f"write {_VALUES[name]}", _VALUES[name], span=call)
-    found = function(name)
+    found = suggested_function(name)
     if found is not None and re.match(r"\s*\([^()]*\)\s*\(", behind):
         # A layer of a network, which is constructed first and then called.
         return Proposal(f"write {found}(…)", found, span=call)
-    otherwise = _OTHERWISE.get(name) or _OTHERWISE.get(key) or FOREIGN_WORDS.get(name)
+    otherwise = _HINTS.get(name) or _HINTS.get(key) or FOREIGN_WORDS.get(name)
     if otherwise or found is None:
         return otherwise
     # Spreadsheets and R take the numbers as separate arguments.
@@ -250,8 +252,8 @@ def _indexed(name: str, before: str, behind: str, place: int) -> Proposal | None
     call = re.search(r"\b(sum|prod)\((?=[^()]*(?:\([^()]*\)[^()]*)*$)", before)
     if call is None:
         return None
-    within = within_brackets((before + behind)[call.end() - 1 :])
-    parts = re.split(r"\s*,\s*(?![^()]*\))", within[:_AROUND].strip())
+    within = bracketed_text((before + behind)[call.end() - 1 :])
+    parts = re.split(r"\s*,\s*(?![^()]*\))", within[:_CONTEXT_LENGTH].strip())
     if len(parts) != 4 or name not in parts[:2]:
         return None
     parts.remove(name)
@@ -263,9 +265,12 @@ def _indexed(name: str, before: str, behind: str, place: int) -> Proposal | None
     return Proposal(f"write {written}", written, span=Span(start_of_call, end_of_call))
 
 
-def of_name(name: str, source: str, span: Span) -> str | None:
+def hint_for_name(name: str, source: str, span: Span) -> str | None:
     """The hint for a name without a value, which is at `span` in the source."""
-    before, behind = source[max(0, span.start - _AROUND) : span.start], source[span.end : span.end + _AROUND]
+    before, behind = (
+        source[max(0, span.start - _CONTEXT_LENGTH) : span.start],
+        source[span.end : span.end + _CONTEXT_LENGTH],
+    )
     if (summed := _indexed(name, before, source[span.start :], span.start)) is not None:
         return summed
     if source[span.end - 1] == "ᵀ":
@@ -277,11 +282,11 @@ def of_name(name: str, source: str, span: Span) -> str | None:
     constant = re.match(r"\s*\.\s*(\w+)\b(?!\s*\()", behind)
     if constant is not None and constant[1] in _VALUES:
         return _write(_VALUES[constant[1]], Span(span.start, span.end + constant.end()))
-    if behind[:1] == "[" and name[:1].isupper() and name.casefold() in COMMANDS_ELSEWHERE:
-        return COMMANDS_ELSEWHERE[name.casefold()]
-    found = function(name) if behind[:1] == "[" else None
+    if behind[:1] == "[" and name[:1].isupper() and name.casefold() in FOREIGN_COMMANDS:
+        return FOREIGN_COMMANDS[name.casefold()]
+    found = suggested_function(name) if behind[:1] == "[" else None
     if found is not None:
-        within = within_brackets(behind)
+        within = bracketed_text(behind)
         if name == "Log" and (both := re.fullmatch(r"([^,]+),([^,]+)", within)):
             # Mathematica takes the base as the first argument.
             within = f"{both[2].strip()}, {both[1].strip()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradcli.errors import ProgramSyntaxError, Proposal, Span
 
 
-class Readings(Exception):
+class AmbiguousSyntax(Exception):
     """Raised by semantic actions for ambiguous syntax. In the texts of both readings, `{0}`, `{1}` … stand for the
     source at `parts`."""
 

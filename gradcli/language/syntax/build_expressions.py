@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax import tree
-from gradcli.language.syntax.ambiguities import Readings
+from gradcli.language.syntax.ambiguities import AmbiguousSyntax
 from gradcli.language.syntax.lexer import Token, place
 
 Child: TypeAlias = "tree.SyntaxNode | Token"
@@ -92,7 +92,7 @@ def _operator(token: Token) -> Any:
 def unary(operator: Token, operand: tree.Expression) -> tree.Unary:
     span = Span(operator.start_pos, operand.span.end)
     if isinstance(operand, tree.Factorial) and _is_bare(operand, operand.operand):
-        raise Readings(span, "(-{0})!", "-({0}!)", operand.operand.span)
+        raise AmbiguousSyntax(span, "(-{0})!", "-({0}!)", operand.operand.span)
     return tree.Unary(span, _operator(operator), operand)
 
 
@@ -100,7 +100,7 @@ def compare(*children: Any) -> tree.Compare:
     span = Span(children[0].span.start, children[-1].span.end)
     for sign, right in zip(children[1::2], children[2::2]):
         if sign.value == "<" and isinstance(right, tree.Unary) and _is_an_arrow(sign, right):
-            raise Readings(span, "{0} = {1}", "{0} < -{1}", children[0].span, right.operand.span)
+            raise AmbiguousSyntax(span, "{0} = {1}", "{0} < -{1}", children[0].span, right.operand.span)
     operators = tuple(_operator(operator) for operator in children[1::2])
     return tree.Compare(span, operators, children[::2])
 
@@ -110,22 +110,22 @@ def _is_an_arrow(sign: Token, right: tree.Unary) -> bool:
     return right.operator == "-" and right.span.start == sign.end_pos and right.operand.span.start > sign.end_pos + 1
 
 
-def is_none(operand: tree.Expression, *words: Token) -> tree.IsNone:
-    return tree.IsNone(Span(operand.span.start, words[-1].end_pos), operand, len(words) == 3)
+def is_none(operand: tree.Expression, *words: Token) -> tree.NoneTest:
+    return tree.NoneTest(Span(operand.span.start, words[-1].end_pos), operand, len(words) == 3)
 
 
 def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tree.Binary:
     span = Span(left.span.start, right.span.end)
     if operator.type == "IMPLICIT":
         if isinstance(right, tree.Number):
-            raise Readings(
+            raise AmbiguousSyntax(
                 span, "{0}*{1}", "one number", left.span, right.span, hint="write {one}, or the number alone"
             )
         if isinstance(right, tree.Factorial) and _is_bare(right, right.operand):
-            raise Readings(span, "({0}*{1})!", "{0}*({1}!)", left.span, right.operand.span)
+            raise AmbiguousSyntax(span, "({0}*{1})!", "{0}*({1}!)", left.span, right.operand.span)
     elif operator.value == "+" and _is_an_error(left, operator, right):
         hint = "write {one}, or {0} without its uncertainty"
-        raise Readings(span, "{0} - {1}", "{0} ± {1}", left.span, right.operand.span, hint=hint)  # type: ignore[attr-defined]
+        raise AmbiguousSyntax(span, "{0} - {1}", "{0} ± {1}", left.span, right.operand.span, hint=hint)  # type: ignore[attr-defined]
     return tree.Binary(span, _operator(operator), place(operator), left, right)
 
 
@@ -153,7 +153,7 @@ def superscript(base: tree.Expression, exponent: Token) -> tree.Binary:
 def factorial(operand: tree.Expression, sign: Token) -> tree.Factorial:
     span = Span(operand.span.start, sign.end_pos)
     if isinstance(operand, tree.Factorial) and _is_bare(operand, operand.operand):
-        raise Readings(span, "({0})!", "the double factorial", operand.span, hint="write {one}")
+        raise AmbiguousSyntax(span, "({0})!", "the double factorial", operand.span, hint="write {one}")
     return tree.Factorial(span, operand)
 
 
@@ -163,7 +163,7 @@ def root(sign: Token, operand: tree.Expression) -> tree.Call:
     if isinstance(operand, (tree.Binary, tree.Factorial)) and _is_bare(operand, within):
         rest = Span(within.span.end, operand.span.end)  # type: ignore[union-attr]
         one, other = f"{sign.value}({{0}}{{1}})", f"({sign.value}{{0}}){{1}}"
-        raise Readings(span, one, other, within.span, rest)  # type: ignore[union-attr]
+        raise AmbiguousSyntax(span, one, other, within.span, rest)  # type: ignore[union-attr]
     name = "sqrt" if sign.value == "√" else "cbrt"
     return tree.Call(span, name, place(sign), None, (operand,), (), "")
 
@@ -333,7 +333,7 @@ def _check_items(item: tree.Binary) -> None:
     sign = item.operator_span
     if isinstance(first, tree.Number) and first.span.end < sign.start and sign.end == item.right.span.start:
         one, other = f"{{0}} {item.operator} {{1}}", f"{{0}}, {item.operator}{{1}}"
-        raise Readings(item.span, one, other, item.left.span, item.right.span)
+        raise AmbiguousSyntax(item.span, one, other, item.left.span, item.right.span)
 
 
 def comprehended(opening: Token, element: tree.Expression, *rest: Any) -> tree.Comprehension:
@@ -352,16 +352,18 @@ def comprehension(
     return tree.Clause(Span(word.start_pos, end), targets, iterable, conditions)
 
 
-def targets(*children: Any) -> tree.BoundName | tree.Several:
+def targets(*children: Any) -> tree.BoundName | tree.TargetList:
     """The target of a loop: a single name, or several."""
     found = tuple(target(child) for child in nodes(children))
     commas = len(children) > 1
-    return tree.Several(Span(found[0].span.start, found[-1].span.end), found) if commas else found[0]
+    return tree.TargetList(Span(found[0].span.start, found[-1].span.end), found) if commas else found[0]
 
 
-def nested(opening: Token, within: tree.BoundName | tree.Several, closing: Token) -> tree.BoundName | tree.Several:
+def nested(
+    opening: Token, within: tree.BoundName | tree.TargetList, closing: Token
+) -> tree.BoundName | tree.TargetList:
     span = Span(opening.start_pos, closing.end_pos)
-    return tree.Several(span, within.targets) if isinstance(within, tree.Several) else within
+    return tree.TargetList(span, within.targets) if isinstance(within, tree.TargetList) else within
 
 
 def target(node: Any) -> Any:

@@ -99,7 +99,7 @@ def _target(node: tree.Expression, value: tree.Expression) -> tree.SyntaxNode:
         if isinstance(target, tree.List):
             # In this order, the inner targets of this one are at the front of the queue, the last one first.
             parts = [made.popleft() for _ in target.items]
-            made.append(tree.Several(target.span, tuple(reversed(parts))))
+            made.append(tree.TargetList(target.span, tuple(reversed(parts))))
         else:
             made.append(tree.BoundName(target.span, target.id) if isinstance(target, tree.Name) else target)
     return made[0]

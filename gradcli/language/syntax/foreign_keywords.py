@@ -40,7 +40,7 @@ _LIMIT = "gradcli eval has limits such as that of sin(x)/x at x=0"
 _SERIES = "gradcli series 'exp(x)' x=0 prints the Taylor polynomial"
 _PLOT = "gradcli plot 'sin(x)' x=0..6 draws it"
 # Commands of Mathematica, and words of questions in English, in lower case.
-COMMANDS_ELSEWHERE = {
+FOREIGN_COMMANDS = {
     **dict.fromkeys(("derivative", "differentiate", "deriv"), _DIFF),
     **dict.fromkeys(("integrate", "nintegrate", "integral", "dsolve", "ndsolve"), _INTEGRALS),
     **dict.fromkeys(("solve", "nsolve", "findroot", "roots", "reduce"), _SOLVE),

@@ -11,14 +11,14 @@ import unicodedata
 from collections.abc import Callable
 
 from gradcli.errors import Proposal, Span
-from gradcli.language.syntax.foreign_keywords import COMMANDS_ELSEWHERE
+from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS
 
 # Longest statement and longest source, in characters: the time for rewriting is a power of the length of the statement,
 # and the rewritten source is parsed as a whole.
 _LONGEST, _LONGEST_TEXT = 300, 20_000
 
 
-def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Proposal | None:
+def propose_correction(source: str, place: int, is_read: Callable[[str, int], bool]) -> Proposal | None:
     """The hint with a correction of the statement around `place`, where parsing stopped; None where no rule helps.
 
     `is_read(text, place)` tells whether a text can be parsed up to a place.
@@ -30,7 +30,7 @@ def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> Pr
     if len(given) > _LONGEST:
         return None
     called = re.search(r"(?<!\w)([A-Z]\w+)\[", given)
-    if called is not None and called[1].casefold() in COMMANDS_ELSEWHERE:
+    if called is not None and called[1].casefold() in FOREIGN_COMMANDS:
         return None
     written = given
     for rule in _RULES:
@@ -72,11 +72,11 @@ def _statement(source: str, place: int) -> Span:
 
 
 # Functions that are often written without parentheses around the argument.
-WITHOUT_BRACKETS = (
+FUNCTIONS_WITHOUT_PARENTHESES = (
     "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
     "coth", "exp", "log", "ln", "log2", "log10", "sqrt", "abs", "erf", "det",
 )  # fmt: skip
-_FUNCTION = rf"(?<![\w.])({'|'.join(sorted(WITHOUT_BRACKETS, key=len, reverse=True))})"
+_FUNCTION = rf"(?<![\w.])({'|'.join(sorted(FUNCTIONS_WITHOUT_PARENTHESES, key=len, reverse=True))})"
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 # An argument without parentheses: a number and a name, with exponents or superscripts.
 _BARE = rf"(?:{_NUMBER})?(?:[^\W\d_]\w*(?:\([^()]*\))?)?(?:\^\w+|[⁰¹²³⁴-⁹]+)?"
@@ -159,11 +159,11 @@ def _from_latex(text: str) -> str:
     for _ in range(text.count("{")):
         text = re.sub(r"\{([^{}]*)\}", r"(\1)", text)
     text = re.sub(rf"\\({'|'.join(_SIGNS)})(?![a-zA-Z])", lambda m: f" {_SIGNS[m[1]]} ", text)
-    text = re.sub(rf"\\({'|'.join([*WITHOUT_BRACKETS, 'max', 'min'])})(?![a-zA-Z])\s*", r" \1 ", text)
+    text = re.sub(rf"\\({'|'.join([*FUNCTIONS_WITHOUT_PARENTHESES, 'max', 'min'])})(?![a-zA-Z])\s*", r" \1 ", text)
     text = re.sub(rf"\\({'|'.join(_GREEK)})(?![a-zA-Z])", r" \1 ", text)
     text = re.sub(rf"({_FUNCTION})\s+(?=\()", r"\1", text)
     # Factors side by side are multiplied.
-    words = rf"(?!(?:{'|'.join(WITHOUT_BRACKETS)})\b)"
+    words = rf"(?!(?:{'|'.join(FUNCTIONS_WITHOUT_PARENTHESES)})\b)"
     text = _functions_without_brackets(_powers_of_functions(text))
     text = re.sub(
         rf"(\)|\b{words}[^\W\d]\w*|(?<!\w)\d[\d.]*)\s*(?<![-+*/^(,=<>])(?=\(|[^\W\d]|\d)(?<=[\s)])", r"\1*", text
@@ -215,7 +215,7 @@ def _bars(text: str) -> str:
 
 def _absolute(m: re.Match[str]) -> str:
     before = m.string[: m.start()].rstrip()
-    if re.search(rf"(?<![^\W\d])(?:{'|'.join(WITHOUT_BRACKETS)})$", before):
+    if re.search(rf"(?<![^\W\d])(?:{'|'.join(FUNCTIONS_WITHOUT_PARENTHESES)})$", before):
         return f"(abs({m[1].strip()}))"
     return f"{'*' if before and (before[-1].isalnum() or before[-1] == ')') else ''}abs({m[1].strip()})"
 

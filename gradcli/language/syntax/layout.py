@@ -29,7 +29,7 @@ class _Suite(NamedTuple):
     outer: int
 
 
-def laid_out(raw: Iterator[Token], source: str, *, lines: bool) -> Iterator[Token]:
+def apply_layout(raw: Iterator[Token], source: str, *, lines: bool) -> Iterator[Token]:
     """The tokens of the grammar, with a final END.
 
     Newlines remain only where they separate statements (nowhere unless `lines`), and blocks behind a colon are enclosed
@@ -231,7 +231,7 @@ def _no_suite(colon: Token) -> ProgramSyntaxError:
     )
 
 
-def within_brackets(text: str) -> str:
+def bracketed_text(text: str) -> str:
     """The text inside the bracket that a text starts with, or an ellipsis where that is not closed."""
     steps = {text[0]: 1, CLOSING[text[0]]: -1}
     depth = 0

@@ -92,7 +92,7 @@ _MODULES = frozenset(
     }
 )
 # Modules of classes, whose methods may be named with a prefix: `scipy.stats.norm.pdf`.
-_OF_CLASSES = frozenset({"scipy.stats", "jax.scipy.stats", "torch.distributions"})
+_DISTRIBUTION_MODULES = frozenset({"scipy.stats", "jax.scipy.stats", "torch.distributions"})
 _KNOWN = frozenset({"numpy", "jax", "scipy", "math", "torch", "sympy"})
 # Modules that may be imported and have no effect.
 SKIPPED = frozenset({"typing", "__future__"})
@@ -105,7 +105,7 @@ class Imported(NamedTuple):
     name: str = ""
 
 
-def named(raw: Iterator[Token]) -> Iterator[Token]:
+def resolve_prefixes(raw: Iterator[Token]) -> Iterator[Token]:
     """The tokens with library prefixes removed from names and stored in `Token.module`."""
     tokens = [*raw]
     yield from _without_prefixes(tokens, _prefixes(tokens, _imports(tokens)))
@@ -194,7 +194,7 @@ def _without_prefixes(tokens: Sequence[Token], prefixes: Mapping[str, Imported])
         if meant is None or (place > 0 and tokens[place - 1].type == "DOT"):
             yield token
             place += 1
-        elif meant.name and meant.module in _OF_CLASSES and _is_path(tokens, place):
+        elif meant.name and meant.module in _DISTRIBUTION_MODULES and _is_path(tokens, place):
             yield tokens[place + 2]._replace(module=f"{meant.module}.{meant.name}")
             place += 3
         elif meant.name:
@@ -211,7 +211,7 @@ def _path(tokens: Sequence[Token], place: int, module: str) -> tuple[str, int]:
     first = place
     while place + 2 < len(tokens) and tokens[place + 1].type == "DOT" and tokens[place + 2].type == "NAME":
         place += 2
-        if tokens[place].value not in _MODULES and not (module in _OF_CLASSES and _is_path(tokens, place)):
+        if tokens[place].value not in _MODULES and not (module in _DISTRIBUTION_MODULES and _is_path(tokens, place)):
             return module, place
         module = f"{module}.{tokens[place].value}"
     return "", first

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Proposal, Span
 from gradcli.language.syntax import build_expressions, build_statements, lalr, layout, lexer, parse_tables, tree
-from gradcli.language.syntax.ambiguities import Readings, two_readings
-from gradcli.language.syntax.layout import within_brackets
+from gradcli.language.syntax.ambiguities import AmbiguousSyntax, two_readings
+from gradcli.language.syntax.layout import bracketed_text
 from gradcli.language.syntax.lexer import Token
 
 _OPENING, _CLOSING = ("LPAR", "LSQB", "LBRACE", "INDENT"), ("RPAR", "RSQB", "RBRACE", "DEDENT")
@@ -21,7 +21,7 @@ ACTIONS = {**vars(build_expressions), **vars(build_statements)}
 Read = Callable[[str], Any]
 
 
-class Said(NamedTuple):
+class ParsedStatement(NamedTuple):
     """A statement of a text that may have equations.
 
     `statements` are its meaning in a program, None where it has none, and `sides` those of its `=`, if it has one.
@@ -36,12 +36,12 @@ def parse(source: str) -> tree.Module:
     return tree.Module(Span(0, len(source)), source, program_body(_parse(source, _whole_program), source))
 
 
-def parse_equations(source: str) -> list[Said]:
+def parse_equations(source: str) -> list[ParsedStatement]:
     """The statements of a text in which any expression may be on the left of `=`.
 
     Raises ProgramSyntaxError, located in `source`.
     """
-    said: list[Said] = _parse(source, _equations)
+    said: list[ParsedStatement] = _parse(source, _equations)
     return said
 
 
@@ -80,7 +80,7 @@ def _parse(source: str, read: Read) -> Any:
         return read(source)
     except GradcliError as found:
         error: GradcliError = found
-    except Readings as readings:
+    except AmbiguousSyntax as readings:
         unclear = readings.error(source)
         unclear.locate(None, source)
         raise unclear from None
@@ -96,7 +96,7 @@ def _whole_program(source: str) -> tuple[tree.Statement, ...]:
     return body
 
 
-def _equations(source: str) -> list[Said]:
+def _equations(source: str) -> list[ParsedStatement]:
     prepared = parse_tables.load()
     lexer.check_text(source)
 
@@ -122,23 +122,25 @@ def _statements(found: Iterable[lexer.Token]) -> Iterator[list[lexer.Token]]:
             part.append(token)
 
 
-def _said(part: Sequence[lexer.Token], read: Callable[[Sequence[lexer.Token]], tuple[tree.Statement, ...]]) -> Said:
+def _said(
+    part: Sequence[lexer.Token], read: Callable[[Sequence[lexer.Token]], tuple[tree.Statement, ...]]
+) -> ParsedStatement:
     places, depth = [], 0
     for i, token in enumerate(part):
         depth += (token.type in _OPENING) - (token.type in _CLOSING)
         if depth == 0 and token.type in ("EQUAL", "COLON", "BACKWARD"):
             places.append(i)
     if not places or part[places[0]].type != "EQUAL" or any(part[i].type != "COLON" for i in places[1:]):
-        return Said(read(part))
+        return ParsedStatement(read(part))
     left, right = part[: places[0]], part[places[0] + 1 :]
     sides = [read(side) for side in (left, right) if side]
     if len(sides) < 2 or not all(len(side) == 1 and isinstance(side[0], tree.Evaluate) for side in sides):
-        return Said(read(part))
+        return ParsedStatement(read(part))
     try:
         statements = read(part)
     except ProgramSyntaxError:
         statements = None
-    return Said(statements, (sides[0][0].value, sides[1][0].value))  # type: ignore[attr-defined]
+    return ParsedStatement(statements, (sides[0][0].value, sides[1][0].value))  # type: ignore[attr-defined]
 
 
 def _read(source: str, start: str, *, lines: bool) -> Any:
@@ -149,14 +151,14 @@ def _read(source: str, start: str, *, lines: bool) -> Any:
 
 def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterator[lexer.Token]:
     """The tokens of the grammar, with a final END."""
-    words = told_apart(lexer.scan(source, prepared))
-    laid_out = layout.laid_out(with_products(words, source), source, lines=lines)
+    words = resolve_soft_keywords(lexer.scan(source, prepared))
+    laid_out = layout.apply_layout(insert_implicit_products(words, source), source, lines=lines)
     if not any(word in source for word in ("import", *lexer.PREFIXES)):
         return laid_out
     # Imported here as only programs with prefixes need it.
-    from gradcli.language.syntax.library_prefixes import named
+    from gradcli.language.syntax.library_prefixes import resolve_prefixes
 
-    return named(laid_out)
+    return resolve_prefixes(laid_out)
 
 
 def _explained(source: str, unexpected: lalr.UnexpectedToken) -> GradcliError:
@@ -168,21 +170,21 @@ def _explained(source: str, unexpected: lalr.UnexpectedToken) -> GradcliError:
 
 def _propose(error: GradcliError, source: str, read: Read) -> None:
     """Replace the hint of a syntax error by a correction, where the statement uses a known foreign notation."""
-    from gradcli.language.syntax.foreign_notations import proposal
+    from gradcli.language.syntax.foreign_notations import propose_correction
 
     def is_read(text: str, place: int) -> bool:
         try:
             read(text)
         except GradcliError as stopped:
             return stopped.span is not None and stopped.span.start > place
-        except Readings:
+        except AmbiguousSyntax:
             return False
         except lalr.UnexpectedToken as stopped:
             return stopped.token.start_pos > place
         return True
 
     if isinstance(error, ProgramSyntaxError) and error.span is not None:
-        proposed = proposal(source, error.span.start, is_read)
+        proposed = propose_correction(source, error.span.start, is_read)
         if proposed is not None:
             error.hint = proposed
 
@@ -208,7 +210,7 @@ _AT_THE_BEGINNING = {
 SOFT = {*_AT_THE_BEGINNING, "LAMBDA", "IS", "AS"}
 
 
-def told_apart(raw: Iterator[Token]) -> Iterator[Token]:
+def resolve_soft_keywords(raw: Iterator[Token]) -> Iterator[Token]:
     """The tokens, with soft keywords turned into names where they are used as such."""
     before = statement = ""
     token = next(raw, None)
@@ -247,7 +249,7 @@ _BEFORE = {"/", "÷", "//", "%", "@", "**", "^", *_ROOTS}
 _SIGNS = {"+", "-", "−"}
 
 
-def with_products(raw: Iterator[Token], source: str) -> Iterator[Token]:
+def insert_implicit_products(raw: Iterator[Token], source: str) -> Iterator[Token]:
     """The tokens with an IMPLICIT token between the factors of implicit products.
 
     Raises ProgramSyntaxError where a product is ambiguous.
@@ -283,7 +285,7 @@ def _is_factor(number: Token, token: Token, source: str) -> bool:
 
 
 def _unclear(source: str, left: Token | None, operator: Token, number: Token, token: Token) -> ProgramSyntaxError:
-    factor = f"({within_brackets(source[token.start_pos :])})" if token.type == "LPAR" else token.value
+    factor = f"({bracketed_text(source[token.start_pos :])})" if token.type == "LPAR" else token.value
     end = token.start_pos + len(factor)
     sign = source[operator.end_pos : number.start_pos].strip()
     product = f"{sign}{number.value}*{factor}"
@@ -303,9 +305,9 @@ def _unclear(source: str, left: Token | None, operator: Token, number: Token, to
 def _is_called(name: str, source: str) -> bool:
     """Whether a name before an exponent is that of a function, as in `sin^2(x)`, rather than a factor."""
     # Imported here as only wrong programs need it.
-    from gradcli.language.syntax.foreign_notations import WITHOUT_BRACKETS
+    from gradcli.language.syntax.foreign_notations import FUNCTIONS_WITHOUT_PARENTHESES
 
-    return name in WITHOUT_BRACKETS or re.search(rf"(?<!\w){re.escape(name)}\(", source) is not None
+    return name in FUNCTIONS_WITHOUT_PARENTHESES or re.search(rf"(?<!\w){re.escape(name)}\(", source) is not None
 
 
 def _either(span: Span, one: str, other: str, replaced: Span) -> ProgramSyntaxError:

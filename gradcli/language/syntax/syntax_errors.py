@@ -6,15 +6,15 @@ import re
 from typing import NamedTuple
 
 from gradcli.errors import ProgramSyntaxError, Proposal, Span
-from gradcli.language.syntax.foreign_keywords import COMMANDS_ELSEWHERE, FOREIGN_WORDS
-from gradcli.language.syntax.foreign_notations import WITHOUT_BRACKETS
+from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS, FOREIGN_WORDS
+from gradcli.language.syntax.foreign_notations import FUNCTIONS_WITHOUT_PARENTHESES
 from gradcli.language.syntax.lalr import UnexpectedToken
 from gradcli.language.syntax.layout import CLOSING
 from gradcli.language.syntax.lexer import END, Token, place, scan
 from gradcli.language.syntax.parse_tables import load
 
 
-class Finding(NamedTuple):
+class Explanation(NamedTuple):
     message: str
     hint: str | None = None
     span: Span | None = None
@@ -22,7 +22,7 @@ class Finding(NamedTuple):
 
 def explain(source: str, unexpected: UnexpectedToken) -> ProgramSyntaxError:
     """The error for the token at which the parser stopped."""
-    mistake = surroundings(source, unexpected)
+    mistake = error_context(source, unexpected)
     finding = next(filter(None, (rule(mistake) for rule in _RULES)))
     return ProgramSyntaxError(finding.message, hint=finding.hint, span=finding.span or place(mistake.token))
 
@@ -44,10 +44,10 @@ def _is_value(token: Token) -> bool:
 # Each rule recognizes one kind of mistake; the first that applies gives the message.
 
 
-def _foreign_word(m: Mistake) -> Finding | None:
+def _foreign_word(m: ErrorContext) -> Explanation | None:
     for token in (m.previous, m.token, *m.statement[:1]):
         if token is not None and token.type == "NAME" and token.value in FOREIGN_WORDS:
-            return Finding(
+            return Explanation(
                 f"'{token.value}' is not part of the language",
                 FOREIGN_WORDS[token.value],
                 place(token),
@@ -55,16 +55,16 @@ def _foreign_word(m: Mistake) -> Finding | None:
     return None
 
 
-def _backward_call(m: Mistake) -> Finding | None:
+def _backward_call(m: ErrorContext) -> Explanation | None:
     if m.token.value == "backward" and m.after("."):
-        return Finding(
+        return Explanation(
             "'.backward()' is not part of the language",
             "leave it out: the gradients are computed anyway",
         )
     return None
 
 
-def _reserved_word(m: Mistake) -> Finding | None:
+def _reserved_word(m: ErrorContext) -> Explanation | None:
     word: Token | None = None
     if _is_word(m.token) and (m.wants_name or (m.following and m.following.value == "=")):
         word = m.token
@@ -72,7 +72,7 @@ def _reserved_word(m: Mistake) -> Finding | None:
         word = m.previous
     if word is None:
         return None
-    return Finding(f"'{word.value}' is a reserved word", "choose another name", place(word))
+    return Explanation(f"'{word.value}' is a reserved word", "choose another name", place(word))
 
 
 _COMPOUND = {
@@ -88,7 +88,7 @@ _COMPOUND = {
 }
 
 
-def _foreign_operator(m: Mistake) -> Finding | None:
+def _foreign_operator(m: ErrorContext) -> Explanation | None:
     for left, right in ((m.previous, m.token), (m.token, m.following)):
         if left is None or right is None or left.end_pos != right.start_pos:
             continue
@@ -96,34 +96,34 @@ def _foreign_operator(m: Mistake) -> Finding | None:
         message = f"'{operator}' is not part of the language"
         span = Span(left.start_pos, right.end_pos)
         if operator in _COMPOUND:
-            return Finding(message, _COMPOUND[operator], span)
+            return Explanation(message, _COMPOUND[operator], span)
     return None
 
 
-def _unpacking(m: Mistake) -> Finding | None:
+def _unpacking(m: ErrorContext) -> Explanation | None:
     star = m.previous if m.after("*") and m.token.type == "NAME" else m.token
     if star is None or star.value not in {"*", "**"}:
         return None
     if m.head in ("def", "lambda"):
-        return Finding(
+        return Explanation(
             f"a function has no parameters for any number of arguments, as '{star.value}' has them in Python",
             "write the parameters one by one, or take a list",
             place(star),
         )
     target = not m.statement and _STARRED.match(m.source, star.start_pos)
     if m.wants_expression and (target or m.after("(", ",", "[", "=")):
-        return Finding(f"'{star.value}' cannot unpack here", "write the names, items or arguments one by one")
+        return Explanation(f"'{star.value}' cannot unpack here", "write the names, items or arguments one by one")
     return None
 
 
 _STARRED = re.compile(r"\*\w+\s*,")
 
 
-def _membership(m: Mistake) -> Finding | None:
+def _membership(m: ErrorContext) -> Explanation | None:
     within = m.following if m.token.value == "not" and m.following is not None else m.token
     if within.value != "in" or m.wants_expression or m.head == "for":
         return None
-    return Finding(
+    return Explanation(
         "'in' asks for a value among others in Python, and is not part of the language",
         "write x == a or x == b, or any([x == a for a in ys])",
         Span(m.token.start_pos, within.end_pos),
@@ -133,48 +133,48 @@ def _membership(m: Mistake) -> Finding | None:
 _DECORATOR = re.compile(r"@[ \t]*\w+(\.\w+)*[ \t]*(\(.*\))?[ \t]*(#.*)?$", re.MULTILINE)
 
 
-def _decorator(m: Mistake) -> Finding | None:
+def _decorator(m: ErrorContext) -> Explanation | None:
     if m.token.value != "@" or m.statement or not _DECORATOR.match(m.source, m.token.start_pos):
         return None
-    return Finding(
+    return Explanation(
         "decorators are not part of the language", "leave it out, or write f = jax.jit(f) behind the function"
     )
 
 
-def _equals(m: Mistake) -> Finding | None:
+def _equals(m: ErrorContext) -> Explanation | None:
     if m.token.value != "=":
         return None
     if m.bracket and m.bracket.value != "{":
-        return Finding("unexpected '='", "'==' compares")
+        return Explanation("unexpected '='", "'==' compares")
     if not m.statement:
         cells = re.search(r"\b[A-Za-z]{1,3}\d+:[A-Za-z]{1,3}\d+", m.source)
         hint = "a range of cells is a tensor with a name, as in sum(x) with x=[1,2,3] or x=@data.csv:column"
-        return Finding("a name should stand before '='", hint if cells else "write name = value")
+        return Explanation("a name should stand before '='", hint if cells else "write name = value")
     if m.head in {"if", "while"} or "ELSE" in m.expected:
-        return Finding("'=' binds a name, it does not compare", Proposal("write '=='", "=="))
+        return Explanation("'=' binds a name, it does not compare", Proposal("write '=='", "=="))
     return None
 
 
-def _colon(m: Mistake) -> Finding | None:
+def _colon(m: ErrorContext) -> Explanation | None:
     if m.token.value != ":":
         return None
     if m.bracket and m.bracket.value == "[":
         hint = "an index has at most start:stop:step, as in x[1:9:2]"
     else:
         hint = "':' stands behind the head of a block, behind lambda, and in an index, as in x[1:3]"
-    return Finding("unexpected ':'", hint)
+    return Explanation("unexpected ':'", hint)
 
 
-def _brace(m: Mistake) -> Finding | None:
+def _brace(m: ErrorContext) -> Explanation | None:
     if m.token.value != "{":
         return None
     following = m.following.type if m.following is not None else END
     elsewhere = re.search(r"(?<!\w)([A-Z]\w+)\[", m.source)
-    if elsewhere is not None and elsewhere[1].casefold() in COMMANDS_ELSEWHERE:
-        return Finding("unexpected '{'", COMMANDS_ELSEWHERE[elsewhere[1].casefold()])
+    if elsewhere is not None and elsewhere[1].casefold() in FOREIGN_COMMANDS:
+        return Explanation("unexpected '{'", FOREIGN_COMMANDS[elsewhere[1].casefold()])
     if following == "STRING":
-        return Finding("dicts are not part of the language", "write a name for each value, as in a = 1; b = 2")
-    return Finding(
+        return Explanation("dicts are not part of the language", "write a name for each value, as in a = 1; b = 2")
+    return Explanation(
         "unexpected '{'",
         "braces hold the block of an if, for or while; [a, b] builds a tensor",
     )
@@ -190,29 +190,29 @@ _BLOCKS = {
 }
 
 
-def _no_block(m: Mistake) -> Finding | None:
+def _no_block(m: ErrorContext) -> Explanation | None:
     if "LBRACE" not in m.expected:
         return None
     hint = _BLOCKS.get(m.head)
-    return Finding("a block { … } should follow here", hint, _gap(m))
+    return Explanation("a block { … } should follow here", hint, _gap(m))
 
 
-def _no_in(m: Mistake) -> Finding | None:
+def _no_in(m: ErrorContext) -> Explanation | None:
     if "IN" not in m.expected:
         return None
-    return Finding("'in' should follow the name of a loop", _BLOCKS["for"], _gap(m))
+    return Explanation("'in' should follow the name of a loop", _BLOCKS["for"], _gap(m))
 
 
-def _no_else(m: Mistake) -> Finding | None:
+def _no_else(m: ErrorContext) -> Explanation | None:
     ends = {END, "SEPARATOR"}
     if "ELSE" not in m.expected or "SEPARATOR" in m.expected:
         return None
     if m.token.type in ends or m.token.value in {*CLOSING.values(), ",", ":"}:
-        return Finding("the condition has no 'else'", "write a if condition else b", _gap(m))
+        return Explanation("the condition has no 'else'", "write a if condition else b", _gap(m))
     return None
 
 
-def _gap(m: Mistake) -> Span:
+def _gap(m: ErrorContext) -> Span:
     """The span of the token, or the empty span after the last token where the text or line ends."""
     if m.token.type not in {END, "SEPARATOR"} or m.token.value == ";":
         return place(m.token)
@@ -220,7 +220,7 @@ def _gap(m: Mistake) -> Span:
     return Span(end, end)
 
 
-def _percent(m: Mistake) -> Finding | None:
+def _percent(m: ErrorContext) -> Explanation | None:
     """`x + 5%`, which on a calculator is 105 % of x."""
     if not (m.after("%") and m.wants_expression and len(m.statement) > 3):
         return None
@@ -228,24 +228,24 @@ def _percent(m: Mistake) -> Finding | None:
     if sign.value not in ("+", "-") or number.type != "NUMBER":
         return None
     one, other = f"{sign.value} {number.value}/100", f"*(1 {sign.value} {number.value}/100)"
-    return Finding(
+    return Explanation(
         f"this can be read as {one} and as {other}",
         Proposal(f"write {one} for a number, {other} for a share of it all", one, other),
         Span(sign.start_pos, percent.end_pos),
     )
 
 
-def _end(m: Mistake) -> Finding | None:
+def _end(m: ErrorContext) -> Explanation | None:
     if m.token.type not in {END, "SEPARATOR"} or m.token.value == ";":
         return None
     if m.token.type == END and m.previous is None:
-        return Finding("the expression is empty", None, _gap(m))
+        return Explanation("the expression is empty", None, _gap(m))
     what = "a name" if m.wants_name else "an expression"
     where = "the program" if m.token.type == END else "the line"
     hint = "a line goes on inside brackets" if m.token.type != END else None
     if m.wants_name or m.wants_expression:
-        return Finding(f"{where} ends where {what} should follow", hint, _gap(m))
-    return Finding(f"{where} ends too early", _BLOCKS.get(m.head), _gap(m))
+        return Explanation(f"{where} ends where {what} should follow", hint, _gap(m))
+    return Explanation(f"{where} ends too early", _BLOCKS.get(m.head), _gap(m))
 
 
 _WORDS = {
@@ -259,14 +259,14 @@ _WORDS = {
 }
 
 
-def _misplaced_word(m: Mistake) -> Finding | None:
-    return Finding(*_WORDS[m.token.value]) if m.token.value in _WORDS else None
+def _misplaced_word(m: ErrorContext) -> Explanation | None:
+    return Explanation(*_WORDS[m.token.value]) if m.token.value in _WORDS else None
 
 
 _NUMBER = re.compile(r"[\w.]+")
 
 
-def _bad_number(m: Mistake) -> Finding | None:
+def _bad_number(m: ErrorContext) -> Explanation | None:
     if not (m.touching and m.previous and m.previous.type == "NUMBER"):
         return None
     match = _NUMBER.match(m.source, m.previous.start_pos)
@@ -289,10 +289,10 @@ def _bad_number(m: Mistake) -> Finding | None:
     else:
         return None
     shown = text if len(text) <= 40 else text[:39] + "…"
-    return Finding(f"'{shown}' is not a number", hint, Span(*match.span()))
+    return Explanation(f"'{shown}' is not a number", hint, Span(*match.span()))
 
 
-def _bars(m: Mistake) -> Finding | None:
+def _bars(m: ErrorContext) -> Explanation | None:
     if m.token.value != "|" or not m.wants_expression:
         return None
     close = m.source.find("|", m.token.end_pos)
@@ -300,7 +300,7 @@ def _bars(m: Mistake) -> Finding | None:
     hint: str = f"write abs({within}) for an absolute value"
     if close > 0:
         hint = Proposal(hint, f"abs({within})", span=Span(m.token.start_pos, close + 1))
-    return Finding("'|' stands between truth values", hint)
+    return Explanation("'|' stands between truth values", hint)
 
 
 # Words of English sentences that are no usual names of variables.
@@ -321,27 +321,27 @@ _OF_SENTENCES = {
 }
 
 
-def _sentence(m: Mistake) -> Finding | None:
+def _sentence(m: ErrorContext) -> Explanation | None:
     """A question in words, such as `derivative of x^2`."""
     first = re.match(r"\s*([A-Za-z]+)\s+[\w(|\\√]", m.source)
-    if first is not None and m.previous is not None and first[1].casefold() in COMMANDS_ELSEWHERE:
-        return Finding("a program is a formula, and no sentence", COMMANDS_ELSEWHERE[first[1].casefold()])
+    if first is not None and m.previous is not None and first[1].casefold() in FOREIGN_COMMANDS:
+        return Explanation("a program is a formula, and no sentence", FOREIGN_COMMANDS[first[1].casefold()])
     for token in (m.token, m.following, m.previous):
         if token is not None and token.type == "NAME" and token.value in _OF_SENTENCES:
-            return Finding("a program is a formula, and no sentence", "write it in signs, as in sqrt(2) + x^2")
+            return Explanation("a program is a formula, and no sentence", "write it in signs, as in sqrt(2) + x^2")
     return None
 
 
-def _side_by_side(m: Mistake) -> Finding | None:
+def _side_by_side(m: ErrorContext) -> Explanation | None:
     values = {"NAME", "NUMBER", "STRING"}
     begins = m.token.type in values or _is_value(m.token) or m.token.value == "not"
     if m.previous is None or not begins or m.wants_expression or m.wants_name:
         return None
     factors = {"NAME", "NUMBER"}
-    if m.previous.value in WITHOUT_BRACKETS and m.previous.type == "NAME":
+    if m.previous.value in FUNCTIONS_WITHOUT_PARENTHESES and m.previous.type == "NAME":
         call = f"{m.previous.value}({_short(m.token)})"
         both = Span(m.previous.start_pos, m.token.end_pos)
-        return Finding(
+        return Explanation(
             f"'{m.previous.value}' is a function, and its argument stands in brackets",
             Proposal(f"write {call}", call),
             both,
@@ -353,34 +353,34 @@ def _side_by_side(m: Mistake) -> Finding | None:
     else:
         hint = "write '*' to multiply, ';' between statements"
     message = f"missing operator or separator between {_quoted(m.previous)} and {_quoted(m.token)}"
-    return Finding(message, hint)
+    return Explanation(message, hint)
 
 
 def _short(token: Token) -> str:
     return token.value if len(token.value) <= 40 else "…"
 
 
-def _no_expression(m: Mistake) -> Finding | None:
+def _no_expression(m: ErrorContext) -> Explanation | None:
     if m.wants_name:
-        return Finding(f"a name should stand before {_quoted(m.token)}")
+        return Explanation(f"a name should stand before {_quoted(m.token)}")
     if not m.wants_expression:
         return None
     if m.previous is None or not m.statement:
         hint = f"an expression should stand before {_quoted(m.token)}"
     else:
         hint = f"an expression should follow {_quoted(m.previous)}"
-    return Finding(f"unexpected {_quoted(m.token)}", hint)
+    return Explanation(f"unexpected {_quoted(m.token)}", hint)
 
 
-def _comma(m: Mistake) -> Finding | None:
+def _comma(m: ErrorContext) -> Explanation | None:
     if m.token.value != "," or (m.bracket and m.bracket.value != "{"):
         return None
-    return Finding("unexpected ','", "[a, b] builds a tensor")
+    return Explanation("unexpected ','", "[a, b] builds a tensor")
 
 
-def _anything(m: Mistake) -> Finding:
+def _anything(m: ErrorContext) -> Explanation:
     hint = f"'{m.bracket.value}' is still open" if m.bracket and m.bracket.value != "{" else None
-    return Finding(f"unexpected {_quoted(m.token)}", hint)
+    return Explanation(f"unexpected {_quoted(m.token)}", hint)
 
 
 _RULES = (
@@ -413,7 +413,7 @@ _RULES = (
 # --- collects the context of a syntax error: tokens before and after it, its statement, and the open bracket
 
 
-class Mistake(NamedTuple):
+class ErrorContext(NamedTuple):
     """The unexpected token and its context."""
 
     token: Token
@@ -446,7 +446,7 @@ class Mistake(NamedTuple):
         return self.previous is not None and self.previous.end_pos == self.token.start_pos
 
 
-def surroundings(source: str, unexpected: UnexpectedToken) -> Mistake:
+def error_context(source: str, unexpected: UnexpectedToken) -> ErrorContext:
     token = unexpected.token
     previous: Token | None = None
     statement: list[Token] = []
@@ -466,7 +466,7 @@ def surroundings(source: str, unexpected: UnexpectedToken) -> Mistake:
             statement.append(item)
         if item.type != "SEPARATOR" or item.value == ";":
             previous = item
-    return Mistake(
+    return ErrorContext(
         token,
         unexpected.expected,
         previous,

@@ -241,14 +241,14 @@ class BoundName(SyntaxNode):
     name: str
 
 
-class Several(SyntaxNode):
+class TargetList(SyntaxNode):
     """`a, (b, c)`: nested targets, to which the parts of a value are assigned."""
 
     targets: tuple[SyntaxNode, ...]
 
 
 class Assign(Statement):
-    """`a = value`, `a, b = value`, `a[i] = value`, `a = b = value`: targets are `BoundName`, `Several` or `Index`."""
+    """`a = value`, `a, b = value`, `a[i] = value`, `a = b = value`: targets are `BoundName`, `TargetList` or `Index`."""
 
     targets: tuple[SyntaxNode, ...]
     value: Expression
@@ -332,7 +332,7 @@ class If(Statement):
 
 
 class For(Statement):
-    """`for target in iterable`; the target is a `BoundName` or `Several`."""
+    """`for target in iterable`; the target is a `BoundName` or `TargetList`."""
 
     target: SyntaxNode
     iterable: Expression
@@ -359,7 +359,7 @@ class Comprehension(Expression):
     clauses: tuple[Clause, ...]
 
 
-class IsNone(Expression):
+class NoneTest(Expression):
     """`operand is None`, `operand is not None`."""
 
     operand: Expression
@@ -409,7 +409,7 @@ def walk(node: SyntaxNode) -> Iterator[SyntaxNode]:
             stack += children(current)[::-1]
 
 
-def everything(program: Module) -> Sequence[SyntaxNode]:
+def all_nodes(program: Module) -> Sequence[SyntaxNode]:
     """All nodes of a program in the order of `walk`, cached on the program."""
     try:
         found: Sequence[SyntaxNode] = program._everything  # type: ignore[attr-defined]

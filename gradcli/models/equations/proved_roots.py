@@ -20,14 +20,14 @@ from gradcli.calculus.implicit import implicit_derivatives, square_jacobian
 from gradcli.errors import EvaluationError
 from gradcli.models.equations.systems import System
 from gradcli.proofs import digits as proving
-from gradcli.proofs.interval_evaluation import Boxed
+from gradcli.proofs.interval_evaluation import IntervalProgram
 
 _MOST_STEPS, _MOST_WIDENINGS = 40, 6
-# `_LOST` bits of the working precision are allowed for rounding, and the first radius of the box is `_WIDER` times the
+# `_GUARD_BITS` bits of the working precision are allowed for rounding, and the first radius of the box is `_RADIUS_FACTOR` times the
 # last Newton step.
-_LOST, _WIDER = 16, 4
+_GUARD_BITS, _RADIUS_FACTOR = 16, 4
 # The largest denominator of the fractions that are tried as exact roots.
-_SIMPLE = 1_000
+_MAX_DENOMINATOR = 1_000
 
 # Values by name, each a number or an array.
 Numbers = dict[str, Any]
@@ -72,7 +72,7 @@ def prove(
 
         def compute() -> ProvedRoot:
             nonlocal start
-            constants = {name: arrays.placed(value) for name, value in bindings().items()}
+            constants = {name: arrays.in_default_namespace(value) for name, value in bindings().items()}
             root = _Krawczyk(system, constants)
             start, balls = root.near(start)
             named = root.named(balls)
@@ -83,7 +83,9 @@ def prove(
             )
 
         try:
-            found, bits = proving.refined(compute, lambda f: proving.have_digits(f.numbers(), digits), digits, most)
+            found, bits = proving.at_rising_precision(
+                compute, lambda f: proving.have_digits(f.numbers(), digits), digits, most
+            )
         except UndecidedError as error:
             raise EvaluationError(
                 f"no root can be proved near {_described(system, point)}",
@@ -129,13 +131,13 @@ class _Krawczyk:
         """A point next to a root, and balls that enclose this root and no other. Raises UndecidedError where none is
         proved."""
         point, steps = self._improved(start)
-        tiny = fmpq(1, 2 ** (precision() - _LOST))
-        radii = [_WIDER * abs(s) + abs(x) * tiny + tiny * tiny for x, s in zip(point, steps)]
+        tiny = fmpq(1, 2 ** (precision() - _GUARD_BITS))
+        radii = [_RADIUS_FACTOR * abs(s) + abs(x) * tiny + tiny * tiny for x, s in zip(point, steps)]
         for _ in range(_MOST_WIDENINGS):
             found = self._mapped(point, radii)
             if found is not None:
                 return point, self._exact(found) or found
-            radii = [_WIDER * _WIDER * r for r in radii]
+            radii = [_RADIUS_FACTOR * _RADIUS_FACTOR * r for r in radii]
         raise UndecidedError("no root can be proved here")
 
     def _improved(self, start: Sequence[Number]) -> tuple[list[Number], list[Number]]:
@@ -175,7 +177,7 @@ class _Krawczyk:
         None."""
         middle = [_fraction(x) for x in point]
         box = tuple(Bounds(x - r, x + r) for x, r in zip(middle, map(_fraction, radii)))
-        boxed = Boxed(self.system.equations.program, self.constants, self.shapes, box)
+        boxed = IntervalProgram(self.system.equations.program, self.constants, self.shapes, box)
         reading = boxed.read(box, 1)
         if not reading.continuous:
             return None
@@ -193,7 +195,7 @@ class _Krawczyk:
 
     def _exact(self, found: Sequence[Number]) -> list[Number] | None:
         """The root as simple fractions, where these lie in the balls and solve the equations exactly; else None."""
-        simple = [Fraction(float(x)).limit_denominator(_SIMPLE) for x in found]
+        simple = [Fraction(float(x)).limit_denominator(_MAX_DENOMINATOR) for x in found]
         numbers: list[Number] = [fmpq(f.numerator, f.denominator) for f in simple]
         if not all((x - n).contains(0) for x, n in zip(found, numbers)):
             return None

@@ -27,9 +27,9 @@ _BESIDE = 3
 # The rounding error of a mean slope, relative to the values and slopes, that is allowed where it is tested to lie
 # between two slopes.
 _ROUNDING = 1e-12
-# How often in a row an interval must pass the test: `_OFTEN`, or `_MORE_OFTEN` where a slope times the width is more
+# How often in a row an interval must pass the test: `_PASSES`, or `_PASSES_WHERE_STEEP` where a slope times the width is more
 # than `_STEEP` times the values.
-_OFTEN, _MORE_OFTEN, _STEEP = 2, 8, 100.0
+_PASSES, _PASSES_WHERE_STEEP, _STEEP = 2, 8, 100.0
 # Upper bound of the runs of unresolved intervals that are tested for rounding errors, and the number of points tested
 # in each.
 _MOST_RUNS, _LOOKS = 20, 7
@@ -54,7 +54,7 @@ def resolved(sampled: Sampled, is_noisy: Callable[[float], bool], points: Any, v
     often = np.zeros(len(untold), "int8")
     hidden = np.zeros(len(untold), bool)
     try:
-        with limits.attempt():
+        with limits.optional_budget():
             for _ in range(_MOST_LEVELS):
                 places = np.flatnonzero(untold)
                 if not len(places) or len(points) + len(places) > _MOST_POINTS:
@@ -62,12 +62,12 @@ def resolved(sampled: Sampled, is_noisy: Callable[[float], bool], points: Any, v
                 middles = points[places] / 2 + points[places + 1] / 2
                 at, slope = sampled(middles)
                 tells = np.ones(len(untold), bool)
-                tells[places] = _tells(points, values, slopes, places, at, slope, np)
+                tells[places] = _is_predicted(points, values, slopes, places, at, slope, np)
                 among = np.lib.stride_tricks.sliding_window_view(
                     np.pad(tells, _BESIDE, constant_values=True), 2 * _BESIDE + 1
                 ).all(axis=1)
-                often = np.where(tells, np.minimum(often + 1, _MORE_OFTEN), 0).astype("int8")
-                needed = np.where(_are_steep(points, values, slopes, np), _MORE_OFTEN, _OFTEN)
+                often = np.where(tells, np.minimum(often + 1, _PASSES_WHERE_STEEP), 0).astype("int8")
+                needed = np.where(_are_steep(points, values, slopes, np), _PASSES_WHERE_STEEP, _PASSES)
                 # Refinement shows nothing where rounding errors dominate.
                 clear = ~_are_noisy(~among[places], middles, places, is_noisy, np)
                 untold[places[~clear]], hidden[places[~clear]] = False, True
@@ -96,7 +96,7 @@ def _are_steep(points: Any, values: Any, slopes: Any, np: Any) -> Any:
         return ~(steep * np.diff(points) <= _STEEP * sizes)
 
 
-def _tells(points: Any, values: Any, slopes: Any, places: Any, at: Any, slope: Any, np: Any) -> Any:
+def _is_predicted(points: Any, values: Any, slopes: Any, places: Any, at: Any, slope: Any, np: Any) -> Any:
     """Mask of the intervals, given by the indices `places` of their left ends and the value `at` and the `slope` of
     their middles, that pass the test."""
     left, right, width = values[places], values[places + 1], points[places + 1] - points[places]

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import LimitError
 from gradcli.models import dense_matrices
-from gradcli.models.equations.rounding_noise import are_told
-from gradcli.models.equations.sign_changes import ScalarEquation, change_of_sign
+from gradcli.models.equations.rounding_noise import exceeds_rounding
+from gradcli.models.equations.sign_changes import ScalarEquation, root_or_jump_between
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.zeros import Range, Zeros, zeros_around
-from gradcli.models.results import Iteration, Watcher
+from gradcli.models.equations.zeros import SearchScale, ZeroInterval, zeros_around
+from gradcli.models.results import Iteration, ProgressCallback
 
 _MOST_STEPS = 100
 # The least damping factor, and the least one where longer steps lead to values that are not finite.
@@ -90,7 +90,7 @@ class _ScaledJacobian(NamedTuple):
     is_singular: bool
 
 
-def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: None) -> Candidate:
+def search(system: System, start: Any, seed: int, watch: ProgressCallback = lambda _: None) -> Candidate:
     """A root found from a start, or from others around it; else the point with the least residual."""
     best: Candidate | None = None
     with arrays.quiet():
@@ -108,22 +108,22 @@ def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: Non
     return best
 
 
-def _candidates(system: System, start: Any, seed: int, watch: Watcher) -> Iterator[Candidate]:
+def _candidates(system: System, start: Any, seed: int, watch: ProgressCallback) -> Iterator[Candidate]:
     """The candidate of each method from each start."""
     for point in _starts(start, seed):
         for method in _METHODS:
             found = _found(system, _polished(system, method(system, point, watch), start), start)
             yield _sharpened(system, found, start) if found.is_root and found.is_singular else found
         if point is start:
-            yield from _far(system, start)
+            yield from _candidates_by_sign_changes(system, start)
 
 
-def _far(system: System, start: Any) -> Iterator[Candidate]:
+def _candidates_by_sign_changes(system: System, start: Any) -> Iterator[Candidate]:
     """The candidates for one equation in one unknown from sign changes and zeros anywhere among the floats."""
     if [*system.packing.shapes.values()] == [()]:
         for zero in far_zeros(ScalarEquation(system), float(start[0])):
             point = arrays.numpy_namespace().asarray([zero.point])
-            found = _told(system, judged(system, point, point, zero.changes_sign), start)
+            found = _without_rounded(system, classified(system, point, point, zero.changes_sign), start)
             if found.is_root and (zero.changes_sign or not found.is_singular):
                 yield found
 
@@ -131,19 +131,19 @@ def _far(system: System, start: Any) -> Iterator[Candidate]:
 def _found(system: System, point: Any, start: Any) -> Candidate:
     """The candidate at the point where a search ended, or at the extrapolated limit of its steps, where that is a root
     and the first is none, or has no smaller residual."""
-    found = _told(system, judged(system, point, start), start)
+    found = _without_rounded(system, classified(system, point, start), start)
     if found.is_root and not found.is_singular:
         return found
     further = _extrapolated(system, point)
     if further is None:
         return found
-    beyond = _told(system, judged(system, further, start), start)
+    beyond = _without_rounded(system, classified(system, further, start), start)
     return beyond if beyond.is_root and not (found.is_root and found.residual < beyond.residual) else found
 
 
-def _told(system: System, found: Candidate, start: Any) -> Candidate:
+def _without_rounded(system: System, found: Candidate, start: Any) -> Candidate:
     """The candidate, classified as no root where values around it are only rounding errors."""
-    if not found.is_root or are_told(system, found.point, start):
+    if not found.is_root or exceeds_rounding(system, found.point, start):
         return found
     return found._replace(is_root=False, is_rounded=True)
 
@@ -158,11 +158,11 @@ def _sharpened(system: System, found: Candidate, start: Any) -> Candidate:
     if zero is None or abs(zero.point - found.point[0]) > near:
         return found
     point = arrays.numpy_namespace().asarray([zero.point])
-    beside = judged(system, point, point if zero.changes_sign else start, zero.changes_sign)
+    beside = classified(system, point, point if zero.changes_sign else start, zero.changes_sign)
     return beside if beside.is_root else found
 
 
-def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -> Candidate:
+def classified(system: System, point: Any, start: Any, changes_sign: bool = False) -> Candidate:
     """The candidate at a point. Where signs are known to change there, small residuals nearby do not speak against a
     root."""
     xp = arrays.numpy_namespace()
@@ -183,7 +183,7 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
     if touches and residual < _NOTHING and not changes_sign:
         reach = xp.maximum(xp.abs(point), xp.abs(start))
         is_open = singular and bool(xp.all(xp.isfinite(scaled)))
-        directions = [_open_direction(scaled)] if is_open else xp.eye(len(point))[:_MOST_DIRECTIONS]
+        directions = [_null_direction(scaled)] if is_open else xp.eye(len(point))[:_MOST_DIRECTIONS]
         lines = [_zeros_along(system, point, each * xp.where(reach > 0.0, reach, 1.0)) for each in directions]
         # The way from the start is tested too, since a root may be many powers of 2 away from it.
         from_start = _zeros_between(system, start, point)
@@ -267,7 +267,7 @@ def _by_own_sizes(system: System, point: Any, sizes: Any) -> Candidate | None:
     xp = arrays.numpy_namespace()
     if not (xp.abs(point) < sizes).any() or not point.all():
         return None
-    found = judged(system, point, point)
+    found = classified(system, point, point)
     return found if found.is_root and not found.is_singular else None
 
 
@@ -282,12 +282,12 @@ def _is_near(system: System, point: Any, sizes: Any, residuals: Any) -> bool:
     return bool(xp.all(xp.abs(system.residual(xp.where(small, point / 2.0, point))) <= 0.75 * size))
 
 
-def _open_direction(scaled: Any) -> Any:
+def _null_direction(scaled: Any) -> Any:
     """The right singular vector of the least singular value: the null direction of a singular Jacobian."""
     return dense_matrices.right_singular_vectors(scaled)[1][-1]
 
 
-def _zeros_along(system: System, point: Any, direction: Any) -> Zeros | None:
+def _zeros_along(system: System, point: Any, direction: Any) -> ZeroInterval | None:
     """The interval of steps along a direction from a root in which all residuals are 0 in floats; None where they are 0
     at all distances."""
     xp = arrays.numpy_namespace()
@@ -300,10 +300,10 @@ def _zeros_along(system: System, point: Any, direction: Any) -> Zeros | None:
     low, high = (next((s * d for d in _DISTANCES if math.isfinite(v := value(s * d)) and v), None) for s in (-1.0, 1.0))
     if low is None and high is None:
         return None
-    return zeros_around(value, 0.0, 0.0, low, high, Range(1.0, max(ends, default=0.0)))
+    return zeros_around(value, 0.0, 0.0, low, high, SearchScale(1.0, max(ends, default=0.0)))
 
 
-def _zeros_between(system: System, start: Any, point: Any) -> Zeros | None:
+def _zeros_between(system: System, start: Any, point: Any) -> ZeroInterval | None:
     """The interval of shares of the way from a start to a root in which all residuals are 0; None where they are 0 or
     not finite at the start."""
     xp = arrays.numpy_namespace()
@@ -314,7 +314,7 @@ def _zeros_between(system: System, start: Any, point: Any) -> Zeros | None:
     at_start = value(0.0)
     if not 0.0 < at_start < math.inf or value(1.0):
         return None
-    return zeros_around(value, 1.0, 1.0, _LEAST_DAMPING, None, Range(1.0, at_start))
+    return zeros_around(value, 1.0, 1.0, _LEAST_DAMPING, None, SearchScale(1.0, at_start))
 
 
 def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
@@ -370,7 +370,7 @@ def _starts(start: Any, seed: int) -> Iterator[Any]:
         yield start + spread * sizes * generator.uniform(-1.0, 1.0, len(start))
 
 
-def _by_newton(system: System, start: Any, watch: Watcher) -> Any:
+def _by_newton(system: System, start: Any, watch: ProgressCallback) -> Any:
     xp = arrays.numpy_namespace()
     point, residuals = start, system.residual(start)
     for number in range(_MOST_STEPS):
@@ -397,11 +397,11 @@ def _by_newton(system: System, start: Any, watch: Watcher) -> Any:
     return point
 
 
-def _by_hybrid(system: System, start: Any, _: Watcher) -> Any:
+def _by_hybrid(system: System, start: Any, _: ProgressCallback) -> Any:
     return _by_scipy(system, start, "hybr")
 
 
-def _by_least_squares(system: System, start: Any, _: Watcher) -> Any:
+def _by_least_squares(system: System, start: Any, _: ProgressCallback) -> Any:
     return _by_scipy(system, start, "lm")
 
 
@@ -419,7 +419,7 @@ def _by_scipy(system: System, start: Any, method: str) -> Any:
     return found if xp.all(xp.isfinite(found)) else start
 
 
-_METHODS: Sequence[Callable[[System, Any, Watcher], Any]] = (_by_newton, _by_hybrid, _by_least_squares)
+_METHODS: Sequence[Callable[[System, Any, ProgressCallback], Any]] = (_by_newton, _by_hybrid, _by_least_squares)
 
 
 def _polished(system: System, point: Any, start: Any) -> Any:
@@ -431,7 +431,7 @@ def _polished(system: System, point: Any, start: Any) -> Any:
         if not xp.all(xp.isfinite(jacobian)) or not xp.all(xp.isfinite(residuals)) or not xp.any(residuals):
             break
         try:
-            step = dense_matrices.solution(jacobian, -residuals)
+            step = dense_matrices.solve(jacobian, -residuals)
         except xp.linalg.LinAlgError:
             break
         size = _norm(step / sizes_of(point, start))
@@ -475,13 +475,13 @@ def _solved(jacobian: Any, right: Any) -> Any:
     """The solution of a linear system, or the least-squares solution of minimum norm where the matrix is singular."""
     xp = arrays.numpy_namespace()
     try:
-        found = dense_matrices.solution(jacobian, right)
+        found = dense_matrices.solve(jacobian, right)
         if xp.all(xp.isfinite(found)):
             return found
     except xp.linalg.LinAlgError:
         pass
     try:
-        return dense_matrices.least_solution(jacobian, right)
+        return dense_matrices.least_squares(jacobian, right)
     except xp.linalg.LinAlgError:
         # The numbers are too large for the method.
         return xp.zeros(len(right))
@@ -526,6 +526,8 @@ def far_zeros(curve: ScalarEquation, start: float) -> Iterator[FarZero]:
         if is_zero:
             yield FarZero(float(points[n]), False)
             continue
-        crossing = change_of_sign(curve, float(points[n]), float(points[n + 1]), float(values[n]), float(values[n + 1]))
+        crossing = root_or_jump_between(
+            curve, float(points[n]), float(points[n + 1]), float(values[n]), float(values[n + 1])
+        )
         if crossing.kind == "root":
             yield FarZero(crossing.point, True)

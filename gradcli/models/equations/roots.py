@@ -11,25 +11,25 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.calculus.implicit import implicit_derivatives
 from gradcli.compiled.evaluated import check_digits, in_namespace
-from gradcli.errors import BindingError, UsageError, did_you_mean, expect, flag
+from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect
 from gradcli.evaluation import python_values
 from gradcli.language.equations import Equations, read_equations
 from gradcli.language.names import scope
 from gradcli.language.syntax import parse_equations, tree
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments, dense_matrices
-from gradcli.models.equations.root_search import Candidate, balanced_sizes, judged, search, sizes_of
-from gradcli.models.equations.rounding_noise import is_noisy, told
+from gradcli.models.equations.root_search import Candidate, balanced_sizes, classified, search, sizes_of
+from gradcli.models.equations.rounding_noise import is_noisy, with_rounded_marked
 from gradcli.models.equations.sign_changes import (
     AllCrossings,
     Crossing,
     ScalarEquation,
     all_crossings,
-    change_of_sign,
     root_between,
+    root_or_jump_between,
 )
 from gradcli.models.equations.systems import System
-from gradcli.models.results import MAY_BE_NULL, Watcher
+from gradcli.models.results import MAY_BE_NULL, ProgressCallback
 
 # The default start of an unknown.
 START = 1.0
@@ -66,7 +66,7 @@ class Roots:
     message: str
 
 
-class RootQuestion(NamedTuple):
+class RootProblem(NamedTuple):
     """The input of `solve`: the equations, the starts of the unknowns or a range of the only one, the values of all
     other names, the constants `wrt` to differentiate by (None for all), and the order of the derivatives."""
 
@@ -128,12 +128,12 @@ def solve(
     limits.check(max_steps=max_steps, max_elements=max_elements)
     with limits.within(max_steps, max_elements):
         expect(equations, str, "equations are a text")
-        constants = {**checked_arguments.named(values, "'values'"), **named}
-        starts = dict.fromkeys(checked_arguments.names(unknowns, "'unknowns'"), START) | checked_arguments.named(
-            start, "'start'"
-        )
+        constants = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
+        starts = dict.fromkeys(
+            checked_arguments.names(unknowns, "'unknowns'"), START
+        ) | checked_arguments.mapping_by_name(start, "'start'")
         ends: tuple[float, float] | None = None
-        for name, given in checked_arguments.named(bracket, "'bracket'").items():
+        for name, given in checked_arguments.mapping_by_name(bracket, "'bracket'").items():
             ends = checked_arguments.pair(given, f"the bracket of '{name}'")
             starts[name] = ends[0]
         twice = next((name for name in starts if name in constants), None)
@@ -143,23 +143,23 @@ def solve(
         proof = None if digits is None else ProofOptions(digits, max_precision, partial(in_namespace, constants))
         known = in_namespace(constants)
         found = in_namespace(starts)
-        checked_arguments.whole(seed, "'seed'", 0)
+        checked_arguments.integer(seed, "'seed'", 0)
         by = None if wrt is None else checked_arguments.names(wrt, "'wrt'")
-        whole = checked_arguments.whole(order, "'order'", 0)
-        return solved(question_of(equations, found, known, by, whole, ends, flag(all, "all"), seed, proof))
+        whole = checked_arguments.integer(order, "'order'", 0)
+        return solve_problem(question_of(equations, found, known, by, whole, ends, as_bool(all, "all"), seed, proof))
 
 
-def question_of(text: str, starts: Mapping[str, Any], constants: Mapping[str, Any], *others: Any) -> RootQuestion:
+def question_of(text: str, starts: Mapping[str, Any], constants: Mapping[str, Any], *others: Any) -> RootProblem:
     """The question for equations as text. Where no name has a start, the only name without a value is the unknown."""
     if starts:
-        return RootQuestion(read_equations(text, [*starts, *constants]), starts, constants, *others)
+        return RootProblem(read_equations(text, [*starts, *constants]), starts, constants, *others)
     equations, name = read_with_unknown(text, constants)
     if name is None:
-        return RootQuestion(equations, starts, constants, *others)
-    return RootQuestion(equations, {name: START}, constants, *others)._replace(everywhere=True)
+        return RootProblem(equations, starts, constants, *others)
+    return RootProblem(equations, {name: START}, constants, *others)._replace(everywhere=True)
 
 
-def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
+def solve_problem(question: RootProblem, watch: ProgressCallback = lambda _: None) -> Roots:
     """The roots that a question asks for, within the limits of a run; see `solve`."""
     _check(question)
     system = System(question.equations, question.starts, question.constants)
@@ -174,9 +174,9 @@ def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
     curve = ScalarEquation(system)
     if question.all:
         seen = all_crossings(curve, *question.range, partial(is_noisy, system))
-        roots = _of_all(question, system, told(system, seen.found, *question.range))
-        return replace(roots, message=", ".join([roots.message, *_lacking(seen, curve.name)]))
-    (crossing,) = told(system, [root_between(curve, *question.range)], *question.range)
+        roots = _of_all(question, system, with_rounded_marked(system, seen.found, *question.range))
+        return replace(roots, message=", ".join([roots.message, *_incompleteness_notes(seen, curve.name)]))
+    (crossing,) = with_rounded_marked(system, [root_between(curve, *question.range)], *question.range)
     roots = _of_all(question, system, [crossing])
     if crossing.end is not None:
         return replace(roots, message=_stretch(crossing, curve.name))
@@ -186,19 +186,21 @@ def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
         )
         return replace(roots, message=f"the sign changes at {what}")
     singular = any(root.condition == math.inf for root in roots.roots)
-    lost = _has_lost(question, system, system.packing.flat(roots.roots[0].point))
+    lost = _has_degenerate_jacobian(question, system, system.packing.flat(roots.roots[0].point))
     return replace(roots, message="a root in the bracket" + (_SINGULAR if singular else _LOST * lost))
 
 
-def _anywhere(question: RootQuestion, system: System, start: Any, watch: Watcher) -> Roots:
+def _anywhere(question: RootProblem, system: System, start: Any, watch: ProgressCallback) -> Roots:
     """The roots of one equation whose only unknown has neither a start nor a bracket."""
     system.check_count(start)
     curve = ScalarEquation(system)
     seen = crossings_everywhere(curve, partial(is_noisy, system))
-    near = told(system, seen.near.found, -NEAR, NEAR)
-    far = [c for crossing in seen.beyond for c in told(system, [crossing], crossing.point, crossing.point)]
+    near = with_rounded_marked(system, seen.near.found, -NEAR, NEAR)
+    far = [
+        c for crossing in seen.beyond for c in with_rounded_marked(system, [crossing], crossing.point, crossing.point)
+    ]
     roots = _of_all(question, system, sorted([*near, *far]))
-    parts = [roots.message, *_lacking(seen.near, curve.name)]
+    parts = [roots.message, *_incompleteness_notes(seen.near, curve.name)]
     if seen.left_out:
         parts.append(
             f"those between {curve.name}={-NEAR:g} and {curve.name}={NEAR:g}; beyond are more, as {seen.left_out:,} changes of "
@@ -220,17 +222,17 @@ def _anywhere(question: RootQuestion, system: System, start: Any, watch: Watcher
     return replace(roots, message=", ".join(parts))
 
 
-def _has_lost(question: RootQuestion, system: System, point: Any) -> bool:
+def _has_degenerate_jacobian(question: RootProblem, system: System, point: Any) -> bool:
     """Whether derivatives of a root are asked for but cannot be computed because the Jacobian overflows or
     underflows."""
     return bool(question.order and _by(question) and question.proof is None and system.is_lost(system.jacobian(point)))
 
 
-def _check(question: RootQuestion) -> None:
+def _check(question: RootProblem) -> None:
     program, starts = question.equations.program, question.starts
     names = {*starts, *question.constants}
-    reads = scope.outer_reads(program)
-    scope.check(program, names)
+    reads = scope.free_names(program)
+    scope.check_names(program, names)
     for name in names:
         if name not in reads:
             hint = did_you_mean(name, reads, f"they read {', '.join(reads) or 'no names'}")
@@ -259,7 +261,7 @@ def _check(question: RootQuestion) -> None:
         raise UsageError(f"there is no number in the bracket from {low:g} to {high:g}", hint="write x=0..5")
 
 
-def _of_search(question: RootQuestion, system: System, found: Candidate) -> Roots:
+def _of_search(question: RootProblem, system: System, found: Candidate) -> Roots:
     if not found.is_root:
         small = "at this point left - right rounds to 0, which shows no root"
         reason = f"the smallest residual that was, {found.residual:.6g}, is at this point"
@@ -269,14 +271,14 @@ def _of_search(question: RootQuestion, system: System, found: Candidate) -> Root
     message = "a root"
     if found.is_singular:
         message += _SINGULAR
-    elif _has_lost(question, system, found.point):
+    elif _has_degenerate_jacobian(question, system, found.point):
         message += _LOST
     if not found.is_isolated:
         message = "a root beside others, so that it has no derivatives: the Jacobian is singular"
     return Roots([_root(question, system, found)], True, message)
 
 
-def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing]) -> Roots:
+def _of_all(question: RootProblem, system: System, crossings: Sequence[Crossing]) -> Roots:
     xp = arrays.numpy_namespace()
     roots, others, double = [], {"pole": 0, "jump": 0, "coarse": 0}, 0
     stretches = [c for c in crossings if c.end is not None]
@@ -289,7 +291,7 @@ def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing
             roots += [_root(question, system, Candidate(x, xp.zeros(1), 0.0, True, is_singular=True)) for x in ends]
             continue
         vector = xp.asarray([point])
-        found = judged(system, vector, vector)
+        found = classified(system, vector, vector)
         if kind == "double root" and not found.is_root:
             continue
         double += kind == "double root"
@@ -303,7 +305,7 @@ def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing
     return Roots(roots, bool(roots), ", ".join(parts))
 
 
-def _lacking(seen: AllCrossings, name: str) -> list[str]:
+def _incompleteness_notes(seen: AllCrossings, name: str) -> list[str]:
     """Messages that say why a list of roots is or may be incomplete."""
     parts = []
     if seen.left_out:
@@ -323,7 +325,7 @@ def _stretch(found: Crossing, name: str) -> str:
     return f"left - right is 0 {where}, the ends of which are given"
 
 
-def _root(question: RootQuestion, system: System, found: Candidate) -> Root:
+def _root(question: RootProblem, system: System, found: Candidate) -> Root:
     if question.proof is not None:
         return _proved(question, question.proof, system, found)
     named = system.packing.named(found.point)
@@ -343,7 +345,7 @@ def _root(question: RootQuestion, system: System, found: Candidate) -> Root:
     return Root(named, found.residual, condition, derivatives)
 
 
-def _proved(question: RootQuestion, proof: ProofOptions, system: System, found: Candidate) -> Root:
+def _proved(question: RootProblem, proof: ProofOptions, system: System, found: Candidate) -> Root:
     # python-flint is needed only where digits are asked for.
     from gradcli.models.equations.proved_roots import prove
 
@@ -355,7 +357,7 @@ def _proved(question: RootQuestion, proof: ProofOptions, system: System, found: 
     return Root(proved.point, "0", condition, derivatives)
 
 
-def _by(question: RootQuestion) -> list[str]:
+def _by(question: RootProblem) -> list[str]:
     """The constants to differentiate by."""
     if question.wrt is None:
         return [name for name, value in question.constants.items() if arrays.is_floating(value)]
@@ -365,7 +367,7 @@ def _by(question: RootQuestion) -> list[str]:
     return list(question.wrt)
 
 
-def _condition(question: RootQuestion, system: System, point: Any) -> float:
+def _condition(question: RootProblem, system: System, point: Any) -> float:
     """The least condition number over several scalings of the unknowns: by their values, by their starts, and by
     balanced sizes for unknowns near 0."""
     xp = arrays.numpy_namespace()
@@ -396,7 +398,7 @@ def read_with_unknown(text: str, known: Collection[str]) -> tuple[Equations, str
         (name,) = names
         return read_equations(text, [name, *known]), name
     equations = read_equations(text, known)
-    free = [n for n in scope.outer_reads(equations.program) if n not in scope.CONSTANTS and n not in known]
+    free = [n for n in scope.free_names(equations.program) if n not in scope.CONSTANTS and n not in known]
     return equations, free[0] if len(free) == 1 else None
 
 
@@ -454,5 +456,5 @@ def crossings_everywhere(curve: ScalarEquation, is_noisy: Callable[[float], bool
             beyond += [Crossing(float(points[n]), "root") for n in zeros]
             for n in changes:
                 ends = [float(each[k]) for each in (points, values) for k in (n, n + 1)]
-                beyond.append(change_of_sign(curve, *ends))
+                beyond.append(root_or_jump_between(curve, *ends))
     return Everywhere(near, sorted(beyond), left_out, 2 * len(exponents) + len(near.found))

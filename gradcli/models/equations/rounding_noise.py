@@ -16,7 +16,7 @@ from gradcli.models.perturbed_runs import run_twice
 # Rounding errors of at least this share of a value hide how the value changes.
 _NOISE = 0.005
 # The distances from a point at which values are tested, as shares of the unknowns.
-_SHARES = (0.1, 1e-3, 1e-6, 0.5)
+_RELATIVE_DISTANCES = (0.1, 1e-3, 1e-6, 0.5)
 # Upper bound of the unknowns along which values are tested.
 _MOST_DIRECTIONS = 10
 
@@ -32,12 +32,12 @@ def rounding_errors(system: System, point: Any) -> tuple[Any, Any]:
     return residuals, xp.abs(residuals - others)
 
 
-def are_told(system: System, point: Any, start: Any) -> bool:
+def exceeds_rounding(system: System, point: Any, start: Any) -> bool:
     """Whether, along every unknown, values on both sides of a point exceed their rounding errors, nearby or as far as
     to the start. Where one side has no values, the other one suffices."""
     xp = arrays.numpy_namespace()
     sizes = [xp.where(size > 0.0, size, 1.0) for size in (xp.abs(point), xp.maximum(xp.abs(point), xp.abs(start)))]
-    steps = [share * size for share, size in itertools.product(_SHARES, sizes)]
+    steps = [share * size for share, size in itertools.product(_RELATIVE_DISTANCES, sizes)]
     return all(
         any(_are_told_beside(system, point, step * direction) for step in steps)
         for direction in xp.eye(len(point))[:_MOST_DIRECTIONS]
@@ -64,7 +64,7 @@ def is_noisy(system: System, x: float) -> bool:
     return bool(_NOISE * abs(values[0]) <= errors[0])
 
 
-def told(system: System, crossings: Sequence[Crossing], low: float, high: float) -> list[Crossing]:
+def with_rounded_marked(system: System, crossings: Sequence[Crossing], low: float, high: float) -> list[Crossing]:
     """The crossings of one equation in a range, in which those that are only rounding errors have the kind `rounded`;
     adjacent ones of these are joined."""
     found: list[Crossing] = []
@@ -82,5 +82,5 @@ def _is_told(system: System, crossing: Crossing, reach: float) -> bool:
     xp = arrays.numpy_namespace()
     with arrays.quiet():
         if crossing.end is None:
-            return are_told(system, xp.asarray([crossing.point]), xp.asarray([reach]))
+            return exceeds_rounding(system, xp.asarray([crossing.point]), xp.asarray([reach]))
         return not rounding_errors(system, xp.asarray([middle(crossing.point, crossing.end)]))[1].any()

@@ -12,7 +12,7 @@ from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.models.equations.resolution import Resolved, resolved
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.zeros import Range, Zeros, last_point, middle, zeros_around
+from gradcli.models.equations.zeros import SearchScale, ZeroInterval, last_point, middle, zeros_around
 
 # Initial sample points of a range, before `resolution` refines them.
 _SAMPLES = 2_001
@@ -20,17 +20,17 @@ _SAMPLES = 2_001
 _MOST_HALVINGS = 200
 _EPSILON = 2.0**-52
 # Sample points of a bracket with a zero at one end, which look for a value that is not 0.
-_LOOKS = 33
+_BRACKET_SAMPLES = 33
 # A sign change is a root where the residual is at most `_ULPS` rounding errors of the point times the slope, or at most
-# `_FALL` times the largest residual at the ends of the bracket.
-_ULPS, _FALL = 64.0, 1e-12
+# `_RESIDUAL_SHARE` times the largest residual at the ends of the bracket.
+_ULPS, _RESIDUAL_SHARE = 64.0, 1e-12
 # A sign change is `coarse`, and not classified, where the function changes between neighbouring floats by more than
 # this share of its values around, as `sin(x)` around 1e300.
-_COARSE = 0.01
+_COARSE_CHANGE = 0.01
 # Upper bound of the sign changes, and of the zeros, that are examined: each takes milliseconds.
 _MOST_CROSSINGS = 1_000
-# Where there are more, wider intervals are preferred; widths within a factor of 2**`_ALIKE` count as equal.
-_ALIKE = 4
+# Where there are more, wider intervals are preferred; widths within a factor of 2**`_WIDTH_CLASS` count as equal.
+_WIDTH_CLASS = 4
 # Steps, in units of 1/8, that are charged for each point that is evaluated on its own, beyond those of the program.
 _EVALUATION = 40
 # A turning point is a double root where its value is at most this many rounding errors of the values around it.
@@ -113,7 +113,7 @@ def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
             )
         if ends[0] == 0.0:
             return _at_end(curve, low, high)
-        return _at_end(curve, high, low) if ends[1] == 0.0 else change_of_sign(curve, low, high, *ends)
+        return _at_end(curve, high, low) if ends[1] == 0.0 else root_or_jump_between(curve, low, high, *ends)
 
 
 def all_crossings(curve: ScalarEquation, low: float, high: float, is_noisy: Callable[[float], bool]) -> AllCrossings:
@@ -131,7 +131,11 @@ def all_crossings(curve: ScalarEquation, low: float, high: float, is_noisy: Call
         taken = sorted([*_chosen(seen, changes), *(_chosen(seen, turning) if is_whole else [])])
         for n in taken:
             a, b, fa, fb = (float(each[k]) for each in (seen.points, seen.values) for k in (n, n + 1))
-            found += [change_of_sign(curve, a, b, fa, fb)] if changes[n] else _turning(curve, (a, fa), (b, fb))
+            found += (
+                [root_or_jump_between(curve, a, b, fa, fb)]
+                if changes[n]
+                else _crossings_at_turn(curve, (a, fa), (b, fb))
+            )
         zeros = [*islice(_zeros(curve, seen.points, seen.values), _MOST_CROSSINGS + 1)]
         found += zeros[:_MOST_CROSSINGS]
         left_out = max(0, int(changes.sum()) - _MOST_CROSSINGS) + len(zeros[_MOST_CROSSINGS:])
@@ -144,7 +148,7 @@ def _chosen(seen: Resolved, are_wanted: Any) -> list[int]:
     xp = arrays.numpy_namespace()
     places = xp.flatnonzero(are_wanted)
     widths = xp.diff(seen.points)[places]
-    narrow = xp.log2(widths.max(initial=0.0) / widths) // _ALIKE
+    narrow = xp.log2(widths.max(initial=0.0) / widths) // _WIDTH_CLASS
     return [*map(int, xp.sort(places[xp.lexsort((places, narrow, seen.untold[places]))][:_MOST_CROSSINGS]))]
 
 
@@ -188,7 +192,7 @@ def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[Crossing
     xp = arrays.numpy_namespace()
     padded = xp.concatenate([[False], values == 0.0, [False]]).astype(int)
     finite = abs(values[xp.isfinite(values)])
-    among = Range(float(points[-1] - points[0]), float(finite.max(initial=0.0)))
+    among = SearchScale(float(points[-1] - points[0]), float(finite.max(initial=0.0)))
     begins, ends = xp.flatnonzero(xp.diff(padded) == 1), xp.flatnonzero(xp.diff(padded) == -1)
     for begin, end in zip(begins.tolist(), ends.tolist()):
         low = float(points[begin - 1]) if begin else None
@@ -196,7 +200,7 @@ def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[Crossing
         yield _of_zeros(zeros_around(curve.value, float(points[begin]), float(points[end - 1]), low, high, among))
 
 
-def _of_zeros(found: Zeros) -> Crossing:
+def _of_zeros(found: ZeroInterval) -> Crossing:
     if found.is_point:
         return Crossing(found.low, "root")
     return Crossing(found.low, "rounded" if found.rounded else "stretch", found.high)
@@ -205,12 +209,12 @@ def _of_zeros(found: Zeros) -> Crossing:
 def _at_end(curve: ScalarEquation, end: float, other: float) -> Crossing:
     """The crossing for a value of 0 at an end of a bracket."""
     xp = arrays.numpy_namespace()
-    looks = {x: curve.value(x) for x in map(float, xp.linspace(end, other, _LOOKS)[1:])}
+    looks = {x: curve.value(x) for x in map(float, xp.linspace(end, other, _BRACKET_SAMPLES)[1:])}
     inner = next((x for x, v in looks.items() if v != 0.0), None)
     low, high = (None, inner) if other > end else (inner, None)
     if inner is None:
         return Crossing(min(end, other), "stretch", max(end, other))
-    among = Range(abs(other - end), max((abs(v) for v in looks.values() if math.isfinite(v)), default=0.0))
+    among = SearchScale(abs(other - end), max((abs(v) for v in looks.values() if math.isfinite(v)), default=0.0))
     return _of_zeros(zeros_around(curve.value, end, end, low, high, among))
 
 
@@ -219,7 +223,9 @@ def _are_opposite(a: float, b: float) -> bool:
     return a < 0.0 < b or b < 0.0 < a
 
 
-def _turning(curve: ScalarEquation, left: tuple[float, float], right: tuple[float, float]) -> Iterator[Crossing]:
+def _crossings_at_turn(
+    curve: ScalarEquation, left: tuple[float, float], right: tuple[float, float]
+) -> Iterator[Crossing]:
     """The roots between two points of one sign between which the function approaches 0 and turns back: two sign
     changes, a double root, or none."""
     (a, fa), (b, fb) = left, right
@@ -235,17 +241,17 @@ def _turning(curve: ScalarEquation, left: tuple[float, float], right: tuple[floa
     turn = min(inner, outer, key=lambda x: abs(curve.value(x)))
     value = curve.value(turn)
     if _are_opposite(value, fa):
-        yield change_of_sign(curve, a, turn, fa, value)
-        yield change_of_sign(curve, turn, b, value, fb)
+        yield root_or_jump_between(curve, a, turn, fa, value)
+        yield root_or_jump_between(curve, turn, b, value, fb)
     elif abs(value) <= _TOUCHING * _EPSILON * max(abs(fa), abs(fb)):
         yield Crossing(turn, "double root")
 
 
-def change_of_sign(curve: ScalarEquation, low: float, high: float, at_low: float, at_high: float) -> Crossing:
+def root_or_jump_between(curve: ScalarEquation, low: float, high: float, at_low: float, at_high: float) -> Crossing:
     """The crossing in a bracket whose ends have opposite signs: by Newton steps where they stay in the bracket and are
     less than half as long as the step before, else by bisection, down to neighbouring floats."""
     largest = max((abs(end) for end in (at_low, at_high) if math.isfinite(end)), default=0.0)
-    among = Range(high - low, largest)
+    among = SearchScale(high - low, largest)
     for end, value in ((low, at_low), (high, at_high)):
         if value == 0.0:
             return Crossing(end, "root")
@@ -280,8 +286,8 @@ def change_of_sign(curve: ScalarEquation, low: float, high: float, at_low: float
 def _kind(curve: ScalarEquation, nearest: tuple[float, float], largest: float) -> Crossing:
     x, value = nearest
     slope = curve.slope(x)
-    if _COARSE * largest < math.ulp(x) * abs(slope) < math.inf and abs(value) <= largest:
+    if _COARSE_CHANGE * largest < math.ulp(x) * abs(slope) < math.inf and abs(value) <= largest:
         return Crossing(x, "coarse")
-    if abs(value) <= max(_FALL * largest, _ULPS * _EPSILON * abs(x * slope)) and not abs(value) > largest:
+    if abs(value) <= max(_RESIDUAL_SHARE * largest, _ULPS * _EPSILON * abs(x * slope)) and not abs(value) > largest:
         return Crossing(x, "root")
     return Crossing(x, "pole" if not abs(value) <= largest else "jump")

@@ -26,7 +26,7 @@ _ROOT_GROWTH = 5.0
 Curve = Callable[[float], float]
 
 
-class Zeros(NamedTuple):
+class ZeroInterval(NamedTuple):
     """The interval in which values are 0, and whether they are `rounded` to 0, so that the function need not be 0
     there."""
 
@@ -39,14 +39,16 @@ class Zeros(NamedTuple):
         return self.low == self.high and not self.rounded
 
 
-class Range(NamedTuple):
+class SearchScale(NamedTuple):
     """The width of the range in which zeros are looked for, and the scale of the values there."""
 
     width: float
     scale: float
 
 
-def zeros_around(value: Curve, first: float, last: float, low: float | None, high: float | None, among: Range) -> Zeros:
+def zeros_around(
+    value: Curve, first: float, last: float, low: float | None, high: float | None, among: SearchScale
+) -> ZeroInterval:
     """The zeros that contain the interval from `first` to `last`, which may be one point. `low` and `high` are points
     on both sides at which values are not 0; where one is None, the interval ends on that side at `first` or `last`."""
     left, right = (
@@ -56,12 +58,12 @@ def zeros_around(value: Curve, first: float, last: float, low: float | None, hig
     begin, end = (first if left is None else left), (last if right is None else right)
     is_narrow = end - begin <= _NARROW * among.width
     if is_narrow and left is not None and right is not None:
-        return Zeros(first, first, False)
+        return ZeroInterval(first, first, False)
     edges = [(e, o) for e, o in ((left, low), (right, high)) if e is not None and o is not None]
     rounded = any(_is_rounded(value, edge, other, among.scale) for edge, other in edges)
     if is_narrow and (not rounded or any(_grows(value, edge, other, end - begin) for edge, other in edges)):
-        return Zeros(first, first, False)
-    return Zeros(begin, end, rounded)
+        return ZeroInterval(first, first, False)
+    return ZeroInterval(begin, end, rounded)
 
 
 def last_point(holds: Callable[[float], bool], inside: float, outside: float) -> float:

@@ -27,12 +27,12 @@ from gradcli.formulas.derivation import example
 from gradcli.formulas.symbolic import recorded_formula
 from gradcli.formulas.taylor_polynomials import FORMULAS, FUNCTIONS, TaylorTerm, formula, polynomial
 from gradcli.language.names import scope
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.expansions.taylor_coefficients import (
     Expansion,
-    SeriesQuestion,
+    SeriesRequest,
     check_comparisons,
     in_balls,
     in_floats,
@@ -109,9 +109,9 @@ def series(
     limits.check(max_steps=max_steps, max_elements=max_elements)
     with limits.within(max_steps, max_elements):
         expect(program, str, "a program is a text")
-        tree = read(program)
-        given = {**checked_arguments.named(values, "'values'"), **named}
-        reads = scope.outer_reads(tree)
+        tree = parse_charged(program)
+        given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
+        reads = scope.free_names(tree)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
             # Imported only for programs with errors.
@@ -119,13 +119,13 @@ def series(
 
             hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, tree)
             raise BindingError(f"the program does not read '{unknown}'", hint=hint)
-        scope.check(tree, given)
+        scope.check_names(tree, given)
         names = [*given] if wrt is None else [*checked_arguments.names(wrt, "'wrt'")]
         missing = next((name for name in names if name not in given), None)
         if missing is not None:
             raise BindingError(f"a series is around a point, and '{missing}' has no value", hint=f"give {missing}=0")
-        question = SeriesQuestion(tree, partial(in_namespace, given), names, order)
-        return expanded(question, over=over, digits=digits, max_precision=max_precision).series
+        question = SeriesRequest(tree, partial(in_namespace, given), names, order)
+        return expand(question, over=over, digits=digits, max_precision=max_precision).series
 
 
 class SeriesAnswer(NamedTuple):
@@ -136,8 +136,8 @@ class SeriesAnswer(NamedTuple):
     warnings: Sequence[Warning]
 
 
-def expanded(
-    question: SeriesQuestion, *, over: Any = None, digits: int | None = None, max_precision: int = MAX_PRECISION
+def expand(
+    question: SeriesRequest, *, over: Any = None, digits: int | None = None, max_precision: int = MAX_PRECISION
 ) -> SeriesAnswer:
     """The answer to a question, within the limits of a run; see `series`."""
     if type(question.order) is not int or question.order < 0:
@@ -179,30 +179,30 @@ def _shorter(number: Fraction) -> Fraction | str:
     return decimal if len(decimal) < len(str(number)) and Fraction(decimal) == number else number
 
 
-def _expansion(question: SeriesQuestion, digits: int | None, max_precision: int) -> Expansion:
+def _expansion(question: SeriesRequest, digits: int | None, max_precision: int) -> Expansion:
     """The expansion in ball arithmetic; in floats where that fails and no digits were asked for."""
     if digits is not None:
         return in_balls(question, digits, max_precision)
     try:
-        with limits.attempt():
+        with limits.optional_budget():
             return in_balls(question, None)
     except (BackendError, UndecidedError, LimitError):
         return in_floats(question)
 
 
-def _further(question: SeriesQuestion, found: Expansion | None) -> Sequence[float]:
+def _further(question: SeriesRequest, found: Expansion | None) -> Sequence[float]:
     """At least as many coefficients as an estimate of the radius needs, up to the first that underflows; none where
     they cannot be computed. `found` is the expansion of the question in floats."""
-    if found is None or question.order < ENOUGH:
+    if found is None or question.order < MIN_COEFFICIENTS:
         try:
-            found = _expansion(question._replace(order=max(question.order, ENOUGH)), None, MAX_PRECISION)
+            found = _expansion(question._replace(order=max(question.order, MIN_COEFFICIENTS)), None, MAX_PRECISION)
         except GradcliError:
             return ()
     known = takewhile(lambda number: not number.is_too_small, found.coefficients.values())
     return [n.value for n in known]
 
 
-def _too_small(question: SeriesQuestion, found: Expansion) -> list[Warning]:
+def _too_small(question: SeriesRequest, found: Expansion) -> list[Warning]:
     """A warning where coefficients are 0 by underflow."""
     powers = [p for p, number in found.coefficients.items() if number.is_too_small]
     if not powers:
@@ -220,12 +220,12 @@ def _too_small(question: SeriesQuestion, found: Expansion) -> list[Warning]:
 
 # The number of coefficients that an estimate needs, and the least number of nonzero ones after the first third is
 # dropped.
-ENOUGH, _FEWEST = 40, 6
+MIN_COEFFICIENTS, _MIN_NONZERO = 40, 6
 # The extrapolations have settled where their range is at most `_TOLERANCE` of the last one. The limit is 0 where they
-# are at most `_VANISHING` of the ratios in the middle and the ratios fall at least as n**-`_FALL`.
+# are at most `_VANISHING` of the ratios in the middle and the ratios fall at least as n**-`_DECAY_EXPONENT`.
 _TOLERANCE = 0.01
 _VANISHING = 0.2
-_FALL = 0.9
+_DECAY_EXPONENT = 0.9
 # Upper bound of the significant digits of a radius, which has as many as the extrapolations agree on.
 _MOST_DIGITS = 4
 
@@ -247,7 +247,7 @@ def suggested_radius(coefficients: Sequence[float]) -> Radius:
     coefficients end.
     """
     places = [n for n, c in enumerate(coefficients) if c]
-    if not all(map(math.isfinite, coefficients)) or len(coefficients) < ENOUGH:
+    if not all(map(math.isfinite, coefficients)) or len(coefficients) < MIN_COEFFICIENTS:
         return Radius(None, None)
     if not places or places[-1] < len(coefficients) // 2:
         return Radius(math.inf, "the coefficients end")
@@ -256,7 +256,7 @@ def suggested_radius(coefficients: Sequence[float]) -> Radius:
     # Drop the first third, where the ratios may not yet follow the trend.
     found = found[-(len(found) * 2 // 3) :]
     last = (len(coefficients) - 1 - places[0]) // step + places[0] // step
-    if len(found) < _FEWEST:
+    if len(found) < _MIN_NONZERO:
         return Radius(None, None)
     for method, values, order in (("Domb-Sykes", _ratios(found), 2), ("Mercer-Roberts", _pairs(found), 1)):
         found_limit = _limit(values, last, order)
@@ -301,5 +301,5 @@ def _limit(values: Sequence[float], last: int, order: int) -> tuple[float, int] 
 def _vanishes(values: Sequence[float], first: int) -> bool:
     """Whether values fall at least about as fast as 1/n."""
     middle = len(values) // 2
-    shares = [abs(values[i]) * (first + i) ** _FALL for i in (middle, -1 % len(values))]
+    shares = [abs(values[i]) * (first + i) ** _DECAY_EXPONENT for i in (middle, -1 % len(values))]
     return bool(0.0 < shares[1] <= shares[0])

@@ -14,10 +14,10 @@ from gradcli.arrays.flint import intervals
 from gradcli.arrays.flint.balls import INFINITY, Number, UndecidedError, precise
 from gradcli.arrays.flint.intervals import Bounds
 from gradcli.errors import BindingError, LimitError, UsageError, did_you_mean
-from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
+from gradcli.models.expansions.taylor_coefficients import SeriesRequest
 from gradcli.proofs import digits as proved
 from gradcli.proofs.enclosures import UnboundedError
-from gradcli.proofs.interval_evaluation import Box, Boxed
+from gradcli.proofs.interval_evaluation import Box, IntervalProgram
 from gradcli.proofs.interval_inputs import Intervals, given, points
 
 _BITS = 128
@@ -29,7 +29,7 @@ _MOST_PARTS = 96
 _GAIN = fmpq(1, 1000)
 
 
-def remainder_over(question: SeriesQuestion, over: Mapping[str | None, Any]) -> float:
+def remainder_over(question: SeriesRequest, over: Mapping[str | None, Any]) -> float:
     """An upper bound of the distance of a program from its Taylor polynomial where its inputs are in the intervals
     `over` by name; the key None stands for the only input. An interval is a tuple of its ends, or a text such as
     "-0.5..0.5".
@@ -41,7 +41,7 @@ def remainder_over(question: SeriesQuestion, over: Mapping[str | None, Any]) -> 
     not name its input, and BackendError where python-flint is not installed.
     """
     with proved.computing(), precise(_BITS):
-        way = _Way(question, over)
+        way = _Path(question, over)
         bound = max(map(way.bound, way.sides()))
         value = float(intervals.text(bound, _DIGITS, upward=True))
         # A bound beyond the largest float becomes infinity.
@@ -59,8 +59,8 @@ class _Part(NamedTuple):
     why: UndecidedError | None
 
 
-class _Way:
-    def __init__(self, question: SeriesQuestion, over: Mapping[str | None, Any]) -> None:
+class _Path:
+    def __init__(self, question: SeriesRequest, over: Mapping[str | None, Any]) -> None:
         self.question = question
         values = question.bindings()
         leaves = {name: points(values[name]) for name in question.wrt}
@@ -68,7 +68,7 @@ class _Way:
         self.range = self._range(over, {name: leaf.shape for name, leaf in leaves.items()})
         fixed = {name: value for name, value in values.items() if name not in leaves}
         shapes = {name: leaf.shape for name, leaf in leaves.items()}
-        self.boxed = Boxed(question.program, fixed, shapes, self.range)
+        self.boxed = IntervalProgram(question.program, fixed, shapes, self.range)
         variables = range(len(self.center))
         self.entries = [*combinations_with_replacement(variables, question.order + 1)]
 

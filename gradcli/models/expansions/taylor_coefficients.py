@@ -52,7 +52,7 @@ class Expansion(NamedTuple):
     warnings: Sequence[Warning]
 
 
-class SeriesQuestion(NamedTuple):
+class SeriesRequest(NamedTuple):
     """A program, a function that returns its inputs (in ball arithmetic, enclosures at the current precision), the
     names to expand in, and the order."""
 
@@ -62,7 +62,7 @@ class SeriesQuestion(NamedTuple):
     order: int
 
 
-def in_balls(question: SeriesQuestion, digits: int | None, most: int = _MOST) -> Expansion:
+def in_balls(question: SeriesRequest, digits: int | None, most: int = _MOST) -> Expansion:
     """The coefficients computed in ball arithmetic by FLINT: as texts of `digits` digits, or as the nearest floats
     where that is None. `most` is the largest number of digits to compute with.
 
@@ -89,15 +89,15 @@ def in_balls(question: SeriesQuestion, digits: int | None, most: int = _MOST) ->
                 raise UndecidedError("a coefficient is not known")
             return TaylorNumber(0.0)
 
-        def enough(found: _Found) -> bool:
+        def enough(found: _RawExpansion) -> bool:
             return proved.have_digits(map(exact, found.numbers()), wanted)
 
-        found, bits = proved.refined(lambda: _found(question), enough, wanted, most)
+        found, bits = proved.at_rising_precision(lambda: _found(question), enough, wanted, most)
         with precise(bits):
             return found.expansion(number)
 
 
-def in_floats(question: SeriesQuestion) -> Expansion:
+def in_floats(question: SeriesRequest) -> Expansion:
     """The coefficients in float64, without exact fractions.
 
     Raises DifferentiationError for a value that is not a scalar, EvaluationError where there is no Taylor series,
@@ -106,7 +106,7 @@ def in_floats(question: SeriesQuestion) -> Expansion:
     return _found(question).expansion(lambda found: TaylorNumber(float(found)))
 
 
-def _float(number: float, question: SeriesQuestion) -> float:
+def _float(number: float, question: SeriesRequest) -> float:
     if math.isinf(number):
         last = question.program.body[-1]
         raise EvaluationError(
@@ -118,7 +118,7 @@ def _float(number: float, question: SeriesQuestion) -> float:
     return number
 
 
-class _Found(NamedTuple):
+class _RawExpansion(NamedTuple):
     """The centre and the coefficients as numbers of the namespace that computes."""
 
     center: Mapping[str, Any]
@@ -134,9 +134,9 @@ class _Found(NamedTuple):
         return Expansion(center, {p: number(found) for p, found in self.coefficients.items()}, self.warnings)
 
 
-def _found(question: SeriesQuestion) -> _Found:
+def _found(question: SeriesRequest) -> _RawExpansion:
     program, order = question.program, question.order
-    bindings = {name: arrays.placed(value) for name, value in question.bindings().items()}
+    bindings = {name: arrays.in_default_namespace(value) for name, value in question.bindings().items()}
     request = session.EvaluationRequest(program, bindings, question.wrt, gradient=False, executor="eager")
     check_order(order)
     _check_center(question, bindings)
@@ -152,10 +152,10 @@ def _found(question: SeriesQuestion) -> _Found:
     _check_regular(question, result)
     leaves = {name: bindings[name] for name in question.wrt}
     center = dict(zip(Packing.of(leaves).labels(), (n for leaf in leaves.values() for n in _elements(leaf))))
-    return _Found(center, dict(_coefficients(question, leaves, result)), result.warnings)
+    return _RawExpansion(center, dict(_coefficients(question, leaves, result)), result.warnings)
 
 
-def _check_center(question: SeriesQuestion, bindings: Mapping[str, Any]) -> None:
+def _check_center(question: SeriesRequest, bindings: Mapping[str, Any]) -> None:
     """Raise EvaluationError for a centre that is not finite."""
     for name in question.wrt:
         if not all_finite(bindings[name]):
@@ -193,7 +193,7 @@ _WITH_POLES = frozenset(
 _COMPARISONS = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 
 
-def _check_regular(question: SeriesQuestion, result: session.Result) -> None:
+def _check_regular(question: SeriesRequest, result: session.Result) -> None:
     """Raise EvaluationError where the program has no Taylor series at its centre."""
     kinds = ("nonfinite", "nonsmooth") if question.order else ("nonfinite",)
     found = [w for w in result.warnings if w.code in kinds]
@@ -212,7 +212,7 @@ def _singularity(warning: Warning) -> str:
     return "at a pole" if is_pole else "at a branch point or a pole"
 
 
-def check_comparisons(question: SeriesQuestion) -> None:
+def check_comparisons(question: SeriesRequest) -> None:
     """Raise EvaluationError where a program compares varying numbers that are equal at the centre: on both sides of it
     the program may take different branches, which its derivatives do not show."""
 
@@ -229,7 +229,7 @@ def check_comparisons(question: SeriesQuestion) -> None:
         evaluate(question.program, leaves, observe=observe)
 
 
-def _no_series(question: SeriesQuestion, where: str, span: Span) -> EvaluationError:
+def _no_series(question: SeriesRequest, where: str, span: Span) -> EvaluationError:
     return EvaluationError(
         f"there is no Taylor series {where}",
         hint="expand around another centre",
@@ -239,7 +239,7 @@ def _no_series(question: SeriesQuestion, where: str, span: Span) -> EvaluationEr
 
 
 def _coefficients(
-    question: SeriesQuestion, leaves: Mapping[str, Any], result: session.Result
+    question: SeriesRequest, leaves: Mapping[str, Any], result: session.Result
 ) -> Iterator[tuple[Powers, Any]]:
     """The coefficients by exponents, in ascending degree and then in the order of the names."""
     sizes = {name: arrays.size(leaf) for name, leaf in leaves.items()}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def aside(matrices: Any) -> Any:
+def batch_last(matrices: Any) -> Any:
     """Matrices `[g, m, n]` transposed to `[m, n, g]`."""
     return np.ascontiguousarray(matrices.transpose(1, 2, 0))
 
@@ -42,11 +42,11 @@ def product(matrices: Any, vectors: Any) -> Any:
     return np.einsum("mng,ng->mg", matrices, vectors)
 
 
-def lengths(vectors: Any) -> Any:
+def norms(vectors: Any) -> Any:
     """The lengths of vectors `[n, g]`, or of the columns of matrices `[n, m, g]`."""
-    return np.sqrt(squares(vectors))
+    return np.sqrt(squared_norms(vectors))
 
 
-def squares(vectors: Any) -> Any:
+def squared_norms(vectors: Any) -> Any:
     """The squared lengths of vectors `[n, g]`, or of the columns of matrices `[n, m, g]`."""
     return np.einsum("n...,n...->...", vectors, vectors)

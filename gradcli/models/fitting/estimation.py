@@ -17,29 +17,29 @@ from gradcli.models.fitting.convergence import (
     relative_offset,
     terms,
 )
-from gradcli.models.fitting.fit_results import Ending, Starts
-from gradcli.models.fitting.information import NOTHING
-from gradcli.models.fitting.levenberg_marquardt import Descended, descend
+from gradcli.models.fitting.fit_results import SearchEnd, Starts
+from gradcli.models.fitting.information import RANK_TOLERANCE
+from gradcli.models.fitting.levenberg_marquardt import Descended, levenberg_marquardt
 from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
 from gradcli.models.fitting.linearisations import Linearised, linearised, weights
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.start_values import start_values
-from gradcli.models.results import Watcher
+from gradcli.models.results import ProgressCallback
 
 # Size of the sample of rows (see `Problem.sampled`) that a search begins with: from one point, and from each of
 # several.
-_ROWS_OF_ONE, _ROWS_OF_MANY = 2**14, 2**11
+_SAMPLE_OF_ONE_START, _SAMPLE_OF_MANY_STARTS = 2**14, 2**11
 # A search from k points takes at most _MOST_STEPS // k + _LEAST_STEPS steps.
 _MOST_STEPS, _LEAST_STEPS = 400, 100
 # Length of the first step relative to the point, in searches from generated points.
-REACH = 1.0
+INITIAL_STEP = 1.0
 # A minimum from a given start that leaves more than this fraction of the squares about the mean is poor. It is replaced
 # by one from generated points that has less than this fraction of its cost.
-MUCH = 0.5
+POOR_FRACTION = 0.5
 # Limit of the change of a fitted mean by a further step, relative to its distance from the end of its range: a larger
-# change shows that there is no minimum; see `_runs_on`.
-_MOVED = 1e-5
+# change shows that there is no minimum; see `_has_no_maximum`.
+_MAX_MEAN_CHANGE = 1e-5
 # Largest number of end points of a search from several starts that are refined to full precision.
 _POLISHED = 4
 
@@ -50,10 +50,10 @@ class SearchOptions(NamedTuple):
 
     starts: int = 32
     seed: int = 0
-    watch: Watcher | None = None
+    watch: ProgressCallback | None = None
 
 
-class _Way(NamedTuple):
+class _DescentVariant(NamedTuple):
     """A variant of the descent: whether linear parameters are projected out, and the length of the first step relative
     to the point."""
 
@@ -62,11 +62,17 @@ class _Way(NamedTuple):
 
 
 # Variants of the descent from one point, tried in this order until one reaches a minimum.
-WAYS = (_Way(False, 1.0), _Way(True, 0.3), _Way(False, 0.3), _Way(False, 100.0), _Way(True, 100.0))
+DESCENT_VARIANTS = (
+    _DescentVariant(False, 1.0),
+    _DescentVariant(True, 0.3),
+    _DescentVariant(False, 0.3),
+    _DescentVariant(False, 100.0),
+    _DescentVariant(True, 100.0),
+)
 
 
 class _Found(NamedTuple):
-    best: Polished
+    best: Refined
     reason: str | None
     iterations: int
     evaluations: int
@@ -76,7 +82,7 @@ class _Found(NamedTuple):
     """Why a point with a lower cost than the best one is no minimum."""
 
 
-def estimated(problem: Problem, start: Any, search: SearchOptions | None = None) -> Ending:
+def estimate(problem: Problem, start: Any, search: SearchOptions | None = None) -> SearchEnd:
     """Estimate the parameters from a start `[p]`, nan for those without a start value.
 
     Raises EvaluationError, with the row, where the model has no finite value at a given start.
@@ -91,20 +97,20 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
     projected = projected_parameters(problem, linear)
     if [i for i in np.flatnonzero(np.isnan(start)) if i not in projected]:
         found = _from_many(problem, start, linear, search)
-        return _ending(found, _doubts(problem, found))
+        return _ending(found, _multistart_warnings(problem, found))
     point = np.clip(np.where(np.isnan(start), 0.0, start), problem.low, problem.high)
     failure = problem.failure(point)
     if failure is not None:
         raise failure
     given = not np.isnan(start).any()
-    found = _from_one(problem, point, projected, [way for way in WAYS if given or way.projected], search)
+    found = _from_one(problem, point, projected, [way for way in DESCENT_VARIANTS if given or way.projected], search)
     if found.reason is None and (len(projected) == len(start) or not _is_poor(problem, found.best.point)):
         return _ending(found, [])
     try:
         others = _from_many(problem, np.full(len(start), np.nan), linear, search)
     except EvaluationError:
         return _ending(found, [])
-    if found.reason is None and (others.reason is not None or others.best.cost > MUCH * found.best.cost):
+    if found.reason is None and (others.reason is not None or others.best.cost > POOR_FRACTION * found.best.cost):
         return _ending(found, [])
     both = others._replace(
         iterations=found.iterations + others.iterations,
@@ -121,11 +127,11 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
             f"from the start that was given the search came to a minimum with {found.best.cost / others.best.cost:.3g} "
             f"times the cost: this one was found from {others.tried} others"
         )
-    return _ending(both, [warning, *_doubts(problem, others)])
+    return _ending(both, [warning, *_multistart_warnings(problem, others)])
 
 
 def _is_poor(problem: Problem, point: Any) -> bool:
-    """Whether a minimum leaves more than `MUCH` of the squares about the mean response, so that a far better one may
+    """Whether a minimum leaves more than `POOR_FRACTION` of the squares about the mean response, so that a far better one may
     exist. False for families other than gaussian, which more often have a single minimum."""
     np = arrays.numpy_namespace()
     if problem.known.family != "gaussian":
@@ -135,10 +141,10 @@ def _is_poor(problem: Problem, point: Any) -> bool:
     mean = (weights * problem.response).sum() / weights.sum()
     with np.errstate(all="ignore"):
         left, of_mean = ((weights * (problem.response - other) ** 2).sum() for other in (value, mean))
-    return bool(left > MUCH * of_mean)
+    return bool(left > POOR_FRACTION * of_mean)
 
 
-def _doubts(problem: Problem, found: _Found) -> list[str]:
+def _multistart_warnings(problem: Problem, found: _Found) -> list[str]:
     """Warnings that a minimum found from several points may not be the lowest one."""
     if found.reason is not None or of_one_minimum(0.0, found.best.cost, _size(problem)):
         return []
@@ -150,14 +156,14 @@ def _doubts(problem: Problem, found: _Found) -> list[str]:
     return doubts
 
 
-def local(problem: Problem, point: Any) -> Ending:
+def local_minimum(problem: Problem, point: Any) -> SearchEnd:
     """The minimum near a point `[p]`, searched from there alone."""
-    return _ending(_from_one(problem, point, [], WAYS[:1], SearchOptions()), [])
+    return _ending(_from_one(problem, point, [], DESCENT_VARIANTS[:1], SearchOptions()), [])
 
 
-def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
+def _ending(found: _Found, warnings: Sequence[str]) -> SearchEnd:
     best = found.best
-    return Ending(
+    return SearchEnd(
         best.point,
         best.free,
         found.reason is None,
@@ -170,43 +176,43 @@ def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
 
 
 def _from_one(
-    problem: Problem, point: Any, linear: Sequence[int], ways: Sequence[_Way], search: SearchOptions
+    problem: Problem, point: Any, linear: Sequence[int], ways: Sequence[_DescentVariant], search: SearchOptions
 ) -> _Found:
     """Search from one point, by the variants `ways` in order until one reaches a minimum."""
     best, iterations, evaluations = None, 0, 0
     for way in ways:
         if way.projected and not linear:
             continue
-        settled = _settled(problem, point, linear if way.projected else (), way.reach, search)
+        settled = _minimum_near(problem, point, linear if way.projected else (), way.reach, search)
         iterations += settled.iterations
         evaluations += settled.evaluations
-        reason = _reason(problem, settled)
+        reason = _convergence_failure(problem, settled)
         if best is None or reason is None or settled.cost < best[0].cost:
             best = settled, reason
         if reason is None:
             break
     if best is None:
         # All variants project linear parameters out, and there are none: search without projection.
-        return _from_one(problem, point, linear, WAYS[:1], search)
+        return _from_one(problem, point, linear, DESCENT_VARIANTS[:1], search)
     return _Found(*best, iterations, evaluations, 1, int(best[1] is None))
 
 
-def _settled(problem: Problem, point: Any, linear: Sequence[int], reach: float, search: SearchOptions) -> Polished:
+def _minimum_near(problem: Problem, point: Any, linear: Sequence[int], reach: float, search: SearchOptions) -> Refined:
     """The minimum near a point; where there are very many rows, a sample of them is searched first to come near it."""
     np = arrays.numpy_namespace()
     iterations = evaluations = 0
-    for some in dict.fromkeys((problem.sampled(_ROWS_OF_ONE), problem)):
+    for some in dict.fromkeys((problem.sampled(_SAMPLE_OF_ONE_START), problem)):
         descended = _descended(some, point[None], linear, reach, search)
         iterations += int(descended.iterations[0])
         evaluations += int(descended.evaluations[0])
         if np.isfinite(descended.costs[0]):
             point = descended.points[0]
-    last = polished(problem, point, problem.dof)
+    last = newton_refined(problem, point, problem.dof)
     return last._replace(iterations=iterations + last.iterations, evaluations=evaluations + last.evaluations)
 
 
 def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: float, search: SearchOptions) -> Descended:
-    return descend(
+    return levenberg_marquardt(
         lambda at, _: linearised(problem, at),
         points,
         problem.dof,
@@ -225,16 +231,16 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
     np = arrays.numpy_namespace()
     points = start_values(problem, start, linear, search.starts, search.seed)
     projected = projected_parameters(problem, linear)
-    descended = _descended(problem.sampled(_ROWS_OF_MANY), points, projected, REACH, search)
+    descended = _descended(problem.sampled(_SAMPLE_OF_MANY_STARTS), points, projected, INITIAL_STEP, search)
     iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
-    best: tuple[Polished, str | None] | None = None
+    best: tuple[Refined, str | None] | None = None
     agreed = 0
     ends = []
     for i in _lowest(problem, descended, linear):
-        settled = _settled(problem, descended.points[i], projected, REACH, search)
+        settled = _minimum_near(problem, descended.points[i], projected, INITIAL_STEP, search)
         iterations += settled.iterations
         evaluations += settled.evaluations
-        reason = _reason(problem, settled)
+        reason = _convergence_failure(problem, settled)
         ends.append((settled.cost, reason))
         if np.isfinite(settled.cost) and (
             best is None or (reason is None, -settled.cost) > (best[1] is None, -best[0].cost)
@@ -242,13 +248,13 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
             best = settled, reason
             agreed = int(of_one_minimum(descended.costs, descended.costs[i], _size(problem)).sum())
     if best is None:
-        raise _nowhere(problem, points)
+        raise _no_finite_start(problem, points)
     cost = best[0].cost
     lower = [why for c, why in ends if c < cost and not of_one_minimum(c, cost, _size(problem))]
     return _Found(*best, iterations, evaluations, len(points), agreed, lower[0] if lower else None)
 
 
-def _nowhere(problem: Problem, points: Any) -> GradcliError:
+def _no_finite_start(problem: Problem, points: Any) -> GradcliError:
     """The error that the model has no finite value at any of the points `[g, p]`, with the row and the operation that
     fails."""
     what = f"the model has no finite value at any of {len(points)} starts that were tried"
@@ -269,12 +275,12 @@ def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> li
     left = np.isfinite(costs)
     while left.any() and len(found) < _POLISHED:
         same = np.flatnonzero(left & of_one_minimum(costs, costs[left].min(), _size(problem)))
-        found.append(int(same[plainest(descended.points[same], linear)]))
+        found.append(int(same[representative(descended.points[same], linear)]))
         left[same] = False
     return found
 
 
-def plainest(points: Any, linear: Sequence[int]) -> int:
+def representative(points: Any, linear: Sequence[int]) -> int:
     """The index of the point to report among points `[k, p]` of one cost, which differ by an exchange of parameters or
     by signs: that with the fewest negative parameters, and of these the first in lexicographic order of the parameters
     that are not `linear`."""
@@ -290,7 +296,7 @@ def _size(problem: Problem) -> float:
     return float(np.sqrt(np.sum((problem.response / problem.sigma) ** 2)))
 
 
-def _reason(problem: Problem, found: Polished) -> str | None:
+def _convergence_failure(problem: Problem, found: Refined) -> str | None:
     """Why a point is not known to be a minimum; None where it is."""
     np = arrays.numpy_namespace()
     value, derivatives = problem.columns_of(found.point[None])
@@ -304,7 +310,7 @@ def _reason(problem: Problem, found: Polished) -> str | None:
         return "the data do not determine all parameters there"
     if not found.least_eigenvalue > 0:
         return "the Hessian is not positive definite there"
-    if problem.known.family != "gaussian" and _runs_on(value[0], derivatives, found.step, problem.known.family):
+    if problem.known.family != "gaussian" and _has_no_maximum(value[0], derivatives, found.step, problem.known.family):
         return "the likelihood rises without end as some of the fitted means go to the ends of their range"
     if found.offset <= CONVERGED:
         return None
@@ -315,8 +321,8 @@ def _reason(problem: Problem, found: Polished) -> str | None:
     return None
 
 
-def _runs_on(value: Any, derivatives: Sequence[Any], step: Any, family: str) -> bool:
-    """Whether a further step changes a fitted mean by more than `_MOVED` of its distance from the end of its range.
+def _has_no_maximum(value: Any, derivatives: Sequence[Any], step: Any, family: str) -> bool:
+    """Whether a further step changes a fitted mean by more than `_MAX_MEAN_CHANGE` of its distance from the end of its range.
 
     This is so where the likelihood has no maximum, as when events are perfectly separable: the means go to 0 or 1 with
     every step, while the relative offset goes to 0.
@@ -325,7 +331,7 @@ def _runs_on(value: Any, derivatives: Sequence[Any], step: Any, family: str) -> 
     room = value if family == "poisson" else np.minimum(value, np.maximum(1 - value, np.finfo(float).eps))
     with np.errstate(all="ignore"):
         change = sum(derivative[0] * part for derivative, part in zip(derivatives, step))
-        return bool((np.abs(change) > _MOVED * np.abs(room)).any())
+        return bool((np.abs(change) > _MAX_MEAN_CHANGE * np.abs(room)).any())
 
 
 def _root_mean_square(values: Any) -> float:
@@ -344,7 +350,7 @@ _ROWS = 2**16
 _HALVINGS = 30
 
 
-class Polished(NamedTuple):
+class Refined(NamedTuple):
     """A point `[p]` near a minimum with its cost and relative `offset`; which parameters `[p]` are `free` (not held by
     a bound); the Newton `step` `[p]` that remains; the `least_eigenvalue` of the Hessian of the free parameters
     relative to the Gauss-Newton matrix; whether that has full rank (`determined`); and the numbers of iterations and
@@ -362,7 +368,7 @@ class Polished(NamedTuple):
 
 
 class _Newton(NamedTuple):
-    """The Newton step at a point, and the other quantities of `Polished` there."""
+    """The Newton step at a point, and the other quantities of `Refined` there."""
 
     step: Any
     offset: float
@@ -371,14 +377,14 @@ class _Newton(NamedTuple):
     determined: bool
 
 
-def polished(problem: Problem, point: Any, dof: int, most: int = 50) -> Polished:
+def newton_refined(problem: Problem, point: Any, dof: int, most: int = 50) -> Refined:
     """The minimum near a point `[p]` at which the cost is finite."""
     here = linearised(problem, point[None])
     newton = _newton(problem, point, here, dof)
     iterations, evaluations = 0, 2
     while iterations < most and not _is_done(newton):
         iterations += 1
-        moved, there, tried = _lower(problem, point, here, newton.step)
+        moved, there, tried = _line_search(problem, point, here, newton.step)
         evaluations += tried
         if there is None:
             break
@@ -388,7 +394,7 @@ def polished(problem: Problem, point: Any, dof: int, most: int = 50) -> Polished
         if there.cost[0] >= here.cost[0] and further.offset >= newton.offset / 2:
             break
         point, here, newton = moved, there, further
-    return Polished(
+    return Refined(
         point,
         float(here.cost[0]),
         newton.offset,
@@ -405,7 +411,7 @@ def _is_done(newton: _Newton) -> bool:
     return not newton.step.any() or (newton.offset <= _DONE and newton.least_eigenvalue > 0)
 
 
-def _lower(problem: Problem, point: Any, here: Linearised, step: Any) -> tuple[Any, Linearised | None, int]:
+def _line_search(problem: Problem, point: Any, here: Linearised, step: Any) -> tuple[Any, Linearised | None, int]:
     """A point along a step, or a fraction of it, at which the cost is not higher; with the linearisation there, None
     where there is no such point, and the number of evaluations."""
     np = arrays.numpy_namespace()
@@ -430,14 +436,14 @@ def _newton(problem: Problem, point: Any, here: Linearised, dof: int) -> _Newton
     scales = np.sqrt((own * own).sum(0))
     scales = np.where(scales > 0, scales, 1)
     u, s, vt = np.linalg.svd(own / scales, full_matrices=False)
-    kept = s > NOTHING * s.max(initial=0)
+    kept = s > RANK_TOLERANCE * s.max(initial=0)
     inside = u[:, kept].T @ q
     outside = q - u[:, kept] @ inside
     offset = relative_offset(np.sqrt(inside @ inside), np.hypot(rest, np.sqrt(outside @ outside)), int(kept.sum()), dof)
     # The columns are directions of the parameters along which the Gauss-Newton matrix is the unit matrix.
     basis = (vt[kept] / s[kept, None]).T / scales[:, None]
     with np.errstate(all="ignore"):
-        hessian = np.eye(int(kept.sum())) + basis.T @ _beyond(problem, point)[np.ix_(free, free)] @ basis
+        hessian = np.eye(int(kept.sum())) + basis.T @ _hessian_correction(problem, point)[np.ix_(free, free)] @ basis
     if not np.isfinite(hessian).all():
         # Second derivatives may overflow where the first do not.
         return _Newton(np.zeros(len(point)), float(offset), free, float("nan"), bool(kept.all()))
@@ -447,7 +453,7 @@ def _newton(problem: Problem, point: Any, here: Linearised, dof: int) -> _Newton
     return _Newton(step, float(offset), free, float(values.min(initial=np.inf)), bool(kept.all()))
 
 
-def _beyond(problem: Problem, point: Any) -> Any:
+def _hessian_correction(problem: Problem, point: Any) -> Any:
     """The Hessian of the cost `[p, p]` less the Gauss-Newton matrix."""
     np = arrays.numpy_namespace()
     p = len(point)

@@ -14,9 +14,9 @@ from gradcli.errors import UsageError
 from gradcli.models.data import Data
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_files import FitFiles, write
-from gradcli.models.fitting.fit_problems import names_of, posed
-from gradcli.models.fitting.fit_requests import FitRequest, Performed, check, check_used
-from gradcli.models.fitting.fit_runs import Fitting, concluded, of_groups, plan_of
+from gradcli.models.fitting.fit_problems import classify_names, posed_fit
+from gradcli.models.fitting.fit_requests import FitRequest, FitResults, check, check_used
+from gradcli.models.fitting.fit_runs import FitJob, plan_of, run_fit, run_group_fits
 from gradcli.models.fitting.model_texts import read_model
 from gradcli.models.fitting.offsets import with_offset
 from gradcli.models.fitting.orthogonal_distance import check_predictors
@@ -26,7 +26,7 @@ class Prepared(NamedTuple):
     """The posed fit of a request, `everything` that was read for it, the `data` of the rows that have all numbers, and
     the indices of the rows of each group, by name; the name is None where there are no groups."""
 
-    fitting: Fitting
+    fitting: FitJob
     everything: Data
     data: Data
     groups: Mapping[str | None, Any]
@@ -36,7 +36,7 @@ class Prepared(NamedTuple):
         return {None: self.data.left_out} if by is None else Counter(self.data.other_texts.get(by, ()))
 
 
-def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False) -> Prepared:
+def prepare(request: FitRequest, search: SearchOptions, predicts: bool = False) -> Prepared:
     """Read the data, and build the problem; where the model `predicts`, rows without a response are read too.
 
     Raises BindingError for names and data that do not fit together, and UsageError for options that exclude each other.
@@ -48,7 +48,7 @@ def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False)
             text = with_offset(text, request.offset, request.known.family, request.table.columns)
         said = (request.sigma, request.trials, *request.x_sigma.values())
         columns = [column for column in said if isinstance(column, str)]
-        names = names_of(text, request.table, request.parameters, columns)
+        names = classify_names(text, request.table, request.parameters, columns)
         check_used(request, names.needed)
     # A row without a response cannot be fitted, but the model has a value there.
     optional = [n for n in names.needed if n not in names.predictors] if predicts else []
@@ -56,17 +56,17 @@ def prepared(request: FitRequest, search: SearchOptions, predicts: bool = False)
     data = everything.complete()
     sigma = 1.0 if request.sigma is None else _numbers(request.sigma, data)
     trials = None if request.trials is None else _numbers(request.trials, data)
-    question = posed(
+    question = posed_fit(
         text, names, data, request.parameters, request.known, sigma, trials, request.limits, bool(request.x_sigma)
     )
     deviations = {name: _numbers(said, data) for name, said in request.x_sigma.items()}
     check_predictors(question.problem, deviations)
     every: dict[str | None, Any] = {None: np.arange(len(data.rows))}
     groups = every if request.by is None else data.grouped(request.by)
-    return Prepared(Fitting(question, deviations, request.profile, search), everything, data, groups)
+    return Prepared(FitJob(question, deviations, request.profile, search), everything, data, groups)
 
 
-def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Performed:
+def execute(request: FitRequest, search: SearchOptions, files: FitFiles) -> FitResults:
     """Fit as requested, and write the requested files.
 
     Raises BindingError for names and data that do not fit together, UsageError for options that exclude each other, and
@@ -75,19 +75,19 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
     files.check(request.table.sources)
     if request.by is not None and files.plot is not None:
         raise UsageError("a picture shows one fit, not those of groups", hint="leave out one of them")
-    ready = prepared(request, search, files.predict is not None)
+    ready = prepare(request, search, files.predict is not None)
     fitting, data = ready.fitting, ready.data
     if fitting.question.units is not None and any(files[:3]):
         raise UsageError(
             "no files are written for numbers as large or small as these", hint="give the data in other units"
         )
-    found = [concluded(fitting)] if request.by is None else of_groups(fitting, ready.groups, plan_of(fitting))
+    found = [run_fit(fitting)] if request.by is None else run_group_fits(fitting, ready.groups, plan_of(fitting))
     write(files, found, [*ready.groups.values()], fitting.question, request, ready.everything, data)
     fits = [each.fit for each in found]
     if data.left_out:
         left_out = ready.left_out(request.by)
         fits = [replace(fit, left_out=left_out[fit.group]) if fit.group in left_out else fit for fit in fits]
-    return Performed(fits, data.left_out)
+    return FitResults(fits, data.left_out)
 
 
 def _numbers(said: str | float, data: Data) -> Any:

@@ -12,7 +12,7 @@ from gradcli.io import system
 from gradcli.io.output import place_of, write_atomically
 from gradcli.models.data import Data
 from gradcli.models.fitting.fit_problems import PosedFit
-from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Solved
+from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, Solution
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline
@@ -55,7 +55,7 @@ class FitFiles(NamedTuple):
 
 def write(
     files: FitFiles,
-    concluded: Sequence[Concluded],
+    concluded: Sequence[FitOutcome],
     groups: Sequence[Any],
     question: PosedFit,
     request: FitRequest,
@@ -95,7 +95,7 @@ def _nothing(names: Sequence[str], count: int) -> dict[str, Any]:
     return {name: np.full(count, np.nan) for name in names}
 
 
-def _residuals(found: Concluded, rows: Any, question: PosedFit, request: FitRequest, data: Data) -> dict[str, Any]:
+def _residuals(found: FitOutcome, rows: Any, question: PosedFit, request: FitRequest, data: Data) -> dict[str, Any]:
     """The table of residuals of one fit: the numbers of its rows in the user's table, the columns that the model reads,
     the response, and what `residuals` computes."""
     problem = question.problem.with_rows(rows)
@@ -109,7 +109,7 @@ def _residuals(found: Concluded, rows: Any, question: PosedFit, request: FitRequ
 
 
 def _predicted(
-    found: Concluded, rows: Any, question: PosedFit, request: FitRequest, everything: Data
+    found: FitOutcome, rows: Any, question: PosedFit, request: FitRequest, everything: Data
 ) -> dict[str, Any]:
     """The table of predictions of one fit for those of its `rows` that have all predictors."""
     columns = {name: everything.columns[name][rows] for name in question.problem.columns}
@@ -123,13 +123,13 @@ def _predicted(
     return new_tables.beside(table, _bands(question.problem, found.solved, columns, count, sigma))
 
 
-def _bands(problem: Problem, solved: Solved, columns: Mapping[str, Any], count: int, sigma: Any) -> dict[str, Any]:
+def _bands(problem: Problem, solved: Solution, columns: Mapping[str, Any], count: int, sigma: Any) -> dict[str, Any]:
     """The predictions, with their errors and bands, for `count` rows with these columns."""
     value, first = problem.at(columns, count, solved.ending.point)
     return prediction(value, first[:, solved.ending.free], sigma, solved.statistics, solved.place, problem.known)
 
 
-def _draw(path: str, found: Concluded, question: PosedFit, request: FitRequest, save: Callable[..., None]) -> None:
+def _draw(path: str, found: FitOutcome, question: PosedFit, request: FitRequest, save: Callable[..., None]) -> None:
     """Plot the data with the fitted curve and its confidence band over a single predictor; with several predictors,
     plot the responses over the fitted values."""
     from gradcli.models.plotting.by_matplotlib import save as save_picture
@@ -157,7 +157,7 @@ def _draw(path: str, found: Concluded, question: PosedFit, request: FitRequest, 
 # --- computes the tables of a fit by row: residuals of the fitted rows, and predictions with bands
 
 # A leverage that is nearer to 1 than this counts as 1: its residual is a rounding error.
-_ALL = 1e-12
+_FULL_LEVERAGE = 1e-12
 
 
 def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> 
         scaled = first / (sigma if known.family == "gaussian" else deviation)[:, None]
         leverage = ((scaled @ spread) * scaled).sum(axis=1)
         left = 1 - leverage
-        standardized = residual / deviation / np.sqrt(np.where(left > _ALL, left, np.nan))
+        standardized = residual / deviation / np.sqrt(np.where(left > _FULL_LEVERAGE, left, np.nan))
     return {"value": value, "residual": residual, "standardized": standardized, "leverage": leverage}
 
 

@@ -14,8 +14,8 @@ from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.model_texts import ModelText
 from gradcli.models.fitting.problems import Problem, in_row
-from gradcli.models.fitting.units import Units, in_units, units_of
-from gradcli.models.nonfinite_errors import nonfinite
+from gradcli.models.fitting.units import Scaling, in_units, units_of
+from gradcli.models.nonfinite_errors import nonfinite_error
 from gradcli.models.packing import Bounds, Packing
 from gradcli.rows.column_names import check_dots, hint_of_column, nearest_column
 from gradcli.rows.row_programs import RowProgram
@@ -54,7 +54,7 @@ class PosedFit(NamedTuple):
     start: Any
     response_name: str
     warnings: Sequence[str] = ()
-    units: Units | None = None
+    units: Scaling | None = None
 
     @property
     def least_rows(self) -> int:
@@ -62,19 +62,19 @@ class PosedFit(NamedTuple):
         return max(1, self.problem.count - self.problem.dof)
 
 
-def names_of(text: ModelText, table: DataTable, given: Parameters, others: Sequence[str] = ()) -> ModelNames:
+def classify_names(text: ModelText, table: DataTable, given: Parameters, others: Sequence[str] = ()) -> ModelNames:
     """Classify the names in a model as columns of a table and parameters; `others` are further columns that are needed.
 
     Raises BindingError for a name in the response that is no column, for settings of a parameter that the model does
     not have, and for a model without parameters.
     """
     columns, parameters = [], []
-    reads = scope.outer_reads(text.model)
+    reads = scope.free_names(text.model)
     for part in (text.model, text.response):
         check_dots(part, table.columns, part.source)
-    scope.check(text.model, [*table.columns, *reads])
+    scope.check_names(text.model, [*table.columns, *reads])
     # A parameter may have the name of a function, such as `gamma`, unless the model passes functions to functions.
-    calls = {node.name for node in tree.everything(text.model) if isinstance(node, tree.Call)}
+    calls = {node.name for node in tree.all_nodes(text.model) if isinstance(node, tree.Call)}
     applied = {name for name in reads if scope.is_function(name, ())} if calls & scope.TRANSFORMS else set()
     for name, read in reads.items():
         if name in table.columns:
@@ -82,13 +82,13 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
         elif name in given.start or not (name in scope.CONSTANTS or read.maybe_assigned or name in applied):
             parameters.append(name)
     if "e" in reads and not reads["e"].maybe_assigned and "e" not in (*columns, *parameters):
-        _check_no_letter(text.model, parameters)
+        _check_euler_e(text.model, parameters)
     predictors = tuple(columns)
-    for name, read in scope.outer_reads(text.response).items():
+    for name, read in scope.free_names(text.response).items():
         if name in table.columns:
             columns.append(name)
         elif name not in scope.CONSTANTS:
-            known = hint_of_column(name, table.columns, _columns_said(table))
+            known = hint_of_column(name, table.columns, _columns_hint(table))
             if name in given.start:
                 known = f"{name} is given one number, and a response has one in each row: {name}=[1,2,3]"
             raise BindingError(
@@ -113,7 +113,7 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
         mistaken = next((name for name in free if nearest_column(name, table.columns)), free[0])
         raise BindingError(
             f"the model reads no column of the data, and '{mistaken}' is a parameter of it",
-            hint=hint_of_column(mistaken, table.columns, _columns_said(table)),
+            hint=hint_of_column(mistaken, table.columns, _columns_hint(table)),
             span=reads[mistaken].span,
             source=text.model.source,
         )
@@ -133,10 +133,10 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
     )
 
 
-def _check_no_letter(model: tree.Module, parameters: Sequence[str]) -> None:
+def _check_euler_e(model: tree.Module, parameters: Sequence[str]) -> None:
     """Raise BindingError where `e`, which is Euler's number, is probably meant as the parameter that follows `d`.
     Beside a parameter `d`, `e` is accepted only as the base of a power."""
-    nodes = [*tree.everything(model)]
+    nodes = [*tree.all_nodes(model)]
     powers = [node.left for node in nodes if isinstance(node, tree.Binary) and node.operator == "**"]
     powers += [
         node.arguments[0] for node in nodes if isinstance(node, tree.Call) and node.name == "pow" and node.arguments
@@ -153,7 +153,7 @@ def _check_no_letter(model: tree.Module, parameters: Sequence[str]) -> None:
         )
 
 
-def _columns_said(table: DataTable) -> str:
+def _columns_hint(table: DataTable) -> str:
     if table.columns:
         return f"the data have {', '.join(table.columns)}"
     return "there are no data: give a file, or x=[1,2,3]"
@@ -168,7 +168,7 @@ def _check_known(name: str, what: str, parameters: Sequence[str], columns: Seque
     raise BindingError(f"'{name}' is given {what}, and the model does not use it", hint=hint)
 
 
-def posed(
+def posed_fit(
     text: ModelText,
     names: ModelNames,
     data: Data,
@@ -225,13 +225,13 @@ def posed(
     response = response_of(text.response, data, limits)
     said = trials is not None
     if known.family == "binomial":
-        trials = trials_of(text.response, response, trials, data, limits)
+        trials = binomial_trials(text.response, response, trials, data, limits)
         # The variance of a share of n trials is that of a single trial divided by n.
         sigma = trials**-0.5
     check_response(known.family, response, text.response_name, data.rows)
     problem = Problem(
         text.model,
-        {name: data.columns[name] for name in scope.outer_reads(text.model) if name in data.columns},
+        {name: data.columns[name] for name in scope.free_names(text.model) if name in data.columns},
         response,
         free,
         known,
@@ -244,7 +244,7 @@ def posed(
         is_typed=text.response.source.strip() in data.columns,
     )
     _check_shape(problem, start)
-    warnings = doubts(known.family, response, trials, text.response_name, said)
+    warnings = response_warnings(known.family, response, trials, text.response_name, said)
     units = units_of(problem, start, known.absolute or has_distances)
     if units is not None:
         problem, start = in_units(problem, units), start / units.parameters
@@ -289,7 +289,7 @@ def response_of(response: tree.Module, data: Data, limits: tuple[int, int]) -> A
     error of the first row that fails.
     """
     np = arrays.numpy_namespace()
-    if not any(name in data.columns for name in scope.outer_reads(response)):
+    if not any(name in data.columns for name in scope.free_names(response)):
         raise UsageError(
             "the response is no column of the data", span=Span(0, len(response.source)), source=response.source
         )
@@ -297,8 +297,8 @@ def response_of(response: tree.Module, data: Data, limits: tuple[int, int]) -> A
     bad = ~np.isfinite(found)
     if bad.any():
         row = int(bad.argmax())
-        given = {name: float(data.columns[name][row]) for name in scope.outer_reads(response) if name in data.columns}
-        error = nonfinite(response, given, (), "the response is not finite")
+        given = {name: float(data.columns[name][row]) for name in scope.free_names(response) if name in data.columns}
+        error = nonfinite_error(response, given, (), "the response is not finite")
         error.hint = "leave such rows out, or write the response otherwise"
         raise in_row("", data.rows[row], error)
     return found
@@ -307,7 +307,7 @@ def response_of(response: tree.Module, data: Data, limits: tuple[int, int]) -> A
 def _evaluated(program: tree.Module, data: Data, limits: tuple[int, int]) -> Any:
     """The value of a program of columns in each row."""
     np = arrays.numpy_namespace()
-    reads = {name: data.columns[name] for name in scope.outer_reads(program) if name in data.columns}
+    reads = {name: data.columns[name] for name in scope.free_names(program) if name in data.columns}
     name = program.source.strip()
     if name in reads:
         return reads[name]
@@ -326,7 +326,7 @@ def check_response(family: str, response: Any, name: str, places: Any) -> None:
         raise BindingError(f"'{name}' has values below 0, which are no counts", hint="--family poisson is for counts")
 
 
-def trials_of(response: tree.Module, shares: Any, said: Any, data: Data, limits: tuple[int, int]) -> Any:
+def binomial_trials(response: tree.Module, shares: Any, said: Any, data: Data, limits: tuple[int, int]) -> Any:
     """The trials `[n]` of a binomial response: those that are `said`, the divisor of a quotient of whole numbers, or 1
     in each row.
 
@@ -375,7 +375,7 @@ def _divisor(response: tree.Module, shares: Any, data: Data, limits: tuple[int, 
     return trials if (is_count & (trials == np.floor(trials))).all() else None
 
 
-def doubts(family: str, response: Any, trials: Any, name: str, said: bool) -> list[str]:
+def response_warnings(family: str, response: Any, trials: Any, name: str, said: bool) -> list[str]:
     """Warnings that a response may not be what its family takes it for; `said` tells that `trials` are given apart."""
     np = arrays.numpy_namespace()
     if family == "poisson" and (response != np.floor(response)).any():

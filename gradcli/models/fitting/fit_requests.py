@@ -13,7 +13,7 @@ from gradcli.models import checked_arguments
 from gradcli.models.data import DataTable
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_results import Ending, Endings, Fit
+from gradcli.models.fitting.fit_results import Fit, SearchEnd, SearchEnds
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
 from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, likelihood
 from gradcli.models.uncertainty.uncertain_values import Uncertain
@@ -41,28 +41,28 @@ class FitRequest(NamedTuple):
     offset: str | None = None
 
 
-class Solved(NamedTuple):
+class Solution(NamedTuple):
     """Where a search ended, and the rows and statistics there, in which this fit is at index `place`."""
 
-    ending: Ending
+    ending: SearchEnd
     rows: Rows
     statistics: Statistics
     place: int = 0
 
-    def alone(self) -> Solved:
+    def alone(self) -> Solution:
         """The same with the rows and statistics of this fit alone."""
-        return Solved(self.ending, self.rows.chosen(self.place), self.statistics.chosen(self.place))
+        return Solution(self.ending, self.rows.chosen(self.place), self.statistics.chosen(self.place))
 
 
 class Solutions(NamedTuple):
     """Where the searches of g fits ended, and their rows and statistics there."""
 
-    endings: Endings
+    endings: SearchEnds
     rows: Rows
     statistics: Statistics
 
 
-class Concluded(NamedTuple):
+class FitOutcome(NamedTuple):
     """A fit, and its solution at index `place` of `among`, which is None where the rows could not be fitted."""
 
     fit: Fit
@@ -70,12 +70,12 @@ class Concluded(NamedTuple):
     place: int = 0
 
     @property
-    def solved(self) -> Solved | None:
+    def solved(self) -> Solution | None:
         found, place = self.among, self.place
-        return None if found is None else Solved(found.endings.one(place), found.rows, found.statistics, place)
+        return None if found is None else Solution(found.endings.one(place), found.rows, found.statistics, place)
 
 
-class Performed(NamedTuple):
+class FitResults(NamedTuple):
     """The fits, a single one where there are no groups, and the number of rows left out because a number is missing."""
 
     fits: list[Fit]
@@ -94,8 +94,8 @@ def check(request: FitRequest, search: SearchOptions) -> None:
     likelihood(known.family, known.loss)
     if not 0 < known.level < 1:
         raise UsageError(f"there is no level {known.level:g}", hint="it lies between 0 and 1: 0.95")
-    checked_arguments.whole(search.starts, "the number of starts", 1)
-    checked_arguments.whole(search.seed, "the seed", 0)
+    checked_arguments.integer(search.starts, "the number of starts", 1)
+    checked_arguments.integer(search.seed, "the seed", 0)
     if search.watch is not None:
         expect_callable(search.watch, "what watches the iterations is a function")
     limits.check(max_steps=request.limits[0], max_elements=request.limits[1])

@@ -13,13 +13,13 @@ import numpy as np
 
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
-from gradcli.models.fitting.units import Units
+from gradcli.models.fitting.units import Scaling
 from gradcli.models.results import MAY_BE_NULL
 
 # Curvature up to which linear intervals are good: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 7.
-_BENT = 0.3
+_MAX_CURVATURE = 0.3
 # Share of rounding errors in the residuals above which a fit has a warning.
-_FEW_DIGITS = 1e-6
+_MAX_ROUNDING_SHARE = 1e-6
 
 
 class ParameterEstimate(NamedTuple):
@@ -93,7 +93,7 @@ class Fit:
     warnings: Sequence[str]
 
     @classmethod
-    def of(cls, told: _Told, place: int, group: Any) -> Fit:
+    def of(cls, told: _FitBatch, place: int, group: Any) -> Fit:
         """The fit at index `place` of `told`. Its attributes are computed when they are read, and not kept, because
         there may be many fits of which few attributes are used."""
         fit = object.__new__(cls)
@@ -112,7 +112,7 @@ class Fit:
 _MEMBERS = frozenset(Fit.__dataclass_fields__)
 
 
-class Ending(NamedTuple):
+class SearchEnd(NamedTuple):
     """How a search ended: the `point` `[p]` of the p parameters that were varied, which of these are `free` `[p]` (not
     at a bound), whether it converged with a message about that, and the iterations, evaluations, starts and warnings of
     the search."""
@@ -127,8 +127,8 @@ class Ending(NamedTuple):
     warnings: Sequence[str] = ()
 
 
-class Endings(NamedTuple):
-    """How g searches ended. Members are as those of `Ending`, with points `[g, p]` and iterations and evaluations
+class SearchEnds(NamedTuple):
+    """How g searches ended. Members are as those of `SearchEnd`, with points `[g, p]` and iterations and evaluations
     `[g]`; the others are common to all."""
 
     points: Any
@@ -141,24 +141,24 @@ class Endings(NamedTuple):
     warnings: Sequence[str] = ()
 
     @classmethod
-    def of_one(cls, ending: Ending) -> Endings:
+    def of_one(cls, ending: SearchEnd) -> SearchEnds:
         iterations, evaluations = np.array([ending.iterations]), np.array([ending.evaluations])
         return cls(ending.point[None], *ending[1:4], iterations, evaluations, *ending[6:])
 
-    def one(self, place: int) -> Ending:
+    def one(self, place: int) -> SearchEnd:
         iterations, evaluations = int(self.iterations[place]), int(self.evaluations[place])
-        return Ending(self.points[place], *self[1:4], iterations, evaluations, *self[6:])
+        return SearchEnd(self.points[place], *self[1:4], iterations, evaluations, *self[6:])
 
 
 def fitted(
     names: Sequence[str],
     fixed: Mapping[str, float],
-    endings: Endings,
+    endings: SearchEnds,
     found: Statistics,
     *,
     intervals: tuple[Any, Any] | None = None,
     groups: Sequence[Any] | None = None,
-    units: Units | None = None,
+    units: Scaling | None = None,
 ) -> list[Fit]:
     """The fits of g searches, all with the same free parameters, from their endings and the statistics `found`.
 
@@ -166,23 +166,23 @@ def fitted(
     the lower and upper ends, `[g, P]` each, where they are not those of the standard errors. The endings and the
     statistics are in `units` where these are not None.
     """
-    told = _Told(names, fixed, endings, found, intervals, units)
+    told = _FitBatch(names, fixed, endings, found, intervals, units)
     return [
         Fit.of(told, i, group) for i, group in enumerate([None] * len(endings.points) if groups is None else groups)
     ]
 
 
-class _Told:
+class _FitBatch:
     """The data of g fits, from which the attributes of each `Fit` are computed; see `fitted`."""
 
     def __init__(
         self,
         names: Sequence[str],
         fixed: Mapping[str, float],
-        endings: Endings,
+        endings: SearchEnds,
         found: Statistics,
         intervals: tuple[Any, Any] | None,
-        units: Units | None,
+        units: Scaling | None,
     ) -> None:
         self._names, self.endings, self._found, self._intervals = names, endings, found, intervals
         varied = np.array([name not in fixed for name in names], "bool")
@@ -225,12 +225,12 @@ class _Told:
 
     def said(self, name: str, i: int) -> Any:
         """The attribute `name` of `Fit` for the fit at index i."""
-        own = _SAID.get(name)
+        own = _ATTRIBUTES.get(name)
         return self.statistics[name][i] if own is None else own(self, i)
 
     def column(self, name: str, places: Sequence[int]) -> list[Any]:
         """The attribute `name` of `Fit` for the fits at some indices."""
-        own = _SAID.get(name)
+        own = _ATTRIBUTES.get(name)
         return [*map(self.statistics[name].__getitem__, places)] if own is None else [own(self, i) for i in places]
 
     def undetermined(self, i: int) -> list[str]:
@@ -251,9 +251,9 @@ class _Told:
             *self.endings.warnings,
             *self._at_bounds(i),
             *self._without_errors(i),
-            *_hidden(self._found.rounding[i]),
+            *_rounding_warnings(self._found.rounding[i]),
             *(f"the data do not determine {text}" for text in self.undetermined(i)),
-            *_bent(self.curvature(i), profiled=self._intervals is not None),
+            *_curvature_warnings(self.curvature(i), profiled=self._intervals is not None),
         ]
 
     def curvature(self, i: int) -> Curvature | None:
@@ -265,9 +265,9 @@ class _Told:
         """Which of the fits may have warnings of their own, beside those that all have."""
         found = self._found
         warned = ~found.information.is_determined | (found.dof <= 0) | bool(len(self._held))
-        warned |= found.rounding > _FEW_DIGITS
+        warned |= found.rounding > _MAX_ROUNDING_SHARE
         for bent in () if found.curvature is None else found.curvature:
-            warned |= bent > _BENT
+            warned |= bent > _MAX_CURVATURE
         told: list[bool] = warned.tolist()
         return told
 
@@ -303,7 +303,7 @@ class _Told:
 
 
 # Attributes of `Fit` that are not numbers of its statistics, and how they are computed.
-_SAID: Mapping[str, Callable[[_Told, int], Any]] = {
+_ATTRIBUTES: Mapping[str, Callable[[_FitBatch, int], Any]] = {
     "estimates": lambda told, i: told.estimates[i],
     "converged": lambda told, _: told.endings.converged,
     "message": lambda told, _: told.endings.message,
@@ -356,7 +356,7 @@ class Numbers(NamedTuple):
     members: Mapping[str, list[Any]]
 
 
-def numbers_of(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
+def table_numbers(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
     """The numbers of fits with the same parameters; those of fits that share their data are read together."""
     parts: list[tuple[Any, Any]] = []
     found: Mapping[str, list[Any]] = {name: [] for name in members}
@@ -378,7 +378,7 @@ def numbers_of(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
 _NUMBERS = ("rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic", "deviance", "loss_scale")
 
 
-def _without_units(numbers: Mapping[str, Any], units: Units) -> dict[str, Any]:
+def _without_units(numbers: Mapping[str, Any], units: Scaling) -> dict[str, Any]:
     """The statistics of responses in units, converted to those of the responses themselves; infinite where they are out
     of range."""
     shift = numbers["n"] * math.log(units.response)
@@ -389,9 +389,9 @@ def _without_units(numbers: Mapping[str, Any], units: Units) -> dict[str, Any]:
     return found | {name: numbers[name] + 2 * shift for name in ("aic", "bic")}
 
 
-def _hidden(rounding: float) -> list[str]:
-    """The warning where rounding errors are more than `_FEW_DIGITS` of the residuals; `rounding` is their share."""
-    if not rounding > _FEW_DIGITS:
+def _rounding_warnings(rounding: float) -> list[str]:
+    """The warning where rounding errors are more than `_MAX_ROUNDING_SHARE` of the residuals; `rounding` is their share."""
+    if not rounding > _MAX_ROUNDING_SHARE:
         return []
     digits = int(-math.log10(min(rounding, 1.0)))
     if not digits:
@@ -399,20 +399,20 @@ def _hidden(rounding: float) -> list[str]:
     return [f"rounding errors are a part of the residuals: digits of the standard errors that are right: {digits}"]
 
 
-def _bent(curvature: Curvature | None, *, profiled: bool) -> list[str]:
+def _curvature_warnings(curvature: Curvature | None, *, profiled: bool) -> list[str]:
     """Warnings where the curvature is too large for linear intervals."""
     if curvature is None:
         return []
     found = []
-    if curvature.intrinsic > _BENT:
+    if curvature.intrinsic > _MAX_CURVATURE:
         found.append(
             f"the model is far from linear within the confidence region (intrinsic curvature {curvature.intrinsic:.2g}, "
-            f"more than {_BENT}): its size is not what it seems"
+            f"more than {_MAX_CURVATURE}): its size is not what it seems"
         )
-    if not profiled and curvature.parameter > _BENT:
+    if not profiled and curvature.parameter > _MAX_CURVATURE:
         found.append(
             f"the linear intervals cannot be trusted (curvature by the parameters {curvature.parameter:.2g}, more than "
-            f"{_BENT}): --profile gives better ones"
+            f"{_MAX_CURVATURE}): --profile gives better ones"
         )
     elif not profiled and found:
         found.append("the linear intervals cannot be trusted either: --profile gives better ones")

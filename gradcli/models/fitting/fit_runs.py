@@ -10,20 +10,20 @@ import numpy as np
 
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.models.fitting.convergence import message_of
-from gradcli.models.fitting.estimation import SearchOptions, estimated
+from gradcli.models.fitting.estimation import SearchOptions, estimate
 from gradcli.models.fitting.fit_problems import PosedFit
-from gradcli.models.fitting.fit_requests import Concluded, Solutions, Solved
-from gradcli.models.fitting.fit_results import Ending, Endings, Starts, failed, fitted
-from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked, planned
+from gradcli.models.fitting.fit_requests import FitOutcome, Solution, Solutions
+from gradcli.models.fitting.fit_results import SearchEnd, SearchEnds, Starts, failed, fitted
+from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked, plan_groups
 from gradcli.models.fitting.inference import Rows, statistics
-from gradcli.models.fitting.levenberg_marquardt import descend
+from gradcli.models.fitting.levenberg_marquardt import levenberg_marquardt
 from gradcli.models.fitting.linearisations import Linearised, linearised
 from gradcli.models.fitting.orthogonal_distance import DistanceFit, distance_fit
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.robust_fits import robust_fit
 from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
-from gradcli.models.results import Watcher
+from gradcli.models.results import ProgressCallback
 from gradcli.proofs import digits
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 # Largest number of refits with priors rescaled by the estimated standard deviation of the rows, and the relative change
 # of that standard deviation at which they stop.
-_ROUNDS, _SETTLED = 100, 1e-12
+_MAX_REFITS, _SCALE_TOLERANCE = 100, 1e-12
 # Ratio of the lengths of residuals and responses below which residuals are recomputed in ball arithmetic, as floats
 # leave them too few digits for standard errors; and the largest number of rows for which this is fast enough.
-_HIDDEN, _MOST_PROVED = 1e-9, 2**12
+_MAX_RESIDUAL_RATIO, _MAX_PROVED_ROWS = 1e-9, 2**12
 
 
-class Fitting(NamedTuple):
+class FitJob(NamedTuple):
     """A posed fit with all else that determines its result.
 
     `deviations` are the standard deviations of predictors, `[n]` or one number, by name; `profile` says whether
@@ -49,23 +49,23 @@ class Fitting(NamedTuple):
     profile: bool
     search: SearchOptions
 
-    def with_rows(self, rows: Any) -> Fitting:
+    def with_rows(self, rows: Any) -> FitJob:
         """The same fit restricted to some rows, given as an index array or a slice."""
         question = self.question._replace(problem=self.question.problem.with_rows(rows))
         deviations = {name: s[rows] if np.ndim(s) else s for name, s in self.deviations.items()}
         return self._replace(question=question, deviations=deviations)
 
 
-def concluded(fitting: Fitting, group: str | None = None) -> Concluded:
+def run_fit(fitting: FitJob, group: str | None = None) -> FitOutcome:
     """Fit all rows together. Raises EvaluationError where the model has no finite value at the start."""
     problem, start, search = fitting.question.problem, fitting.question.start, fitting.search
     if fitting.deviations:
-        ending = estimated(problem, start, search)
-        solved = _of_distances(problem, distance_fit(problem, fitting.deviations, ending.point), ending)
+        ending = estimate(problem, start, search)
+        solved = _distance_solution(problem, distance_fit(problem, fitting.deviations, ending.point), ending)
     else:
-        problem, solved = _of_rows(problem, start, search)
+        problem, solved = _solve(problem, start, search)
     ending = solved.ending._replace(warnings=[*fitting.question.warnings, *solved.ending.warnings])
-    return _told(fitting, problem, solved._replace(ending=ending), group)
+    return _fit_outcome(fitting, problem, solved._replace(ending=ending), group)
 
 
 def _has_unscaled_priors(problem: Problem) -> bool:
@@ -74,7 +74,7 @@ def _has_unscaled_priors(problem: Problem) -> bool:
     return problem.known.is_least_squares and problem.known.is_scaled and bool(np.isfinite(problem.priors[1]).any())
 
 
-def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solved]:
+def _solve(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solution]:
     """The problem that is solved, and its solution.
 
     Priors are weighted against the estimated standard deviation of the rows where that is unknown: the fit is repeated
@@ -82,29 +82,29 @@ def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Probl
     """
     if problem.known.is_robust:
         robust = robust_fit(problem, start, search)
-        return robust.problem, _solved(*robust)
-    found = _solved(problem, estimated(problem, start, search))
+        return robust.problem, _solution(*robust)
+    found = _solution(problem, estimate(problem, start, search))
     solved = problem
     if not _has_unscaled_priors(problem):
         return solved, found
     scale = 1.0
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_REFITS):
         before, scale = scale, float(found.statistics.s[0])
-        if not (np.isfinite(scale) and scale > 0) or abs(scale - before) <= _SETTLED * scale:
+        if not (np.isfinite(scale) and scale > 0) or abs(scale - before) <= _SCALE_TOLERANCE * scale:
             break
         solved = problem.with_scaled_priors(scale)
         ending = found.ending
-        again = estimated(solved, ending.point, search)
+        again = estimate(solved, ending.point, search)
         ending = again._replace(
             iterations=ending.iterations + again.iterations,
             evaluations=ending.evaluations + again.evaluations,
             starts=ending.starts,
         )
-        found = _solved(solved, ending)
+        found = _solution(solved, ending)
     return solved, found
 
 
-def _told(fitting: Fitting, problem: Problem, solved: Solved, group: str | None) -> Concluded:
+def _fit_outcome(fitting: FitJob, problem: Problem, solved: Solution, group: str | None) -> FitOutcome:
     """Build the fit from its solution, with intervals by the profile likelihood where these are requested. The solution
     in the result is that of this fit alone."""
     question = fitting.question
@@ -122,12 +122,12 @@ def _told(fitting: Fitting, problem: Problem, solved: Solved, group: str | None)
             interval[0, varied] = end if question.units is None else end * question.units.parameters
     one = solved.statistics
     groups = None if group is None else [group]
-    endings = Endings.of_one(solved.ending)
+    endings = SearchEnds.of_one(solved.ending)
     fits = fitted(question.names, fixed, endings, one, intervals=intervals, groups=groups, units=question.units)
-    return Concluded(fits[0], Solutions(endings, solved.rows, one))
+    return FitOutcome(fits[0], Solutions(endings, solved.rows, one))
 
 
-def _profiled(problem: Problem, solved: Solved, watch: Watcher | None) -> tuple[tuple[Any, Any], bool]:
+def _profiled(problem: Problem, solved: Solution, watch: ProgressCallback | None) -> tuple[tuple[Any, Any], bool]:
     """The lower and upper ends of the profile likelihood intervals, `[p]` each, and whether a lower minimum was met on
     the way."""
     ending, found, index = solved.ending, solved.statistics, solved.place
@@ -138,7 +138,7 @@ def _profiled(problem: Problem, solved: Solved, watch: Watcher | None) -> tuple[
     return (ends.low, ends.high), ends.lower_found
 
 
-def _solved(problem: Problem, ending: Ending) -> Solved:
+def _solution(problem: Problem, ending: SearchEnd) -> Solution:
     """The solution where a search ended: the rows there, with the statistics of the estimates."""
     free = ending.free
     value, first, second = problem.second(ending.point)
@@ -161,17 +161,24 @@ def _solved(problem: Problem, ending: Ending) -> Solved:
         None if proved is None else proved.residuals[None],
         problem.loss_scale if problem.known.is_robust else np.nan,
     )
-    return Solved(ending, rows._replace(second=None), statistics(rows, problem.known))
+    return Solution(ending, rows._replace(second=None), statistics(rows, problem.known))
 
 
-def _proved(problem: Problem, ending: Ending, value: Any, first: Any) -> ProvedResiduals | None:
+def _proved(problem: Problem, ending: SearchEnd, value: Any, first: Any) -> ProvedResiduals | None:
     """The residuals in ball arithmetic, where in floats they are little more than rounding errors; None where they are
     not needed or cannot be computed."""
-    if problem.count > _MOST_PROVED or not (problem.known.is_least_squares and problem.is_typed and problem.dof > 0):
+    if problem.count > _MAX_PROVED_ROWS or not (
+        problem.known.is_least_squares and problem.is_typed and problem.dof > 0
+    ):
         return None
     with np.errstate(all="ignore"):
         size, left = (np.linalg.norm(part / problem.sigma) for part in (problem.response, problem.response - value))
-    if not size < np.inf or left > _HIDDEN * size or not ending.converged or np.isfinite(problem.priors[1]).any():
+    if (
+        not size < np.inf
+        or left > _MAX_RESIDUAL_RATIO * size
+        or not ending.converged
+        or np.isfinite(problem.priors[1]).any()
+    ):
         return None
     try:
         with digits.computing():
@@ -183,7 +190,7 @@ def _proved(problem: Problem, ending: Ending, value: Any, first: Any) -> ProvedR
         return None
 
 
-def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solved:
+def _distance_solution(problem: Problem, found: DistanceFit, before: SearchEnd) -> Solution:
     """The solution of a fit with errors in the predictors; `before` is the ordinary fit from which it started."""
     rows = Rows(
         found.value[None],
@@ -192,7 +199,7 @@ def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solve
         np.ones((1, problem.count), "bool"),
         found.first[None][..., found.free],
     )
-    ending = Ending(
+    ending = SearchEnd(
         found.point,
         found.free,
         found.reason is None,
@@ -205,59 +212,59 @@ def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solve
     # The density of a response about a tangent is not a likelihood of the data.
     unknown = np.full(1, np.nan)
     said = statistics(rows, problem.known)._replace(loglik=unknown, aic=unknown, bic=unknown)
-    return Solved(ending, rows, said)
+    return Solution(ending, rows, said)
 
 
-def plan_of(fitting: Fitting) -> GroupSearch | None:
+def plan_of(fitting: FitJob) -> GroupSearch | None:
     """How groups are searched together, derived from all of their rows; None where each group must be searched
     alone."""
     question = fitting.question
     if fitting.deviations or question.problem.known.is_robust or _has_unscaled_priors(question.problem):
         return None
     try:
-        return planned(question.problem, question.start, fitting.search)
+        return plan_groups(question.problem, question.start, fitting.search)
     except GradcliError:
         return None
 
 
-def of_groups(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[Concluded]:
+def run_group_fits(fitting: FitJob, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[FitOutcome]:
     """Fit each group, given as the indices of its rows by name. Groups are fitted together where possible, the others
     one by one."""
     names = [*groups]
-    fits: list[Concluded] = []
+    fits: list[FitOutcome] = []
     for start, end in portions([len(rows) for rows in groups.values()]):
-        fits += of_portion(fitting, {name: groups[name] for name in names[start:end]}, plan)
+        fits += run_portion(fitting, {name: groups[name] for name in names[start:end]}, plan)
     return fits
 
 
-def of_portion(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[Concluded]:
-    """As `of_groups`, for one portion of the groups. Rounding errors depend on which groups are fitted together: fits
+def run_portion(fitting: FitJob, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[FitOutcome]:
+    """As `run_group_fits`, for one portion of the groups. Rounding errors depend on which groups are fitted together: fits
     have the same digits only where their portions are the same."""
-    found = {} if plan is None else _together(fitting, groups, plan)
+    found = {} if plan is None else _joint_fits(fitting, groups, plan)
     return [found[group] if group in found else _of_group(fitting, rows, group) for group, rows in groups.items()]
 
 
-def _of_group(fitting: Fitting, rows: Any, group: str | None) -> Concluded:
+def _of_group(fitting: FitJob, rows: Any, group: str | None) -> FitOutcome:
     """Fit one group alone. Where its rows cannot be fitted, the result says why; an error of the request itself is
     raised."""
     question = fitting.question
     least = question.least_rows
     if len(rows) >= least:
         try:
-            return concluded(fitting.with_rows(rows), group)
+            return run_fit(fitting.with_rows(rows), group)
         except EvaluationError as error:
             reason = error.message
     else:
         count = len(question.start)
         reason = f"too few rows, {len(rows)} for {count} parameter{'s' * (count != 1)}"
-    return Concluded(failed(question.names, question.problem.fixed, len(rows), reason, group))
+    return FitOutcome(failed(question.names, question.problem.fixed, len(rows), reason, group))
 
 
-def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch) -> dict[str | None, Concluded]:
+def _joint_fits(fitting: FitJob, groups: Mapping[str | None, Any], plan: GroupSearch) -> dict[str | None, FitOutcome]:
     """The fits, by group, of those groups whose joint search is conclusive: it converged from the given start, or all
     of several starts ended at one minimum."""
     question, problem = fitting.question, fitting.question.problem
-    found: dict[str | None, Concluded] = {}
+    found: dict[str | None, FitOutcome] = {}
     names, rows = [*groups], [*groups.values()]
     sizes = np.fromiter(map(len, rows), int, len(rows))
     enough = np.flatnonzero(sizes >= question.least_rows)
@@ -266,27 +273,27 @@ def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSea
         fits = fit_stacked(Stacked.of(problem, [rows[place] for place in own]), plan, fitting.search.watch)
         free, starts = np.ones(len(question.start), "bool"), Starts(fits.starts, fits.starts)
         taken = fits.iterations, fits.evaluations, starts, question.warnings
-        endings = Endings(fits.points, free, True, message_of(None), *taken)
+        endings = SearchEnds(fits.points, free, True, message_of(None), *taken)
         of_these = [names[place] for place in own]
         told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=of_these, units=question.units)
-        all_of_them = map(Concluded, told, repeat(Solutions(endings, fits.rows, fits.statistics)), range(len(own)))
+        all_of_them = map(FitOutcome, told, repeat(Solutions(endings, fits.rows, fits.statistics)), range(len(own)))
         found.update(compress(zip(of_these, all_of_them), fits.converged.tolist()))
     if fitting.profile:
         for name, own in found.items():
             solved = own.solved
             if solved is not None:
-                found[name] = _told(fitting, problem.with_rows(groups[name]), solved.alone(), name)
+                found[name] = _fit_outcome(fitting, problem.with_rows(groups[name]), solved.alone(), name)
     return found
 
 
 # --- confidence intervals by the profile likelihood: how far a parameter can go, with the others refitted, until the fit
 
 # Relative precision of an end, in the signed root of the likelihood ratio.
-_NEAR = 1e-9
+_END_TOLERANCE = 1e-9
 # Largest number of steps to find the ends.
 _STEPS = 60
 # A parameter has no end where the fit is still good at so many times its linear interval.
-_FAR = 1e4
+_MAX_WIDTHS = 1e4
 
 
 class Profile(NamedTuple):
@@ -299,7 +306,7 @@ class Profile(NamedTuple):
 
 
 def profile(
-    problem: Problem, point: Any, errors: Any, scale: float, quantile: float, watch: Watcher | None = None
+    problem: Problem, point: Any, errors: Any, scale: float, quantile: float, watch: ProgressCallback | None = None
 ) -> Profile:
     """The profile likelihood intervals around the minimum `point` `[p]`.
 
@@ -322,7 +329,7 @@ class _Ends:
     """The state of 2p simultaneous searches for ends: first the p lower ones, then the upper ones."""
 
     def __init__(
-        self, problem: Problem, point: Any, errors: Any, scale: float, quantile: float, watch: Watcher | None
+        self, problem: Problem, point: Any, errors: Any, scale: float, quantile: float, watch: ProgressCallback | None
     ) -> None:
         p = len(point)
         self._watch = watch
@@ -367,13 +374,13 @@ class _Ends:
         self._beyond[k] = np.where(good, self._beyond[k], distance)
         with np.errstate(all="ignore"):
             newton = distance + (self._quantile - root) / slope
-        done = np.abs(root - self._quantile) <= _NEAR * self._quantile
+        done = np.abs(root - self._quantile) <= _END_TOLERANCE * self._quantile
         done |= np.isfinite(self._beyond[k]) & (self._beyond[k] - self._near[k] <= 1e-12 * self._beyond[k])
         done |= beyond & good
         # Where the model fails further out, the end is the last value at which it does not.
         last = np.where(np.isfinite(newton), at, self._center[k] + self._sign[k] * self._near[k])
         self.found[k[done]] = np.where(beyond & good, self._limit[k], last)[done]
-        endless = ~done & (distance > _FAR * self._quantile * self._width[k]) & good
+        endless = ~done & (distance > _MAX_WIDTHS * self._quantile * self._width[k]) & good
         self.found[k[endless]] = self._sign[k[endless]] * np.inf
         between = np.where(
             np.isfinite(self._beyond[k]), (self._near[k] + self._beyond[k]) / 2, 4 * np.maximum(distance, 1e-300)
@@ -394,7 +401,7 @@ class _Ends:
             found.factor[np.arange(len(which)), :, held[which]] = 0.0
             return found
 
-        ended = descend(
+        ended = levenberg_marquardt(
             linearise,
             start,
             self._problem.dof,

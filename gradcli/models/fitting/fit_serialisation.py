@@ -13,7 +13,7 @@ from gradcli.errors import UsageError
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitRequest
-from gradcli.models.fitting.fit_runs import Fitting
+from gradcli.models.fitting.fit_runs import FitJob
 from gradcli.models.fitting.group_fits import GroupSearch
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.model_texts import read_model
@@ -21,7 +21,7 @@ from gradcli.models.fitting.offsets import with_offset
 from gradcli.models.fitting.problems import Problem
 
 
-def question_data(request: FitRequest, fitting: Fitting, plan: GroupSearch | None) -> dict[str, Any]:
+def serialised_fit(request: FitRequest, fitting: FitJob, plan: GroupSearch | None) -> dict[str, Any]:
     """All of a posed fit except its rows. Raises UsageError for numbers so large or small that they have units."""
     question, problem = fitting.question, fitting.question.problem
     if question.units is not None:
@@ -34,67 +34,69 @@ def question_data(request: FitRequest, fitting: Fitting, plan: GroupSearch | Non
         "is_typed": problem.is_typed,
         "names": [*question.names],
         "parameters": [*problem.parameters],
-        "start": array_data(question.start),
+        "start": encoded_array(question.start),
         "warnings": [*question.warnings],
         "known": problem.known._asdict(),
         "fixed": problem.fixed,
-        "priors": [*map(array_data, problem.priors)],
-        "bounds": [*map(array_data, (problem.low, problem.high))],
+        "priors": [*map(encoded_array, problem.priors)],
+        "bounds": [*map(encoded_array, (problem.low, problem.high))],
         "profile": fitting.profile,
         "starts": fitting.search.starts,
         "seed": fitting.search.seed,
         "plan": plan
-        and {**plan._asdict(), "candidates": array_data(plan.candidates), "linear": [*map(int, plan.linear)]},
+        and {**plan._asdict(), "candidates": encoded_array(plan.candidates), "linear": [*map(int, plan.linear)]},
     }
 
 
-def row_data(fitting: Fitting) -> dict[str, Any]:
+def serialised_rows(fitting: FitJob) -> dict[str, Any]:
     """The rows of a posed fit."""
     problem = fitting.question.problem
     return {
-        "columns": {name: array_data(column) for name, column in problem.columns.items()},
-        "values": array_data(problem.response),
-        "sigma": array_data(problem.sigma),
-        "places": array_data(problem.places),
-        "deviations": {name: array_data(deviation) for name, deviation in fitting.deviations.items()},
+        "columns": {name: encoded_array(column) for name, column in problem.columns.items()},
+        "values": encoded_array(problem.response),
+        "sigma": encoded_array(problem.sigma),
+        "places": encoded_array(problem.places),
+        "deviations": {name: encoded_array(deviation) for name, deviation in fitting.deviations.items()},
     }
 
 
-def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> Fitting:
-    """The posed fit from which `question_data` and `row_data` were made."""
+def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> FitJob:
+    """The posed fit from which `serialised_fit` and `serialised_rows` were made."""
     with limits.within(*question["limits"]):
         text = read_model(question["model"], question["response"])
         if question["offset"] is not None:
             text = with_offset(text, question["offset"], question["known"]["family"], rows["columns"])
-    mean, u = map(_array_of, question["priors"])
-    low, high = map(_array_of, question["bounds"])
+    mean, u = map(decoded_array, question["priors"])
+    low, high = map(decoded_array, question["bounds"])
     problem = Problem(
         text.model,
-        {name: _array_of(column) for name, column in rows["columns"].items()},
-        _array_of(rows["values"]),
+        {name: decoded_array(column) for name, column in rows["columns"].items()},
+        decoded_array(rows["values"]),
         question["parameters"],
         Assumptions(**question["known"]),
-        sigma=_array_of(rows["sigma"]),
+        sigma=decoded_array(rows["sigma"]),
         fixed=question["fixed"],
         priors=(mean, u),
         bounds=(low, high),
         limits=tuple(question["limits"]),
-        places=_array_of(rows["places"]),
+        places=decoded_array(rows["places"]),
         is_typed=question["is_typed"],
     )
-    posed = PosedFit(problem, question["names"], _array_of(question["start"]), text.response_name, question["warnings"])
-    deviations = {name: _array_of(deviation) for name, deviation in rows["deviations"].items()}
+    posed = PosedFit(
+        problem, question["names"], decoded_array(question["start"]), text.response_name, question["warnings"]
+    )
+    deviations = {name: decoded_array(deviation) for name, deviation in rows["deviations"].items()}
     search = SearchOptions(question["starts"], question["seed"])
-    return Fitting(posed, deviations, question["profile"], search)
+    return FitJob(posed, deviations, question["profile"], search)
 
 
 def plan_of_data(question: Mapping[str, Any]) -> GroupSearch | None:
-    """The search plan of groups from `question_data`; None where each group is searched alone."""
+    """The search plan of groups from `serialised_fit`; None where each group is searched alone."""
     told = question["plan"]
-    return told and GroupSearch(**{**told, "candidates": _array_of(told["candidates"])})
+    return told and GroupSearch(**{**told, "candidates": decoded_array(told["candidates"])})
 
 
-def array_data(array: Any) -> Any:
+def encoded_array(array: Any) -> Any:
     """An array of numbers as its type, its shape and its little-endian bytes in base64; a single number as a float."""
     if not np.ndim(array):
         return float(array)
@@ -103,7 +105,7 @@ def array_data(array: Any) -> Any:
     return {"type": little.dtype.str, "shape": [*array.shape], "bytes": base64.b64encode(little.tobytes()).decode()}
 
 
-def _array_of(told: Any) -> Any:
+def decoded_array(told: Any) -> Any:
     if isinstance(told, float):
         return told
     found = np.frombuffer(base64.b64decode(told["bytes"]), told["type"]).reshape(told["shape"])

@@ -12,17 +12,17 @@ from gradcli.models.fitting.fit_results import Fit
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _PLACE = "{}"
 # Largest number of groups named for a warning.
-_NAMED = 3
+_MAX_NAMED_GROUPS = 3
 
 
-class Unfitted(NamedTuple):
+class UnconvergedFit(NamedTuple):
     """A fit that did not converge: its group, None where there are no groups, and why."""
 
     group: str | None
     message: str
 
 
-class Warned(NamedTuple):
+class WarningSummary(NamedTuple):
     """How many fits have a warning, the first of their groups, and the least and the largest of each number in its
     text, as they are written."""
 
@@ -31,30 +31,30 @@ class Warned(NamedTuple):
     least: Sequence[str]
     largest: Sequence[str]
 
-    def plus(self, later: Warned) -> Warned:
-        return Warned(
+    def plus(self, later: WarningSummary) -> WarningSummary:
+        return WarningSummary(
             self.times + later.times,
-            [*self.groups, *later.groups][:_NAMED],
+            [*self.groups, *later.groups][:_MAX_NAMED_GROUPS],
             [min(pair, key=float) for pair in zip(self.least, later.least)],
             [max(pair, key=float) for pair in zip(self.largest, later.largest)],
         )
 
 
-class Account(NamedTuple):
+class FitSummary(NamedTuple):
     """The number of `fits`, the number of those that are `open` (did not converge), the `first` of these, and the
     `warnings` by their text, with `{}` in place of numbers."""
 
     fits: int = 0
     open: int = 0
-    first: Unfitted | None = None
-    warnings: Mapping[str, Warned] = {}
+    first: UnconvergedFit | None = None
+    warnings: Mapping[str, WarningSummary] = {}
 
-    def plus(self, later: Account) -> Account:
+    def plus(self, later: FitSummary) -> FitSummary:
         """The account of the fits of this account and a later one."""
         warnings = dict(self.warnings)
         for text, warned in later.warnings.items():
             warnings[text] = warnings[text].plus(warned) if text in warnings else warned
-        return Account(self.fits + later.fits, self.open + later.open, self.first or later.first, warnings)
+        return FitSummary(self.fits + later.fits, self.open + later.open, self.first or later.first, warnings)
 
     def told(self) -> list[str]:
         """The text of each warning once: with the range of a number that differs between fits, and, where there are
@@ -66,7 +66,7 @@ class Account(NamedTuple):
             found.append(first + "".join(number + part for number, part in zip(ranges, rest)) + self._which(warned))
         return found
 
-    def _which(self, warned: Warned) -> str:
+    def _which(self, warned: WarningSummary) -> str:
         if self.fits <= 1:
             return ""
         others = warned.times - len(warned.groups)
@@ -80,18 +80,18 @@ class Account(NamedTuple):
         return self._asdict() | {"first": self.first and self.first._asdict(), "warnings": warnings}
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Account:
-        warnings = {text: Warned(**warned) for text, warned in told["warnings"].items()}
-        return cls(told["fits"], told["open"], told["first"] and Unfitted(**told["first"]), warnings)
+    def of_json(cls, told: Mapping[str, Any]) -> FitSummary:
+        warnings = {text: WarningSummary(**warned) for text, warned in told["warnings"].items()}
+        return cls(told["fits"], told["open"], told["first"] and UnconvergedFit(**told["first"]), warnings)
 
 
-def account_of(fits: Sequence[Fit]) -> Account:
+def summary_of(fits: Sequence[Fit]) -> FitSummary:
     """The account of these fits."""
-    unfitted = [Unfitted(fit.group, fit.message) for fit in fits if not fit.converged]
-    warnings: dict[str, Warned] = {}
+    unfitted = [UnconvergedFit(fit.group, fit.message) for fit in fits if not fit.converged]
+    warnings: dict[str, WarningSummary] = {}
     for fit in fits:
         for warning in fit.warnings:
             text, numbers = _NUMBER.sub(_PLACE, warning), _NUMBER.findall(warning)
-            own = Warned(1, [fit.group], numbers, numbers)
+            own = WarningSummary(1, [fit.group], numbers, numbers)
             warnings[text] = warnings[text].plus(own) if text in warnings else own
-    return Account(len(fits), len(unfitted), unfitted[0] if unfitted else None, warnings)
+    return FitSummary(len(fits), len(unfitted), unfitted[0] if unfitted else None, warnings)

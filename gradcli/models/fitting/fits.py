@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli.errors import BindingError, expect, flag
+from gradcli.errors import BindingError, as_bool, expect
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.data import table_of
 from gradcli.models.fitting.estimation import SearchOptions
-from gradcli.models.fitting.fit_execution import performed
+from gradcli.models.fitting.fit_execution import execute
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, prior_of
@@ -19,7 +19,7 @@ from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import MEDIAN
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.packing import Bounds
-from gradcli.models.results import Watcher
+from gradcli.models.results import ProgressCallback
 from gradcli.models.uncertainty import uncertain_values
 
 
@@ -50,7 +50,7 @@ def fit(
     seed: int = 0,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
-    watch: Watcher | None = None,
+    watch: ProgressCallback | None = None,
     **named: Any,
 ) -> Any:
     """Fit a model to data.
@@ -92,7 +92,7 @@ def fit(
     for text, what in ((response, "'response' is a text"), (by, "'by' is the name of a column")):
         if text is not None:
             expect(text, str, what)
-    given = {**checked_arguments.named(values, "'values'"), **named}
+    given = {**checked_arguments.mapping_by_name(values, "'values'"), **named}
     columns = {name: value for name, value in given.items() if checked_arguments.is_array(value)}
     numbers = {
         n: checked_arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns
@@ -104,7 +104,7 @@ def fit(
     of_trials = None if trials is None else _of_rows(trials, "trials=[…]", columns)
     of_predictors = {
         name: _of_rows(said, f"x_sigma={{'{name}': […]}}", columns)
-        for name, said in checked_arguments.named(x_sigma, "'x_sigma'").items()
+        for name, said in checked_arguments.mapping_by_name(x_sigma, "'x_sigma'").items()
     }
     request = FitRequest(
         model,
@@ -114,14 +114,14 @@ def fit(
         Assumptions(
             family,
             loss,
-            flag(absolute_sigma, "absolute_sigma"),
+            as_bool(absolute_sigma, "absolute_sigma"),
             checked_arguments.number(level, "'level'"),
             _loss_scale(loss_scale),
         ),
         deviations,
         of_predictors,
         by,
-        flag(profile, "profile"),
+        as_bool(profile, "profile"),
         (max_steps, max_elements),
         of_trials,
         term,
@@ -131,7 +131,7 @@ def fit(
         checked_arguments.path(predict, "'predict'"),
         checked_arguments.path(plot, "'plot'"),
     )
-    found = performed(request, SearchOptions(starts, seed, watch), files).fits
+    found = execute(request, SearchOptions(starts, seed, watch), files).fits
     return found[0] if by is None else found
 
 
@@ -148,8 +148,8 @@ def _of_rows(said: Any, title: str, columns: dict[str, Any]) -> Any:
 
 def _priors(given: Any) -> dict[str, tuple[float, float]]:
     found = {}
-    for name, said in checked_arguments.named(given, "'prior'").items():
-        uncertain = uncertain_values.given(said, name)
+    for name, said in checked_arguments.mapping_by_name(given, "'prior'").items():
+        uncertain = uncertain_values.uncertain_of_value(said, name)
         if uncertain is None:
             raise BindingError(f"the prior of '{name}' has no uncertainty", hint=f"write {name}=500±50")
         found[name] = prior_of(uncertain, name)

@@ -9,19 +9,25 @@ import numpy as np
 
 from gradcli.models.fitting import batched_matrices
 from gradcli.models.fitting.convergence import ROUNDING, largest_offset, of_one_minimum, relative_offset, terms
-from gradcli.models.fitting.estimation import MUCH, REACH, WAYS, SearchOptions, plainest
+from gradcli.models.fitting.estimation import (
+    DESCENT_VARIANTS,
+    INITIAL_STEP,
+    POOR_FRACTION,
+    SearchOptions,
+    representative,
+)
 from gradcli.models.fitting.inference import Rows, Statistics, statistics
-from gradcli.models.fitting.levenberg_marquardt import descend
+from gradcli.models.fitting.levenberg_marquardt import levenberg_marquardt
 from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.stacked_problems import Stacked
 from gradcli.models.fitting.start_values import fewer_rows, hypercube
-from gradcli.models.results import Watcher
+from gradcli.models.results import ProgressCallback
 
 # The descent of groups ends at the relative offset _NEAR, from which at most _STEPS steps of Newton's method, each of
 # which squares the error, reach _DONE, where they end.
-_NEAR, _STEPS, _DONE = 1e-4, 2, 1e-10
+_DESCENT_OFFSET, _STEPS, _NEWTON_OFFSET = 1e-4, 2, 1e-10
 # Share of a diagonal element of the Hessian that remains in its Cholesky factor below which it is a rounding error.
 _SINGULAR = 1e-15
 # Ranks, by cost, of the candidate points from which a group is searched: near each other at first, then far apart.
@@ -54,7 +60,7 @@ class GroupSearch(NamedTuple):
     most: int = len(_RANKS)
 
 
-def planned(problem: Problem, start: Any, search: SearchOptions) -> GroupSearch:
+def plan_groups(problem: Problem, start: Any, search: SearchOptions) -> GroupSearch:
     """The search of groups from a `start` `[p]`, nan for parameters without a start value.
 
     It is the first variant of the search of a single group, except where parameters without a start value are not
@@ -62,14 +68,14 @@ def planned(problem: Problem, start: Any, search: SearchOptions) -> GroupSearch:
     """
     unknown = np.isnan(start)
     if not unknown.any():
-        return GroupSearch(start[None], (), WAYS[0].reach)
+        return GroupSearch(start[None], (), DESCENT_VARIANTS[0].reach)
     linear = projected_parameters(problem, linear_parameters(problem, np.where(unknown, 1.0, start)))
     if unknown[[i for i in range(len(start)) if i not in linear]].any():
         candidates = hypercube(fewer_rows(problem, start), start, _CANDIDATES, search.seed)
         candidates[:, [*linear]] = np.where(unknown[[*linear]], 0.0, start[[*linear]])
-        return GroupSearch(candidates, linear, REACH, min(search.starts, len(_RANKS)))
+        return GroupSearch(candidates, linear, INITIAL_STEP, min(search.starts, len(_RANKS)))
     point = np.clip(np.where(unknown, 0.0, start), problem.low, problem.high)
-    return GroupSearch(point[None], linear, WAYS[1].reach)
+    return GroupSearch(point[None], linear, DESCENT_VARIANTS[1].reach)
 
 
 def _starts(stacked: Stacked, plan: GroupSearch) -> Any:
@@ -83,7 +89,7 @@ def _starts(stacked: Stacked, plan: GroupSearch) -> Any:
     return plan.candidates[order[:, _RANKS[: plan.most]]]
 
 
-def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = None) -> GroupFits:
+def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: ProgressCallback | None = None) -> GroupFits:
     """Fit every group; `watch` is called with each iteration."""
     p = stacked.low.size
     dof = stacked.real.sum(axis=1) - p + int(np.isfinite(stacked.priors[1]).sum())
@@ -94,7 +100,7 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     minimum = searched.agreed & _is_minimum(stacked, points, here, rows, found) & _newton(here).is_definite
     if searched.starts == 1 and len(plan.linear) < p and stacked.known.family == "gaussian":
         # A poor minimum is left for a search of that group alone, which tries other starts.
-        minimum &= found.r2 >= 1 - MUCH
+        minimum &= found.r2 >= 1 - POOR_FRACTION
     taken = searched.iterations + steps, searched.evaluations + steps + 1
     return GroupFits(points, minimum, searched.starts, *taken, rows._replace(second=None), found)
 
@@ -110,10 +116,10 @@ class _Searched(NamedTuple):
     evaluations: Any
 
 
-def _searched(stacked: Stacked, plan: GroupSearch, dof: Any, watch: Watcher | None) -> _Searched:
+def _searched(stacked: Stacked, plan: GroupSearch, dof: Any, watch: ProgressCallback | None) -> _Searched:
     starts = _starts(stacked, plan)
     g, m, p = starts.shape
-    ended = descend(
+    ended = levenberg_marquardt(
         lambda points, which: stacked.linearised(points, which // m),
         starts.reshape(-1, p),
         np.repeat(dof, m),
@@ -121,7 +127,7 @@ def _searched(stacked: Stacked, plan: GroupSearch, dof: Any, watch: Watcher | No
         low=stacked.low,
         high=stacked.high,
         reach=plan.reach,
-        enough=_NEAR,
+        enough=_DESCENT_OFFSET,
         watch=watch,
     )
     costs = np.where(np.isfinite(ended.costs), ended.costs, np.inf).reshape(g, m)
@@ -130,12 +136,12 @@ def _searched(stacked: Stacked, plan: GroupSearch, dof: Any, watch: Watcher | No
         size = np.sqrt(np.vecdot(weighted, weighted))
     agreed = of_one_minimum(costs, costs.min(axis=1, keepdims=True), size[:, None]).all(axis=1)
     points = ended.points.reshape(g, m, p)
-    best = [plainest(own, plan.linear) for own in points] if m > 1 else np.zeros(g, int)
+    best = [representative(own, plan.linear) for own in points] if m > 1 else np.zeros(g, int)
     iterations, evaluations = ended.iterations.reshape(g, m).sum(axis=1), ended.evaluations.reshape(g, m).sum(axis=1)
     return _Searched(points[np.arange(g), best], agreed, m, iterations, evaluations)
 
 
-class _Here(NamedTuple):
+class _PointState(NamedTuple):
     """The rows and costs at one point of each of g groups: the values `[g, m]`; the derivatives, `[g, m]` each, first
     those by the p parameters and then those by pairs of them; the cost `[g]`, its gradient `pull` `[p, g]` and its
     `hessian` `[p, p, g]`."""
@@ -146,7 +152,7 @@ class _Here(NamedTuple):
     pull: Any
     hessian: Any
 
-    def put(self, which: Any, others: _Here) -> None:
+    def put(self, which: Any, others: _PointState) -> None:
         """Replace those of the groups at the indices `which` by others."""
         self.value[which], self.cost[which] = others.value, others.cost
         self.pull[:, which], self.hessian[:, :, which] = others.pull, others.hessian
@@ -164,7 +170,7 @@ class _Newton(NamedTuple):
     is_definite: Any
 
 
-def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _Here]:
+def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _PointState]:
     """The points after steps of Newton's method, taken where the Hessian is positive definite; the number of these
     steps for each group; and the rows and costs there."""
     g, p = points.shape
@@ -173,8 +179,8 @@ def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _Here]
     for _ in range(_STEPS):
         newton = _newton(there)
         with np.errstate(all="ignore"):
-            offset = relative_offset(batched_matrices.lengths(newton.inside), np.sqrt(2 * there.cost), p, dof[left])
-        go = newton.is_definite & ~(offset <= _DONE)
+            offset = relative_offset(batched_matrices.norms(newton.inside), np.sqrt(2 * there.cost), p, dof[left])
+        go = newton.is_definite & ~(offset <= _NEWTON_OFFSET)
         left = left[go]
         if not len(left):
             break
@@ -188,7 +194,7 @@ def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _Here]
     return points, steps, here
 
 
-def _at(stacked: Stacked, points: Any) -> _Here:
+def _at(stacked: Stacked, points: Any) -> _PointState:
     value, derivatives = stacked.second_of(points)
     cost, prior = stacked.cost(value), stacked.prior_residuals(points)
     g, p = points.shape
@@ -201,10 +207,10 @@ def _at(stacked: Stacked, points: Any) -> _Here:
             hessian[i, j] = hessian[j, i] = np.vecdot(weighted[i], first[j]) + np.vecdot(cost.first, bent)
         pull += (prior / stacked.priors[1]).T
         hessian[range(p), range(p)] += stacked.priors[1][:, None] ** -2.0
-        return _Here(value, derivatives, cost.value.sum(axis=1) + np.vecdot(prior, prior) / 2, pull, hessian)
+        return _PointState(value, derivatives, cost.value.sum(axis=1) + np.vecdot(prior, prior) / 2, pull, hessian)
 
 
-def _newton(here: _Here) -> _Newton:
+def _newton(here: _PointState) -> _Newton:
     with np.errstate(all="ignore"):
         root = batched_matrices.cholesky(here.hessian)
         inverse = batched_matrices.inverse(root)
@@ -215,7 +221,7 @@ def _newton(here: _Here) -> _Newton:
     return _Newton(step, inside, is_definite)
 
 
-def _rows_at(stacked: Stacked, points: Any, here: _Here) -> Rows:
+def _rows_at(stacked: Stacked, points: Any, here: _PointState) -> Rows:
     p = points.shape[-1]
     derivatives = np.stack(here.derivatives).transpose(1, 2, 0)
     priors = None
@@ -226,7 +232,7 @@ def _rows_at(stacked: Stacked, points: Any, here: _Here) -> Rows:
     return Rows(here.value, stacked.response, deviations, stacked.real, first, second, priors)
 
 
-def _is_minimum(stacked: Stacked, points: Any, here: _Here, rows: Rows, found: Statistics) -> Any:
+def _is_minimum(stacked: Stacked, points: Any, here: _PointState, rows: Rows, found: Statistics) -> Any:
     """At which points `[g]` the relative offset is that of a minimum, up to rounding errors, and all parameters are
     determined and within their bounds."""
     p = points.shape[-1]

@@ -13,15 +13,15 @@ from gradcli.io import json_text
 from gradcli.models.fitting.fit_execution import Prepared
 from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.fit_runs import plan_of
-from gradcli.models.fitting.fit_serialisation import question_data, row_data
-from gradcli.models.fitting.fit_summaries import Account
+from gradcli.models.fitting.fit_serialisation import serialised_fit, serialised_rows
+from gradcli.models.fitting.fit_summaries import FitSummary
 from gradcli.models.fitting.stacked_problems import portions
 from gradcli.rows import workers
 from gradcli.rows.cluster import Tell
 from gradcli.rows.manifest import Manifest, Part
 
 # Estimated bytes of a number in a task, in base64, and of the rest of a task.
-_EACH, _LEAST = 11, 2**12
+_BYTES_PER_NUMBER, _BYTES_PER_TASK = 11, 2**12
 
 
 class GroupWork:
@@ -40,7 +40,7 @@ class GroupWork:
         self._request = request
         self._fitting = ready.fitting
         self._format = format
-        self._question = question_data(request, ready.fitting, plan_of(ready.fitting))
+        self._question = serialised_fit(request, ready.fitting, plan_of(ready.fitting))
         left_out = ready.left_out(request.by)
         self._groups = [(name, rows, left_out.get(name, 0)) for name, rows in ready.groups.items()]
 
@@ -79,7 +79,7 @@ class GroupWork:
         return {
             "question": self._question,
             "groups": [{"name": name, "rows": len(rows), "left_out": left_out} for name, rows, left_out in groups],
-            "rows": row_data(self._fitting.with_rows(places)),
+            "rows": serialised_rows(self._fitting.with_rows(places)),
             "by": self._request.by,
             "format": self._format,
             "target": begun.path(part),
@@ -88,18 +88,18 @@ class GroupWork:
     def size(self, part: Part) -> int:
         """The approximate size of the task, in bytes."""
         rows = sum(len(rows) for _, rows, _ in self._groups[part.start : part.end])
-        return _LEAST + rows * _EACH * (len(self._fitting.question.problem.columns) + 3)
+        return _BYTES_PER_TASK + rows * _BYTES_PER_NUMBER * (len(self._fitting.question.problem.columns) + 3)
 
     def check(self, _done: Manifest) -> None:
         """Accept changed files: all data were read before anything was computed."""
 
 
-def report(done: Manifest) -> Account:
+def report(done: Manifest) -> FitSummary:
     """The account of all fits that were computed."""
-    total = Account()
+    total = FitSummary()
     for result in done.results:
         if result is not None and "error" not in result:
-            total = total.plus(Account.of_json(result))
+            total = total.plus(FitSummary.of_json(result))
     return total
 
 

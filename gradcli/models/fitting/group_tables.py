@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from gradcli.io import json_text
-from gradcli.models.fitting.fit_results import Fit, numbers_of
+from gradcli.models.fitting.fit_results import Fit, table_numbers
 from gradcli.models.results import as_json
 from gradcli.rows import new_tables
 
@@ -18,7 +18,7 @@ def columns_of(fits: Sequence[Fit], by: str) -> Mapping[str, list[Any]]:
     """The columns of a table of at least one fit: the group, the number of rows, the estimates with their errors, and
     the goodness of fit."""
     columns: Mapping[str, list[Any]] = {by: [fit.group for fit in fits]}
-    numbers = numbers_of(fits, _MEMBERS)
+    numbers = table_numbers(fits, _MEMBERS)
     columns = new_tables.beside(columns, {"n": numbers.members["n"]})
     for place, (name, estimate) in enumerate(fits[0].estimates.items()):
         of_one = {name: numbers.values[:, place].tolist()}

@@ -10,9 +10,9 @@ import numpy as np
 
 from gradcli.io import output, system
 from gradcli.models.fitting import group_tables
-from gradcli.models.fitting.fit_runs import of_portion
+from gradcli.models.fitting.fit_runs import run_portion
 from gradcli.models.fitting.fit_serialisation import fitting_of, plan_of_data
-from gradcli.models.fitting.fit_summaries import account_of
+from gradcli.models.fitting.fit_summaries import summary_of
 
 
 def compute(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
     fitting = fitting_of(question, task["rows"])
     ends = np.cumsum([group["rows"] for group in groups], dtype=int)
     rows = {group["name"]: np.arange(end - group["rows"], end) for group, end in zip(groups, ends.tolist())}
-    concluded = of_portion(fitting, rows, plan_of_data(question))
+    concluded = run_portion(fitting, rows, plan_of_data(question))
     fits = [replace(each.fit, left_out=group["left_out"]) for each, group in zip(concluded, groups)]
 
     def write(stream: IO[bytes]) -> None:
@@ -30,4 +30,4 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
     # On disk before the manifest records it.
     output.write_atomically(target, write, on_disk=True)
     rows_in = int(sum(group["rows"] for group in groups))
-    return {"rows_in": rows_in, **account_of(fits).as_json(), "bytes": system.status(target).st_size}
+    return {"rows_in": rows_in, **summary_of(fits).as_json(), "bytes": system.status(target).st_size}

@@ -179,7 +179,7 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         found, covariance = _covariances(rows, parts, known, variance, beyond, dof)
         loglik = _loglik(rows, known, rss, n)
         count = p + known.is_scaled
-        share, deviance, size = _share(rows, known, rss)
+        share, deviance, size = _goodness(rows, known, rss)
         hidden = known.is_least_squares and known.is_scaled and rows.residuals is None
         curvature = None
         if known.is_least_squares and rows.second is not None and p:
@@ -299,7 +299,7 @@ def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
     return -n / 2 * (np.log(2 * math.pi * rss / n) + 1) - weights
 
 
-def _share(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
+def _goodness(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any, Any]:
     """Three goodness measures, `[g]` each: the ratio of squares (of deviances for other families than gaussian) that
     the model and the mean response leave; the deviance, nan for a robust loss; and the root mean square of the weighted
     responses."""

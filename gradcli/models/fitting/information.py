@@ -14,10 +14,10 @@ import numpy as np
 from gradcli.models.fitting import batched_matrices
 
 # Singular values of the scaled Jacobian below this, relative to the largest, are rounding errors.
-NOTHING = 1e-13
+RANK_TOLERANCE = 1e-13
 # Frobenius norm of the inverse of a matrix with columns of length 1 below which that is as exact as one from singular
 # values.
-_LONG = 1e8
+_MAX_INVERSE_NORM = 1e8
 
 
 class Information:
@@ -73,13 +73,13 @@ def information(factor: Any, rows: int) -> Information:
     factor = np.where(np.isfinite(factor).all(axis=(1, 2))[:, None, None], factor, 0.0)
     scales = _scales(np.linalg.norm(factor, axis=1))
     scaled = factor / scales[:, None, :]
-    found = batched_matrices.inverse(batched_matrices.aside(scaled))
+    found = batched_matrices.inverse(batched_matrices.batch_last(scaled))
     axes = np.ascontiguousarray(found.transpose(2, 0, 1)) / scales[:, :, None]
     null = [np.zeros((0, factor.shape[-1]))] * len(factor)
     is_determined = np.ones(len(factor), "bool")
     # Columns have length 1: with an inverse this short all parameters are determined.
     with np.errstate(all="ignore"):
-        left = np.flatnonzero(~(batched_matrices.squares(found).sum(0) < _LONG**2))
+        left = np.flatnonzero(~(batched_matrices.squared_norms(found).sum(0) < _MAX_INVERSE_NORM**2))
     if not len(left):
         return Information(scaled, axes, axes @ axes.mT, null, is_determined)
     axes[left], open_ones = _axes_and_null(scaled[left], scales[left], rows)
@@ -87,29 +87,29 @@ def information(factor: Any, rows: int) -> Information:
     for i, across in zip(left.tolist(), open_ones):
         if len(across):
             null[i], is_determined[i] = across, False
-            _open(covariance[i], across.any(axis=0))
+            _mark_undetermined(covariance[i], across.any(axis=0))
     return Information(scaled, axes, covariance, null, is_determined)
 
 
 def _axes_and_null(scaled: Any, scales: Any, rows: int) -> tuple[Any, list[Any]]:
     """The axes, and the combinations of parameters that are not determined, by singular value decomposition."""
     _, lengths, directions = np.linalg.svd(scaled)
-    nothing = lengths <= max(NOTHING, rows**0.5 * np.finfo(float).eps) * lengths[:, :1]
+    nothing = lengths <= max(RANK_TOLERANCE, rows**0.5 * np.finfo(float).eps) * lengths[:, :1]
     weighted = directions / np.where(nothing, np.inf, lengths)[:, :, None] / scales[:, None, :]
     open_ones = [
-        np.where(np.abs(across) > _SHARE, across / own, 0.0)
+        np.where(np.abs(across) > _MIN_COMPONENT, across / own, 0.0)
         for across, own in zip((every[none] for every, none in zip(directions, nothing)), scales)
     ]
     return weighted.mT, open_ones
 
 
 # A parameter whose component of a direction is below this does not take part in it.
-_SHARE = 1e-6
+_MIN_COMPONENT = 1e-6
 # Ratio of the smallest to the largest coefficient below which a combination is written in units of the estimates.
-_ALIKE = 1e-3
+_MIN_COEFFICIENT_RATIO = 1e-3
 
 
-def _open(covariance: Any, undetermined: Any) -> None:
+def _mark_undetermined(covariance: Any, undetermined: Any) -> None:
     covariance[undetermined] = np.nan
     covariance[:, undetermined] = np.nan
     covariance[undetermined, undetermined] = np.inf
@@ -133,7 +133,7 @@ def combination_text(direction: Any, estimates: Any, labels: Sequence[str]) -> s
     differ too much, parameters are divided by the sizes of their estimates: `a/1e-09 - b/3e+08`."""
     taking = np.flatnonzero(direction)
     coefficients = direction[taking]
-    in_units = np.abs(coefficients).max() * _ALIKE > np.abs(coefficients).min()
+    in_units = np.abs(coefficients).max() * _MIN_COEFFICIENT_RATIO > np.abs(coefficients).min()
     sizes = np.where(estimates[taking] == 0, 1.0, np.abs(estimates[taking]))
     if in_units:
         coefficients = coefficients / sizes

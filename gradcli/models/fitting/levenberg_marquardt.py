@@ -15,9 +15,9 @@ import numpy as np
 
 from gradcli.models.fitting import batched_matrices
 from gradcli.models.fitting.convergence import relative_offset
-from gradcli.models.fitting.information import NOTHING
-from gradcli.models.fitting.linearisations import Linearised, best_step, linear_first
-from gradcli.models.results import Iteration, Watcher
+from gradcli.models.fitting.information import RANK_TOLERANCE
+from gradcli.models.fitting.linearisations import Linearised, least_squares_step, linear_first
+from gradcli.models.results import Iteration, ProgressCallback
 
 # Linearises problems at points [k, p]; the second argument [k] are the indices of the problems.
 Linearise = Callable[[Any, Any], Linearised]
@@ -26,16 +26,16 @@ _Damped = Callable[[Any], tuple[Any, Any]]
 
 _EPSILON = 2.0**-52
 # A step is accepted where the cost falls by at least this fraction of the predicted decrease.
-_ENOUGH = 1e-4
+_MIN_GAIN_RATIO = 1e-4
 # Largest number of Hebden's iterations for a damping.
 _HEBDEN_STEPS = 12
 # Lower and upper limit of the length of a damped step, relative to the radius of the trust region.
-_SHORTER, _LONGER = 0.95, 1.05
+_MIN_STEP_RATIO, _MAX_STEP_RATIO = 0.95, 1.05
 # Limit of the product of the Frobenius norms of a matrix and its inverse up to which undamped steps are computed
 # without singular values.
-_SPREAD = 1e8
+_MAX_CONDITION = 1e8
 # The same limit for Cholesky factors of AᵀA, which square the condition number.
-_SQUARED = 1e6
+_MAX_CONDITION_CHOLESKY = 1e6
 
 
 class Descended(NamedTuple):
@@ -49,7 +49,7 @@ class Descended(NamedTuple):
     offsets: Any
 
 
-def descend(
+def levenberg_marquardt(
     linearise: Linearise,
     points: Any,
     dof: Any,
@@ -57,7 +57,7 @@ def descend(
     low: Any,
     high: Any,
     reach: float,
-    watch: Watcher | None,
+    watch: ProgressCallback | None,
     linear: Sequence[int] = (),
     most: int = 200,
     enough: float = 1e-9,
@@ -120,7 +120,7 @@ class _Search:
         found = self._linearise(points.T, which)
         self.evaluations[which] += 1
         factor = linear_first(found.factor, self.linear.tolist()) if len(self.linear) else found.factor
-        return found.cost, batched_matrices.aside(factor)
+        return found.cost, batched_matrices.batch_last(factor)
 
     def _keep(self, which: Any, points: Any, costs: Any, factors: Any) -> None:
         """Move to `points`, with the linear parameters at their best values there."""
@@ -138,7 +138,7 @@ class _Search:
     def _to_best(self, factors: Any, shift: Any = 0.0) -> Any:
         """The least-squares step of the linear parameters, where the residuals change by `shift` `[l, k]`."""
         count = len(self.linear)
-        return best_step(factors[:count, :count].transpose(2, 0, 1), (factors[:count, -1] + shift).T).T
+        return least_squares_step(factors[:count, :count].transpose(2, 0, 1), (factors[:count, -1] + shift).T).T
 
     def step(self, enough: float) -> bool:
         """Try one step of every search that has not ended; False where all have."""
@@ -148,9 +148,9 @@ class _Search:
             return False
         factors, point = _taken(self._factors, k), _taken(self.points, k)
         matrix, q, rest = factors[count:-1, count:-1], factors[count:-1, -1], factors[-1, -1]
-        lengths = batched_matrices.lengths(matrix)
+        lengths = batched_matrices.norms(matrix)
         # A column that depends on those of the linear parameters leaves only rounding errors when these are eliminated.
-        held = lengths <= NOTHING * (batched_matrices.lengths(factors[:-1, count:-1]) if count else lengths)
+        held = lengths <= RANK_TOLERANCE * (batched_matrices.norms(factors[:-1, count:-1]) if count else lengths)
         if self._is_bounded:
             gradient = batched_matrices.product(matrix.swapaxes(0, 1), q)
             held |= (point <= self._low)[self.others] & (gradient > 0)
@@ -160,14 +160,14 @@ class _Search:
         scale = np.maximum(_taken(self._scale, k), lengths)
         self._scale[:, k] = scale
         scale[scale == 0] = 1
-        long = batched_matrices.lengths(scale * point[self.others])
+        long = batched_matrices.norms(scale * point[self.others])
         radius = _taken(self._radius, k)
         first = np.isnan(radius)
         if first.any():
             radius = np.where(first, self._reach * np.where(long > 0, long, 1), radius)
             self._radius[k] = radius
         steps, inside, beyond = _steps(matrix / scale, q, radius)
-        inside = np.sqrt(inside + batched_matrices.squares(factors[:count, -1]))
+        inside = np.sqrt(inside + batched_matrices.squared_norms(factors[:count, -1]))
         self.offsets[k] = offsets = relative_offset(inside, np.sqrt(rest**2 + beyond), len(point), _taken(self._dof, k))
         done = (offsets <= enough) | (inside <= _EPSILON * np.sqrt(2 * _taken(self.costs, k)))
         done |= radius <= 4 * _EPSILON * long
@@ -186,22 +186,22 @@ class _Search:
         if count:
             trial[self.linear] += self._to_best(factors, batched_matrices.product(factors[:count, count:-1], step))
         left = batched_matrices.product(matrix, step) + q
-        predicted = (batched_matrices.squares(q) - batched_matrices.squares(left)) / 2
+        predicted = (batched_matrices.squared_norms(q) - batched_matrices.squared_norms(left)) / 2
         costs, trial_factors = self._at(trial, k)
         self.iterations[k] += 1
         before = _taken(self.costs, k)
         # The decrease of the cost with the linear parameters at their best values.
-        actual = before - (costs - batched_matrices.squares(trial_factors[:count, -1]) / 2)
+        actual = before - (costs - batched_matrices.squared_norms(trial_factors[:count, -1]) / 2)
         ratio = np.where(predicted > 0, actual / predicted, -1)
         ratio[~np.isfinite(ratio)] = -1
-        length = batched_matrices.lengths(scale * step)
+        length = batched_matrices.norms(scale * step)
         radius = _taken(self._radius, k)
         shorter = np.minimum(radius, length) * np.where(np.isfinite(costs), 0.25, 0.1)
         radius = np.where(ratio < 0.25, shorter, radius)
         self._radius[k] = np.where(ratio > 0.75, np.maximum(radius, 2 * length), radius)
         # A search ends where rounding errors hide both the predicted and the actual change of the cost.
         hidden = (predicted <= 4 * _EPSILON * before) & (np.abs(actual) <= 16 * _EPSILON * before)
-        taken = np.flatnonzero(ratio >= _ENOUGH)
+        taken = np.flatnonzero(ratio >= _MIN_GAIN_RATIO)
         if len(taken):
             self._keep(k[taken], *(_taken(part, taken) for part in (trial, costs, trial_factors)))
         self._active[k[hidden]] = False
@@ -221,34 +221,34 @@ def _steps(matrix: Any, q: Any, radius: Any) -> tuple[Any, Any, Any]:
     """
     inverse = batched_matrices.inverse(matrix)
     steps = -batched_matrices.product(inverse, q)
-    inside, beyond = batched_matrices.squares(q), np.zeros(len(radius))
-    spread = batched_matrices.squares(matrix).sum(0) * batched_matrices.squares(inverse).sum(0)
-    is_short = batched_matrices.lengths(steps) <= _LONGER * radius
+    inside, beyond = batched_matrices.squared_norms(q), np.zeros(len(radius))
+    spread = batched_matrices.squared_norms(matrix).sum(0) * batched_matrices.squared_norms(inverse).sum(0)
+    is_short = batched_matrices.norms(steps) <= _MAX_STEP_RATIO * radius
     # Singular values would add nothing where the undamped step is within the radius and the matrix is well conditioned.
-    if (is_short & (spread < _SPREAD**2)).all():
+    if (is_short & (spread < _MAX_CONDITION**2)).all():
         return steps, inside, beyond
-    is_plain = spread < _SQUARED**2
+    is_plain = spread < _MAX_CONDITION_CHOLESKY**2
     some = np.flatnonzero(is_plain & ~is_short)
     if len(some):
         own, rest = _taken(matrix, some), _taken(q, some)
         gradient = batched_matrices.product(own.swapaxes(0, 1), rest)
-        at = _by_products(own, gradient, -_taken(steps, some), _taken(inverse, some))
-        steps[:, some] = -_within(at, batched_matrices.lengths(gradient), radius[some])
-    left = np.flatnonzero(~is_plain & ~(is_short & (spread < _SPREAD**2)))
+        at = _steps_by_cholesky(own, gradient, -_taken(steps, some), _taken(inverse, some))
+        steps[:, some] = -_trust_region_steps(at, batched_matrices.norms(gradient), radius[some])
+    left = np.flatnonzero(~is_plain & ~(is_short & (spread < _MAX_CONDITION**2)))
     if len(left):
         u, s, vt = np.linalg.svd(_taken(matrix, left).transpose(2, 0, 1))
         s, w = s.T, batched_matrices.product(u.transpose(2, 1, 0), _taken(q, left))
         kept = s > s[:1] * _EPSILON * 8
         outside, w = np.where(kept, 0, w), np.where(kept, w, 0)
-        along = _within(
-            _by_singular_values(np.where(kept, s, np.inf), w), batched_matrices.lengths(s * w), radius[left]
+        along = _trust_region_steps(
+            _steps_by_svd(np.where(kept, s, np.inf), w), batched_matrices.norms(s * w), radius[left]
         )
         steps[:, left] = -batched_matrices.product(vt.transpose(2, 1, 0), along)
-        inside[left], beyond[left] = batched_matrices.squares(w), batched_matrices.squares(outside)
+        inside[left], beyond[left] = batched_matrices.squared_norms(w), batched_matrices.squared_norms(outside)
     return steps, inside, beyond
 
 
-def _by_products(matrix: Any, gradient: Any, whole: Any, inverse: Any) -> _Damped:
+def _steps_by_cholesky(matrix: Any, gradient: Any, whole: Any, inverse: Any) -> _Damped:
     """Damped steps by Cholesky factors of AᵀA plus the damping, for matrices A `[p, p, g]`, from the gradients
     `[p, g]`. Without damping they are the `whole` steps `[p, g]`, and their rates follow from the inverses of the
     matrices."""
@@ -257,18 +257,18 @@ def _by_products(matrix: Any, gradient: Any, whole: Any, inverse: Any) -> _Dampe
 
     def at(damping: Any) -> tuple[Any, Any]:
         if not damping.any():
-            return whole, batched_matrices.squares(batched_matrices.product(inverse.swapaxes(0, 1), whole))
+            return whole, batched_matrices.squared_norms(batched_matrices.product(inverse.swapaxes(0, 1), whole))
         damped = products.copy()
         damped[diagonal, diagonal] += damping
         root = batched_matrices.inverse(batched_matrices.cholesky(damped))
         transposed = root.swapaxes(0, 1)
         z = batched_matrices.product(root, batched_matrices.product(transposed, gradient))
-        return z, batched_matrices.squares(batched_matrices.product(transposed, z))
+        return z, batched_matrices.squared_norms(batched_matrices.product(transposed, z))
 
     return at
 
 
-def _by_singular_values(s: Any, w: Any) -> _Damped:
+def _steps_by_svd(s: Any, w: Any) -> _Damped:
     """Damped steps in the basis of the right singular vectors, from the singular values `s` `[p, g]`, infinite for
     those that are rounding errors, and the residuals `w` `[p, g]` in the basis of the left singular vectors."""
 
@@ -279,15 +279,15 @@ def _by_singular_values(s: Any, w: Any) -> _Damped:
     return at
 
 
-def _within(at: _Damped, slope: Any, radius: Any) -> Any:
+def _trust_region_steps(at: _Damped, slope: Any, radius: Any) -> Any:
     """The negatives `[p, g]` of the steps that minimise the sum of squares within `radius` `[g]`; `slope` `[g]` is half
     the length of its gradient. Hebden's iteration finds the damping."""
     damping, lower, upper = np.zeros(len(radius)), np.zeros(len(radius)), slope / radius
     for _ in range(_HEBDEN_STEPS):
         z, bent = at(damping)
-        norm = batched_matrices.lengths(z)
-        long = norm > _LONGER * radius
-        short = (norm < _SHORTER * radius) & (damping > 0)
+        norm = batched_matrices.norms(z)
+        long = norm > _MAX_STEP_RATIO * radius
+        short = (norm < _MIN_STEP_RATIO * radius) & (damping > 0)
         changed = long | short
         if not changed.any():
             break

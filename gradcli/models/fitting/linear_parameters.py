@@ -24,7 +24,7 @@ def linear_parameters(problem: Problem, point: Any) -> list[int]:
     row = {name: column[0] for name, column in problem.columns.items()}
     inputs = {**row, **problem.fixed, **dict(zip(names, map(float, point)))}
     try:
-        with limits.attempt(), arrays.using_namespace(None):
+        with limits.optional_budget(), arrays.using_namespace(None):
             trace = row_derivatives(problem.model, inputs, {}, names, 1, apart=False)
         program = optimise(trace.program)
     except GradcliError:

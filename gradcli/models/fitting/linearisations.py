@@ -15,7 +15,7 @@ from gradcli.models.fitting.likelihoods import Cost
 from gradcli.models.fitting.problems import Problem
 
 # Largest number of derivatives in memory at once, where there are several points.
-_MOST = 2**22
+_MAX_ELEMENTS = 2**22
 # Rows of the blocks that are weighted, and of those that are factorised, so that they stay in the caches.
 _WEIGHTED, _FACTORISED = 2**15, 2**12
 # Bound of numbers whose squares are finite.
@@ -23,10 +23,10 @@ _LARGEST = 1e150
 # From _MANY rows on the factor is computed from the scalar products of the columns, in a fifth of the time of a QR
 # decomposition, unless the columns are nearly dependent: the least eigenvalue of the products of columns of length 1,
 # which is the inverse square of the factor that enlarges rounding errors, must be above _APART.
-_MANY, _APART = 2**17, 1e-5
+_CHOLESKY_ROWS, _MIN_EIGENVALUE = 2**17, 1e-5
 # The same for several problems at once, which need not reach the last digit of their minima: a limit of the determinant
 # of the products of columns of length 1, the least eigenvalue of which is at least a third of it.
-_DETERMINED = 1e-8
+_MIN_DETERMINANT = 1e-8
 
 
 class Linearised(NamedTuple):
@@ -49,7 +49,7 @@ def linearised(problem: Problem, points: Any) -> Linearised:
     a Poisson or binomial family they give the expected information (P. J. Green, J. R. Stat. Soc. B 46 (1984) 149).
     """
     g, p = points.shape
-    at_once = max(1, _MOST // (problem.count * (p + 1) or 1))
+    at_once = max(1, _MAX_ELEMENTS // (problem.count * (p + 1) or 1))
     parts = [linearised_at_once(problem, points[i : i + at_once]) for i in range(0, g, at_once)]
     return parts[0] if len(parts) == 1 else Linearised(*map(np.concatenate, zip(*parts)))
 
@@ -60,7 +60,7 @@ def linear_first(factor: Any, linear: Sequence[int]) -> Any:
     return np.linalg.qr(factor[:, :, [*linear, *others]], mode="r")
 
 
-def best_step(matrix: Any, rest: Any) -> Any:
+def least_squares_step(matrix: Any, rest: Any) -> Any:
     """The steps `[g, k]` that minimise the sums of squares of residuals `rest` `[g, k]`, which change by `matrix`
     `[g, k, k]`; 0 along directions that rounding errors alone determine."""
     lengths = np.sqrt((matrix * matrix).sum(-2))
@@ -77,12 +77,12 @@ def linearised_at_once(problem: Problem, points: Any) -> Linearised:
     with np.errstate(all="ignore"):
         value, derivatives = problem.columns_of(points)
         prior = problem.prior_residuals(points)
-        known = _known(problem, prior)
+        known = _prior_rows(problem, prior)
 
         def weighted(rows: slice) -> tuple[Any, list[Any]]:
             return _weighted(problem, rows, value[:, rows], [d[:, rows] for d in derivatives])
 
-        cost, factor = _of_blocks(weighted, known, problem.count)
+        cost, factor = _factor_by_blocks(weighted, known, problem.count)
         total = cost + np.vecdot(prior, prior) / 2
         finite = np.isfinite(total) & (np.einsum("gij,gij->g", factor, factor) < _LARGEST**2)
     if not finite.all():
@@ -100,21 +100,21 @@ def projected_costs(problem: Problem, points: Any, linear: Sequence[int]) -> Any
         cost = cost + np.vecdot(prior, prior) / 2
         if not len(linear):
             return cost
-        products = _products(columns, _known(problem, prior)[:, [*linear, -1]])
+        products = _products(columns, _prior_rows(problem, prior)[:, [*linear, -1]])
         whole = np.einsum("iig->ig", products).copy()
         for i in range(len(linear)):
             # What is left of a column that depends on earlier ones is a rounding error.
-            share = np.where(products[i, i] > _DETERMINED * whole[i], products[i] / products[i, i], 0)
+            share = np.where(products[i, i] > _MIN_DETERMINANT * whole[i], products[i] / products[i, i], 0)
             products = products - products[:, i, None] * share
         return np.where(np.isfinite(cost), cost - (whole[-1] - np.maximum(products[-1, -1], 0)) / 2, np.inf)
 
 
-def _of_blocks(weighted: Callable[[slice], tuple[Any, list[Any]]], known: Any, count: int) -> tuple[Any, Any]:
+def _factor_by_blocks(weighted: Callable[[slice], tuple[Any, list[Any]]], known: Any, count: int) -> tuple[Any, Any]:
     """The cost of all rows and their triangular factor. `weighted` computes the costs and columns of a slice of rows;
     `known` are further rows, those of the priors."""
     if count <= _WEIGHTED:
         cost, columns = weighted(slice(0, count))
-        return cost, _factorised(columns, known) if len(known) == 1 else _of_products(columns, known)
+        return cost, _factorised(columns, known) if len(known) == 1 else _factor_by_products(columns, known)
     found: dict[int, tuple[Any, Any]] = {}
 
     def by(reduced: Callable[[Any], Any]) -> list[Any]:
@@ -127,13 +127,13 @@ def _of_blocks(weighted: Callable[[slice], tuple[Any, list[Any]]], known: Any, c
         # The order of the blocks is fixed, so that sums have the same digits whichever thread computes them.
         return [found[start] for start in sorted(found)]
 
-    if count >= _MANY:
+    if count >= _CHOLESKY_ROWS:
         parts = by(lambda block: block @ block.mT)
         factor = _cholesky(sum(product for _, product in parts) + known @ known.mT)
         if factor is not None:
             return sum(cost for cost, _ in parts), factor
-    parts = by(triangular)
-    return sum(cost for cost, _ in parts), triangular(np.concatenate([*(f.mT for _, f in parts), known], axis=-1))
+    parts = by(qr_factor)
+    return sum(cost for cost, _ in parts), qr_factor(np.concatenate([*(f.mT for _, f in parts), known], axis=-1))
 
 
 def _cholesky(products: Any) -> Any:
@@ -142,7 +142,7 @@ def _cholesky(products: Any) -> Any:
     if not (np.isfinite(lengths).all() and lengths.all()):
         return None
     scaled = products / lengths[:, :, None] / lengths[:, None, :]
-    if not np.linalg.eigvalsh(scaled[:, :-1, :-1])[:, 0].min() > _APART:
+    if not np.linalg.eigvalsh(scaled[:, :-1, :-1])[:, 0].min() > _MIN_EIGENVALUE:
         return None
     try:
         return np.linalg.cholesky(scaled, upper=True) * lengths[:, None, :]
@@ -154,17 +154,17 @@ def _factorised(columns: Sequence[Any], known: Any) -> Any:
     """The triangular factors `[g, k, k]` of matrices that have the k `columns`, `[g, n]` each, and the further rows
     `known` `[g, k, m]`."""
     block = np.stack(columns, axis=-2)
-    return triangular(np.concatenate([block, known], axis=-1) if known.shape[-1] else block)
+    return qr_factor(np.concatenate([block, known], axis=-1) if known.shape[-1] else block)
 
 
-def _of_products(columns: Sequence[Any], known: Any) -> Any:
+def _factor_by_products(columns: Sequence[Any], known: Any) -> Any:
     """As `_factorised`, for many matrices: from the scalar products of the columns where these are well conditioned."""
     products = _products(columns, known)
     found = batched_matrices.cholesky(products)
     # The residuals may lie in the span of the derivatives, up to rounding errors.
     found[-1, -1] = np.where(np.isnan(found[-1, -1]) & np.isfinite(found[0, -1]), 0, found[-1, -1])
     shares = np.einsum("iig->ig", found)[:-1] ** 2 / np.einsum("iig->ig", products)[:-1]
-    is_good = shares.prod(0) > _DETERMINED
+    is_good = shares.prod(0) > _MIN_DETERMINANT
     factors = found.transpose(2, 0, 1)
     if not is_good.all():
         factors[~is_good] = _factorised([column[~is_good] for column in columns], known[~is_good])
@@ -177,7 +177,7 @@ def _products(columns: Sequence[Any], known: Any) -> Any:
     for i, column in enumerate(columns):
         for j in range(i + 1):
             found[i, j] = found[j, i] = np.vecdot(column, columns[j])
-    return found + batched_matrices.aside(known @ known.mT) if known.shape[-1] else found
+    return found + batched_matrices.batch_last(known @ known.mT) if known.shape[-1] else found
 
 
 def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, list[Any]]:
@@ -202,7 +202,7 @@ def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[A
     return cost, columns
 
 
-def _known(problem: Problem, prior: Any) -> Any:
+def _prior_rows(problem: Problem, prior: Any) -> Any:
     """The rows of the k priors, `[g, p + 1, k]`."""
     told = np.isfinite(problem.priors[1])
     if not told.any():
@@ -217,7 +217,7 @@ def weights(problem: Problem, value: Any, cost: Cost) -> Any:
     return np.maximum(np.where(off == 0, cost.second, cost.first / np.where(off == 0, 1, off)), 0)
 
 
-def triangular(columns: Any) -> Any:
+def qr_factor(columns: Any) -> Any:
     """The upper triangular factors `[…, k, k]` of matrices with k columns, given as `[…, k, n]`; long columns are
     factorised block by block."""
     k, n = columns.shape[-2:]

@@ -18,7 +18,7 @@ from gradcli.program.ir import Equation, Program, Variable
 from gradcli.program.passes import optimise
 
 # Weights of the equations.
-_EXACT, _ABOUT, _HARDLY = 3.0, 1.0, 0.1
+_WEIGHT_EXACT, _WEIGHT_ROUGH, _WEIGHT_WEAK = 3.0, 1.0, 0.1
 # A parameter is a frequency where it changes by more than this power of the angle.
 _CHANGES = 0.2
 # Functions whose value has the order of magnitude of their arguments.
@@ -56,7 +56,7 @@ def magnitudes(problem: Problem, point: Sequence[float]) -> Magnitudes:
     logarithms = _solved(
         program, problem, {n: _logarithm(c) for n, c in problem.columns.items()}, [*_rules(program, problem)]
     )
-    return Magnitudes(logarithms, dict(_places(program, problem)), dict(_frequencies(program, problem)))
+    return Magnitudes(logarithms, dict(_location_parameters(program, problem)), dict(_frequencies(program, problem)))
 
 
 def _solved(program: Program, problem: Problem, columns: Mapping[str, float], rules: Sequence[_Rule]) -> Any:
@@ -67,11 +67,14 @@ def _solved(program: Program, problem: Problem, columns: Mapping[str, float], ru
     numbers = {v: i for i, v in enumerate(variables)}
     equations = [
         *rules,
-        *(({v: 1.0}, known.get(v.name or "", 0.0), _EXACT if v.name in known else _HARDLY) for v in program.inputs),
+        *(
+            ({v: 1.0}, known.get(v.name or "", 0.0), _WEIGHT_EXACT if v.name in known else _WEIGHT_WEAK)
+            for v in program.inputs
+        ),
     ]
     for output in program.outputs[:1]:
         if isinstance(output, Variable):
-            equations.append(({output: 1.0}, _logarithm(problem.response), _EXACT))
+            equations.append(({output: 1.0}, _logarithm(problem.response), _WEIGHT_EXACT))
     matrix, right = np.zeros((len(equations), len(variables))), np.zeros(len(equations))
     for i, (terms, value, weight) in enumerate(equations):
         for variable, factor in terms.items():
@@ -97,42 +100,42 @@ _Rule = tuple[dict[Variable, float], float, float]
 def _rules(program: Program, problem: Problem) -> Iterator[_Rule]:
     np = arrays.numpy_namespace()
     for equation in program.equations:
-        place = _place(equation, problem)
+        place = _location_parameter(equation, problem)
         if place is None or equation.primitive.name != "subtract":
             yield from _rules_of(equation)
         else:
             # The distance of data from a place among them is unrelated to their distance from 0; a feature there is a
             # fraction of the range of the data.
             own, column = place
-            yield {own: 1.0}, _logarithm(problem.columns[column]), _ABOUT
-            yield {equation.output: 1.0}, _logarithm(np.ptp(problem.columns[column]) / 8), _ABOUT
+            yield {own: 1.0}, _logarithm(problem.columns[column]), _WEIGHT_ROUGH
+            yield {equation.output: 1.0}, _logarithm(np.ptp(problem.columns[column]) / 8), _WEIGHT_ROUGH
 
 
 def _rules_of(equation: Equation) -> Iterator[_Rule]:
     name, output = equation.primitive.name, equation.output
     operands = equation.inputs
     if name in _PRODUCTS:
-        yield _sum([(output, 1.0), (operands[0], -1.0), (operands[1], -_PRODUCTS[name])], _EXACT)
+        yield _zero_sum_rule([(output, 1.0), (operands[0], -1.0), (operands[1], -_PRODUCTS[name])], _WEIGHT_EXACT)
     elif name in _SUMS or name in _KEEPING:
         for operand in operands:
-            yield _sum([(output, 1.0), (operand, -1.0)], _ABOUT)
+            yield _zero_sum_rule([(output, 1.0), (operand, -1.0)], _WEIGHT_ROUGH)
     elif name in _POWERS:
-        yield _sum([(output, 1.0), (operands[0], -_POWERS[name])], _EXACT)
+        yield _zero_sum_rule([(output, 1.0), (operands[0], -_POWERS[name])], _WEIGHT_EXACT)
     elif name in ("whole_power", "pow"):
         exponent = equation.params.get("exponent", operands[1] if len(operands) > 1 else 1.0)
         if isinstance(exponent, Variable):
-            yield {exponent: 1.0}, 0.0, _ABOUT
+            yield {exponent: 1.0}, 0.0, _WEIGHT_ROUGH
         else:
-            yield _sum([(output, 1.0), (operands[0], -float(exponent))], _EXACT)
+            yield _zero_sum_rule([(output, 1.0), (operands[0], -float(exponent))], _WEIGHT_EXACT)
     else:
         # Other functions have arguments and values of about 1.
         for operand in operands:
             if isinstance(operand, Variable):
-                yield {operand: 1.0}, 0.0, _ABOUT
-        yield {output: 1.0}, 0.0, _ABOUT
+                yield {operand: 1.0}, 0.0, _WEIGHT_ROUGH
+        yield {output: 1.0}, 0.0, _WEIGHT_ROUGH
 
 
-def _sum(terms: Sequence[tuple[Any, float]], weight: float) -> _Rule:
+def _zero_sum_rule(terms: Sequence[tuple[Any, float]], weight: float) -> _Rule:
     """The rule that a linear combination of logarithms, also those of constants, is 0."""
     np = arrays.numpy_namespace()
     found: dict[Variable, float] = {}
@@ -145,11 +148,11 @@ def _sum(terms: Sequence[tuple[Any, float]], weight: float) -> _Rule:
     return found, right, weight
 
 
-def _places(program: Program, problem: Problem) -> Iterator[tuple[int, tuple[float, float]]]:
+def _location_parameters(program: Program, problem: Problem) -> Iterator[tuple[int, tuple[float, float]]]:
     """The indices of parameters that are added to a column or subtracted from it, with the range that they may be
     in."""
     for equation in program.equations:
-        place = _place(equation, problem)
+        place = _location_parameter(equation, problem)
         if place is not None:
             column = problem.columns[place[1]]
             sign = 1 if equation.primitive.name == "subtract" else -1
@@ -157,7 +160,7 @@ def _places(program: Program, problem: Problem) -> Iterator[tuple[int, tuple[flo
             yield problem.parameters.index(place[0].name), (ends[0], ends[1])
 
 
-def _place(equation: Equation, problem: Problem) -> tuple[Variable, str] | None:
+def _location_parameter(equation: Equation, problem: Problem) -> tuple[Variable, str] | None:
     """The parameter and the name of the column whose sum or difference this equation computes; None where it does
     not."""
     if equation.primitive.name in _SUMS:
@@ -197,7 +200,7 @@ def _frequencies(program: Program, problem: Problem) -> Iterator[tuple[int, tupl
             program,
             problem,
             spreads,
-            [*rest, *(({t: 1.0}, float(np.log10(angle)) if t in varying else 0.0, _EXACT) for t in terms)],
+            [*rest, *(({t: 1.0}, float(np.log10(angle)) if t in varying else 0.0, _WEIGHT_EXACT) for t in terms)],
         )
         for angle in (1.0, largest)
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Span, UsageError
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 
 # A '~' between two operands; before a single operand it negates truth values.
@@ -41,7 +41,7 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
             raise UsageError(
                 "the model does not say what it is a model of", hint=_with_response(source.lstrip(" ~"), columns)
             )
-        return ModelText(source, read(source), read(response))
+        return ModelText(source, parse_charged(source), parse_charged(response))
     if response is not None:
         raise UsageError("the model says what its response is, and so does --response", hint="leave out one of them")
     starts = [m.end() for m in _STATEMENTS.finditer(source, 0, found.start())]
@@ -53,7 +53,7 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
     first = start - source[:start].endswith("\n")
     padded = source[:first] + " " * (behind - start) + source[first:start] + source[behind:]
     try:
-        program = read(padded)
+        program = parse_charged(padded)
     except GradcliError as error:
         error.source = source if error.source == padded else error.source
         raise
@@ -66,7 +66,7 @@ def read_model(source: str, response: str | None = None, columns: Sequence[str] 
             source=source,
             span=after.span,
         )
-    return ModelText(source, model, read(source[start : found.start()].strip()))
+    return ModelText(source, model, parse_charged(source[start : found.start()].strip()))
 
 
 def _with_response(formula: str, columns: Sequence[str]) -> str:
@@ -92,4 +92,4 @@ def rewritten(model: tree.Module, ends: Sequence[str], begins: Sequence[str] = (
     if not isinstance(last, tree.Evaluate):
         raise UsageError("the model ends with no expression", hint="write its value behind it: if … else …; value")
     texts = [model.source[part.span.start : part.span.end] for part in (*before, last.value)]
-    return read("\n".join([*begins, *texts[:-1], *(end.replace("{value}", f"({texts[-1]})") for end in ends)]))
+    return parse_charged("\n".join([*begins, *texts[:-1], *(end.replace("{value}", f"({texts[-1]})") for end in ends)]))

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from gradcli.errors import BindingError, UsageError, did_you_mean
 from gradcli.language.names import scope
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.model_texts import ModelText, rewritten
 
@@ -26,10 +26,10 @@ def with_offset(text: ModelText, offset: str, family: str, columns: Collection[s
 
     Raises BindingError for another name in it, and ProgramSyntaxError and UsageError for what is not one expression.
     """
-    program = read(offset)
+    program = parse_charged(offset)
     if len(program.body) != 1 or not isinstance(program.body[0], tree.Evaluate):
         raise UsageError("an offset is one expression", hint="--offset 'log(t)'")
-    for name, found in scope.outer_reads(program).items():
+    for name, found in scope.free_names(program).items():
         if name not in columns and name not in scope.CONSTANTS:
             raise BindingError(
                 f"'{name}' in the offset is no column of the data",

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.errors import BackendError, BindingError, did_you_mean
-from gradcli.install_command import command
+from gradcli.install_command import install_command
 from gradcli.models.fitting.convergence import largest_offset, relative_offset, terms
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 
 # Limits of odrpack: iterations, and the relative changes of the sum of squares and of the parameters at which it ends.
-_MOST, _TOLERANCE = 500, 1e-14
+_MAX_ODRPACK_ITERATIONS, _TOLERANCE = 500, 1e-14
 # Largest number of Newton steps; odrpack leaves two or three to do.
-_STEPS = 20
+_MAX_NEWTON_STEPS = 20
 
 
 class DistanceFit(NamedTuple):
@@ -64,7 +64,8 @@ def distance_fit(problem: Problem, x_sigma: Mapping[str, Any], start: Any) -> Di
         from odrpack import odr_fit
     except ImportError:
         raise BackendError(
-            "errors in both variables need odrpack, which is not installed", hint=f"{command('odr')} installs it"
+            "errors in both variables need odrpack, which is not installed",
+            hint=f"{install_command('odr')} installs it",
         ) from None
     distances = _Distances(problem, x_sigma)
 
@@ -81,7 +82,7 @@ def distance_fit(problem: Problem, x_sigma: Mapping[str, Any], start: Any) -> Di
         bounds=(problem.low, problem.high),
         jac_beta=lambda x, point: model(x, point).by_parameters.T.copy(),
         jac_x=lambda x, point: model(x, point).by_predictors.T.copy(),
-        maxit=_MOST,
+        maxit=_MAX_ODRPACK_ITERATIONS,
         sstol=_TOLERANCE,
         partol=_TOLERANCE,
     )
@@ -138,7 +139,7 @@ class _Distances:
     def polished(self, point: Any, deltas: Any, iterations: int, evaluations: int) -> DistanceFit:
         """Refine a point to the minimum near it by Newton's method."""
         newton = self._newton(point, deltas)
-        for _ in range(_STEPS):
+        for _ in range(_MAX_NEWTON_STEPS):
             if newton is None or not newton.is_convex:
                 break
             moved = np.clip(point + newton.step, self._problem.low, self._problem.high)

@@ -14,7 +14,7 @@ from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import Cost
-from gradcli.models.nonfinite_errors import nonfinite
+from gradcli.models.nonfinite_errors import nonfinite_error
 from gradcli.rows.row_programs import RowProgram
 from gradcli.rows.row_results import RowResults
 
@@ -205,7 +205,7 @@ class Problem:
             return None, -1
         row = int(bad.argmax())
         given = {name: float(column[row]) for name, column in self.columns.items()}
-        error = nonfinite(self.model, given | self._shared(point), self.parameters, "the model is not finite")
+        error = nonfinite_error(self.model, given | self._shared(point), self.parameters, "the model is not finite")
         error.hint = "give other start values, or bounds that keep the model where it has a value"
         return error, row
 

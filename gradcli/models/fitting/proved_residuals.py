@@ -64,7 +64,7 @@ class _Rows:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._fixed = {name: Balls(_written(number)) for name, number in problem.fixed.items()}
+        self._fixed = {name: Balls(_shortest_decimal(number)) for name, number in problem.fixed.items()}
         self._columns = {name: as_tensor(_balls(column)) for name, column in problem.columns.items()}
         self._response = _balls(problem.response).numbers
         self.nothing = _NOTHING * float(np.abs(problem.response).max())
@@ -72,7 +72,7 @@ class _Rows:
 
     def residuals(self, point: Sequence[Number]) -> Any:
         """The residuals `[n]` at a point as floats, 0 where these are below the uncertainty that is allowed."""
-        problem, nesting = self._problem, batch.new_nesting()
+        problem, nesting = self._problem, batch.new_batch_id()
         shared = {**self._fixed, **dict(zip(problem.parameters, map(Balls, point)))}
         with limits.within(*problem.limits), batch.row_by_row(nesting):
             columns = {name: batch_of(column, nesting) for name, column in self._columns.items()}
@@ -88,12 +88,12 @@ class _Rows:
         return found if abs(found) > self.nothing else 0.0
 
 
-def _written(number: float) -> Number:
+def _shortest_decimal(number: float) -> Number:
     """The shortest decimal that is read as a float, as a number of ball arithmetic."""
     return from_text(repr(number))
 
 
 def _balls(column: Any) -> Balls:
     numbers = np.empty(len(column), object)
-    numbers[:] = [*map(_written, column.tolist())]
+    numbers[:] = [*map(_shortest_decimal, column.tolist())]
     return Balls(numbers)

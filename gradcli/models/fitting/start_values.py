@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.models.fitting.linearisations import Linearised, best_step, linear_first, linearised
+from gradcli.models.fitting.linearisations import Linearised, least_squares_step, linear_first, linearised
 from gradcli.models.fitting.magnitudes import magnitudes
 from gradcli.models.fitting.problems import Problem
 
 # Number of points generated for each that is chosen; largest number of rows on which they are ranked, without and with
 # sines in the model; and largest number of derivatives computed for that.
-_LOOKED_AT = 64
+_CANDIDATES_PER_START = 64
 _ROWS, _ROWS_OF_SINES = 200, 1000
-_WORK = 2**24
+_MAX_CANDIDATE_ELEMENTS = 2**24
 # Estimated work of a search from one point, in array elements for each parameter: a constant, and the part for each
 # row.
 _SEARCH, _OF_ROW = 700, 20
@@ -23,8 +23,8 @@ _LARGEST = 30
 # Width of the distribution of sizes: decades on each side of the likely size.
 _DECADES = 1.5
 # Shares of points in which a parameter is negative, and in which a place is among the data.
-_NEGATIVE = 0.25
-_AMONG = 0.75
+_NEGATIVE_FRACTION = 0.25
+_PLACE_FRACTION = 0.75
 
 
 def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int, seed: int) -> Any:
@@ -41,11 +41,11 @@ def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int
     p = len(start)
     with limits.within(*problem.limits):
         limits.charge(count * (p + 1) * (_SEARCH + _OF_ROW * few.count))
-    looked_at = max(count, min(_LOOKED_AT * count, _WORK // (few.count * (p + 1))))
+    looked_at = max(count, min(_CANDIDATES_PER_START * count, _MAX_CANDIDATE_ELEMENTS // (few.count * (p + 1))))
     points = hypercube(few, start, looked_at, seed)
     if problem.known.is_least_squares:
         points[:, [*linear]] = np.where(np.isnan(start[[*linear]]), 0.0, start[[*linear]])
-        costs = without_linear(linearised(few, points), linear)
+        costs = projected_costs(linearised(few, points), linear)
     else:
         unknown = [i for i in linear if np.isnan(start[i])]
         points[::2] = _with_least_squares(few, points[::2], unknown)
@@ -65,7 +65,7 @@ def fewer_rows(problem: Problem, start: Any) -> Problem:
     return problem.with_rows(np.unique(np.linspace(0, problem.count - 1, count).astype(int)))
 
 
-def without_linear(found: Linearised, linear: Sequence[int]) -> Any:
+def projected_costs(found: Linearised, linear: Sequence[int]) -> Any:
     """The costs with the `linear` parameters at their best values."""
     if not len(linear):
         return found.cost
@@ -82,7 +82,7 @@ def _with_least_squares(problem: Problem, points: Any, linear: Sequence[int]) ->
     found[:, linear] = 0.0
     with np.errstate(all="ignore"):
         factor = linear_first(linearised(problem.of_least_squares(), found).factor, linear)
-        found[:, linear] = best_step(factor[:, : len(linear), : len(linear)], factor[:, : len(linear), -1])
+        found[:, linear] = least_squares_step(factor[:, : len(linear), : len(linear)], factor[:, : len(linear), -1])
     return found
 
 
@@ -93,8 +93,8 @@ def hypercube(problem: Problem, start: Any, count: int, seed: int) -> Any:
     rng = np.random.default_rng(seed)
     p = len(start)
     shares = (np.stack([rng.permutation(count) for _ in range(p)], 1) + rng.random((count, p))) / count
-    signs = np.stack([rng.permutation(count) for _ in range(p)], 1) < _NEGATIVE * count
-    among = np.stack([rng.permutation(count) for _ in range(p)], 1) < _AMONG * count
+    signs = np.stack([rng.permutation(count) for _ in range(p)], 1) < _NEGATIVE_FRACTION * count
+    among = np.stack([rng.permutation(count) for _ in range(p)], 1) < _PLACE_FRACTION * count
     likely = magnitudes(problem, np.where(np.isnan(start), 1.0, start))
     logarithms = np.clip(likely.logarithms, -_LARGEST, _LARGEST)
     points = 10 ** (logarithms + _DECADES * (2 * shares - 1)) * np.where(signs, -1, 1)

@@ -19,7 +19,7 @@ _MODERATE = 60
 _LARGEST = 1000
 
 
-class Units(NamedTuple):
+class Scaling(NamedTuple):
     """Powers of two by which the responses, their `sigma` and the p free parameters are divided."""
 
     response: float
@@ -32,7 +32,7 @@ class Units(NamedTuple):
         return np.float64(self.response) / self.sigma
 
 
-def units_of(problem: Problem, start: Any, known_deviations: bool) -> Units | None:
+def units_of(problem: Problem, start: Any, known_deviations: bool) -> Scaling | None:
     """The units for a problem, as its data suggest; None where its numbers are of moderate size.
 
     `start` `[p]`, nan where no value is given, is where the program can be recorded. With `known_deviations` residuals
@@ -45,7 +45,7 @@ def units_of(problem: Problem, start: Any, known_deviations: bool) -> Units | No
     response, sigma = map(_power, data[:2]) if problem.known.family == "gaussian" else (1.0, 1.0)
     if known_deviations:
         sigma = response
-    return Units(response, sigma, np.array([_power(logarithm) for logarithm in likely]))
+    return Scaling(response, sigma, np.array([_power(logarithm) for logarithm in likely]))
 
 
 def _logarithm(numbers: Any) -> float:
@@ -59,7 +59,7 @@ def _power(logarithm: float) -> float:
     return float(2.0 ** np.clip(np.round(logarithm / np.log10(2)), -_LARGEST, _LARGEST))
 
 
-def in_units(problem: Problem, units: Units) -> Problem:
+def in_units(problem: Problem, units: Scaling) -> Problem:
     """The same problem with its parameters, responses and standard deviations in these units."""
     known = problem.known
     if known.loss_scale is not None:
@@ -81,7 +81,7 @@ def in_units(problem: Problem, units: Units) -> Problem:
     )
 
 
-def _model_in_units(problem: Problem, units: Units) -> tree.Module:
+def _model_in_units(problem: Problem, units: Scaling) -> tree.Module:
     """The program of the model for parameters in their units, with the value divided by the unit of the responses."""
     own = [f"{name} = {name}*{unit!r}" for name, unit in zip(problem.parameters, units.parameters.tolist())]
     return rewritten(problem.model, [f"{{value}}/{units.response!r}"], own)

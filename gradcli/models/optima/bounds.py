@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli.errors import BindingError, GradcliError, Span
 from gradcli.evaluation.constant_expressions import constant
-from gradcli.evaluation.python_values import listed, value
+from gradcli.evaluation.python_values import names_tuple, value
 from gradcli.models.packing import Bounds
 
 _ENTRY = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
@@ -27,9 +27,9 @@ def bounds_of(given: Mapping[str, Bounds] | Sequence[str] | str | None) -> dict[
     if given is None:
         return {}
     if isinstance(given, Mapping):
-        return {name: _pair(name, pair) for name, pair in zip(listed([*given]), given.values())}
+        return {name: _pair(name, pair) for name, pair in zip(names_tuple([*given]), given.values())}
     found: dict[str, Bounds] = {}
-    for text in [given] if isinstance(given, str) else listed(given):
+    for text in [given] if isinstance(given, str) else names_tuple(given):
         for begin, end in _parts(text, ","):
             name, pair = _entry(text, begin, end)
             if name in found:

@@ -16,7 +16,7 @@ from gradcli.models.optima.end_messages import VANISHES
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import Active, active, curvature, infeasible, is_stationary
-from gradcli.models.results import Iteration, Watcher
+from gradcli.models.results import Iteration, ProgressCallback
 
 _MOST_POLISHING = 30
 # Above this number of variables SLSQP takes minutes: it takes many steps, each of cubic time in the variables.
@@ -30,7 +30,7 @@ _SLOW = 1_000
 
 
 def constrained(
-    objective: Objective, constraints: Constraints, start: Any, low: Any, high: Any, most: int, watch: Watcher
+    objective: Objective, constraints: Constraints, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback
 ) -> SearchEnd:
     """Minimise under constraints from `start` and, where that fails, from points near it. Returns the best result, the
     first of equal ones; it need neither be a minimum nor satisfy the constraints."""
@@ -165,7 +165,7 @@ def _newton_step(constraints: Constraints, found: SearchEnd, there: Active, hess
     residuals = constraints.residuals(found.point)[there.numbers[needed]]
     step = np.zeros(len(found.point))
     right = -np.concatenate([there.slope[free], residuals])
-    step[free] = dense_matrices.least_solution(matrix, right, rcond=1e-14)[: int(free.sum())]
+    step[free] = dense_matrices.least_squares(matrix, right, rcond=1e-14)[: int(free.sum())]
     return step
 
 
@@ -176,7 +176,7 @@ def _feasible(
     low: Any,
     high: Any,
     most: int,
-    watch: Watcher,
+    watch: ProgressCallback,
 ) -> SearchEnd:
     """A minimum searched for from a feasible point, which is found first by least squares; where there is none, the
     point of the least violation."""
@@ -226,7 +226,7 @@ _SHIFT, _GROWTH = 1e-6, 10.0
 
 
 def by_lagrangian(
-    objective: Objective, constraints: Constraints, start: Any, most: int, watch: Watcher
+    objective: Objective, constraints: Constraints, start: Any, most: int, watch: ProgressCallback
 ) -> SearchEnd | None:
     """A point at which all constraints, which are equations, hold and the gradient of the Lagrangian vanishes; None
     where the search is stuck or derivatives are not known."""

@@ -11,10 +11,10 @@ from gradcli.errors import LimitError
 from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.optimality import infeasible
-from gradcli.models.optima.optimization_problems import PosedObjective, check_start
+from gradcli.models.optima.optimization_problems import Problem, check_start
 from gradcli.models.optima.populations import MOST_VARIABLES, Population
-from gradcli.models.optima.verdicts import judged
-from gradcli.models.results import Watcher
+from gradcli.models.optima.verdicts import verdict_of
+from gradcli.models.results import ProgressCallback
 
 # The default number of starts: `_STARTS` and `_FOR_EACH` per variable, at most `_MOST`.
 _STARTS, _FOR_EACH, _MOST = 20, 10, 200
@@ -54,7 +54,7 @@ class GlobalEnd(NamedTuple):
 
 
 def search_globally(
-    posed: PosedObjective, method: str, most: int, starts: int | None, seed: int, watch: Watcher
+    posed: Problem, method: str, most: int, starts: int | None, seed: int, watch: ProgressCallback
 ) -> GlobalEnd:
     """The lowest minimum that local searches find from `starts` starts and from the results of differential evolution.
     The starts are the given one, sampled points that are lower than their neighbours, and a Latin hypercube between the
@@ -67,7 +67,7 @@ def search_globally(
     def search_from(start: Any, longest: int) -> None:
         if math.isfinite(posed.objective.value_and_gradient(start)[0]):
             ended = search(posed, start, method, longest, watch)
-            if judged(posed, ended).converged:
+            if verdict_of(posed, ended).converged:
                 found.append(ended)
             ends.append(ended)
 
@@ -77,7 +77,7 @@ def search_globally(
         try:
             # At a limit, the minima found so far are reported: limits.attempt leaves a part of the budget for their
             # verdicts.
-            with limits.attempt():
+            with limits.optional_budget():
                 for start in further():
                     search_from(start, min(most, _SHORT))
         except LimitError:
@@ -101,13 +101,13 @@ def search_globally(
         ended = search(posed, deepest.point, method, most, watch) if math.isfinite(deepest.value) else deepest
         spent += ended.iterations
         lowest = ended if _is_below(posed, ended, lowest) else deepest
-        if judged(posed, lowest).converged:
+        if verdict_of(posed, lowest).converged:
             different.append([lowest])
     alone = sum(len(ends) == 1 for ends in different)
     return GlobalEnd(lowest._replace(iterations=spent), len(different), len(ends), alone, is_cut)
 
 
-def _is_below(posed: PosedObjective, end: SearchEnd, lowest: SearchEnd) -> bool:
+def _is_below(posed: Problem, end: SearchEnd, lowest: SearchEnd) -> bool:
     if not end.value < lowest.value - _APART * (1.0 + abs(lowest.value)):
         return False
     return not len(posed.constraints) or not infeasible(posed.constraints, end.point).any()
@@ -118,7 +118,7 @@ def _is_same(one: SearchEnd, other: SearchEnd, np: Any) -> bool:
     return bool(near.all()) and abs(one.value - other.value) <= _APART * (1.0 + abs(one.value))
 
 
-def _starts(posed: PosedObjective, count: int | None, seed: int) -> tuple[Population | None, Any]:
+def _starts(posed: Problem, count: int | None, seed: int) -> tuple[Population | None, Any]:
     """The population between the bounds, None for too many variables, and the starts `[k, n]` in addition to the given
     one."""
     np = arrays.numpy_namespace()
@@ -137,7 +137,7 @@ def _starts(posed: PosedObjective, count: int | None, seed: int) -> tuple[Popula
     return population, np.concatenate([low_points, cube])
 
 
-def _evolved(posed: PosedObjective, population: Population | None, seed: int, watch: Watcher) -> Iterator[Any]:
+def _evolved(posed: Problem, population: Population | None, seed: int, watch: ProgressCallback) -> Iterator[Any]:
     """The results of differential evolution, slightly moved where a kink leaves them without a gradient."""
     np = arrays.numpy_namespace()
     if population is None:

@@ -34,7 +34,7 @@ class Kink(NamedTuple):
     falls: bool
 
 
-class Surroundings:
+class GradientSampler:
     """Samples an objective near a point `x` `[n]` between `low` and `high`, varying only the `free` variables."""
 
     def __init__(self, objective: Objective, x: Any, sizes: Any, free: Any, low: Any, high: Any) -> None:
@@ -80,7 +80,9 @@ class Surroundings:
             return Kink(None, False)
         longest = float(np.linalg.norm(rows, axis=1).max())
         falls = min(v for v, _ in found) < value - _FALL * _NEARBY * longest
-        return Kink(float(np.linalg.norm(shortest_mean(rows / longest))) <= _ZERO if longest else True, falls)
+        return Kink(
+            float(np.linalg.norm(shortest_convex_combination(rows / longest))) <= _ZERO if longest else True, falls
+        )
 
     def _direction(self) -> Any:
         # Every component is large enough that a kink across it is seen.
@@ -99,7 +101,7 @@ class Surroundings:
         return change if np.isfinite(change).all() else None
 
 
-def shortest_mean(rows: Any) -> Any:
+def shortest_convex_combination(rows: Any) -> Any:
     """The shortest vector `[n]` in the convex hull of the rows `[k, n]`."""
     from scipy.optimize import nnls
 

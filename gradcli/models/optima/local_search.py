@@ -10,21 +10,21 @@ from gradcli.errors import LimitError, UsageError
 from gradcli.models.optima import scipy_methods
 from gradcli.models.optima.constrained import constrained, polished
 from gradcli.models.optima.end_messages import STUCK
-from gradcli.models.optima.gradient_sampling import shortest_mean
+from gradcli.models.optima.gradient_sampling import shortest_convex_combination
 from gradcli.models.optima.newton import NoHessianError, SearchEnd, newton
 from gradcli.models.optima.objectives import MOST_DENSE, Objective
-from gradcli.models.optima.optimization_problems import PosedObjective
-from gradcli.models.results import Iteration, Watcher
+from gradcli.models.optima.optimization_problems import Problem
+from gradcli.models.results import Iteration, ProgressCallback
 
 
-def search(posed: PosedObjective, start: Any, method: str, most: int, watch: Watcher) -> SearchEnd:
+def search(posed: Problem, start: Any, method: str, most: int, watch: ProgressCallback) -> SearchEnd:
     """Minimise from `start` by the given method, or by a suitable one: Newton's method where the Hessian is small
     enough to solve with or is sparse; else one of Hessian-vector products, or of gradients alone."""
     found = _searched(posed, start, method, most, watch)
     return found if len(posed.constraints) else at_infinite_slopes(posed, found)
 
 
-def _searched(posed: PosedObjective, start: Any, method: str, most: int, watch: Watcher) -> SearchEnd:
+def _searched(posed: Problem, start: Any, method: str, most: int, watch: ProgressCallback) -> SearchEnd:
     given = (posed.objective, posed.constraints, start, posed.low, posed.high)
     if len(posed.constraints) and len(start) > MOST_DENSE:
         raise LimitError(
@@ -71,7 +71,7 @@ def _searched(posed: PosedObjective, start: Any, method: str, most: int, watch: 
 _NEAR = 1e-6
 
 
-def at_infinite_slopes(posed: PosedObjective, found: SearchEnd) -> SearchEnd:
+def at_infinite_slopes(posed: Problem, found: SearchEnd) -> SearchEnd:
     """The point with variables next to a bound moved onto it, where the objective is lower there and its slope towards
     the bound is infinite, so that no search reaches the bound; else the point unchanged."""
     np = arrays.numpy_namespace()
@@ -116,7 +116,7 @@ class _Place(NamedTuple):
 
 
 def descend(
-    objective: Objective, found: SearchEnd, start: Any, low: Any, high: Any, most: int, watch: Watcher
+    objective: Objective, found: SearchEnd, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback
 ) -> SearchEnd:
     """The lowest point reached from where a search from `start` is stuck, between `low` and `high` and in at most
     `most` iterations in total; `found` itself where nothing is lower."""
@@ -125,8 +125,8 @@ def descend(
     np = arrays.numpy_namespace()
     generator, least = np.random.default_rng(0), np.where(start != 0.0, np.minimum(abs(start), 1.0), 1.0)
     for _ in range(_MOST_STARTS):
-        at, number = _from(objective, at, (low, high), number, most, watch)
-        left = _left(objective, at, least, (low, high), generator)
+        at, number = _bfgs_from(objective, at, (low, high), number, most, watch)
+        left = _escape_from_kink(objective, at, least, (low, high), generator)
         if number >= most or left is None or not at.value - left.value > _GAIN * abs(at.value):
             break
         at = left
@@ -135,8 +135,8 @@ def descend(
     return found._replace(point=at.point, value=at.value, gradient=at.gradient, iterations=number)
 
 
-def _from(
-    objective: Objective, at: _Place, bounds: tuple[Any, Any], number: int, most: int, watch: Watcher
+def _bfgs_from(
+    objective: Objective, at: _Place, bounds: tuple[Any, Any], number: int, most: int, watch: ProgressCallback
 ) -> tuple[_Place, int]:
     np = arrays.numpy_namespace()
     # The approximate inverse Hessian of BFGS.
@@ -162,7 +162,9 @@ def _from(
     return at, number
 
 
-def _left(objective: Objective, at: _Place, least: Any, bounds: tuple[Any, Any], generator: Any) -> _Place | None:
+def _escape_from_kink(
+    objective: Objective, at: _Place, least: Any, bounds: tuple[Any, Any], generator: Any
+) -> _Place | None:
     """The lowest point to which sampled gradients lead from a kink, with variables scaled by their sizes or at least by
     `least`; None where none is found."""
     np = arrays.numpy_namespace()
@@ -183,7 +185,7 @@ def _left(objective: Objective, at: _Place, least: Any, bounds: tuple[Any, Any],
             return lowest
         # Dividing by the largest element avoids overflow of squares.
         longest = float(np.linalg.norm(gradients / largest, axis=1).max())
-        direction = -shortest_mean(gradients / largest / longest * sizes) * sizes
+        direction = -shortest_convex_combination(gradients / largest / longest * sizes) * sizes
         steepest = float(np.linalg.norm(direction / sizes))
         # The slope along the direction that the shortest combination predicts; a step must lower the objective by a
         # share of it.

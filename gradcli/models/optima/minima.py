@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.compiled.compiling import compile
 from gradcli.compiled.programs import CompiledProgram
-from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expect_callable, flag
+from gradcli.errors import BindingError, UsageError, as_bool, did_you_mean, expect, expect_callable
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments, dense_matrices
 from gradcli.models.data import DataTable, table_of
@@ -20,11 +20,11 @@ from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import Active
-from gradcli.models.optima.optimization_problems import MinimizeRequest, PosedObjective, posed
+from gradcli.models.optima.optimization_problems import MinimizeRequest, Problem, pose
 from gradcli.models.optima.training import STOCHASTIC, Training, of_training, train
-from gradcli.models.optima.verdicts import Verdict, judged
+from gradcli.models.optima.verdicts import Verdict, verdict_of
 from gradcli.models.packing import Bounds, Packing
-from gradcli.models.results import MAY_BE_NULL, Iteration, Watcher
+from gradcli.models.results import MAY_BE_NULL, Iteration, ProgressCallback
 
 METHODS = ("auto", "newton", *scipy_methods.METHODS, *STOCHASTIC)
 # The default upper bound of iterations.
@@ -86,7 +86,7 @@ def minimize(
     schedule: str | None = None,
     trace: str | None = None,
     plot: str | None = None,
-    watch: Watcher | None = None,
+    watch: ProgressCallback | None = None,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
     **named: Any,
@@ -127,9 +127,9 @@ def minimize(
     training = Training(method, steps, lr, momentum, batch, epochs, schedule, seed)
     checked_arguments.one_of(method, METHODS, "method")
     training.check()
-    is_global = flag(global_, "global_") or starts is not None
+    is_global = as_bool(global_, "global_") or starts is not None
     if starts is not None:
-        starts = checked_arguments.whole(starts, "the number of starts", 1)
+        starts = checked_arguments.integer(starts, "the number of starts", 1)
         if starts > _MOST_STARTS:
             raise UsageError(f"the number of starts is {starts}, and at most {_MOST_STARTS:,}")
     if is_global and method in STOCHASTIC:
@@ -137,16 +137,16 @@ def minimize(
     constants = checked_arguments.names(sensitivity, "'sensitivity'")
     asked = MinimizeRequest(
         program,
-        {**checked_arguments.named(values, "'values'"), **named},
+        {**checked_arguments.mapping_by_name(values, "'values'"), **named},
         None if wrt is None else checked_arguments.names(wrt, "'wrt'"),
         [*dict.fromkeys([*checked_arguments.names(const, "'const'"), *constants])],
         data if isinstance(data, DataTable) else table_of(data),
         bounds,
         checked_arguments.names(subject_to, "'subject_to'"),
-        flag(max, "max"),
+        as_bool(max, "max"),
         is_global,
     )
-    problem = posed(asked, compiled, (max_steps, max_elements))
+    problem = pose(asked, compiled, (max_steps, max_elements))
     for name in constants:
         if name not in asked.values:
             hint = did_you_mean(name, asked.values, f"give it a value, as in {name}=1")
@@ -169,7 +169,7 @@ def minimize(
 
 
 def _result(
-    problem: PosedObjective,
+    problem: Problem,
     found: SearchEnd,
     constants: Sequence[str],
     everywhere: GlobalEnd | None,
@@ -179,7 +179,7 @@ def _result(
     np = arrays.numpy_namespace()
     objective, constraints, x = problem.objective, problem.constraints, found.point
     evaluations = objective.evaluations
-    verdict = judged(problem, found)
+    verdict = verdict_of(problem, found)
     there = verdict.active
     trained = of_training(found, verdict) if training.method in STOCHASTIC else None
     converged, message = trained or (verdict.converged, verdict.message)
@@ -208,7 +208,7 @@ def _result(
     )
 
 
-def _multipliers(problem: PosedObjective, there: optimality.Active, x: Any) -> dict[str, float] | None:
+def _multipliers(problem: Problem, there: optimality.Active, x: Any) -> dict[str, float] | None:
     """The multipliers by the text of each active constraint and bound; None where there are no constraints and
     bounds."""
     np = arrays.numpy_namespace()
@@ -241,7 +241,7 @@ class Sensitivity:
     reason: str | None = None
 
 
-def sensitivities(posed: PosedObjective, x: Any, verdict: Verdict, names: Sequence[str]) -> dict[str, Sensitivity]:
+def sensitivities(posed: Problem, x: Any, verdict: Verdict, names: Sequence[str]) -> dict[str, Sensitivity]:
     """The derivatives of a minimum by the named constants, or the reasons why they do not exist: the linear system is
     singular, the active constraints depend on the direction of the change, or second derivatives are not known."""
     np = arrays.numpy_namespace()
@@ -284,7 +284,7 @@ def _obstacle(verdict: Verdict) -> str | None:
     return _SINGULAR if verdict.is_flat else None
 
 
-def _touched(posed: PosedObjective, x: Any, there: Active) -> str | None:
+def _touched(posed: Problem, x: Any, there: Active) -> str | None:
     """Why the point has only one-sided derivatives: a constraint or bound is active with a multiplier of 0. None where
     there is none."""
     np = arrays.numpy_namespace()
@@ -358,5 +358,5 @@ def _moved(hessian: Any, constraints: Constraints, x: Any, there: Active, mixed:
     scaled = matrix / sizes[:, None] / sizes
     if dense_matrices.condition_number(scaled) > 1e13:
         return None
-    moved[free] = (dense_matrices.solution(scaled, right / sizes[:, None]) / sizes[:, None])[: int(free.sum())]
+    moved[free] = (dense_matrices.solve(scaled, right / sizes[:, None]) / sizes[:, None])[: int(free.sum())]
     return moved

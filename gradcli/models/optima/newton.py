@@ -14,7 +14,7 @@ from gradcli import arrays
 from gradcli.models.optima.end_messages import STUCK, UNBOUNDED, VANISHES, extremum
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.trust_region_steps import Step, step
-from gradcli.models.results import Iteration, Watcher
+from gradcli.models.results import Iteration, ProgressCallback
 
 # The search converged where the model predicts a decrease of at most the share `_SHARE` of the objective, or of at most
 # `_NOTHING`.
@@ -45,13 +45,13 @@ class NoHessianError(Exception):
         self.point = point
 
 
-def held(x: Any, gradient: Any, low: Any, high: Any) -> Any:
+def held_by_bounds(x: Any, gradient: Any, low: Any, high: Any) -> Any:
     """A mask of the variables that their bounds hold: at a bound beyond which the objective falls, or with equal
     bounds."""
     return ((x <= low) & (gradient > 0)) | ((x >= high) & (gradient < 0)) | (low == high)
 
 
-def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher) -> SearchEnd:
+def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback) -> SearchEnd:
     """Minimise from `start` between `low` and `high`, vectors `[n]`, in at most `most` iterations. The objective must
     be finite at the start. Raises NoHessianError.
 
@@ -66,7 +66,7 @@ def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, wat
 
 
 def _newton(
-    objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher, *, by_curvature: bool
+    objective: Objective, start: Any, low: Any, high: Any, most: int, watch: ProgressCallback, *, by_curvature: bool
 ) -> SearchEnd:
     np = arrays.numpy_namespace()
     x = start
@@ -74,7 +74,7 @@ def _newton(
     hessian = _hessian(objective, x)
     radius = -1.0
     for number in range(most):
-        free = ~held(x, gradient, low, high)
+        free = ~held_by_bounds(x, gradient, low, high)
         watch(Iteration(number, objective.sign * value, float(np.linalg.norm(gradient[free])), x))
         if not free.any():
             return SearchEnd(x, value, gradient, number, True, "every variable is held by a bound")
@@ -140,8 +140,8 @@ def _polished(objective: Objective, found: SearchEnd, trial: Any, low: Any, high
     """The result after a last step, where the gradient is smaller there: the point has more correct digits."""
     np = arrays.numpy_namespace()
     value, gradient = objective.value_and_gradient(trial)
-    before = np.where(held(found.point, found.gradient, low, high), 0.0, found.gradient)
-    after = np.where(held(trial, gradient, low, high), 0.0, gradient)
+    before = np.where(held_by_bounds(found.point, found.gradient, low, high), 0.0, found.gradient)
+    after = np.where(held_by_bounds(trial, gradient, low, high), 0.0, gradient)
     if math.isfinite(value) and np.linalg.norm(after) < np.linalg.norm(before):
         return found._replace(point=trial, value=value, gradient=gradient)
     return found

@@ -40,7 +40,7 @@ class Objective:
         sign: float = 1.0,
     ) -> None:
         self.program, self.packing, self.constants, self.sign = program, packing, constants, sign
-        known = scope.outer_reads(program.program)
+        known = scope.free_names(program.program)
         # The packing may also have names that only constraints read.
         self.names = [name for name in packing.shapes if name in known]
         self.evaluations = 0
@@ -154,7 +154,7 @@ class Objective:
         from scipy.sparse import csc_array
 
         try:
-            with limits.attempt():
+            with limits.optional_budget():
                 blocks = self.program.hessian(values, self.names, sparse=True)
         except (LimitError, NotRecordableError):
             return None

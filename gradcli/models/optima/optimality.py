@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.models import dense_matrices
 from gradcli.models.optima.constraints import Constraints
-from gradcli.models.optima.newton import SearchEnd, held
+from gradcli.models.optima.newton import SearchEnd, held_by_bounds
 from gradcli.models.optima.objectives import Objective, is_sparse
 from gradcli.models.optima.trust_region_steps import is_definite
 
 # Relative tolerances within which a gradient, and the residual of a constraint, count as 0.
-SLOPE, RESIDUAL = 1e-6, 1e-8
+GRADIENT_TOLERANCE, RESIDUAL_TOLERANCE = 1e-6, 1e-8
 # The tolerance within which an inequality counts as met with equality.
 _NEAR = 1e-6
 # A gradient also counts as 0 at the share `_FALLEN` of that at the start, and a sum of gradients at the share
@@ -59,7 +59,7 @@ def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any)
     minimise the norm of the slope."""
     np = arrays.numpy_namespace()
     if not len(constraints):
-        fixed = held(x, gradient, low, high)
+        fixed = held_by_bounds(x, gradient, low, high)
         none = np.zeros(0)
         of_bounds, slope = _of_fixed(fixed, gradient, low == high), np.where(fixed, 0.0, gradient)
         return Active(none.astype(int), none, np.zeros((0, len(x))), fixed, of_bounds, slope, none.astype(bool))
@@ -110,7 +110,7 @@ def _tolerances(jacobian: Any, x: Any, share: float) -> Any:
 def infeasible(constraints: Constraints, x: Any) -> Any:
     """A mask `[m]` of the constraints that are violated at a point."""
     residuals = constraints.residuals(x)
-    return ~(constraints.violation(residuals) <= _tolerances(_jacobian(constraints, x), x, RESIDUAL))
+    return ~(constraints.violation(residuals) <= _tolerances(_jacobian(constraints, x), x, RESIDUAL_TOLERANCE))
 
 
 def is_stationary(objective: Objective, found: SearchEnd, slope: Any, hessian: Any) -> bool:
@@ -120,17 +120,17 @@ def is_stationary(objective: Objective, found: SearchEnd, slope: Any, hessian: A
     if not math.isfinite(found.value):
         return False
     value, x, steepest = found.value, found.point, float(abs(slope).max(initial=0.0))
-    small = max(SLOPE * min(1.0, abs(value)), _FALLEN * min(1.0, objective.steepest))
+    small = max(GRADIENT_TOLERANCE * min(1.0, abs(value)), _FALLEN * min(1.0, objective.steepest))
     if steepest <= small or steepest <= _CANCELLED * float(abs(found.gradient).max(initial=0.0)):
         return True
     if hessian is None:
-        return steepest <= SLOPE * max(1.0, abs(value))
+        return steepest <= GRADIENT_TOLERANCE * max(1.0, abs(value))
     if (abs(slope) <= 1e-14 * (abs(hessian) @ abs(x))).all():
         return True
     if is_sparse(hessian):
-        return steepest <= SLOPE * max(1.0, abs(value))
+        return steepest <= GRADIENT_TOLERANCE * max(1.0, abs(value))
     units = _units(hessian.diagonal())
-    bends, vectors = dense_matrices.spectral_decomposition(hessian / units[:, None] / units)
+    bends, vectors = dense_matrices.symmetric_eigenvectors(hessian / units[:, None] / units)
     along = vectors.T @ (slope / units)
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = float(np.sum(np.where(along == 0, 0.0, along**2 / np.maximum(bends, 0.0)))) / 2
@@ -143,7 +143,7 @@ def _units(diagonal: Any) -> Any:
     return np.where(sizes > 0, sizes, 1.0)
 
 
-def touched(there: Active, x: Any, low: Any, high: Any) -> Any:
+def weakly_active_normals(there: Active, x: Any, low: Any, high: Any) -> Any:
     """The unit normals `[t, n]` of weakly active constraints and bounds, which the point may leave to one side."""
     np = arrays.numpy_namespace()
     at_bound = ((x <= low) | (x >= high)) & ~there.fixed
@@ -153,7 +153,7 @@ def touched(there: Active, x: Any, low: Any, high: Any) -> Any:
     return rows[lengths > 0] / lengths[lengths > 0][:, None]
 
 
-def forbidden(normals: Any, basis: Any) -> Any:
+def blocked(normals: Any, basis: Any) -> Any:
     """A mask `[t]` of the `normals` `[t, n]` from which no feasible direction leads away. Feasible directions are
     combinations of the columns of `basis` `[n, d]` along which no constraint increases."""
     np = arrays.numpy_namespace()
@@ -164,18 +164,18 @@ def forbidden(normals: Any, basis: Any) -> Any:
     rows = normals @ basis
     zeros, ends = np.zeros(len(rows)), [(-1.0, 1.0)] * basis.shape[1]
     farthest = [linprog(row, A_ub=rows, b_ub=zeros, bounds=ends).fun for row in rows]
-    return np.array([least is not None and least > -SLOPE for least in farthest])
+    return np.array([least is not None and least > -GRADIENT_TOLERANCE for least in farthest])
 
 
-def is_open(normals: Any, basis: Any) -> bool:
+def has_feasible_direction(normals: Any, basis: Any) -> bool:
     """Whether some combination of the columns of `basis` `[n, d]` is feasible: along it no constraint with one of the
     `normals` `[t, n]` increases."""
     np = arrays.numpy_namespace()
     rows = normals @ basis
-    if not basis.shape[1] or np.linalg.matrix_rank(rows, tol=SLOPE) < basis.shape[1]:
+    if not basis.shape[1] or np.linalg.matrix_rank(rows, tol=GRADIENT_TOLERANCE) < basis.shape[1]:
         return bool(basis.shape[1])
     # The rows have full rank, so that a direction that leads away from no constraint is 0.
-    return not forbidden(normals, basis).all()
+    return not blocked(normals, basis).all()
 
 
 def free_directions(free: Any, normals: Any, units: Any) -> Any:
@@ -191,11 +191,13 @@ def free_directions(free: Any, normals: Any, units: Any) -> Any:
     return basis @ directions[rank:].T
 
 
-def weakest_step(hessian_at: Callable[[Any], Any], x: Any, slope: Any, hessian: Any, basis: Any) -> tuple[float, bool]:
+def newton_step_of_least_curvature(
+    hessian_at: Callable[[Any], Any], x: Any, slope: Any, hessian: Any, basis: Any
+) -> tuple[float, bool]:
     """The length of the Newton step along the direction of least curvature among the columns of `basis` `[n, d]`, and
     whether the curvature at its end is similar. Where it is not, the Hessian does not characterise the point, as at 0
     for `x**3` and far out for `exp(-x)`."""
-    values, vectors = dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)
+    values, vectors = dense_matrices.symmetric_eigenvectors(basis.T @ hessian @ basis)
     least, direction = values[0], basis @ vectors[:, 0]
     length = float(direction @ slope) / float(least) if least > 0 else math.inf
     if not math.isfinite(length):
@@ -227,7 +229,7 @@ def curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> st
     basis = free_directions(free, normals, _units(hessian.diagonal()))
     if not basis.shape[1]:
         return "up"
-    bends = dense_matrices.spectrum(basis.T @ hessian @ basis)
+    bends = dense_matrices.symmetric_eigenvalues(basis.T @ hessian @ basis)
     size = max(abs(bends[0]), abs(bends[-1]))
     slack = max(_FLAT * len(bends) * max(size, 1.0) if size else 0.0, nothing)
     if bends[0] > slack and float(abs(hessian[np.ix_(free, free)]).max()) > nothing:
@@ -238,7 +240,7 @@ def curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> st
 def flat_directions(hessian: Any, basis: Any) -> Any:
     """The directions `[n, d]`, combinations of an orthogonal `basis`, with no curvature or the least."""
     np = arrays.numpy_namespace()
-    bends, vectors = dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)
+    bends, vectors = dense_matrices.symmetric_eigenvectors(basis.T @ hessian @ basis)
     size = float(abs(bends).max(initial=0.0))
     return basis @ vectors[:, bends <= max(_FLAT * len(bends) * max(size, 1.0), float(np.min(bends, initial=0.0)))]
 
@@ -248,7 +250,7 @@ def eigenvalues(hessian: Any, objective: Objective | None, x: Any) -> dict[str, 
     None for one that is not found."""
     np = arrays.numpy_namespace()
     if hessian is not None and len(x) <= _MOST:
-        bends = dense_matrices.spectrum(hessian.toarray() if is_sparse(hessian) else hessian)
+        bends = dense_matrices.symmetric_eigenvalues(hessian.toarray() if is_sparse(hessian) else hessian)
         return {"min": float(bends[0]), "max": float(bends[-1])}
     from scipy.sparse.linalg import LinearOperator
 

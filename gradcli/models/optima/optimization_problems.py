@@ -33,7 +33,7 @@ class MinimizeRequest(NamedTuple):
     is_global: bool
 
 
-class PosedObjective(NamedTuple):
+class Problem(NamedTuple):
     """An optimisation problem: an objective to minimise from `start` `[n]` between `low` and `high` `[n]`.
 
     `rows` is the number of complete rows of the data, `left_out` that of the others, and `by_row` are the names of
@@ -52,17 +52,17 @@ class PosedObjective(NamedTuple):
     limits: tuple[int, int]
 
 
-def posed(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], budget: tuple[int, int]) -> PosedObjective:
+def pose(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], budget: tuple[int, int]) -> Problem:
     """The problem that a request poses. Raises what compiling and evaluating raise, BindingError for a name without a
     value, a name that nothing reads, and a start outside of its bounds, and EvaluationError where the objective is not
     finite at the start."""
     program = compile(asked.text)
-    values = {name: _number(name, asked.values[name]) for name in python_values.listed([*asked.values])}
+    values = {name: _number(name, asked.values[name]) for name in python_values.names_tuple([*asked.values])}
     compared = [relation for text in asked.subject_to for relation in relations(text)]
     varied = _varied(asked, values)
     packing = Packing.of({name: values[name] for name in varied})
     probe = Constraints(compared, packing, {}, compile)
-    own = scope.outer_reads(program.program)
+    own = scope.free_names(program.program)
     reads = [*program.inputs, *(n for n in probe.inputs if n not in program.inputs)]
     for name in values:
         if name in asked.table.columns:
@@ -89,7 +89,7 @@ def posed(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], bud
     rows = len(data.rows) or max((arrays.shape(v)[0] for v in used.values() if arrays.shape(v)), default=0)
     by_row = [name for name, value in used.items() if arrays.shape(value)[:1] == (rows,)]
     most = budget[0], budget[1] * max(1, len(data.rows))
-    return PosedObjective(objective, constraints, start, low, high, rows, by_row, data.left_out, most)
+    return Problem(objective, constraints, start, low, high, rows, by_row, data.left_out, most)
 
 
 def _number(name: str, value: Any) -> Any:
@@ -113,7 +113,7 @@ def _varied(asked: MinimizeRequest, values: Mapping[str, Any]) -> list[str]:
 
 
 def _check_names(asked: MinimizeRequest, program: CompiledProgram, reads: Sequence[str], known: set[str]) -> None:
-    own = scope.outer_reads(program.program)
+    own = scope.free_names(program.program)
     for name in asked.values:
         if name not in own and name not in reads:
             # Imported only for programs with errors.

@@ -12,9 +12,9 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import LimitError
-from gradcli.models.optima.optimality import RESIDUAL
-from gradcli.models.optima.optimization_problems import PosedObjective
-from gradcli.models.results import Iteration, Watcher
+from gradcli.models.optima.optimality import RESIDUAL_TOLERANCE
+from gradcli.models.optima.optimization_problems import Problem
+from gradcli.models.results import Iteration, ProgressCallback
 
 # Upper bound of the variables: in more dimensions, sampled points are too sparse to be useful.
 MOST_VARIABLES = 50
@@ -32,7 +32,7 @@ _FORBIDDEN = 1e200
 class Population:
     """Evaluates an objective at many points between `low` and `high`, and keeps the lowest one."""
 
-    def __init__(self, posed: PosedObjective, low: Any, high: Any) -> None:
+    def __init__(self, posed: Problem, low: Any, high: Any) -> None:
         self._posed, self.low, self.high = posed, low, high
         self.lowest: Any = None
         self._least = math.inf
@@ -45,7 +45,7 @@ class Population:
         if len(self._posed.constraints):
             residuals = self._posed.constraints.residuals_at(points)
             violated = np.nan_to_num(self._posed.constraints.violation(residuals), nan=np.inf).sum(axis=1)
-            found = np.where(violated > RESIDUAL, _FORBIDDEN * (1.0 + np.log1p(violated)), found)
+            found = np.where(violated > RESIDUAL_TOLERANCE, _FORBIDDEN * (1.0 + np.log1p(violated)), found)
         place = int(found.argmin())
         if found[place] < self._least:
             self.lowest, self._least = points[place].copy(), float(found[place])
@@ -59,7 +59,7 @@ class Population:
         shares = generator.random((_SAMPLES, len(self.low)))
         points = self.low + shares * (self.high - self.low)
         try:
-            with limits.attempt():
+            with limits.optional_budget():
                 values = self.values(points)
         except LimitError:
             return points[:0]
@@ -68,13 +68,13 @@ class Population:
         order = np.argsort(values[is_low], kind="stable")
         return points[is_low][order[:count]]
 
-    def evolved(self, seed: int, watch: Watcher) -> list[Any]:
+    def evolved(self, seed: int, watch: ProgressCallback) -> list[Any]:
         """The lowest point that differential evolution finds, for each strategy."""
         found = []
         for strategy in _STRATEGIES:
             self.lowest, self._least = None, math.inf
             try:
-                with limits.attempt():
+                with limits.optional_budget():
                     self._evolve(strategy, seed, watch)
             except LimitError:
                 # The best point so far is a start as well.
@@ -83,7 +83,7 @@ class Population:
                 found.append(self.lowest)
         return found
 
-    def _evolve(self, strategy: str, seed: int, watch: Watcher) -> None:
+    def _evolve(self, strategy: str, seed: int, watch: ProgressCallback) -> None:
         from scipy.optimize import differential_evolution
 
         np = arrays.numpy_namespace()

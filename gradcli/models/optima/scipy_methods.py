@@ -12,7 +12,7 @@ from gradcli.errors import UsageError
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import Objective, is_sparse
-from gradcli.models.results import Iteration, Watcher
+from gradcli.models.results import Iteration, ProgressCallback
 
 # By user-visible name: SciPy's name, and tolerances with which the method continues to the last digits.
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -38,7 +38,7 @@ def search(
     low: Any,
     high: Any,
     most: int,
-    watch: Watcher,
+    watch: ProgressCallback,
 ) -> SearchEnd:
     """Minimise by one of METHODS. Raises UsageError for bounds or constraints that the method does not support, and
     where the method needs a Hessian and there is none."""
@@ -53,7 +53,7 @@ def search(
         raise UsageError(
             f"the method {method} takes no constraints", hint=f"--method {' or '.join(WITH_CONSTRAINTS)} does"
         )
-    followed = _Followed(objective, watch, start)
+    followed = _Monitored(objective, watch, start)
     further: dict[str, Any] = {}
     if method == "trust-krylov":
         further["hessp"] = objective.hessian_product
@@ -80,10 +80,10 @@ def search(
     return SearchEnd(x, value, gradient, int(found.nit), bool(found.success), str(found.message).strip())
 
 
-class _Followed:
+class _Monitored:
     """An objective that reports the iterations of its search and keeps the lowest point."""
 
-    def __init__(self, objective: Objective, watch: Watcher, start: Any) -> None:
+    def __init__(self, objective: Objective, watch: ProgressCallback, start: Any) -> None:
         self._objective, self._watch = objective, watch
         self._recent: deque[tuple[Any, float, Any]] = deque(maxlen=30)
         self._number = 0

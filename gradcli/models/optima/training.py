@@ -11,9 +11,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import UsageError
 from gradcli.models import checked_arguments, dense_matrices
 from gradcli.models.optima.newton import SearchEnd
-from gradcli.models.optima.optimization_problems import PosedObjective
+from gradcli.models.optima.optimization_problems import Problem
 from gradcli.models.optima.verdicts import Verdict
-from gradcli.models.results import Iteration, Watcher
+from gradcli.models.results import Iteration, ProgressCallback
 from gradcli.optim.adam import Adam
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.rmsprop import RMSprop
@@ -80,7 +80,7 @@ class Training(NamedTuple):
         return STOCHASTIC[self.method](parameters.values(), **options)
 
 
-def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEnd:
+def train(posed: Problem, training: Training, watch: ProgressCallback) -> SearchEnd:
     """Take all steps. The result is the last point, or the start where that is no worse. `converged` says that the last
     point is better and its gradient small relative to that at the start. A value that is not finite ends the training.
 
@@ -96,7 +96,7 @@ def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEn
     return _judged(posed, last, steps, taken, message)
 
 
-def _check_suits(posed: PosedObjective, training: Training) -> None:
+def _check_suits(posed: Problem, training: Training) -> None:
     np = arrays.numpy_namespace()
     if len(posed.constraints) or np.isfinite(posed.low).any() or np.isfinite(posed.high).any():
         raise UsageError(f"the method {training.method} takes no bounds and no constraints", hint="--method auto does")
@@ -105,7 +105,7 @@ def _check_suits(posed: PosedObjective, training: Training) -> None:
 
 
 def _stepped(
-    posed: PosedObjective, training: Training, steps: int, batch: int | None, watch: Watcher
+    posed: Problem, training: Training, steps: int, batch: int | None, watch: ProgressCallback
 ) -> tuple[Any, int, str]:
     """The point after all steps on batches (or on all rows where `batch` is None), the number of steps taken, and a
     message."""
@@ -130,7 +130,7 @@ def _stepped(
     return last, taken + 1, f"{steps:,} steps"
 
 
-def _judged(posed: PosedObjective, last: Any, steps: int, taken: int, message: str) -> SearchEnd:
+def _judged(posed: Problem, last: Any, steps: int, taken: int, message: str) -> SearchEnd:
     """The result at the last point, or at the start where that is no worse."""
     np, objective = arrays.numpy_namespace(), posed.objective
     start_value, start_gradient = objective.value_and_gradient(posed.start)
@@ -153,13 +153,13 @@ def of_training(found: SearchEnd, verdict: Verdict) -> tuple[bool, str]:
     if verdict.kind in ("saddle", "kink"):
         return verdict.converged, verdict.message
     if found.converged and isinstance(verdict.hessian, arrays.numpy_namespace().ndarray):
-        bends = dense_matrices.spectrum(verdict.hessian)
+        bends = dense_matrices.symmetric_eigenvalues(verdict.hessian)
         if bends[0] < -_DOWNWARDS * abs(bends[-1]):
             return False, f"{found.message}, which lead to a saddle: the objective bends downwards there"
     return found.converged, found.message
 
 
-def _batches(posed: PosedObjective, batch: int, seed: int) -> Iterator[Any]:
+def _batches(posed: Problem, batch: int, seed: int) -> Iterator[Any]:
     """Endlessly, the row indices of one batch after the other, in passes over all rows, each in another random
     order."""
     generator = arrays.numpy_namespace().random.default_rng(seed)

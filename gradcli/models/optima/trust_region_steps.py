@@ -35,7 +35,7 @@ def step(gradient: Any, hessian: Any, radius: float) -> Step:
 
 def _by_eigenvectors(gradient: Any, hessian: Any, radius: float) -> Step:
     np = arrays.numpy_namespace()
-    bends, vectors = dense_matrices.spectral_decomposition(hessian)
+    bends, vectors = dense_matrices.symmetric_eigenvectors(hessian)
     along = vectors.T @ gradient
     least, most = float(bends[0]), float(max(abs(bends[0]), abs(bends[-1])))
     if least > _FLAT * most:
@@ -163,5 +163,5 @@ def is_definite(hessian: Any) -> bool:
     eigenvalue is not negligible relative to the largest."""
     if is_sparse(hessian):
         return _factors(hessian) is not None
-    bends = dense_matrices.spectrum(hessian)
+    bends = dense_matrices.symmetric_eigenvalues(hessian)
     return bool(bends[0] > _FLAT * max(abs(bends[0]), abs(bends[-1])))

@@ -14,19 +14,19 @@ from gradcli.models.optima.end_messages import (
     FALLS_FROM_FLAT,
     FALLS_FROM_KINK,
     KINK,
-    ON_AND_ON,
     SADDLE,
+    SLOW_DESCENT,
     STUCK,
     UNBOUNDED,
     VANISHES,
     extremum,
-    told,
+    worded,
 )
-from gradcli.models.optima.gradient_sampling import Surroundings
+from gradcli.models.optima.gradient_sampling import GradientSampler
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.optima.optimality import Active
-from gradcli.models.optima.optimization_problems import PosedObjective
+from gradcli.models.optima.optimization_problems import Problem
 
 # A search is unbounded where a variable is beyond `_FAR` or the objective below -`_FAR`.
 _FAR = 1e20
@@ -62,7 +62,7 @@ class Verdict(NamedTuple):
     is_flat: bool = False
 
 
-def judged(posed: PosedObjective, found: SearchEnd) -> Verdict:
+def verdict_of(posed: Problem, found: SearchEnd) -> Verdict:
     """The verdict of the exact derivatives on the point of a search, independently of what the search itself
     reports."""
     objective, constraints, x = posed.objective, posed.constraints, found.point
@@ -74,10 +74,10 @@ def judged(posed: PosedObjective, found: SearchEnd) -> Verdict:
         or _of_kink(posed, found, there, hessian)
         or _of_derivatives(posed, found, there, hessian)
     )
-    return verdict._replace(message=told(verdict.message, objective.sign))
+    return verdict._replace(message=worded(verdict.message, objective.sign))
 
 
-def _of_broken_constraints(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
+def _of_broken_constraints(posed: Problem, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
     if not len(posed.constraints):
         return None
     broken = optimality.infeasible(posed.constraints, found.point)
@@ -91,7 +91,7 @@ def _of_broken_constraints(posed: PosedObjective, found: SearchEnd, there: Activ
     )
 
 
-def _of_unqualified_constraints(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
+def _of_unqualified_constraints(posed: Problem, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
     """The verdict where multipliers grow without bound, as where gradients of constraints vanish or are dependent:
     residuals of constraints times their multipliers bound how far the value may be off."""
     if not len(there.numbers):
@@ -110,14 +110,14 @@ def _of_unqualified_constraints(posed: PosedObjective, found: SearchEnd, there: 
     )
 
 
-def _of_kink(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
+def _of_kink(posed: Problem, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
     """The verdict where the objective is not smooth; None where it is, and where constraints hold the point."""
     np = arrays.numpy_namespace()
     if there.holding.any() or there.fixed.all() or not math.isfinite(found.value):
         return None
     begin = np.where(posed.start != 0.0, abs(posed.start), 1.0)
     sizes = np.maximum(abs(found.point), np.minimum(begin, 1.0))
-    nearby = Surroundings(posed.objective, found.point, sizes, ~there.fixed, posed.low, posed.high)
+    nearby = GradientSampler(posed.objective, found.point, sizes, ~there.fixed, posed.low, posed.high)
     kink = nearby.kink(found.value, hessian)
     if kink is None:
         return None
@@ -128,7 +128,7 @@ def _of_kink(posed: PosedObjective, found: SearchEnd, there: Active, hessian: An
     )
 
 
-def _of_derivatives(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict:
+def _of_derivatives(posed: Problem, found: SearchEnd, there: Active, hessian: Any) -> Verdict:
     np = arrays.numpy_namespace()
     objective, constraints, x = posed.objective, posed.constraints, found.point
     if not optimality.is_stationary(objective, found, there.slope, hessian):
@@ -146,29 +146,33 @@ def _of_derivatives(posed: PosedObjective, found: SearchEnd, there: Active, hess
     normals = there.normals[there.holding]
     # Bounds alone leave at least one direction of each variable feasible, so that they are tested only together with
     # constraints.
-    touched = optimality.touched(there, x, posed.low, posed.high) if is_dense and len(constraints) else normals[:0]
+    touched = (
+        optimality.weakly_active_normals(there, x, posed.low, posed.high)
+        if is_dense and len(constraints)
+        else normals[:0]
+    )
     if len(touched) > _MOST_TOUCHED:
         touched = touched[:0]
     if len(touched):
         basis = optimality.free_directions(~there.fixed, normals, np.ones(len(x)))
-        normals = np.concatenate([normals, touched[optimality.forbidden(touched, basis)]])
+        normals = np.concatenate([normals, touched[optimality.blocked(touched, basis)]])
     bends = optimality.curvature(found.value, x, hessian, ~there.fixed, normals)
     if bends == "down":
         return Verdict(there, hessian, "saddle", False, SADDLE)
     is_flat = bends == "none"
     basis = optimality.free_directions(~there.fixed, normals, np.ones(len(x))) if is_dense else None
     if basis is not None and len(touched) and is_flat:
-        is_flat = optimality.is_open(touched, optimality.flat_directions(hessian, basis))
+        is_flat = optimality.has_feasible_direction(touched, optimality.flat_directions(hessian, basis))
         basis = basis if is_flat else None
     if basis is not None and basis.shape[1]:
-        step, is_similar = optimality.weakest_step(
+        step, is_similar = optimality.newton_step_of_least_curvature(
             lambda point: lagrangian_hessian(objective, constraints, point, there), x, there.slope, hessian, basis
         )
         is_flat = is_flat or not is_similar
         if is_flat and not len(constraints) and _falls(posed, found, hessian, basis):
             return Verdict(there, hessian, "flat", False, FALLS_FROM_FLAT, is_flat)
         if not is_similar and not len(constraints) and _SMALL * max(1.0, float(abs(x).max())) < step < math.inf:
-            return Verdict(there, hessian, None, False, ON_AND_ON)
+            return Verdict(there, hessian, None, False, SLOW_DESCENT)
     if there.fixed.any():
         return Verdict(there, hessian, kind, True, BY_BOUNDS, is_flat)
     if is_flat:
@@ -189,11 +193,11 @@ def _free_bends(objective: Objective, found: SearchEnd, there: Active) -> str | 
     return optimality.curvature(found.value, found.point, part, free, there.normals)
 
 
-def _falls(posed: PosedObjective, found: SearchEnd, hessian: Any, basis: Any) -> bool:
+def _falls(posed: Problem, found: SearchEnd, hessian: Any, basis: Any) -> bool:
     """Whether the objective falls along a direction without curvature: near the point, as at an inflection, or far from
     it where all derivatives are 0, as on a step of the objective or where they underflow."""
     np = arrays.numpy_namespace()
-    direction = basis @ dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)[1][:, 0]
+    direction = basis @ dense_matrices.symmetric_eigenvectors(basis.T @ hessian @ basis)[1][:, 0]
     size = float(np.linalg.norm(np.where(direction != 0.0, np.maximum(abs(found.point), abs(posed.start)), 0.0))) or 1.0
     is_plateau = not found.gradient.any() and not hessian.any()
     for share in _FAR_AWAY if is_plateau else _NEARBY:

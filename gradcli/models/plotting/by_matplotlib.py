@@ -12,7 +12,7 @@ from typing import IO, Any
 from gradcli import arrays, install_command
 from gradcli.errors import BackendError, UsageError, did_you_mean
 from gradcli.io import output
-from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline, alone, density, shown
+from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline, density, isolated_points, shown
 from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
@@ -62,7 +62,7 @@ def _needed() -> Any:
             import matplotlib.figure
         except ImportError:
             raise BackendError(
-                "a picture needs Matplotlib, which is not installed", hint=install_command.command("plot")
+                "a picture needs Matplotlib, which is not installed", hint=install_command.install_command("plot")
             ) from None
         except ValueError as error:
             # For example, an invalid backend in the environment.
@@ -232,7 +232,7 @@ class _Drawing:
         dashes = _DASHES[count % len(_DASHES)]
         (artist,) = self.axes.plot(line.x, line.y, linewidth=1.5, color=color, linestyle=dashes)
         self.keys.append((artist, line.label))
-        points = alone(line, self.chart.log)
+        points = isolated_points(line, self.chart.log)
         if len(points.x):
             self.axes.plot(points.x, points.y, linestyle="none", marker="o", markersize=3, color=color)
 

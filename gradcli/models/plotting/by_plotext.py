@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, install_command
 from gradcli.errors import BackendError
-from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline, alone, shown
+from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline, isolated_points, shown
 from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
@@ -49,7 +49,8 @@ def _needed() -> Any:
             import plotext
         except ImportError:
             raise BackendError(
-                "a picture on a terminal needs plotext, which is not installed", hint=install_command.command("plot")
+                "a picture on a terminal needs plotext, which is not installed",
+                hint=install_command.install_command("plot"),
             ) from None
     return plotext
 
@@ -130,7 +131,7 @@ class _Drawing:
         symbol, pixel = self._next(character)
         self.keys.append((line.label, symbol, pixel))
         self._put(line.x, line.y, symbol, pixel, connected=True)
-        points = alone(line, self.chart.log)
+        points = isolated_points(line, self.chart.log)
         self._put(points.x, points.y, symbol, pixel, connected=False)
 
     def _points(self, every: Points) -> None:

@@ -76,7 +76,7 @@ class Chart(NamedTuple):
     y_limits: tuple[float, float] | None = None
 
 
-def along(numbers: Any, log: bool) -> Any:
+def has_position(numbers: Any, log: bool) -> Any:
     """A mask `[n]` of the numbers that have a position along an axis: the finite ones, and only positive ones on a
     logarithmic axis."""
     np = arrays.numpy_namespace()
@@ -87,16 +87,16 @@ def along(numbers: Any, log: bool) -> Any:
 def shown(points: Points, log: str) -> Points:
     """The points that have a position along both axes; `log` names the logarithmic ones."""
     np = arrays.numpy_namespace()
-    seen = along(points.x, "x" in log) & along(points.y, "y" in log)
+    seen = has_position(points.x, "x" in log) & has_position(points.y, "y" in log)
     error = points.error[seen] if np.ndim(points.error) else points.error
     return Points(points.label, np.asarray(points.x)[seen], np.asarray(points.y)[seen], error)
 
 
-def alone(line: Polyline, log: str) -> Points:
+def isolated_points(line: Polyline, log: str) -> Points:
     """The points of a curve that no segment reaches, since on both sides there are gaps or nothing."""
     np = arrays.numpy_namespace()
     x, y = np.asarray(line.x, "float64"), np.asarray(line.y, "float64")
-    here = along(x, "x" in log) & along(y, "y" in log)
+    here = has_position(x, "x" in log) & has_position(y, "y" in log)
     kept = here & ~np.r_[False, here[:-1]] & ~np.r_[here[1:], False]
     return Points(line.label, x[kept], y[kept])
 

@@ -19,14 +19,14 @@ from gradcli.errors import (
 )
 from gradcli.evaluation import python_values
 from gradcli.language.names import scope
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.plotting import by_matplotlib, ranges
 from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, shown
-from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, one_by_one, program_label
+from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, program_label, selector_hint
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 
 if TYPE_CHECKING:
@@ -152,10 +152,10 @@ def plot(
     with limits.within(max_steps, max_elements):
         given = {
             name: _given(name, value)
-            for name, value in {**checked_arguments.named(values, "'values'"), **named}.items()
+            for name, value in {**checked_arguments.mapping_by_name(values, "'values'"), **named}.items()
         }
-        parsed = read(program)
-        reads = scope.outer_reads(parsed)
+        parsed = parse_charged(program)
+        reads = scope.free_names(parsed)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
             # Imported only for programs with errors.
@@ -163,7 +163,7 @@ def plot(
 
             hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, parsed)
             raise BindingError(f"the program does not read '{unknown}'", hint=hint)
-        scope.check(parsed, given)
+        scope.check_names(parsed, given)
         made = plotted(parsed, given, PlotRequest(order, log, _data(data), max_steps, max_elements))
     if path is not None:
         made.save(path)
@@ -205,7 +205,7 @@ def _check_value(program: Module, ranges: int) -> None:
         return
     raise EvaluationError(
         f"the program ends with {len(last.value.items)} values, and a curve is of one",
-        hint=one_by_one(program) if ranges == 1 else None,
+        hint=selector_hint(program) if ranges == 1 else None,
         span=last.span,
         source=program.source,
     )

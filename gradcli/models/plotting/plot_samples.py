@@ -24,7 +24,7 @@ _MOST_POINTS = 8 * MOST_EVALUATIONS
 # Grid points of a field along x and y.
 _GRID = (241, 181)
 # The quantiles of the values between which the colours of a field with a pole range.
-_USUAL = (0.02, 0.98)
+_COLOR_QUANTILES = (0.02, 0.98)
 _LONGEST_LABEL = 60
 # Significant digits of a value in a label: the first number of these that tells all values apart.
 _DIGITS = (6, 9, 12, 17)
@@ -53,7 +53,7 @@ class PlottedField:
     dy: Any
 
 
-def one_by_one(program: Module) -> Proposal | None:
+def selector_hint(program: Module) -> Proposal | None:
     """A hint for a program that ends with several values separated by commas: a name with several values that selects
     one of them, as each value of a name has a curve. None for other programs."""
     last = program.body[-1]
@@ -61,7 +61,7 @@ def one_by_one(program: Module) -> Proposal | None:
     if not isinstance(value, (tree.Tuple, tree.List)) or len(value.items) < 2:
         return None
     items = [program.source[item.span.start : item.span.end] for item in value.items]
-    reads = scope.outer_reads(program)
+    reads = scope.free_names(program)
     name = "curve"
     while name in reads:
         name += "_"
@@ -177,7 +177,7 @@ class Sampler:
             hint: str = "sum(…) of it is a number"
             if listed is not None:
                 hint += f"; {listed}=1,2 without brackets has a curve for each"
-            elif (choice := one_by_one(self.program)) is not None:
+            elif (choice := selector_hint(self.program)) is not None:
                 hint = choice.saying(f"{hint}; {choice}")
             raise ShapeError(f"a curve is of numbers, and the value has shape {[*shape]}", hint=hint)
         derivatives = {}
@@ -205,7 +205,7 @@ class Sampler:
             raise EvaluationError("there is nothing to be seen: the value is nowhere finite over these ranges")
         if not self._has_pole(over, columns, value):
             return field, None
-        return field, tuple(float(np.quantile(finite, part)) for part in _USUAL)
+        return field, tuple(float(np.quantile(finite, part)) for part in _COLOR_QUANTILES)
 
     def _has_pole(self, over: Mapping[str, PlotRange], columns: Mapping[str, Any], value: Any) -> bool:
         """Whether the values are unbounded along an axis through the point of the largest one."""

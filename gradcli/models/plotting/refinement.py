@@ -34,9 +34,9 @@ _BESIDE, _BETWEEN = 0.05, 0.1
 _ONE_POLE = 5e-5
 # Points near a pole are kept up to this many heights beyond the picture.
 _BEYOND = 3.0
-# Pieces between gaps that are narrower than the share `_CRUMB` of the range are dropped, and so are points that are
-# within the share `_IDLE` of the height of the picture from a line through their neighbours.
-_CRUMB, _IDLE = 1e-9, 1e-4
+# Pieces between gaps that are narrower than the share `_MIN_PIECE` of the range are dropped, and so are points that are
+# within the share `_COLLINEAR` of the height of the picture from a line through their neighbours.
+_MIN_PIECE, _COLLINEAR = 1e-9, 1e-4
 _PASSES = 4
 # Greater absolute values count as infinite, so that the height of the picture does not overflow.
 _GIANT = 1e305
@@ -197,8 +197,8 @@ class _Mesh:
             gaps = np.flatnonzero(self._gaps((low, high)))
         x = np.insert(self.x, gaps + 1, self._middle()[gaps])
         y = np.insert(np.where(np.isfinite(self.f), self.f, np.nan), gaps + 1, np.nan)
-        x, y = _without_crumbs(x, y, _CRUMB * self.range)
-        x, y = _without_idle(x, y, self.range / _INTERVALS, _IDLE * (high - low))
+        x, y = _without_short_pieces(x, y, _MIN_PIECE * self.range)
+        x, y = _without_collinear(x, y, self.range / _INTERVALS, _COLLINEAR * (high - low))
         if not poles.size:
             return SampledCurve(*_with_single_gaps(x, y), None)
         kept = _near(y, low, high)
@@ -221,7 +221,7 @@ def _ends(numbers: Any) -> tuple[float, float]:
     return (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 0.0)
 
 
-def _without_crumbs(x: Any, y: Any, width: float) -> tuple[Any, Any]:
+def _without_short_pieces(x: Any, y: Any, width: float) -> tuple[Any, Any]:
     """The points without pieces between gaps that are at most `width` wide, so that a pole has one gap."""
     np = arrays.numpy_namespace()
     here = np.isfinite(y)
@@ -231,7 +231,7 @@ def _without_crumbs(x: Any, y: Any, width: float) -> tuple[Any, Any]:
     return x, (np.where(wide, y, np.nan) if wide.any() else y)
 
 
-def _without_idle(x: Any, y: Any, width: float, tolerance: float) -> tuple[Any, Any]:
+def _without_collinear(x: Any, y: Any, width: float, tolerance: float) -> tuple[Any, Any]:
     """The points without those that are on the line between their neighbours, where these are at most `width` apart."""
     np = arrays.numpy_namespace()
     for start in (1, 2) * _PASSES:

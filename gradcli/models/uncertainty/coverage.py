@@ -18,10 +18,10 @@ def effective_dofs(quantities: Quantities, scaled: Any) -> list[float]:
     Inputs that are correlated with one another are one term of the formula, with the least degrees of freedom among
     them. The result is infinite where no term has finite ones.
     """
-    return [_effective_dof(quantities, (row / size_of(row)) ** 2) for row in scaled]
+    return [_effective_dof(quantities, (row / scale_of(row)) ** 2) for row in scaled]
 
 
-def size_of(numbers: Any) -> float:
+def scale_of(numbers: Any) -> float:
     """The largest absolute value, as a scale that keeps squares in the range of floats; 1 where it is 0 or not
     finite."""
     largest = float(abs(numbers).max(initial=0.0))
@@ -30,7 +30,7 @@ def size_of(numbers: Any) -> float:
 
 def norm(numbers: Any) -> float:
     """The square root of the sum of squares, without overflow or underflow."""
-    size = size_of(numbers)
+    size = scale_of(numbers)
     return size * math.sqrt(((numbers / size) ** 2).sum())
 
 

@@ -11,7 +11,13 @@ from gradcli.errors import BindingError, did_you_mean
 from gradcli.evaluation.nested_lists import Read
 from gradcli.models.packing import Packing
 from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
-from gradcli.models.uncertainty.uncertain_values import HINT, given, in_floats, is_uncertain, uncertain
+from gradcli.models.uncertainty.uncertain_values import (
+    HINT,
+    in_floats,
+    is_uncertain,
+    read_uncertain,
+    uncertain_of_value,
+)
 
 # Rounding error of the eigenvalues of a correlation matrix, relative to its size: they may be less than 0 by so much.
 _ROUNDING = 1e-12
@@ -100,10 +106,10 @@ def quantity(text: str, offset: int, whole: str, read: Read) -> Quantity:
     if is_distribution(text):
         assigned = distribution(text, offset, whole, read)
         return Quantity(assigned.mean, assigned.u, distribution=assigned)
-    return Quantity(*uncertain(text, offset, whole, read))
+    return Quantity(*read_uncertain(text, offset, whole, read))
 
 
-def observed(observations: Any, name: str) -> tuple[Quantity, int]:
+def quantity_of_observations(observations: Any, name: str) -> tuple[Quantity, int]:
     """A quantity from observations, and the number of rows left out because a number is missing.
 
     From n observations it is their mean and its standard uncertainty, with n - 1 degrees of freedom (GUM, 4.2); from a
@@ -139,7 +145,7 @@ def observed(observations: Any, name: str) -> tuple[Quantity, int]:
     return Quantity(mean[()], u[()], float(count - 1), correlation=correlation), rows - count
 
 
-def of_text(text: str, offset: int, whole: str) -> Any:
+def input_of_text(text: str, offset: int, whole: str) -> Any:
     """The input of a text that starts at `offset` of `whole`: a Quantity where it has an uncertainty, else an array.
     Raises what `quantity` raises, and for an expression what its evaluation raises."""
     read = in_floats(whole)
@@ -147,14 +153,14 @@ def of_text(text: str, offset: int, whole: str) -> Any:
     return quantity(text, offset, whole, read) if said else read(text, offset)
 
 
-def of_python(value: Any, name: str) -> Any:
+def input_of_value(value: Any, name: str) -> Any:
     """The input of a Python value: a Quantity for a text, or a tuple of value and uncertainty, else an array. Raises
     BindingError for other values."""
     if isinstance(value, Quantity):
         return value
     if isinstance(value, str):
-        return of_text(value, 0, value)
-    found = given(value, name)
+        return input_of_text(value, 0, value)
+    found = uncertain_of_value(value, name)
     if found is not None:
         return Quantity(*found)
     try:

@@ -54,7 +54,7 @@ def check_distributions(quantities: Quantities) -> None:
                 )
 
 
-def drawn(
+def draw(
     program: Module,
     quantities: Quantities,
     samples: int,
@@ -114,7 +114,7 @@ def columns_of(quantities: Quantities, numbers: Any) -> dict[str, Any]:
     }
 
 
-def dofs_drawn(quantities: Quantities) -> Any:
+def student_dofs(quantities: Quantities) -> Any:
     """The degrees of freedom `[n]` of the Student's distributions from which the inputs are drawn, infinite for other
     distributions."""
     found = quantities.dof.copy()
@@ -129,7 +129,7 @@ def _deviations(quantities: Quantities, generator: Any, rows: int) -> Any:
     """Draws `[rows, n]` of the inputs, less their means."""
     np = arrays.numpy_namespace()
     independent = generator.standard_normal((rows, quantities.packing.size))
-    dofs = dofs_drawn(quantities)
+    dofs = student_dofs(quantities)
     alone = np.isfinite(dofs)
     for block in quantities.blocks:
         alone[block.places] = False

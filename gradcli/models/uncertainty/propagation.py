@@ -12,20 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, ShapeError, UsageError, expect, flag
+from gradcli.errors import BindingError, ShapeError, UsageError, as_bool, expect
 from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning
 from gradcli.evaluation.nested_lists import items
 from gradcli.language.names import scope
-from gradcli.language.parsing import read
+from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import checked_arguments
 from gradcli.models.packing import Packing
 from gradcli.models.results import MAY_BE_NULL, Sampling
-from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, size_of
-from gradcli.models.uncertainty.input_quantities import Quantities, of_python, quantities
-from gradcli.models.uncertainty.monte_carlo import check_distributions, drawn, summary
+from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, scale_of
+from gradcli.models.uncertainty.input_quantities import Quantities, input_of_value, quantities
+from gradcli.models.uncertainty.monte_carlo import check_distributions, draw, summary
 from gradcli.models.uncertainty.propagation_warnings import (
     left_out,
     nonlinear,
@@ -123,17 +123,17 @@ def propagate(
         {key: checked_arguments.number(number, "a correlation") for key, number in (correlation or {}).items()},
         {
             name: checked_arguments.number(number, f"the 'dof' of '{name}'")
-            for name, number in checked_arguments.named(dof, "'dof'").items()
+            for name, number in checked_arguments.mapping_by_name(dof, "'dof'").items()
         },
         checked_arguments.number(level, "'level'"),
         samples,
         seed,
-        flag(shortest, "shortest"),
+        as_bool(shortest, "shortest"),
         digits,
         max_precision,
     )
     return propagated(
-        program, {**checked_arguments.named(values, "'values'"), **named}, asked, (max_steps, max_elements)
+        program, {**checked_arguments.mapping_by_name(values, "'values'"), **named}, asked, (max_steps, max_elements)
     ).propagation
 
 
@@ -165,7 +165,7 @@ def propagated(
     _check(asked)
     limits.check(max_steps=most[0], max_elements=most[1])
     with limits.within(*most), arrays.using_dtype("float64"):
-        module = read(program)
+        module = parse_charged(program)
         inputs = _inputs(module, values, asked)
         if asked.samples is not None:
             check_distributions(inputs)
@@ -217,7 +217,7 @@ def _in_floats(
     sampled = None
     if asked.samples is not None:
         count = whole_samples(asked.samples)
-        draws = drawn(module, inputs, count, asked.seed, most, asked.watch)
+        draws = draw(module, inputs, count, asked.seed, most, asked.watch)
         sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
         messages += [*without_deviation(inputs), *left_out(draws, count)]
         messages += not_validated(linear.labels, numbers, intervals, sampled)
@@ -266,13 +266,13 @@ def whole_samples(samples: float) -> int:
 
 
 def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequest) -> Quantities:
-    reads = scope.outer_reads(module)
-    scope.check(module, values)
+    reads = scope.free_names(module)
+    scope.check_names(module, values)
     for name in values:
         if name not in reads:
             raise unread(name, reads, values, module)
     found = quantities(
-        {name: of_python(value, name) for name, value in values.items()},
+        {name: input_of_value(value, name) for name, value in values.items()},
         {_pair(key): number for key, number in asked.correlation.items()},
         asked.dof,
     )
@@ -357,7 +357,7 @@ def _labels(module: tree.Module, shape: tuple[int, ...]) -> list[str]:
 
 
 def _budget(inputs: Quantities, value: float, sensitivities: Any, scaled: Any) -> list[Contribution]:
-    size = size_of(scaled)
+    size = scale_of(scaled)
     covariances = inputs.deviations(scaled / size)
     variance = float((scaled / size) @ (scaled / size))
     sizes = inputs.contributing(sensitivities, value)

@@ -15,15 +15,15 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError, LimitError, Span
 from gradcli.evaluation.diagnose import Warning
-from gradcli.kinds.jets import Jet, shadow_of
-from gradcli.kinds.perturbed_roundings import Roundings
+from gradcli.kinds.jets import Jet, perturbed_of
+from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.operations import COMPARE, operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.input_quantities import Quantities
-from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, dofs_drawn
+from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, student_dofs
 from gradcli.models.uncertainty.second_order import SecondOrder
-from gradcli.models.uncertainty.significant_digits import stated, tolerance
+from gradcli.models.uncertainty.significant_digits import stated_text, tolerance
 from gradcli.models.uncertainty.singularities import Singularity
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.comparisons import equal
@@ -48,7 +48,7 @@ def nonlinear(labels: Sequence[str], numbers: Sequence[tuple[float, float]], sec
         if not (abs(other.mean - value) <= enough and abs(other.u - u) <= enough):
             text = (
                 f"the formula bends within the uncertainties: to second order '{label}' is "
-                f"{stated(other.mean, other.u)}, and linearly {stated(value, u)}"
+                f"{stated_text(other.mean, other.u)}, and linearly {stated_text(value, u)}"
             )
             found.append(("nonlinear", label, text))
     return found
@@ -68,13 +68,13 @@ def rounded(
 
 def _rounding_errors(module: Module, inputs: Quantities) -> list[float]:
     """Differences between the results and the same with other rounding errors; empty where these are not known."""
-    roundings = Roundings()
+    roundings = Perturbation()
     estimates = inputs.packing.named(inputs.mean)
     given = {name: Jet([value], 0).watched(roundings) for name, value in estimates.items()}
     with suppress(EvaluationError, NotImplementedError):
         found = evaluate(module, {**inputs.exact, **given}).value
         if isinstance(found, Jet):
-            parts = (arrays.numpy_namespace().asarray(each.inner, "float64") for each in (found, shadow_of(found)))
+            parts = (arrays.numpy_namespace().asarray(each.inner, "float64") for each in (found, perturbed_of(found)))
             value, other = (part.ravel() for part in parts)
             return abs(value - other).tolist()  # type: ignore[no-any-return]
     return []
@@ -84,7 +84,7 @@ def steps(module: Module, inputs: Quantities) -> list[Warning]:
     """Warnings of piecewise constant functions of the inputs, whose derivative is 0 although the uncertainties may
     reach a jump, and of comparisons and kinks that turn out differently within the uncertainties."""
     found: dict[Span, Warning] = {}
-    nodes, usual = ways_at(module, inputs, inputs.mean)
+    nodes, usual = path_at(module, inputs, inputs.mean)
     for node in nodes:
         if isinstance(node, PrimitiveNode) and node.span is not None and node.primitive.jet is locally_constant:
             name = operation_at(module, node.span) or node.primitive.name
@@ -93,7 +93,7 @@ def steps(module: Module, inputs: Quantities) -> list[Warning]:
                 "--samples 1e6 does"
             )
             found[node.span] = Warning("steps", "propagation", name, node.span, text)
-    for span, label in other_ways(module, inputs, usual).items():
+    for span, label in changed_paths(module, inputs, usual).items():
         text = (
             f"within the uncertainty of {label} '{module.source[span.start : span.end]}' turns out differently, of which "
             "the linear propagation knows nothing: --samples 1e6 does"
@@ -157,7 +157,7 @@ def not_validated(
 def without_deviation(quantities: Quantities) -> Messages:
     """The warning of inputs whose distribution has no standard deviation (JCGM 101, 6.4.9.4): that of the draws depends
     on their number, unless the program is bounded."""
-    few = (dofs_drawn(quantities) <= _NO_DEVIATION) & (quantities.u > 0)
+    few = (student_dofs(quantities) <= _NO_DEVIATION) & (quantities.u > 0)
     labels = [label for label, is_few in zip(quantities.packing.labels(), few.tolist()) if is_few]
     if not labels:
         return []
@@ -179,37 +179,37 @@ _MOST_INPUTS = 50
 _COMPARISONS = frozenset(operation.name for operation in COMPARE.values())
 
 # The outcomes of comparisons, kinks and jumps in their order, by span.
-Ways = dict[Span, list[Any]]
+Path = dict[Span, list[Any]]
 
 
-def other_ways(module: Module, inputs: Quantities, usual: Ways) -> dict[Span, str]:
+def changed_paths(module: Module, inputs: Quantities, usual: Path) -> dict[Span, str]:
     """The spans at which the program takes another path than the `usual` one, with the label of an input whose
     uncertainty reaches that."""
     places = arrays.numpy_namespace().flatnonzero(inputs.u).tolist()
     found: dict[Span, str] = {}
     if usual and len(places) <= _MOST_INPUTS:
         # Exceeding the limits here must not keep the program from a result.
-        with suppress(LimitError), limits.attempt():
+        with suppress(LimitError), limits.optional_budget():
             for place in places:
                 for span in _differing(module, inputs, place, usual):
                     found.setdefault(span, inputs.packing.labels()[place])
     return found
 
 
-def _differing(module: Module, inputs: Quantities, place: int, usual: Ways) -> Iterator[Span]:
+def _differing(module: Module, inputs: Quantities, place: int, usual: Path) -> Iterator[Span]:
     reach = (_ASSIGNED if place in inputs.distributions else _NORMAL) * inputs.u[place]
     for sign in (-1.0, 1.0):
         point = inputs.mean.copy()
         point[place] += sign * reach
         # The program may fail there, which other warnings report.
         with suppress(EvaluationError):
-            ways = ways_at(module, inputs, point)[1]
+            ways = path_at(module, inputs, point)[1]
             yield from (span for span in usual if ways.get(span) != usual[span])
 
 
-def ways_at(module: Module, inputs: Quantities, point: Any) -> tuple[list[Node], Ways]:
+def path_at(module: Module, inputs: Quantities, point: Any) -> tuple[list[Node], Path]:
     """The operations by which the value depends on the inputs at a point [n], and the execution path there."""
-    found: Ways = {}
+    found: Path = {}
 
     def see(span: Span, name: str, _operands: Sequence[Any], result: Any) -> None:
         if name in _COMPARISONS:

@@ -16,7 +16,7 @@ from gradcli.evaluation import session
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.assigned_distributions import FAMILIES
 from gradcli.models.uncertainty.coverage import coverage_factor, whole_dof
-from gradcli.models.uncertainty.input_quantities import Quantities, Quantity, of_python
+from gradcli.models.uncertainty.input_quantities import Quantities, Quantity, input_of_value
 from gradcli.proofs import digits as proved_digits
 
 # Newton steps, each of which doubles the digits: from the 16 of a float to more than are ever requested.
@@ -45,13 +45,13 @@ def in_digits(
     names = [*inputs.packing.shapes]
 
     def request() -> session.EvaluationRequest:
-        given = {name: of_python(value, name) for name, value in values.items()}
+        given = {name: input_of_value(value, name) for name, value in values.items()}
         bindings = {n: _balls(_estimate(each) if isinstance(each, Quantity) else each) for n, each in given.items()}
         return session.EvaluationRequest(module, bindings, names, jacobian=True)
 
     def compute(asked: proved_digits.Request) -> session.Result:
         result = proved_digits.at_precision(asked)
-        quantities = [of_python(values[name], name) for name in names]
+        quantities = [input_of_value(values[name], name) for name in names]
         result.grad = {key: Balls(number) for key, number in _numbers(result, quantities, inputs, found.level)}
         result.jacobian = None
         return result
@@ -94,7 +94,7 @@ def _numbers(
     """Every number of the results at the current precision, with its key."""
     mean = [number for each in quantities for number in _elements(_estimate(each))]
     u = [number for each in quantities for number in _elements(_uncertainty(each))]
-    dof = [math.inf if math.isinf(number) else _typed(number) for number in inputs.dof.tolist()]
+    dof = [math.inf if math.isinf(number) else _shortest_decimal(number) for number in inputs.dof.tolist()]
     results = list(_elements(result.value))
     # A derivative may exist by its formula where the value does not, as for log(-1).
     sensitivities = [
@@ -136,16 +136,18 @@ def _contribution(sensitivity: Number, u: Number, value: Number) -> Number:
 def _estimate(each: Quantity) -> Any:
     if each.distribution is None:
         return each.value
-    return Balls(FAMILIES[each.distribution.name].mean(*map(_typed, each.distribution.parameters)))
+    return Balls(FAMILIES[each.distribution.name].mean(*map(_shortest_decimal, each.distribution.parameters)))
 
 
 def _uncertainty(each: Quantity) -> Any:
     if each.distribution is None:
         return each.u
-    return Balls(_root(FAMILIES[each.distribution.name].variance(*map(_typed, each.distribution.parameters))))
+    return Balls(
+        _root(FAMILIES[each.distribution.name].variance(*map(_shortest_decimal, each.distribution.parameters)))
+    )
 
 
-def _typed(number: float) -> Number:
+def _shortest_decimal(number: float) -> Number:
     """The shortest decimal that is read as a float, which is what the user wrote."""
     return from_text(repr(float(number)))
 
@@ -176,7 +178,7 @@ def _rows(result: session.Result, inputs: Quantities, count: int) -> list[list[N
 def _with_correlations(scaled: Sequence[Number], place: int, inputs: Quantities) -> Number:
     """The sum, over all inputs, of the scaled sensitivity times the correlation with the input at index `place`."""
     others = inputs.correlations.get(place, {})
-    return _sum([scaled[place], *(scaled[other] * _typed(r) for other, r in others.items())])
+    return _sum([scaled[place], *(scaled[other] * _shortest_decimal(r) for other, r in others.items())])
 
 
 def _terms(
@@ -197,9 +199,9 @@ def _factor(level: float, freedom: Number) -> Number:
     if is_nan(freedom):
         return freedom
     if type(freedom) is not fmpq and not freedom.is_finite():
-        return arb(2).sqrt() * arb(_typed(level)).erfinv()
+        return arb(2).sqrt() * arb(_shortest_decimal(level)).erfinv()
     dof = whole_dof(to_float(freedom))
-    return _student(arb(coverage_factor(level, dof)), arb(exact(dof)), _typed(level))
+    return _student(arb(coverage_factor(level, dof)), arb(exact(dof)), _shortest_decimal(level))
 
 
 def _student(near: Any, dof: Any, level: Number) -> Any:

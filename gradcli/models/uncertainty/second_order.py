@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.calculus.gradient_series import Along, gradients_along
+from gradcli.calculus.gradient_series import DirectionalDerivatives, gradients_along
 from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError, ShapeError
-from gradcli.kinds.branch_points import Switching, watching
+from gradcli.kinds.branch_points import BranchPointWatcher, watching
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax.tree import Module
-from gradcli.models.uncertainty.coverage import size_of
+from gradcli.models.uncertainty.coverage import scale_of
 from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.primitives.conversions import reshape
 
@@ -43,10 +43,10 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
     def function(point: Any) -> Any:
         return evaluate(program, {**_parts(quantities, point), **known}).value
 
-    switching = Switching()
+    switching = BranchPointWatcher()
 
     try:
-        with limits.attempt():
+        with limits.optional_budget():
             limits.charge(quantities.packing.size**2)
             directions = quantities.deviations(np.eye(quantities.packing.size))
             with_numbers = directions.any(1)
@@ -63,7 +63,7 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
     parts = (np.where(is_exact, 0.0, derivatives) for derivatives in (along.second, along.third))
     for f, g, second, third in zip(value.tolist(), scaled[:, with_numbers], *parts):
         hessian = second @ directions[with_numbers].T
-        size = size_of(np.append(g, hessian))
+        size = scale_of(np.append(g, hessian))
         g, hessian = g / size, hessian / size
         step = g @ directions[with_numbers]
         own, own_third = np.diagonal(hessian), (third / size * directions[with_numbers]).sum(1)
@@ -75,7 +75,7 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
     return found
 
 
-def _where_smooth(function: Callable[[Any], Any], point: Any, directions: Any, size: int) -> Along:
+def _where_smooth(function: Callable[[Any], Any], point: Any, directions: Any, size: int) -> DirectionalDerivatives:
     """As `gradients_along`, at a point where the function has several branches: nan where its derivatives do not
     exist."""
     np = arrays.numpy_namespace()
@@ -90,7 +90,7 @@ def _where_smooth(function: Callable[[Any], Any], point: Any, directions: Any, s
         if hessian is not None and tensor is not None:
             second[row] = directions @ np.asarray(hessian)
             third[row] = [np.asarray(tensor) @ d @ d for d in directions]
-    return Along(second, third)
+    return DirectionalDerivatives(second, third)
 
 
 def _parts(quantities: Quantities, point: Any) -> Mapping[str, Any]:

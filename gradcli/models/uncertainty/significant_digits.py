@@ -25,7 +25,7 @@ def tolerance(u: float) -> float:
     return 0.5 * 10.0 ** last_place(u) if math.isfinite(u) and u > 0 else 0.0
 
 
-def stated(value: float, u: float) -> str:
+def stated_text(value: float, u: float) -> str:
     """Value and uncertainty as text: `8.95 ± 0.22`, `(1.2345 ± 0.0067)e-09`."""
     if not (math.isfinite(value) and math.isfinite(u) and u > 0):
         return f"{value} ± {'0' if u == 0 else u}"

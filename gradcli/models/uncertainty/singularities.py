@@ -17,7 +17,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError, Span
 from gradcli.language.syntax.tree import Module
-from gradcli.models.nonfinite_errors import nonfinite
+from gradcli.models.nonfinite_errors import nonfinite_error
 from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.models.uncertainty.monte_carlo import columns_of
 from gradcli.rows.row_programs import RowProgram
@@ -28,14 +28,14 @@ _NORMAL = 2.0
 # into as many points.
 _POINTS, _DIVISIONS = 33, 6
 # A difference is large where one interval has more than this fraction of the total variation along the range.
-_FAR = 0.2
+_MAX_VARIATION_SHARE = 0.2
 # Limits of the ratio of the largest differences after all refinements and after half of them: the result is continuous
 # below the first, has a pole above the second, and a jump in between.
-_STAYS, _GROWS = 0.25, 10.0
+_JUMP_RATIO, _POLE_RATIO = 0.25, 10.0
 # Distance, relative to the range, at which a point without a value is evaluated beside it, where there may be a limit.
 _BESIDE = 1e-9
 # Precision of the places in warnings, relative to the range.
-_TOLD = 1e-4
+_TEXT_PRECISION = 1e-4
 # With more inputs than this none is varied.
 _MOST_INPUTS = 50
 
@@ -59,15 +59,15 @@ def singularities(module: Module, inputs: Quantities, scaled: Any, most: tuple[i
     """
     found: dict[str, Singularity] = {}
     # Exceeding the limits here must not keep the program from a result.
-    with suppress(LimitError, EvaluationError), limits.attempt():
+    with suppress(LimitError, EvaluationError), limits.optional_budget():
         scan = _Scan(module, inputs, most)
-        for label, ends in _ways(inputs, scaled):
+        for label, ends in _lines(inputs, scaled):
             for each in scan.along(label, *ends):
                 found.setdefault(each.kind, each)
     return [*found.values()]
 
 
-def _ways(inputs: Quantities, scaled: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
+def _lines(inputs: Quantities, scaled: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
     """The lines to scan: what is varied, in words, and the first and the last point, `[n]` each."""
     places = np.flatnonzero(inputs.u).tolist()
     if len(places) > _MOST_INPUTS:
@@ -111,7 +111,7 @@ class _Scan:
         """The singularity of the result at index `place`, with these `values` along the line; None where there is
         none."""
         steps = np.abs(np.diff(values))
-        if not steps.max() > _FAR * steps.sum():
+        if not steps.max() > _MAX_VARIATION_SHARE * steps.sum():
             return None
         shares, differences = np.linspace(0.0, 1.0, _POINTS), []
         for _ in range(_DIVISIONS):
@@ -124,10 +124,10 @@ class _Scan:
             values = every[:, place]
             differences.append(float(np.abs(np.diff(values)).max()))
         middle, last = differences[_DIVISIONS // 2 - 1], differences[-1]
-        if not last > _STAYS * middle:
+        if not last > _JUMP_RATIO * middle:
             return None
         at = shares[int(np.argmax(np.abs(np.diff(values))))]
-        kind = "pole" if last > _GROWS * middle else "jump"
+        kind = "pole" if last > _POLE_RATIO * middle else "jump"
         return Singularity(kind, label, self._said(low, high, at), self._module.body[-1].span)
 
     def _points(self, low: Any, high: Any, shares: Any) -> Any:
@@ -161,12 +161,12 @@ class _Scan:
         if error is None:
             point = self._points(low, high, np.array([at]))[0]
             given = {**self._inputs.exact, **self._inputs.packing.named(point)}
-            error = nonfinite(self._module, given, (), "it is not finite")
+            error = nonfinite_error(self._module, given, (), "it is not finite")
         return Singularity("no value", label, self._said(low, high, at), error.span, error.message)
 
     def _said(self, low: Any, high: Any, at: float) -> str:
         """A point of a line in words: the values of up to three inputs that are varied."""
         labels, varied = self._inputs.packing.labels(), np.flatnonzero(low != high).tolist()
-        units = _TOLD * np.abs(high - low)
+        units = _TEXT_PRECISION * np.abs(high - low)
         near = self._points(low, high, np.array([at]))[0]
         return ", ".join(f"{labels[i]} = {round(near[i] / units[i]) * units[i]:.4g}" for i in varied[:3])

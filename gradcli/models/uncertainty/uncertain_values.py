@@ -41,7 +41,7 @@ def is_uncertain(text: str) -> bool:
     )
 
 
-def uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
+def read_uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
     """The value and uncertainties of a text that starts at `offset` of `whole`; `read` reads the numbers in it. A
     number without an uncertainty has the uncertainty 0.
 
@@ -60,7 +60,7 @@ def uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
         shape, parts = nested(text, offset, whole, "values with uncertainties", HINT)
         if not shape:
             raise unreadable("this is no value with an uncertainty", text, offset, whole, HINT)
-        found = [uncertain(part.text, part.offset, whole, read) for part in parts]
+        found = [read_uncertain(part.text, part.offset, whole, read) for part in parts]
         if any(arrays.shape(each.value) for each in found):
             raise unreadable("the rows of a nested list have different lengths", text, offset, whole, HINT)
         return Uncertain(*(_tensor([each[i] for each in found], shape) for i in (0, 1)))
@@ -120,13 +120,13 @@ def floats(value: Any) -> Any:
     return np.asarray([float(number) for number in np.ravel(np.asarray(numbers, "object"))])
 
 
-def given(value: Any, name: str) -> Uncertain | None:
+def uncertain_of_value(value: Any, name: str) -> Uncertain | None:
     """The value and uncertainty of a Python input: a text, or a tuple of both; None for numbers.
 
     Raises BindingError for a text or a tuple of another form, and for a negative uncertainty.
     """
     if isinstance(value, str):
-        return uncertain(value, 0, value, in_floats(value))
+        return read_uncertain(value, 0, value, in_floats(value))
     if type(value) is not tuple:
         return None
     np = arrays.numpy_namespace()

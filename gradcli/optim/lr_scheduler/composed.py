@@ -12,7 +12,7 @@ from gradcli.optim.lr_scheduler.scheduler import LRScheduler
 from gradcli.optim.optimizer import Optimizer
 
 
-class _Several(LRScheduler):
+class _Composed(LRScheduler):
     _schedulers: list[LRScheduler]
 
     def _take(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
@@ -33,7 +33,7 @@ class _Several(LRScheduler):
             scheduler.load_state_dict(state)
 
 
-class SequentialLR(_Several):
+class SequentialLR(_Composed):
     """Runs one schedule up to the first milestone, then restarts with the next one, and so on."""
 
     def __init__(
@@ -70,7 +70,7 @@ class SequentialLR(_Several):
         self._last_lr = scheduler.get_last_lr()
 
 
-class ChainedScheduler(_Several):
+class ChainedScheduler(_Composed):
     """Applies all schedules in each step."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
@@ -89,5 +89,5 @@ def _innermost(schedulers: Sequence[LRScheduler]) -> list[LRScheduler]:
     """The schedulers, with composed ones replaced by their parts."""
     found: list[LRScheduler] = []
     for scheduler in schedulers:
-        found += _innermost(scheduler._schedulers) if isinstance(scheduler, _Several) else [scheduler]
+        found += _innermost(scheduler._schedulers) if isinstance(scheduler, _Composed) else [scheduler]
     return found

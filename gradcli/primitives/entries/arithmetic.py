@@ -9,13 +9,13 @@ from typing import Any
 from gradcli.arrays import mathematical_constants
 from gradcli.arrays.definitions import common_definitions
 from gradcli.errors import EvaluationError
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import constant
 from gradcli.primitives.entries.comparisons import equal, logical_and, logical_or, not_equal, nowhere, where
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import Coefficients, linear, locally_constant, products
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.strides import always
 from gradcli.primitives.value_costs import of_quotients
 
@@ -176,7 +176,7 @@ fmod: Primitive = elementwise(
     "fmod", "x, y", "x - y*trunc(x/y), with the sign of x",
     keeps_integers=True, time=2, surcharge=of_quotients,
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(constant(a), constant(b)))),
-    spelling=spelled("c"),
+    spelling=names_elsewhere("c"),
     derivative="g, -g*trunc(x/y)",
     domain="y != 0; smooth where x/y is not whole, or is 0",
     piecewise=True,
@@ -202,7 +202,7 @@ absolute = elementwise(
     "abs", "x", "absolute value",
     parity="even", rounds_alike=True, keeps_integers=True,
     vjp=(lambda g, _y, x: g * sign(x),),
-    spelling=spelled("sql polars", c="fabs", sympy="Abs"),
+    spelling=names_elsewhere("sql polars", c="fabs", sympy="Abs"),
     derivative="g*sign(x), 0 at 0",
     domain="smooth where x != 0",
     edges=("abs'(0) = 0",),
@@ -230,24 +230,24 @@ def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = 
 
 sign: Primitive = _piecewise_constant(
     "sign", "-1, 0 or 1", lambda x: equal(x, 0),
-    parity="odd", spelling=spelled("sql sympy polars"), edges=("sign(0) = 0",), aliases=("sgn",),
+    parity="odd", spelling=names_elsewhere("sql sympy polars"), edges=("sign(0) = 0",), aliases=("sgn",),
 )  # fmt: skip
 floor: Primitive = _piecewise_constant(
     "floor", "the largest whole number <= x", lambda x: equal(x, floor(x)),
-    spelling=spelled("c sql sympy polars"),
+    spelling=names_elsewhere("c sql sympy polars"),
 )  # fmt: skip
 ceil = _piecewise_constant(
     "ceil", "the smallest whole number >= x", lambda x: equal(x, floor(x)),
-    spelling=spelled("c sql polars", sympy="ceiling"),
+    spelling=names_elsewhere("c sql polars", sympy="ceiling"),
 )  # fmt: skip
 round_to_even = _piecewise_constant(
     "round", "the nearest whole number, halves to even", lambda x: equal(x - floor(x), 0.5),
-    internal=True, spelling=spelled(c="nearbyint"),
+    internal=True, spelling=names_elsewhere(c="nearbyint"),
 )  # fmt: skip
 
 
 def _round_call(x: Any, decimals: Any = 0) -> Any:
-    digits = whole(decimals, "a number of decimals")
+    digits = integer(decimals, "a number of decimals")
     if not digits:
         return round_to_even(x)
     if abs(digits) > _MOST_DECIMALS:
@@ -272,7 +272,7 @@ round_ = Composite(
 trunc: Primitive = _piecewise_constant(
     "trunc", "x without its fraction",
     lambda x: logical_and(equal(x, floor(x)), not_equal(x, 0)),
-    spelling=spelled("c"), aliases=("fix",),
+    spelling=names_elsewhere("c"), aliases=("fix",),
 )  # fmt: skip
 
 frac = Composite(
@@ -305,7 +305,7 @@ copysign = elementwise(
         lambda g, y, a, _b: g * (sign(a) * sign(y)),
         lambda g, _y, _a, _b: zeros_like(g),
     ),
-    spelling=spelled("c"),
+    spelling=names_elsewhere("c"),
     derivative="g*sign(x)*sign(y), 0",
     domain="smooth where x != 0 and y != 0",
     edges=("the sign of -0.0 is negative", "where x = 0, the derivative is 0"),

@@ -14,7 +14,7 @@ from gradcli.primitives.entries.reductions import all_, sum_
 from gradcli.primitives.entries.shape import expand_dims
 
 
-def differ_by_row(places: Any) -> bool:
+def is_batched(places: Any) -> bool:
     """Whether positions are batched, so that they are not concrete integers."""
     given = constant(places)
     return isinstance(given, Kind) and given.by_row
@@ -28,7 +28,7 @@ def taken_along(x: Any, places: Any, axis: int) -> Any:
     return sum_(where(marks, expand_dims(x, axis), nothing), axis + 1)
 
 
-def taken_first(x: Any, places: Any) -> Any:
+def take(x: Any, places: Any) -> Any:
     """x[places] for positions along the first axis of `x`."""
     rank, rest = len(arrays.shape(places)), len(arrays.shape(x)) - 1
     marks = marked(places, arrays.shape(x)[0], rank)
@@ -44,6 +44,7 @@ def marked(places: Any, size: int, axis: int) -> Any:
         raise ShapeError(f"an index is out of bounds for an axis of size {size}")
     places = where(less(places, 0), add(places, size), places)
     counted = reshape(
-        arrays.placed(arrays.numpy_namespace().arange(size)), (size, *(1,) * (len(arrays.shape(places)) - axis))
+        arrays.in_default_namespace(arrays.numpy_namespace().arange(size)),
+        (size, *(1,) * (len(arrays.shape(places)) - axis)),
     )
     return equal(expand_dims(places, axis), counted)

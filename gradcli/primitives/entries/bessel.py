@@ -21,9 +21,9 @@ from gradcli.primitives.entries.comparisons import (
 )
 from gradcli.primitives.entries.numerical_partials import derivative, partial_of_two
 from gradcli.primitives.entries.special import bessel_j
-from gradcli.primitives.families import elementwise, in_precision
+from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, Vjp, spelled
+from gradcli.primitives.primitive import Primitive, Vjp, names_elsewhere
 from gradcli.primitives.value_costs import of_bessel_of_number, of_derivative
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
@@ -45,7 +45,7 @@ scaled_i: Primitive = elementwise(
     forward=definitions.scaled_i,
     vjp=(lambda g, _y, x, *, n: -g * _derivative(scaled_i, x, n + 1),),
     prepare=_value,
-    spelling=spelled(scipy="i0e"),
+    spelling=names_elsewhere(scipy="i0e"),
     derivative="-g*exp(-x)*(i0(x) - i1(x))",
     domain="x >= 0",
     samples=_POSITIVE,
@@ -63,7 +63,7 @@ i1e = elementwise(
     "i1e", "x", "exp(-abs(x))*i1(x), without overflow",
     time=8, parity="odd",
     vjp=(lambda g, _y, x: g * (_derivative(scaled_i, absolute(x), 2) - _derivative(scaled_i, absolute(x), 1)),),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*(i0e(x) - i1e(x)*(1/x + sign(x))), g/2 at 0",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -72,7 +72,7 @@ y0: Primitive = elementwise(
     "y0", "x", "Bessel function of the second kind and order 0",
     time=10,
     vjp=(lambda g, _y, x: -g * y1(x),),
-    spelling=spelled("scipy", torch="bessel_y0"),
+    spelling=names_elsewhere("scipy", torch="bessel_y0"),
     derivative="-g*y1(x)",
     domain="x > 0",
     aliases=("bessel_y0",),
@@ -83,7 +83,7 @@ y1: Primitive = elementwise(
     "y1", "x", "Bessel function of the second kind and order 1",
     time=10,
     vjp=(lambda g, y, x: g * (y0(x) - divide(y, x)),),
-    spelling=spelled("scipy", torch="bessel_y1"),
+    spelling=names_elsewhere("scipy", torch="bessel_y1"),
     derivative="g*(y0(x) - y1(x)/x)",
     domain="x > 0",
     aliases=("bessel_y1",),
@@ -94,7 +94,7 @@ k0: Primitive = elementwise(
     "k0", "x", "modified Bessel function of the second kind and order 0",
     time=8,
     vjp=(lambda g, _y, x: -g * k1(x),),
-    spelling=spelled("scipy", torch="modified_bessel_k0"),
+    spelling=names_elsewhere("scipy", torch="modified_bessel_k0"),
     derivative="-g*k1(x)",
     domain="x > 0",
     aliases=("modified_bessel_k0",),
@@ -105,7 +105,7 @@ k1: Primitive = elementwise(
     "k1", "x", "modified Bessel function of the second kind and order 1",
     time=8,
     vjp=(lambda g, y, x: -g * (k0(x) + divide(y, x)),),
-    spelling=spelled("scipy", torch="modified_bessel_k1"),
+    spelling=names_elsewhere("scipy", torch="modified_bessel_k1"),
     derivative="-g*(k0(x) + k1(x)/x)",
     domain="x > 0",
     aliases=("modified_bessel_k1",),
@@ -118,7 +118,7 @@ k0e: Primitive = elementwise(
     forward=definitions.scaled_k,
     vjp=(lambda g, _y, x, *, n: -g * _derivative(k0e, x, n + 1),),
     prepare=_value,
-    spelling=spelled("scipy", torch="scaled_modified_bessel_k0"),
+    spelling=names_elsewhere("scipy", torch="scaled_modified_bessel_k0"),
     derivative="g*(k0e(x) - k1e(x))",
     domain="x > 0",
     aliases=("scaled_modified_bessel_k0",),
@@ -129,7 +129,7 @@ k1e = elementwise(
     "k1e", "x", "exp(x)*k1(x), without underflow",
     time=8,
     vjp=(lambda g, _y, x: -g * (_derivative(k0e, x, 1) + _derivative(k0e, x, 2)),),
-    spelling=spelled("scipy", torch="scaled_modified_bessel_k1"),
+    spelling=names_elsewhere("scipy", torch="scaled_modified_bessel_k1"),
     derivative="g*(k1e(x) - k0e(x) - k1e(x)/x)",
     domain="x > 0",
     aliases=("scaled_modified_bessel_k1",),
@@ -163,7 +163,7 @@ def _slope(function: Primitive, y: Any, v: Any, x: Any) -> Any:
 
 
 def _has_low_order(v: Any, x: Any) -> bool:
-    return type(v) in arrays.PLAIN and v < 1 and v != 0 and assume(not_equal(constant(x), 0))
+    return type(v) in arrays.PYTHON_NUMBERS and v < 1 and v != 0 and assume(not_equal(constant(x), 0))
 
 
 def _difference(before: Any, after: Any, v: Any) -> Any:
@@ -181,13 +181,13 @@ jv_of_number: Primitive = _of_number(
     lambda g, y, v, x: g * _slope(jv_of_number, y, v, x),
     "g*(jv(v - 1, x) - jv(v + 1, x))/2",
     internal="jv",
-    spelling=spelled(scipy="jv"),
+    spelling=names_elsewhere(scipy="jv"),
 )  # fmt: skip
 yv: Primitive = _of_number(
     "yv", "Bessel function of the second kind and order v",
     lambda g, y, v, x: g * _slope(yv, y, v, x),
     "g*(yv(v - 1, x) - yv(v + 1, x))/2",
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     aliases=("yn", "bessely"),
 )  # fmt: skip
 iv: Primitive = _of_number(
@@ -198,14 +198,14 @@ iv: Primitive = _of_number(
         else g * (0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x)))
     ),
     "g*(iv(v - 1, x) + iv(v + 1, x))/2",
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     aliases=("besseli",),
 )  # fmt: skip
 ive: Primitive = _of_number(
     "ive", "exp(-abs(x))*iv(v, x), without overflow",
     lambda g, _y, v, x: g * ive_slope(v, x),
     "g*((ive(v - 1, x) + ive(v + 1, x))/2 - sign(x)*ive(v, x))",
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
 )  # fmt: skip
 
 ive_slope: Primitive = _of_number(
@@ -218,12 +218,12 @@ ive_slope: Primitive = _of_number(
         logical_and(equal(x, 0), greater(v, 1)), 0.0, g * partial_of_two(v, x, "ive", (1, 1))
     ),
     internal=True,
-    forward=in_precision(definitions.ive_slope),
+    forward=keeping_float32(definitions.ive_slope),
 )
 
 
 def _jv(v: Any, x: Any) -> Any:
-    if type(v) in arrays.PLAIN and abs(v) <= _HIGHEST and v == int(v):
+    if type(v) in arrays.PYTHON_NUMBERS and abs(v) <= _HIGHEST and v == int(v):
         value = bessel_j(x, abs(int(v)))
         return negative(value) if v < 0 and v % 2 else value
     return jv_of_number(v, x)

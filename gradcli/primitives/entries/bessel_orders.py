@@ -8,13 +8,13 @@ from typing import Any
 from gradcli.arrays.host_functions import by_scipy
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.errors import EvaluationError
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import divide
 from gradcli.primitives.entries.numerical_partials import derivative
-from gradcli.primitives.families import elementwise, in_precision
+from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _ORDERS = ((2.5, 0.7), (1.5, [0.4, 2.5]))
@@ -25,7 +25,7 @@ kv: Primitive = elementwise(
     "kv", "v, x", "modified Bessel function of the second kind and order v",
     time=500,
     vjp=(derivative("kv", 0, 2), lambda g, _y, v, x: g * (-0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)))),
-    spelling=spelled("scipy", sympy="besselk"),
+    spelling=names_elsewhere("scipy", sympy="besselk"),
     derivative="by v computed by itself, -g*(kv(v - 1, x) + kv(v + 1, x))/2",
     domain="x > 0",
     aliases=("kn", "besselk"),
@@ -36,7 +36,7 @@ kve = elementwise(
     "kve", "v, x", "exp(x)*kv(v, x), without underflow",
     time=500,
     vjp=(derivative("kve", 0, 2), derivative("kve", 1, 2)),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="both computed by themselves; by x g*(kve(v, x) - (kve(v - 1, x) + kve(v + 1, x))/2)",
     domain="x > 0",
     samples=_ORDERS,
@@ -51,7 +51,7 @@ def _struve(name: str, doc: str) -> Primitive:
         name, "v, x", doc,
         time=500,
         vjp=(derivative(name, 0, 2), by_x),
-        spelling=spelled("scipy"),
+        spelling=names_elsewhere("scipy"),
         derivative=f"by v computed by itself, g*({name}(v - 1, x) - v/x*{name}(v, x))",
         domain="x > 0",
         samples=_ORDERS,
@@ -67,7 +67,7 @@ def _spherical(name: str, doc: str, by_x: Callable[..., Any], formula: str, **fi
     """A spherical Bessel function of integer order n, with a derivative in terms of orders n - 1 and n + 1."""
 
     def call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        order = whole(n, f"the order of '{name}'")
+        order = integer(n, f"the order of '{name}'")
         if not 0 <= order <= _HIGHEST_ORDER:
             raise EvaluationError(f"the order of '{name}' must be from 0 to {_HIGHEST_ORDER:,}")
         return (x,), {"n": order}
@@ -75,10 +75,10 @@ def _spherical(name: str, doc: str, by_x: Callable[..., Any], formula: str, **fi
     return elementwise(
         name, "n, x", f"{doc} and whole order n",
         time=100,
-        forward=in_precision(lambda xp, x, *, n: by_scipy(xp, name, x, n=n)),
+        forward=keeping_float32(lambda xp, x, *, n: by_scipy(xp, name, x, n=n)),
         vjp=(by_x,),
         prepare=call,
-        spelling=spelled("scipy"),
+        spelling=names_elsewhere("scipy"),
         derivative=f"{formula}, where n = 0 that with n + 1 alone",
         samples=((2, 0.7), (3, [0.4, 2.5])),
         **fields,
@@ -122,9 +122,9 @@ def _airy(name: str, doc: str, by_x: Callable[..., Any], formula: str, **fields:
     return elementwise(
         name, "x", doc,
         time=60,
-        forward=in_precision(lambda xp, x: by_scipy(xp, name, x)),
+        forward=keeping_float32(lambda xp, x: by_scipy(xp, name, x)),
         vjp=(by_x,),
-        spelling=spelled("sympy"),
+        spelling=names_elsewhere("sympy"),
         derivative=formula,
         samples=_ANYWHERE,
         **fields,

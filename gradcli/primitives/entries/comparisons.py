@@ -9,53 +9,53 @@ from gradcli.primitives.bind import assume
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 less: Primitive = predicate(
     "less", "x, y", "x < y",
-    operator="<", spelling=spelled(torch="lt", sympy="Lt"), aliases=("lt",), samples=_PAIRS,
+    operator="<", spelling=names_elsewhere(torch="lt", sympy="Lt"), aliases=("lt",), samples=_PAIRS,
 )  # fmt: skip
 less_equal: Primitive = predicate(
     "less_equal", "x, y", "x <= y",
-    operator="<=", spelling=spelled(torch="le", sympy="Le"), aliases=("le",), samples=_PAIRS,
+    operator="<=", spelling=names_elsewhere(torch="le", sympy="Le"), aliases=("le",), samples=_PAIRS,
 )  # fmt: skip
 greater: Primitive = predicate(
     "greater", "x, y", "x > y",
-    operator=">", spelling=spelled(torch="gt", sympy="Gt"), aliases=("gt",), samples=_PAIRS,
+    operator=">", spelling=names_elsewhere(torch="gt", sympy="Gt"), aliases=("gt",), samples=_PAIRS,
 )  # fmt: skip
 greater_equal: Primitive = predicate(
     "greater_equal", "x, y", "x >= y",
-    operator=">=", spelling=spelled(torch="ge", sympy="Ge"), aliases=("ge",), samples=_PAIRS,
+    operator=">=", spelling=names_elsewhere(torch="ge", sympy="Ge"), aliases=("ge",), samples=_PAIRS,
 )  # fmt: skip
 equal: Primitive = predicate(
     "equal", "x, y", "x == y",
-    commutative=True, operator="==", spelling=spelled(torch="eq", sympy="Eq"), aliases=("eq",), samples=_PAIRS,
+    commutative=True, operator="==", spelling=names_elsewhere(torch="eq", sympy="Eq"), aliases=("eq",), samples=_PAIRS,
 )  # fmt: skip
 not_equal: Primitive = predicate(
     "not_equal", "x, y", "x != y",
-    commutative=True, operator="!=", spelling=spelled(torch="ne", sympy="Ne"), aliases=("ne",), samples=_PAIRS,
+    commutative=True, operator="!=", spelling=names_elsewhere(torch="ne", sympy="Ne"), aliases=("ne",), samples=_PAIRS,
 )  # fmt: skip
 isfinite = predicate(
     "isfinite", "x", "whether x is neither infinite nor nan",
-    spelling=spelled("c"), samples=(0.7, [-1.0, 2.0]),
+    spelling=names_elsewhere("c"), samples=(0.7, [-1.0, 2.0]),
 )  # fmt: skip
 isnan = predicate(
     "isnan", "x", "whether x is nan",
-    spelling=spelled("c"), samples=(0.7, [-1.0, 2.0]),
+    spelling=names_elsewhere("c"), samples=(0.7, [-1.0, 2.0]),
 )  # fmt: skip
 logical_not: Primitive = predicate(
     "logical_not", "x", "not x",
-    spelling=spelled(sympy="Not"), samples=(True, [True, False]),
+    spelling=names_elsewhere(sympy="Not"), samples=(True, [True, False]),
 )  # fmt: skip
 logical_and: Primitive = predicate(
     "logical_and", "x, y", "x and y",
-    commutative=True, spelling=spelled(sympy="And"), samples=((True, False),),
+    commutative=True, spelling=names_elsewhere(sympy="And"), samples=((True, False),),
 )  # fmt: skip
 logical_or: Primitive = predicate(
     "logical_or", "x, y", "x or y",
-    commutative=True, spelling=spelled(sympy="Or"), samples=((True, False),),
+    commutative=True, spelling=names_elsewhere(sympy="Or"), samples=((True, False),),
 )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def usable_divisor(x: Any) -> Any:
     return logical_and(isfinite(x), not_equal(x, 0))
 
 
-def has_all_digits(x: Any) -> Any:
+def is_normal(x: Any) -> Any:
     """Whether x is finite and not subnormal or 0, so that it has full precision."""
     smallest = smallest_normal(x)
     return logical_and(isfinite(x), logical_or(greater_equal(x, smallest), less_equal(x, -smallest)))
@@ -110,7 +110,7 @@ def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
             lambda g, _y, a, b: _share(g, logical_not(loses(a, b)), equal(a, b)),
             lambda g, _y, a, b: _share(g, logical_not(loses(b, a)), equal(a, b)),
         ),
-        spelling=spelled(c=f"f{name[:3]}", sympy=name[:3].capitalize()),
+        spelling=names_elsewhere(c=f"f{name[:3]}", sympy=name[:3].capitalize()),
         derivative=f"g where x {sign} y, g/2 where x = y, else 0; the rest to y",
         domain="smooth where x != y",
         edges=("where x = y, each gets half of g", "nan where x or y is nan"),
@@ -134,7 +134,7 @@ clip_between = elementwise(
         lambda g, _y, x, low, high: where(logical_and(less(x, low), less_equal(low, high)), g, 0.0),
         lambda g, _y, x, low, high: where(greater(maximum(x, low), high), g, 0.0),
     ),
-    spelling=spelled("numpy"),
+    spelling=names_elsewhere("numpy"),
     derivative="g where min <= x <= max, else 0; the rest to the bound that holds",
     domain="smooth where x is on no bound",
     selects=True,

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import chosen, truth, whole, whole_numbers
+from gradcli.primitives.axes import boolean, integer, option, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.entries.arithmetic import add, divide
-from gradcli.primitives.entries.indexing import along, at_places, index
+from gradcli.primitives.entries.indexing import axis_key, index, take_along_key
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.reductions import argmax, max_, mean, sum_
 from gradcli.primitives.entries.sampling import padded
@@ -56,7 +56,7 @@ def _windows(x: Any, sizes: Shape, steps: Shape, distances: Shape) -> Any:
             )
         limits.charge(arrays.size(x) * size // step)
         places = _places(last, size, step, distance)
-        x = index(x, along(axis, places))
+        x = index(x, axis_key(axis, places))
     order = [*range(lead), *range(lead, lead + 2 * axes, 2), *range(lead + 1, lead + 2 * axes, 2)]
     return permute(x, order)
 
@@ -68,7 +68,7 @@ def _surrounded(x: Any, widths: Sequence[Sequence[int]], value: float) -> Any:
 
 def _widths(padding: Any, spans: Shape, steps: Shape) -> list[tuple[int, int]]:
     """The padding before and after each axis, for windows of these extents."""
-    if isinstance(padding, str) and chosen(padding, ("same", "valid"), "padding") == "same":
+    if isinstance(padding, str) and option(padding, ("same", "valid"), "padding") == "same":
         if max(steps) > 1:
             raise ShapeError("padding='same' is for strides of 1")
         return [((span - 1) // 2, span // 2) for span in spans]
@@ -87,7 +87,7 @@ def _convolution(name: str, axes: int) -> Callable[..., Any]:
         dilation: Any = 1,
         groups: Any = 1,
     ) -> Any:
-        given, kernel, count = arrays.shape(input), arrays.shape(weight), whole(groups, "'groups'")
+        given, kernel, count = arrays.shape(input), arrays.shape(weight), integer(groups, "'groups'")
         fits = len(given) in (axes + 1, axes + 2) and len(kernel) == axes + 2 and count > 0
         channels = given[-axes - 1] if fits else 0
         if not fits or kernel[1] * count != channels or kernel[0] % count:
@@ -159,7 +159,7 @@ def _transposed(name: str, axes: int) -> Callable[..., Any]:
         groups: Any = 1,
         dilation: Any = 1,
     ) -> Any:
-        given, kernel, count = arrays.shape(input), arrays.shape(weight), whole(groups, "'groups'")
+        given, kernel, count = arrays.shape(input), arrays.shape(weight), integer(groups, "'groups'")
         if len(given) not in (axes + 1, axes + 2) or len(kernel) != axes + 2 or count < 1 or kernel[0] % count:
             raise ShapeError(
                 f"'{name}' of {list(given)} with a weight of {list(kernel)} in {count} groups does not fit"
@@ -199,7 +199,7 @@ def _with_zeros_between(x: Any, axis: int, step: int) -> Any:
         0.0,
     )
     joined = reshape(apart, (*sizes[:axis], sizes[axis] * step, *sizes[axis + 1 :]))
-    return index(joined, along(axis, slice(0, (sizes[axis] - 1) * step + 1)))
+    return index(joined, axis_key(axis, slice(0, (sizes[axis] - 1) * step + 1)))
 
 
 def _cut(x: Any, pairs: Sequence[Sequence[int]]) -> Any:
@@ -257,7 +257,7 @@ def _pooled_places(
     if any(2 * width > size for width, size in zip(widths, sizes)):
         raise ShapeError("padding is at most the half of a window")
     further = [0] * axes
-    if truth(ceil_mode, "'ceil_mode'"):
+    if boolean(ceil_mode, "'ceil_mode'"):
         for axis, length in enumerate(shape[len(shape) - axes :]):
             step, span = max(steps[axis], 1), distances[axis] * (sizes[axis] - 1) + 1
             left_over = length + 2 * widths[axis] - span
@@ -282,8 +282,8 @@ def _average(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         within = tuple(range(-axes, 0))
         windows = places.windows(input, 0.0)
         if divisor_override is not None:
-            return divide(sum_(windows, within), float(whole(divisor_override, "'divisor_override'")))
-        counts_padding = truth(count_include_pad, "'count_include_pad'")
+            return divide(sum_(windows, within), float(integer(divisor_override, "'divisor_override'")))
+        counts_padding = boolean(count_include_pad, "'count_include_pad'")
         if not any(places.further) and (counts_padding or not any(places.widths)):
             return mean(windows, within)
         shape = arrays.shape(input)[-axes:]
@@ -323,7 +323,7 @@ def _largest(name: str, axes: int, samples: Sequence[Any]) -> Composite:
     ) -> Any:
         places = _pooled_places(name, input, axes, kernel_size, stride, padding, dilation, ceil_mode)
         windows = places.windows(input, -math.inf)
-        if not truth(return_indices, "'return_indices'"):
+        if not boolean(return_indices, "'return_indices'"):
             return max_(windows, tuple(range(-axes, 0)))
         shape = arrays.shape(input)
         numbers = reshape(arrays.guard_memory(lambda xp: xp.arange(math.prod(shape[-axes:]))), shape[-axes:])
@@ -332,7 +332,8 @@ def _largest(name: str, axes: int, samples: Sequence[Any]) -> Composite:
         windows, numbers = reshape(windows, flat), reshape(numbers, flat)
         where_largest = expand_dims(argmax(windows, -1), -1)
         found = (
-            index(part, at_places((*flat[:-1], 1), len(shape), concrete(where_largest))) for part in (windows, numbers)
+            index(part, take_along_key((*flat[:-1], 1), len(shape), concrete(where_largest)))
+            for part in (windows, numbers)
         )
         return Largest(*(reshape(part, flat[:-1]) for part in found))
 

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays import mathematical_constants
 from gradcli.errors import CallError, EvaluationError, ShapeError
-from gradcli.primitives.axes import normalize_axis, truth
+from gradcli.primitives.axes import boolean, normalize_axis
 from gradcli.primitives.bind import constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import identity, zeros_like
@@ -31,7 +31,7 @@ def check_is_there(dtype: Any = None, device: Any = None, requires_grad: Any = F
         raise CallError("a device is a text such as 'cpu'")
     if device is not None and arrays.default_namespace().device_name.partition(":")[0] != device.partition(":")[0]:
         raise CallError(f"tensors are not on {device!r} here", hint="leave device out, or run with --device")
-    if truth(requires_grad, "'requires_grad'"):
+    if boolean(requires_grad, "'requires_grad'"):
         raise CallError(
             "a tensor that the program makes has no gradient of its own",
             hint="leave requires_grad out, and give the tensor as an input: inputs have gradients",

@@ -7,7 +7,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import one_varying, truth
+from gradcli.primitives.axes import boolean, one_number_or_tensor
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import divide, multiply, subtract
@@ -29,7 +29,7 @@ def _variables(x: Any, rowvar: Any) -> Any:
         raise ShapeError(f"covariances are those of the rows of a matrix, not of a tensor of {list(shape)}")
     if len(shape) < 2:
         return reshape(x, (1, -1))
-    return x if truth(rowvar, "'rowvar'") else matrix_transpose(x)
+    return x if boolean(rowvar, "'rowvar'") else matrix_transpose(x)
 
 
 def _cov(
@@ -44,8 +44,8 @@ def _cov(
     rows = _variables(x, rowvar)
     rows = rows if y is None else concat([rows, _variables(y, rowvar)], 0)
     if correction is None:
-        correction = 0.0 if truth(bias, "'bias'") else 1.0
-    correction = one_varying(correction, "a correction")
+        correction = 0.0 if boolean(bias, "'bias'") else 1.0
+    correction = one_number_or_tensor(correction, "a correction")
     given = [w for w in (fweights, aweights) if w is not None]
     weights = multiply(*given) if len(given) == 2 else given[0] if given else None
     total = float(arrays.shape(rows)[1]) if weights is None else sum_(weights)

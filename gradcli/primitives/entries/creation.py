@@ -9,7 +9,7 @@ from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import CallError, EvaluationError, ShapeError
-from gradcli.primitives.axes import whole, whole_numbers
+from gradcli.primitives.axes import integer, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import add, ceil, divide, multiply, subtract
@@ -23,7 +23,7 @@ _INT64 = range(-(2**63), 2**63)
 _GENERATOR = 40
 
 
-def sizes_of(shape: tuple[Any, ...]) -> Shape:
+def read_shape(shape: tuple[Any, ...]) -> Shape:
     """A shape given as `2, 3` or `[2, 3]`; () if nothing is given. Charges the elements to the budget."""
     sizes = whole_numbers(shape[0] if len(shape) == 1 else shape, "a size") if shape else ()
     if any(s < 0 for s in sizes):
@@ -40,12 +40,12 @@ def _filled(value: float, sizes: Shape) -> Any:
 
 
 zeros = Composite(
-    "zeros", "*shape", "a tensor of zeros", lambda *shape: _filled(0.0, sizes_of(shape)),
+    "zeros", "*shape", "a tensor of zeros", lambda *shape: _filled(0.0, read_shape(shape)),
     derivative="none", samples=((2, 3), ([2],)),
 )  # fmt: skip
 
 ones = Composite(
-    "ones", "*shape", "a tensor of ones", lambda *shape: _filled(1.0, sizes_of(shape)),
+    "ones", "*shape", "a tensor of ones", lambda *shape: _filled(1.0, read_shape(shape)),
     derivative="none", samples=((2, 3), ([2],)),
 )  # fmt: skip
 
@@ -57,7 +57,7 @@ def _for_array(value: Any) -> Any:
 
 full = Composite(
     "full", "shape, value", "a tensor with one value everywhere",
-    lambda shape, value: broadcast_to(_for_array(value), sizes_of((shape,))),
+    lambda shape, value: broadcast_to(_for_array(value), read_shape((shape,))),
     derivative="sum(g) by value", samples=(([2, 3], 0.7),),
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ full_like = Composite(
 
 
 def _eye(n: Any, m: Any = None) -> Any:
-    rows, columns = sizes_of((n, n if m is None else m))
+    rows, columns = read_shape((n, n if m is None else m))
     return arrays.made(lambda xp: xp.eye(rows, columns, dtype=arrays.default_dtype()))
 
 
@@ -92,9 +92,9 @@ def _arange(start: Any, stop: Any = None, step: Any = 1.0) -> Any:
     )
     if by == 0 or not all(math.isfinite(v) for v in (first, last, by)):
         raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
-    count = whole(ceil(minimum(maximum(divide(subtract(last, first), by), 0.0), 1e18)), "a number of steps")
+    count = integer(ceil(minimum(maximum(divide(subtract(last, first), by), 0.0), 1e18)), "a number of steps")
     limits.charge(count)
-    if arrays.PLAIN.issuperset(map(type, (first, last, by))):
+    if arrays.PYTHON_NUMBERS.issuperset(map(type, (first, last, by))):
         return arrays.made(lambda xp: xp.arange(first, last, by, dtype=arrays.default_dtype()))
     return add(first, multiply(by, arrays.made(lambda xp: xp.arange(float(count)))))
 
@@ -106,7 +106,7 @@ arange = Composite(
 
 
 def _linspace(start: Any, stop: Any, num: Any = 50) -> Any:
-    count = sizes_of((whole(num, "a number of points"),))[0]
+    count = read_shape((integer(num, "a number of points"),))[0]
     if is_exact():
         fractions = divide(arrays.made(lambda xp: xp.arange(float(count))), float(max(count - 1, 1)))
     else:
@@ -134,7 +134,7 @@ def _random(name: str, draw: str) -> Any:
         if seed is None:
             raise CallError(f"'{name}' needs a seed", hint=f"{name}({', '.join('n' for _ in shape)}, seed=0)")
         limits.charge_steps(_GENERATOR)
-        number, sizes = whole(seed, "a seed"), sizes_of(shape)
+        number, sizes = integer(seed, "a seed"), read_shape(shape)
         if number < 0:
             raise EvaluationError("a seed must not be negative")
         return arrays.made(

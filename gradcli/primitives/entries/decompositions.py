@@ -18,8 +18,8 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.axes import chosen
-from gradcli.primitives.bind import Kind, constant, deciding
+from gradcli.primitives.axes import option
+from gradcli.primitives.bind import Kind, constant, constant_for_branching
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, minus, multiply, subtract, zeros_like
 from gradcli.primitives.entries.comparisons import (
@@ -33,12 +33,12 @@ from gradcli.primitives.entries.comparisons import (
 )
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.linear import matmul
-from gradcli.primitives.entries.matrices import cubic, solve, square_matrix
+from gradcli.primitives.entries.matrices import matrix_cost, solve, square_matrix
 from gradcli.primitives.entries.reductions import max_, sum_
 from gradcli.primitives.entries.shape import concat, expand_dims, flip, matrix_transpose, tril, triu
-from gradcli.primitives.jet_rules import Coefficients, integrated, products
+from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, products
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
 _SYMMETRIC_BATCH = [_SYMMETRIC, [[1.0, 0.2], [0.2, -2.0]]]
@@ -47,7 +47,7 @@ _TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
 
 # Eigenvalues or singular values count as equal up to this many units of rounding of the largest one, times the number
 # of rows: the error of LAPACK is a few such units.
-ROUNDINGS = 8.0
+EQUALITY_ROUNDINGS = 8.0
 _WIDE = [[1.0, 0.5, 3.0], [2.0, -1.0, 0.25]]
 
 
@@ -69,19 +69,19 @@ def _identity(x: Any) -> Any:
     return arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x))
 
 
-def equal_within(values: Any) -> Any:
+def equality_tolerance(values: Any) -> Any:
     """The distance up to which eigenvalues along the last axis count as equal, `[…, 1]`; 0 where numbers are exact."""
-    values = deciding(values)
+    values = constant_for_branching(values)
     if is_exact() or (isinstance(values, Kind) and values.one_sided) or not arrays.size(values):
         return zeros_like(index(values, (Ellipsis, slice(1))))
     unit = float(arrays.numpy_namespace().finfo(arrays.dtype_name(values)).eps)
-    return multiply(ROUNDINGS * arrays.shape(values)[-1] * unit, max_(absolute(values), -1, True))
+    return multiply(EQUALITY_ROUNDINGS * arrays.shape(values)[-1] * unit, max_(absolute(values), -1, True))
 
 
-def distinct(values: Any) -> bool:
+def are_distinct(values: Any) -> bool:
     """Whether no two neighbouring eigenvalues along the last axis count as equal."""
     above, below = (index(values, (Ellipsis, part)) for part in (slice(1, None), slice(-1)))
-    return nowhere(less_equal(absolute(subtract(above, below)), equal_within(values)))
+    return nowhere(less_equal(absolute(subtract(above, below)), equality_tolerance(values)))
 
 
 def _as_row(x: Any) -> Any:
@@ -131,10 +131,10 @@ cholesky: Primitive = Primitive(
     vjp=(_cholesky_rule,),
     jet=_cholesky_series,
     prepare=square_matrix("cholesky"),
-    elements=cubic(),
+    elements=matrix_cost(),
     fails=True,
     batch=batching.trailing,
-    spelling=spelled(numpy="linalg.cholesky"),
+    spelling=names_elsewhere(numpy="linalg.cholesky"),
     derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
     domain="A symmetric and positive definite",
     edges=(
@@ -164,13 +164,13 @@ def _turned(vectors: Any, x: Any) -> Any:
 def _eigenvalue_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     """w' is the diagonal of V.T@x'@V."""
     (inner,) = y.inside_rule(primitive, (x,), {})
-    yield from integrated(y, sum_(_identity(x) * _turned(eigenvectors(inner), x.derivative()), -1))
+    yield from integrate_coefficients(y, sum_(_identity(x) * _turned(eigenvectors(inner), x.derivative()), -1))
 
 
 def _symmetric_matrix(x: Any, triangle: Any) -> Any:
     """The symmetric matrix whose lower or upper triangle is that of x."""
     square_matrix("eigh")(x)
-    lower = chosen(triangle, ("L", "U", "l", "u"), "triangle") in ("L", "l")
+    lower = option(triangle, ("L", "U", "l", "u"), "triangle") in ("L", "l")
     return tril(x) + matrix_transpose(tril(x, -1)) if lower else triu(x) + matrix_transpose(triu(x, 1))
 
 
@@ -180,14 +180,14 @@ eigvalsh: Primitive = Primitive(
     vjp=(_eigenvalue_rule,),
     jet=_eigenvalue_series,
     prepare=square_matrix("eigvalsh"),
-    elements=cubic(element=2, cube=2),
+    elements=matrix_cost(element=2, cube=2),
     fails=True,
     batch=batching.trailing,
-    spelling=spelled(numpy="linalg.eigvalsh"),
+    spelling=names_elsewhere(numpy="linalg.eigvalsh"),
     derivative="V@diag(g)@V.T, with the eigenvectors V",
     domain="A symmetric; smooth where no two eigenvalues are equal",
     edges=_EIGENVALUE_EDGES,
-    smooth=lambda x: distinct(eigvalsh(x)),
+    smooth=lambda x: are_distinct(eigvalsh(x)),
     samples=((_SYMMETRIC,), (_SYMMETRIC_BATCH,)),
 )  # fmt: skip
 
@@ -198,7 +198,7 @@ def _over_gaps(m: Any, eigenvalues: Any) -> Any:
     Where eigenvalues are equal it is 0 if m[i, j] is 0, as the result does not depend on that pair, else nan.
     """
     gaps = _as_row(eigenvalues) - matrix_transpose(_as_row(eigenvalues))
-    same = less_equal(absolute(deciding(gaps)), expand_dims(equal_within(eigenvalues), -1))
+    same = less_equal(absolute(constant_for_branching(gaps)), expand_dims(equality_tolerance(eigenvalues), -1))
     nothing = logical_or(_identity(m) != 0, logical_and(same, equal(m, 0)))
     return where(nothing, 0.0, where(same, math.nan, divide(m, where(same, 1.0, gaps))))
 
@@ -211,7 +211,7 @@ def _eigenvector_rule(g: Any, y: Any, x: Any) -> Any:
 def _eigenvector_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     """V' = V@K, where K is V.T@x'@V divided by the gaps between the eigenvalues."""
     (inner,) = y.inside_rule(primitive, (x,), {})
-    yield from integrated(y, matmul(y, _over_gaps(_turned(y, x.derivative()), eigvalsh(inner))))
+    yield from integrate_coefficients(y, matmul(y, _over_gaps(_turned(y, x.derivative()), eigvalsh(inner))))
 
 
 eigenvectors: Primitive = Primitive(
@@ -221,11 +221,11 @@ eigenvectors: Primitive = Primitive(
     vjp=(_eigenvector_rule,),
     jet=_eigenvector_series,
     prepare=square_matrix("eigh"),
-    elements=cubic(element=2, cube=2),
+    elements=matrix_cost(element=2, cube=2),
     batch=batching.trailing,
     derivative="V@(V.T@g/(w[j] - w[i]))@V.T, its symmetric part",
     domain="A symmetric, no two eigenvalues equal",
-    smooth=lambda x: distinct(eigvalsh(x)),
+    smooth=lambda x: are_distinct(eigvalsh(x)),
     nan_at_kinks=True,
     samples=((_SYMMETRIC,), (_SYMMETRIC_BATCH,)),
 )  # fmt: skip
@@ -261,7 +261,7 @@ def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     b = matrix_transpose(_solve_lower(matrix_transpose(r), matrix_transpose(x.derivative())))
     within = matmul(matrix_transpose(y), b)
     lower = tril(within, -1)
-    yield from integrated(y, b + matmul(y, lower - matrix_transpose(lower) - within))
+    yield from integrate_coefficients(y, b + matmul(y, lower - matrix_transpose(lower) - within))
 
 
 orthonormal = Primitive(
@@ -271,7 +271,7 @@ orthonormal = Primitive(
     vjp=(_orthonormal_rule,),
     jet=_orthonormal_series,
     prepare=_matrix("qr"),
-    elements=cubic(),
+    elements=matrix_cost(),
     batch=batching.trailing,
     derivative="(g + Q@M)@inv(R).T, with the lower triangle of M = -g.T@Q mirrored",
     domain="the columns of A are linearly independent",
@@ -325,12 +325,12 @@ def _singular_value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients
     (inner,) = y.inside_rule(primitive, (x,), {})
     left, right = _singular_vectors(inner)
     slope = 2.0 * sum_(left * matmul(x.derivative(), right), -2)
-    yield from integrated(y, where(equal(y, 0), 0.0, slope))
+    yield from integrate_coefficients(y, where(equal(y, 0), 0.0, slope))
 
 
 def distinct_and_not_0(values: Any) -> bool:
     """Whether no singular value counts as 0, and no two count as equal."""
-    return nowhere(less_equal(values, equal_within(values))) and distinct(values)
+    return nowhere(less_equal(values, equality_tolerance(values))) and are_distinct(values)
 
 
 svdvals: Primitive = Primitive(
@@ -339,10 +339,10 @@ svdvals: Primitive = Primitive(
     vjp=(_singular_value_rule,),
     jet=_singular_value_series,
     prepare=_matrix("svdvals"),
-    elements=cubic(row=20, element=4, cube=2),
+    elements=matrix_cost(row=20, element=4, cube=2),
     fails=True,
     batch=batching.trailing,
-    spelling=spelled(numpy="linalg.svdvals"),
+    spelling=names_elsewhere(numpy="linalg.svdvals"),
     derivative="U@diag(g)@V.T, with the singular vectors U and V",
     domain="smooth where no two singular values are equal, and none is 0",
     edges=(
@@ -381,7 +381,7 @@ def _pseudo_inverse_series(primitive: Primitive, y: Any, x: Any) -> Coefficients
     """The pseudo-inverse rule applied to a tangent: the vjp rule at x equals the jvp at x.T."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     slope = _pseudo_inverse_rule(x.derivative(), matrix_transpose(y), matrix_transpose(inner))
-    yield from integrated(y, slope)
+    yield from integrate_coefficients(y, slope)
 
 
 pinv = Primitive(
@@ -390,10 +390,10 @@ pinv = Primitive(
     vjp=(_pseudo_inverse_rule,),
     jet=_pseudo_inverse_series,
     prepare=_matrix("pinv"),
-    elements=cubic(call=3000, row=40, element=8, cube=4),
+    elements=matrix_cost(call=3000, row=40, element=8, cube=4),
     fails=True,
     batch=batching.trailing,
-    spelling=spelled(numpy="linalg.pinv"),
+    spelling=names_elsewhere(numpy="linalg.pinv"),
     derivative="-P.T@g@P.T + (I - A@P)@g.T@P@P.T + P.T@P@g.T@(I - P@A), with P = pinv(A)",
     domain="smooth where the rank of A is that of the matrices near it",
     aliases=("pinverse",),

@@ -10,7 +10,7 @@ from gradcli.arrays.definitions import special_definitions as definitions
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import EvaluationError
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.arithmetic import add, divide, floor, multiply, subtract
 from gradcli.primitives.entries.comparisons import equal, greater, greater_equal, less, logical_and, where
@@ -19,7 +19,7 @@ from gradcli.primitives.entries.exponential import exp, log, share_of_zero
 from gradcli.primitives.entries.special import betaln, digamma, digamma_rise, gamma, lgamma, ndtr, ndtri
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
@@ -53,7 +53,7 @@ rgamma = elementwise(
     time=3,
     fallback=definitions.rgamma,
     vjp=(_reciprocal_gamma_rule,),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="-g*digamma(x)/gamma(x)",
     samples=(0.7, [0.4, 2.5], [-1.3, -2.0]),
 )  # fmt: skip
@@ -126,7 +126,7 @@ comb = elementwise(
         lambda g, y, n, k: g * (y * _comb_by_k(n, k)),
     ),
     piecewise=True,
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*y*(digamma(N + 1) - digamma(N - k + 1)), g*y*(digamma(N - k + 1) - digamma(k + 1))",
     domain="0 <= k <= N",
     edges=("0 outside the domain",),
@@ -142,7 +142,7 @@ perm = elementwise(
         lambda g, y, n, k: g * (y * _perm_by_k(n, k)),
     ),
     piecewise=True,
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*y*(digamma(N + 1) - digamma(N - k + 1)), g*y*digamma(N - k + 1)",
     domain="0 <= k <= N",
     edges=("0 outside the domain",),
@@ -157,7 +157,7 @@ erfcx: Primitive = elementwise(
     # The nth derivative is a multiple of the nth repeated integral of erfc, so that nothing cancels.
     vjp=(lambda g, _y, x, *, n: g * (-2.0 * (n + 1) * bind(erfcx, (x,), {"n": n + 1})),),
     prepare=lambda x: ((x,), {"n": 0}),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*(2*x*erfcx(x) - 2/sqrt(pi))",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -183,7 +183,7 @@ log_ndtr = elementwise(
     "log_ndtr", "x", "log(ndtr(x)), without underflow",
     time=3,
     vjp=(lambda g, _y, x: g * _over_ndtr(x),),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*exp(-x**2/2)/(sqrt(2*pi)*ndtr(x))",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -218,7 +218,7 @@ entr = elementwise(
     fallback=definitions.entr,
     vjp=(lambda g, _y, x: -g * (1.0 + log(x)),),
     piecewise=True,
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="-g*(1 + log(x))",
     domain="x > 0",
     edges=("entr(0) = 0, entr'(0) = inf", "-inf where x < 0"),
@@ -233,7 +233,7 @@ rel_entr = elementwise(
         lambda g, _y, a, b: g * -share_of_zero(a, b),
     ),
     piecewise=True,
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*(1 + log(x/y)), -g*x/y",
     domain="x > 0, y > 0",
     edges=("0 where x = 0 and y >= 0; there the derivative by x is -inf", "inf where x < 0 or y < 0, or y = 0 < x"),
@@ -242,7 +242,7 @@ rel_entr = elementwise(
 
 
 def _multigammaln(a: Any, d: Any) -> Any:
-    count = whole(d, "the dimension of 'multigammaln'")
+    count = integer(d, "the dimension of 'multigammaln'")
     if not 0 < count <= _MOST_TERMS:
         raise EvaluationError(f"the dimension of 'multigammaln' must be from 1 to {_MOST_TERMS:,}")
     total = lgamma(a)

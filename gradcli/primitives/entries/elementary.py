@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays import mathematical_constants
 from gradcli.arrays.definitions import common_definitions
-from gradcli.primitives.axes import truth
+from gradcli.primitives.axes import boolean
 from gradcli.primitives.bind import constant
 from gradcli.primitives.entries.arithmetic import (
     absolute,
@@ -39,7 +39,7 @@ from gradcli.primitives.entries.reductions import all_
 from gradcli.primitives.entries.trigonometric import acos, asin, atan, cos, rad2deg, sin, sinh, tan, tanh
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
@@ -96,7 +96,7 @@ csch = elementwise(
     time=2,
     parity="odd", forward=common_definitions.csch,
     vjp=(lambda g, y, x: -g * divide(y, tanh(x)),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="-g*csch(x)*coth(x)",
     domain="x != 0",
     edges=("csch(0) = inf, csch'(0) = -inf",),
@@ -108,7 +108,7 @@ coth = elementwise(
     parity="odd",
     forward=lambda xp, x: xp.divide(1.0, xp.tanh(x)),
     vjp=(lambda g, _y, x: -g * divide(csch(x), sinh(x)),),
-    spelling=spelled("sympy latex"),
+    spelling=names_elsewhere("sympy latex"),
     derivative="-g*csch(x)**2",
     domain="x != 0",
     edges=("coth(0) = inf, coth'(0) = -inf",),
@@ -230,7 +230,7 @@ fmin = Composite(
 nextafter = elementwise(
     "nextafter", "x, y", "the number next to x in the direction of y",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: zeros_like(g)),
-    spelling=spelled("c"),
+    spelling=names_elsewhere("c"),
     derivative="g, 0: x is moved by one unit in its last place",
     selects=True,
     samples=_PAIRS,
@@ -247,7 +247,7 @@ logaddexp2 = elementwise(
 
 isinf = predicate(
     "isinf", "x", "whether x is infinite",
-    spelling=spelled("c"), samples=_ANYWHERE,
+    spelling=names_elsewhere("c"), samples=_ANYWHERE,
 )  # fmt: skip
 
 
@@ -272,7 +272,7 @@ def _isclose(x: Any, y: Any, rtol: Any = None, atol: Any = None, equal_nan: Any 
     rtol, atol = _rtol() if rtol is None else rtol, _atol() if atol is None else atol
     near = less_equal(absolute(subtract(x, y)), add(atol, multiply(rtol, absolute(y))))
     close = logical_or(logical_and(near, isfinite(y)), equal(x, y))
-    if truth(equal_nan, "equal_nan"):
+    if boolean(equal_nan, "equal_nan"):
         close = logical_or(close, logical_and(isnan(x), isnan(y)))
     return close
 

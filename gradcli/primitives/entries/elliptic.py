@@ -10,7 +10,7 @@ from gradcli.primitives.entries.powers import rsqrt, sqrt
 from gradcli.primitives.entries.trigonometric import sin
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _PAIRS = ((0.7, 0.4), ([0.4, -1.2], [0.8, -2.5]))
 _POSITIVE_PAIRS = ((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]))
@@ -26,7 +26,7 @@ ellipkinc = elementwise(
     "ellipkinc", "phi, m", "incomplete elliptic integral of the first kind, that of 1/sqrt(1 - m*sin(t)**2) from 0 to phi",
     time=40,
     vjp=(lambda g, _y, phi, m: g * rsqrt(_delta_square(phi, m)), derivative("ellipkinc", 1, 2)),
-    spelling=spelled("scipy", sympy="elliptic_f"),
+    spelling=names_elsewhere("scipy", sympy="elliptic_f"),
     derivative="g/sqrt(1 - m*sin(phi)**2), by m computed by itself",
     domain="m*sin(phi)**2 < 1",
     aliases=("elliptic_f",),
@@ -37,7 +37,7 @@ ellipeinc = elementwise(
     "ellipeinc", "phi, m", "incomplete elliptic integral of the second kind, that of sqrt(1 - m*sin(t)**2) from 0 to phi",
     time=40,
     vjp=(lambda g, _y, phi, m: g * sqrt(_delta_square(phi, m)), derivative("ellipeinc", 1, 2)),
-    spelling=spelled("scipy", sympy="elliptic_e"),
+    spelling=names_elsewhere("scipy", sympy="elliptic_e"),
     derivative="g*sqrt(1 - m*sin(phi)**2), by m computed by itself",
     domain="m*sin(phi)**2 < 1",
     samples=_PAIRS,
@@ -47,7 +47,7 @@ ellipkm1 = elementwise(
     "ellipkm1", "p", "ellipk(1 - p), with every digit where p is near 0",
     time=10,
     vjp=(derivative("ellipkm1", 0, 1),),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="computed by itself: g*(p*ellipkm1(p) - ellipe(1 - p))/(2*p*(1 - p))",
     domain="p > 0",
     samples=(0.7, [0.4, 2.5]),
@@ -60,7 +60,7 @@ def _carlson(name: str, signature: str, doc: str, domain: str, samples: Any) -> 
         name, signature, doc,
         time=40,
         vjp=tuple(derivative(name, place, count) for place in range(count)),
-        spelling=spelled("scipy"),
+        spelling=names_elsewhere("scipy"),
         derivative="computed by themselves",
         domain=domain,
         samples=samples,

@@ -19,9 +19,9 @@ from gradcli.primitives.entries.comparisons import (
     where,
 )
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.jet_rules import Coefficients, integrated
+from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 # Factors of the derivatives of log2 and log10. g/x*factor is used, as x*log(10) can overflow where its inverse does
 # not.
@@ -33,7 +33,7 @@ _POSITIVE_PAIRS = ((0.7, 1.3),)
 exp = elementwise(
     "exp", "x", "e to the power x",
     vjp=(lambda g, y, _x: g * y,),
-    spelling=spelled("c sql sympy polars"),
+    spelling=names_elsewhere("c sql sympy polars"),
     derivative="g*exp(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -41,7 +41,7 @@ exp = elementwise(
 exp2 = elementwise(
     "exp2", "x", "2 to the power x",
     vjp=(lambda g, y, _x: g * (log_2() * y),),
-    spelling=spelled("c"),
+    spelling=names_elsewhere("c"),
     derivative="g*log(2)*2**x",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -50,7 +50,7 @@ expm1 = elementwise(
     "expm1", "x", "exp(x) - 1, accurate near 0",
     # exp(x) rather than y + 1, which cancels for large negative x.
     vjp=(lambda g, _y, x: g * exp(x),),
-    spelling=spelled("c"),
+    spelling=names_elsewhere("c"),
     derivative="g*exp(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -58,7 +58,7 @@ expm1 = elementwise(
 log = elementwise(
     "log", "x", "natural logarithm",
     vjp=(lambda g, _y, x: divide(g, x),),
-    spelling=spelled("c sympy latex polars", sql="ln"),
+    spelling=names_elsewhere("c sympy latex polars", sql="ln"),
     derivative="g/x",
     domain="x > 0",
     edges=("log(0) = -inf, log'(0) = inf", "nan where x < 0"),
@@ -69,7 +69,7 @@ log = elementwise(
 log2 = elementwise(
     "log2", "x", "logarithm to base 2",
     vjp=(lambda g, _y, x: divide(g * _over_log_2(), x),),
-    spelling=spelled("c", latex="log_2"),
+    spelling=names_elsewhere("c", latex="log_2"),
     derivative="g/(x*log(2))",
     domain="x > 0",
     edges=("log2(0) = -inf, log2'(0) = inf", "nan where x < 0"),
@@ -79,7 +79,7 @@ log2 = elementwise(
 log10 = elementwise(
     "log10", "x", "logarithm to base 10",
     vjp=(lambda g, _y, x: divide(g * _over_log_10(), x),),
-    spelling=spelled("c polars", latex="log_{10}"),
+    spelling=names_elsewhere("c polars", latex="log_{10}"),
     derivative="g/(x*log(10))",
     domain="x > 0",
     edges=("log10(0) = -inf, log10'(0) = inf", "nan where x < 0"),
@@ -89,7 +89,7 @@ log10 = elementwise(
 log1p = elementwise(
     "log1p", "x", "log(1 + x), accurate near 0",
     vjp=(lambda g, _y, x: divide(g, 1.0 + x),),
-    spelling=spelled("c polars"),
+    spelling=names_elsewhere("c polars"),
     derivative="g/(1 + x)",
     domain="x > -1",
     edges=("log1p(-1) = -inf, log1p'(-1) = inf", "nan where x < -1"),
@@ -112,7 +112,7 @@ def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
         multiply(sigmoid(x.inner), sigmoid(negative(x.inner))),
         (y.scaled(square.coefficient(k), -1, 4) for k in itertools.count(1)),
     )
-    yield from integrated(y, x.derivative() * slope)
+    yield from integrate_coefficients(y, x.derivative() * slope)
 
 
 sigmoid: Primitive = elementwise(
@@ -120,7 +120,7 @@ sigmoid: Primitive = elementwise(
     subject="special",
     # sigmoid(-x) rather than 1 - y, which cancels for large x.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
-    jet=_sigmoid_series, spelling=spelled(scipy="expit", latex="sigma"), fallback=common_definitions.sigmoid,
+    jet=_sigmoid_series, spelling=names_elsewhere(scipy="expit", latex="sigma"), fallback=common_definitions.sigmoid,
     gradient_name="SigmoidBackwardBackward0",
     derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),
@@ -133,7 +133,7 @@ logsigmoid = elementwise(
     subject="special",
     forward=lambda xp, x: xp.negative(xp.logaddexp(0.0, xp.negative(x))),
     vjp=(lambda g, _y, x: g * sigmoid(-x),),
-    spelling=spelled(scipy="log_expit"),
+    spelling=names_elsewhere(scipy="log_expit"),
     node_name="LogSigmoidBackward0", gradient_name="LogSigmoidBackwardBackward0",
     derivative="g*sigmoid(-x)",
     aliases=("log_sigmoid", "log_expit"),
@@ -201,7 +201,7 @@ xlogy = elementwise(
         lambda g, _y, a, b: g * log(where(logical_and(equal(a, 0), less_equal(b, 0)), 1.0, b)),
         lambda g, _y, a, b: g * share_of_zero(a, b),
     ),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*log(y), g*x/y; by x it is 0 where x = 0 and y <= 0",
     domain="y > 0",
     edges=("0 where x = 0, also at y <= 0; there the derivatives are 0",),
@@ -218,7 +218,7 @@ xlog1py = elementwise(
         lambda g, _y, a, b: g * log1p(where(logical_and(equal(a, 0), less_equal(b, -1)), 0.0, b)),
         lambda g, _y, a, b: g * share_of_zero(a, 1.0 + b),
     ),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*log(1 + y), g*x/(1 + y); by x it is 0 where x = 0 and y <= -1",
     domain="y > -1",
     edges=("0 where x = 0, also at y <= -1; there the derivatives are 0",),

@@ -11,18 +11,18 @@ from gradcli.primitives.entries.comparisons import where
 from gradcli.primitives.entries.indexing import index
 
 
-def replaced(x: Any, key: Any, value: Any) -> Any:
+def set_at(x: Any, key: Any, value: Any) -> Any:
     """`x` with `value`, broadcast to the shape of `x[key]`, at `key`; if a position occurs repeatedly, its last value
     wins.
 
     The cotangent goes to `value` at these positions and to `x` elsewhere. Raises ShapeError for a key out of bounds or
     a value whose shape does not fit.
     """
-    return put(x, positions(arrays.shape(x), key), value)
+    return set_at_positions(x, positions(arrays.shape(x), key), value)
 
 
-def put(x: Any, places: Any, value: Any) -> Any:
-    """`x` with `value`, broadcast to the shape of `places`, at these flat positions; see `replaced`."""
+def set_at_positions(x: Any, places: Any, value: Any) -> Any:
+    """`x` with `value`, broadcast to the shape of `places`, at these flat positions; see `set_at`."""
     shape = arrays.shape(x)
     size = math.prod(shape)
     limits.charge(3 * size)
@@ -45,7 +45,7 @@ def positions(shape: tuple[int, ...], key: Any = ...) -> Any:
     return arrays.to_numpy(index(places, key))
 
 
-def numbers_among(places: Any, wanted: Any) -> Any:
+def indices_in(places: Any, wanted: Any) -> Any:
     """The index in the flattened `places` of each wanted position; -1 if it does not occur."""
     xp = arrays.numpy_namespace()
     last = places.max(initial=-1)

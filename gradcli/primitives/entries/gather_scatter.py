@@ -10,14 +10,14 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array, whole_numbers
-from gradcli.primitives.bind import Kind, concrete, together
+from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis, option, whole_numbers
+from gradcli.primitives.bind import Kind, concrete, mark_views
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.arithmetic import add, multiply
-from gradcli.primitives.entries.batched_indexing import differ_by_row, marked, taken_along
+from gradcli.primitives.entries.batched_indexing import is_batched, marked, taken_along
 from gradcli.primitives.entries.comparisons import not_equal, where
-from gradcli.primitives.entries.functional_update import numbers_among, positions, replaced
-from gradcli.primitives.entries.indexing import along, at_places, index, side_with_diagonal
+from gradcli.primitives.entries.functional_update import indices_in, positions, set_at
+from gradcli.primitives.entries.indexing import axis_key, index, side_with_diagonal, take_along_key
 from gradcli.primitives.entries.indexing import scatter as put_at
 from gradcli.primitives.entries.shape import along_axis, flip, moveaxis, ravel, take, transpose
 from gradcli.primitives.operation import Composite
@@ -28,8 +28,8 @@ _PLACES = [[0, 2, 0], [1, 1, 2]]
 
 
 def _cut(x: Any, axis: int, bounds: Sequence[int]) -> tuple[Any, ...]:
-    parts = (index(x, along(axis, slice(first, max(first, last)))) for first, last in itertools.pairwise(bounds))
-    return together(parts, "SplitBackward0")
+    parts = (index(x, axis_key(axis, slice(first, max(first, last)))) for first, last in itertools.pairwise(bounds))
+    return mark_views(parts, "SplitBackward0")
 
 
 # --- splitting
@@ -40,7 +40,7 @@ def _split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, ...]:
     size = arrays.shape(x)[number]
     given = concrete(indices_or_sections)
     if arrays.is_array(given) and not arrays.shape(given):
-        sections = whole(given, "a number of sections")
+        sections = integer(given, "a number of sections")
         if sections < 1 or size % sections:
             raise ShapeError(
                 f"an axis of size {size} cannot be split into {sections} equal sections",
@@ -48,7 +48,7 @@ def _split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, ...]:
             )
         limits.charge_steps(sections)
         return _cut(x, number, range(0, size + 1, size // sections) if size else [0] * (sections + 1))
-    places = [*whole_array(given, "a place to split at").ravel().tolist()]
+    places = [*integer_array(given, "a place to split at").ravel().tolist()]
     ends = [slice(None, place).indices(size)[1] for place in places]
     return _cut(x, number, [0, *ends, size])
 
@@ -62,7 +62,7 @@ split = Composite(
 
 
 def _chunk(x: Any, chunks: Any, axis: Any = 0) -> tuple[Any, ...]:
-    number, count = normalize_axis(axis, len(arrays.shape(x))), whole(chunks, "a number of chunks")
+    number, count = normalize_axis(axis, len(arrays.shape(x))), integer(chunks, "a number of chunks")
     if count < 1:
         raise EvaluationError("a number of chunks must be at least 1")
     size = arrays.shape(x)[number]
@@ -79,7 +79,7 @@ chunk = Composite(
 
 def _unbind(x: Any, axis: Any = 0) -> tuple[Any, ...]:
     number = normalize_axis(axis, len(arrays.shape(x)))
-    return together((index(x, along(number, i)) for i in range(arrays.shape(x)[number])), "UnbindBackward0")
+    return mark_views((index(x, axis_key(number, i)) for i in range(arrays.shape(x)[number])), "UnbindBackward0")
 
 
 unbind = Composite(
@@ -92,7 +92,7 @@ unbind = Composite(
 def _meshgrid(*tensors: Any, indexing: Any = "xy") -> tuple[Any, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
-    chosen(indexing, ("xy", "ij"), "indexing")
+    option(indexing, ("xy", "ij"), "indexing")
     sizes = [math.prod(arrays.shape(t)) for t in tensors]
     places = list(range(len(tensors)))
     if indexing == "xy":
@@ -116,7 +116,7 @@ def _nonzero(x: Any) -> tuple[Any, ...]:
     if not numbers.ndim:
         raise ShapeError("'nonzero' needs at least 1 dimension")
     limits.charge(numbers.size)
-    return tuple(map(arrays.placed, arrays.numpy_namespace().nonzero(numbers)))
+    return tuple(map(arrays.in_default_namespace, arrays.numpy_namespace().nonzero(numbers)))
 
 
 nonzero = Composite(
@@ -129,7 +129,7 @@ nonzero = Composite(
 def _argwhere(x: Any) -> Any:
     numbers = arrays.to_numpy(concrete(x))
     limits.charge(numbers.size)
-    return arrays.placed(arrays.numpy_namespace().argwhere(numbers))
+    return arrays.in_default_namespace(arrays.numpy_namespace().argwhere(numbers))
 
 
 argwhere = Composite(
@@ -147,12 +147,12 @@ _taken = index
 
 
 def _places(indices: Any) -> Any:
-    return whole_array(concrete(indices), "an index")
+    return integer_array(concrete(indices), "an index")
 
 
 def _take_along(x: Any, indices: Any, axis: Any = -1) -> Any:
     x, axis = (ravel(x), 0) if axis is None else (x, axis)
-    if differ_by_row(indices):
+    if is_batched(indices):
         return taken_along(x, indices, normalize_axis(axis, len(arrays.shape(x))))
     places, sizes = _places(indices), arrays.shape(x)
     number = normalize_axis(axis, len(sizes))
@@ -160,7 +160,7 @@ def _take_along(x: Any, indices: Any, axis: Any = -1) -> Any:
         raise ShapeError(f"indices of {places.ndim} dimensions do not fit a tensor of {len(sizes)}")
     others = broadcast([(*s[:number], 1, *s[number + 1 :]) for s in (sizes, places.shape)])
     x = broadcast_to(x, (*others[:number], sizes[number], *others[number + 1 :]))
-    return index(x, at_places(others, number, places))
+    return index(x, take_along_key(others, number, places))
 
 
 take_along_axis = Composite(
@@ -189,12 +189,12 @@ def _of_gather(x: Any, axis: Any, indices: Any, name: str) -> tuple[Any, ...]:
         raise ShapeError(f"'{name}' does not fit indices of shape {list(places.shape)} to a tensor of {list(sizes)}")
     if places.size and not -sizes[number] <= places.min() <= places.max() < sizes[number]:
         raise ShapeError(f"an index of '{name}' is out of bounds for an axis of size {sizes[number]}")
-    return at_places(places.shape, number, places)
+    return take_along_key(places.shape, number, places)
 
 
 def _gather(x: Any, axis: Any, index: Any, sparse_grad: Any = False) -> Any:
-    truth(sparse_grad, "'sparse_grad'")
-    if differ_by_row(index):
+    boolean(sparse_grad, "'sparse_grad'")
+    if is_batched(index):
         return _gather_by_row(x, normalize_axis(axis, len(arrays.shape(x))), index)
     shape = arrays.shape(concrete(index))
     if shape and arrays.shape(x):
@@ -250,7 +250,7 @@ def _scatter(x: Any, axis: Any, index: Any, src: Any) -> Any:
     if not arrays.shape(x):
         return reshape(_scatter(*_as_vectors(x, axis, index, src)), ())
     key = _of_gather(x, axis, index, "scatter")
-    return replaced(x, key, _source(src, arrays.shape(concrete(index))))
+    return set_at(x, key, _source(src, arrays.shape(concrete(index))))
 
 
 scatter = Composite(
@@ -273,7 +273,7 @@ def _index_add(x: Any, axis: Any, index: Any, source: Any, alpha: Any = 1.0) -> 
     given = source if arrays.shape(x) and places.ndim else reshape(source, 1)
 
     def added(x: Any, number: int) -> Any:
-        return add(x, multiply(alpha, put_at(given, along(number, places.ravel()), arrays.shape(x))))
+        return add(x, multiply(alpha, put_at(given, axis_key(number, places.ravel()), arrays.shape(x))))
 
     return along_axis(x, axis, added)
 
@@ -309,10 +309,10 @@ masked_select = Composite(
 
 
 def _one_hot(labels: Any, num_classes: Any = -1) -> Any:
-    count = whole(num_classes, "a number of classes")
-    if differ_by_row(labels) and count > 0:
+    count = integer(num_classes, "a number of classes")
+    if is_batched(labels) and count > 0:
         return where(marked(labels, count, len(arrays.shape(labels))), 1.0, 0.0)
-    places = whole_array(concrete(labels), "a class")
+    places = integer_array(concrete(labels), "a class")
     classes = count if count >= 0 else int(places.max(initial=-1)) + 1
     if places.size and not 0 <= places.min() <= places.max() < classes:
         raise ShapeError(f"there are {classes} classes, and a label is none of 0 to {classes - 1}")
@@ -344,9 +344,9 @@ def _as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> A
     known = x.in_memory() if isinstance(x, Kind) else None
     places = positions(arrays.shape(x)) if known is None else known
     begin = places.item(0) if places.size else 0
-    first = begin if storage_offset is None else whole(storage_offset, "an offset")
+    first = begin if storage_offset is None else integer(storage_offset, "an offset")
     wanted = arrays.to_numpy(arrays.guard_memory(lambda xp: _at_distances(xp, first, sizes, steps)))
-    numbers = numbers_among(places, wanted)
+    numbers = indices_in(places, wanted)
     if (numbers < 0).any():
         raise ShapeError(
             f"sizes {list(sizes)}, strides {list(steps)} and offset {int(first)} are out of bounds for the "
@@ -388,7 +388,7 @@ unflatten = Composite(
 
 
 def _diag_embed(x: Any, k: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Any:
-    sizes, offset = arrays.shape(x), whole(k, "a diagonal")
+    sizes, offset = arrays.shape(x), integer(k, "a diagonal")
     if not sizes:
         raise ShapeError("'diag_embed' needs at least 1 dimension")
     side = side_with_diagonal(sizes[-1], offset)
@@ -410,7 +410,7 @@ def _rot90(x: Any, k: Any = 1, axes: Any = None) -> Any:
     first, second = (normalize_axis(a, rank) for a in _pair((0, 1) if axes is None else axes))
     if first == second:
         raise ShapeError("a rotation needs two different axes")
-    turns = whole(k, "a number of turns") % 4
+    turns = integer(k, "a number of turns") % 4
     if turns == 2:
         return flip(x, (first, second))
     if turns == 1:

@@ -10,8 +10,8 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.entries.arithmetic import divide
 from gradcli.primitives.entries.integrals import beta_density, gamma_density
 from gradcli.primitives.entries.numerical_partials import derivative, partial_of_three, partial_of_two
-from gradcli.primitives.families import elementwise, in_precision
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.families import elementwise, keeping_float32
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _BY_PARAMETERS = "by the parameters g*-d/f, d being the derivative of {0} by each and f that by x"
 
@@ -24,9 +24,9 @@ def _gamma_inverse(name: str, of: str, doc: str, sign: float) -> Primitive:
     return elementwise(
         name, "a, y", doc,
         time=200,
-        forward=in_precision(lambda xp, *operands: by_scipy(xp, name, *operands)),
+        forward=keeping_float32(lambda xp, *operands: by_scipy(xp, name, *operands)),
         vjp=(by_parameter, lambda g, y, a, _p: divide(g, sign * gamma_density(a, y))),
-        spelling=spelled("scipy"),
+        spelling=names_elsewhere("scipy"),
         derivative=f"{_BY_PARAMETERS.format(of)}, g/f",
         domain="a > 0, 0 < y < 1",
         samples=((2.5, 0.7), ([1.5, 4.0], [0.2, 0.6])),
@@ -44,7 +44,7 @@ betaincc = elementwise(
         derivative("betaincc", 1, 3),
         lambda g, _y, a, b, x: -g * beta_density(a, b, x),
     ),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="by a and b computed by themselves, -g*x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)",
     domain="a > 0, b > 0, 0 < x < 1",
     samples=((2.5, 1.5, 0.7), ([0.5, 3.0], 2.2, [0.2, 0.5])),
@@ -59,13 +59,13 @@ def _beta_inverse(name: str, of: str, doc: str, sign: float) -> Primitive:
     return elementwise(
         name, "a, b, y", doc,
         time=300,
-        forward=in_precision(lambda xp, *operands: by_scipy(xp, name, *operands)),
+        forward=keeping_float32(lambda xp, *operands: by_scipy(xp, name, *operands)),
         vjp=(
             lambda g, y, a, b, _p: by_parameter(g, y, a, b, (1, 0, 0)),
             lambda g, y, a, b, _p: by_parameter(g, y, a, b, (0, 1, 0)),
             lambda g, y, a, b, _p: divide(g, sign * beta_density(a, b, y)),
         ),
-        spelling=spelled("scipy"),
+        spelling=names_elsewhere("scipy"),
         derivative=f"{_BY_PARAMETERS.format(of)}, g/f",
         domain="a > 0, b > 0, 0 < y < 1",
         samples=((2.5, 1.5, 0.7), ([1.5, 3.0], 2.2, [0.2, 0.5])),

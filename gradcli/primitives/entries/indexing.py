@@ -11,10 +11,10 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import LimitError, ShapeError
 from gradcli.primitives import batching, strides
-from gradcli.primitives.axes import diagonal_number, whole, whole_array
+from gradcli.primitives.axes import diagonal_number, integer, integer_array
 from gradcli.primitives.bind import Kind, concrete
 from gradcli.primitives.costs import broadcast_elements
-from gradcli.primitives.families import moving
+from gradcli.primitives.families import permuting
 from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Composite
@@ -25,7 +25,7 @@ Key = tuple[Any, ...]
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 # The largest side of a square matrix whose size in bytes fits 64 bits.
-_LARGEST_SIDE = 2**29
+_MAX_SIDE = 2**29
 # The cost of reading an index array, in eighths of a step (see `gradcli.limits`).
 _INDEX_ARRAY = 16
 
@@ -68,18 +68,18 @@ def _normalize_item(item: Any) -> tuple[Any, ...]:
         return (item,)
     if isinstance(item, slice):
         bounds = (item.start, item.stop, item.step)
-        return (slice(*(None if b is None else whole(b, "a slice bound") for b in bounds)),)
-    if type(item) in arrays.PLAIN or getattr(item, "ndim", 1) == 0:
+        return (slice(*(None if b is None else integer(b, "a slice bound") for b in bounds)),)
+    if type(item) in arrays.PYTHON_NUMBERS or getattr(item, "ndim", 1) == 0:
         return (_position(item),)
     return _index_array(item)
 
 
-def along(axis: int, part: Any) -> Key:
+def axis_key(axis: int, part: Any) -> Key:
     """The key that applies `part`, a slice or positions, to one axis and takes all of the others."""
     return (*(slice(None),) * axis, part)
 
 
-def at_places(shape: Shape, axis: int, places: Any) -> Key:
+def take_along_key(shape: Shape, axis: int, places: Any) -> Key:
     """The key of one element for each index of `shape`: at `places` along `axis`, at the same index along the
     others."""
     grid = arrays.numpy_namespace().ogrid[tuple(map(slice, shape))]
@@ -89,7 +89,7 @@ def at_places(shape: Shape, axis: int, places: Any) -> Key:
 def _position(item: Any) -> int:
     if type(item) is bool or (hasattr(item, "dtype") and arrays.to_numpy(item).dtype.kind == "b"):
         raise ShapeError(f"{bool(item)} is no index", hint="where(c, a, b) chooses by a condition; int(c) is 0 or 1")
-    number = whole(item, "an index")
+    number = integer(item, "an index")
     if abs(number) > sys.maxsize:
         raise ShapeError(f"index {number:.3g} is out of bounds")
     return number
@@ -101,7 +101,7 @@ def _index_array(item: Any) -> tuple[Any, ...]:
     limits.charge_steps(_INDEX_ARRAY)
     limits.charge(array.size)
     if array.dtype.kind != "b":
-        return (whole_array(array, "an index"),)
+        return (integer_array(array, "an index"),)
     mask = _Mask(xp.nonzero(array))
     mask.shape = array.shape
     return mask
@@ -128,7 +128,7 @@ def _take(xp: Any, x: Any, *, key: Key) -> Any:
         raise ShapeError(str(error).replace("array", "tensor")) from None
 
 
-index = moving(
+index = permuting(
     "index", "x, place", "x[place]",
     internal=True,
     forward=_take,
@@ -167,7 +167,7 @@ def _diagonal_positions(count: int, k: int) -> Key:
 def _diag(x: Any, k: Any = 0) -> Any:
     sizes = arrays.shape(x)
     if len(sizes) == 1:
-        offset = whole(k, "a diagonal")
+        offset = integer(k, "a diagonal")
         side = side_with_diagonal(sizes[0], offset)
         return scatter(x, _diagonal_positions(sizes[0], offset), (side, side))
     if len(sizes) == 2:
@@ -179,7 +179,7 @@ def side_with_diagonal(size: int, offset: int) -> int:
     """The number of rows of the square matrix in which diagonal `offset` has `size` elements. Raises LimitError if too
     large."""
     side = size + abs(offset)
-    if side > _LARGEST_SIDE:
+    if side > _MAX_SIDE:
         raise LimitError(f"a matrix of {side:,} rows does not fit into memory")
     return side
 

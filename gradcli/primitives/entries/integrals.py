@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.arrays.definitions import integral_definitions as definitions
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.errors import EvaluationError
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.entries.arithmetic import divide
 from gradcli.primitives.entries.comparisons import equal, less, logical_not, logical_or, not_equal, where
@@ -18,9 +18,9 @@ from gradcli.primitives.entries.exponential import exp, xlog1py, xlogy
 from gradcli.primitives.entries.numerical_partials import derivative
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.entries.special import betaln, digamma, digamma_rise, lgamma
-from gradcli.primitives.families import elementwise, in_precision
+from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_betainc, of_derivative
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
@@ -44,7 +44,7 @@ exp1 = elementwise(
     "exp1", "x", "exponential integral E1, that of exp(-t)/t from x on",
     time=70,
     vjp=(lambda g, _y, x: g * _exp_over(-x),),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="-g*exp(-x)/x",
     domain="x > 0",
     aliases=("E1",),
@@ -56,7 +56,7 @@ expi = elementwise(
     time=70,
     forward=definitions.expi,
     vjp=(lambda g, _y, x: g * _exp_over(x),),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*exp(x)/x",
     domain="x != 0",
     aliases=("Ei",),
@@ -65,7 +65,7 @@ expi = elementwise(
 
 
 def _expn_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    order = whole(n, "the order of 'expn'")
+    order = integer(n, "the order of 'expn'")
     if not 0 <= order <= _HIGHEST_ORDER:
         raise EvaluationError(f"the order of 'expn' must be from 0 to {_HIGHEST_ORDER:,}")
     return (x,), {"n": order}
@@ -74,10 +74,10 @@ def _expn_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 expn: Primitive = elementwise(
     "expn", "n, x", "exponential integral of order n, that of exp(-x*t)/t**n over t > 1, n whole",
     time=60,
-    forward=in_precision(definitions.expn),
+    forward=keeping_float32(definitions.expn),
     vjp=(lambda g, _y, x, *, n: -g * bind(expn, (x,), {"n": n - 1}),),
     prepare=_expn_call,
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="-g*expn(n - 1, x)",
     domain="x > 0",
     samples=((1, 0.7), (3, [0.4, 2.5])),
@@ -89,7 +89,7 @@ dawsn: Primitive = elementwise(
     forward=definitions.dawsn,
     vjp=(lambda g, _y, x, *, n: g * bind(dawsn, (x,), {"n": n + 1}),),
     prepare=_value,
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*(1 - 2*x*dawsn(x))",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -102,7 +102,7 @@ def _complete(name: str, doc: str, power: float, derivative: str, edge: str, ali
         forward=lambda xp, m, *, n: definitions.elliptic(xp, m, n, power),
         vjp=(lambda g, _y, m, *, n: g * bind(made, (m,), {"n": n + 1}),),
         prepare=_value,
-        spelling=spelled("scipy"),
+        spelling=names_elsewhere("scipy"),
         derivative=derivative,
         domain="m < 1",
         edges=(edge,),
@@ -145,7 +145,7 @@ def _gamma_density_by_x(g: Any, y: Any, a: Any, x: Any) -> Any:
 
 gamma_density: Primitive = elementwise(
     "gamma_density", "a, x", "x**(a - 1)*exp(-x)/gamma(a)",
-    internal=True, time=120, forward=in_precision(definitions.gamma_density),
+    internal=True, time=120, forward=keeping_float32(definitions.gamma_density),
     vjp=(
         lambda g, y, a, x: g * (xlogy(y, x) - y * digamma(a)),
         _gamma_density_by_x,
@@ -161,12 +161,12 @@ def _incomplete(name: str, alias: str, doc: str, sign: float) -> Primitive:
     return elementwise(
         name, "a, x", doc,
         time=60,
-        forward=in_precision(lambda xp, a, x: getattr(xp, name)(a, x)),
+        forward=keeping_float32(lambda xp, a, x: getattr(xp, name)(a, x)),
         vjp=(
             derivative(name, 0, 2),
             lambda g, _y, a, x: g * (sign * gamma_density(a, x)),
         ),
-        spelling=spelled("scipy"),
+        spelling=names_elsewhere("scipy"),
         derivative=f"by a computed by itself, {minus}g*x**(a - 1)*exp(-x)/gamma(a)",
         domain="a > 0, x > 0",
         aliases=(alias,),
@@ -193,7 +193,7 @@ def _beta_density_by_x(g: Any, y: Any, a: Any, b: Any, x: Any) -> Any:
 
 beta_density: Primitive = elementwise(
     "beta_density", "a, b, x", "x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)",
-    internal=True, time=250, forward=in_precision(definitions.beta_density),
+    internal=True, time=250, forward=keeping_float32(definitions.beta_density),
     vjp=(
         lambda g, y, a, b, x: g * (xlogy(y, x) + y * digamma_rise(a, b)),
         lambda g, y, a, b, x: g * (xlog1py(y, -x) + y * digamma_rise(b, a)),
@@ -216,7 +216,7 @@ betainc = elementwise(
         derivative("betainc", 1, 3),
         lambda g, _y, a, b, x: g * beta_density(a, b, x),
     ),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="by a and b computed by themselves, g*x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)",
     domain="a > 0, b > 0, 0 < x < 1",
     samples=((2.5, 3.5, 0.7), (2, 3, [0.2, 0.5])),
@@ -225,13 +225,13 @@ betainc = elementwise(
 hurwitz_zeta: Primitive = elementwise(
     "hurwitz_zeta", "x, q", "the sum of (k + q)**-x over k = 0, 1, …, and its continuation to x < 1",
     internal="zeta", time=60, surcharge=of_derivative(150),
-    forward=in_precision(definitions.hurwitz),
+    forward=keeping_float32(definitions.hurwitz),
     vjp=(
         lambda g, _y, x, q, *, n: -g * bind(hurwitz_zeta, (x, q), {"n": n + 1}),
         lambda g, _y, x, q, *, n: g * _zeta_by_q(x, q, n),
     ),
     prepare=_value,
-    spelling=spelled(scipy="zeta", jax="zeta", torch="zeta", latex="zeta"),
+    spelling=names_elsewhere(scipy="zeta", jax="zeta", torch="zeta", latex="zeta"),
     derivative="-g*sum(log(k + q)*(k + q)**-x), -g*x*zeta(x + 1, q)",
     domain="x != 1, q > 0",
     samples=((2.5, 0.7), ([1.5, 4.0], [0.4, 2.5])),
@@ -270,7 +270,7 @@ riemann_zeta = elementwise(
     internal="zeta", time=120,
     fallback=definitions.riemann,
     vjp=(lambda g, _y, x: g * _riemann_slope(x),),
-    spelling=spelled(scipy="zeta", latex="zeta"),
+    spelling=names_elsewhere(scipy="zeta", latex="zeta"),
     derivative="-g*sum(log(k)*k**-x)",
     domain="x != 1",
     samples=(2.5, [1.5, -0.7]),
@@ -278,7 +278,7 @@ riemann_zeta = elementwise(
 
 
 def _zeta(x: Any, q: Any = None, n: Any = 0) -> Any:
-    power = whole(n, "the power of the logarithms in 'zeta'")
+    power = integer(n, "the power of the logarithms in 'zeta'")
     if power < 0:
         raise EvaluationError("the power of the logarithms in 'zeta' must not be negative")
     if q is None and not power:
@@ -297,7 +297,7 @@ zeta = Composite(
 
 
 def _lambertw_call(x: Any, k: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    branch = whole(k, "the branch of 'lambertw'")
+    branch = integer(k, "the branch of 'lambertw'")
     if branch not in (0, -1):
         raise EvaluationError(f"the branch {branch} of 'lambertw' is complex", hint="k is 0 or -1")
     return (x,), {"k": branch}
@@ -309,7 +309,7 @@ lambertw = elementwise(
     forward=definitions.lambertw,
     vjp=(lambda g, y, _x, *, k: g * divide(exp(-y), 1.0 + y),),
     prepare=_lambertw_call,
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*exp(-y)/(1 + y)",
     domain="x > -1/e; for k = -1 also x < 0",
     edges=("lambertw(0) = 0, and -inf where k = -1",),

@@ -8,7 +8,7 @@ from gradcli import arrays
 from gradcli.arrays import mathematical_constants
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array, whole_numbers
+from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis, option, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.arithmetic import add, divide, fmod, multiply, negative, round_, subtract
@@ -81,13 +81,13 @@ def _at(x: Any, indices: Any, axis: int, keepdims: Any) -> Pair:
     """The elements at `indices` along an axis, and the indices; the cotangent goes to these elements only, as in
     PyTorch."""
     there = equal(_places(arrays.shape(x), axis), indices)
-    kept = truth(keepdims, "'keepdims'")
+    kept = boolean(keepdims, "'keepdims'")
     return Pair(sum_(where(there, x, 0.0), axis, kept), indices if kept else squeeze(indices, axis))
 
 
 def _extreme(name: str, doc: str, whole: Any, position: Any, pairwise: Any) -> Composite:
     def definition(x: Any, second: Any = None, keepdims: Any = False, *, axis: Any = None) -> Any:
-        if second is not None and type(second) not in arrays.PLAIN:
+        if second is not None and type(second) not in arrays.PYTHON_NUMBERS:
             return pairwise(x, second)
         axis = second if axis is None else axis
         if axis is None:
@@ -108,7 +108,7 @@ torch_min = _extreme("min", "the smallest element", min_, argmin, minimum)
 
 
 def _ordered(x: Any, axis: Any = -1, descending: Any = False, stable: Any = False) -> Any:
-    falling = truth(descending, "'descending'")
+    falling = boolean(descending, "'descending'")
 
     def ordered(x: Any, number: int) -> Pair:
         rising = negative(x) if falling else x
@@ -175,7 +175,7 @@ method_polygamma = Composite(
 
 def _slice(x: Any, axis: Any, index: Any) -> Any:
     number = normalize_axis(axis, len(arrays.shape(x)))
-    return take(x, whole(index, "an index"), number)
+    return take(x, integer(index, "an index"), number)
 
 
 torch_select = Composite(
@@ -210,7 +210,7 @@ linalg_lu_solve = Composite(
 
 def _rows_of_places(x: Any, as_tuple: Any = False) -> Any:
     found = nonzero(x if arrays.shape(x) else reshape(x, 1))
-    if truth(as_tuple, "'as_tuple'"):
+    if boolean(as_tuple, "'as_tuple'"):
         return found
     return stack(found, -1) if arrays.shape(x) else reshape(index(found[0], slice(0)), (arrays.shape(found[0])[0], 0))
 
@@ -231,7 +231,7 @@ torch_repeat = Composite(
 def _sizes(x: Any, axis: Any = None) -> Any:
     sizes = [float(s) for s in arrays.shape(x)]
     if axis is None:
-        return arrays.placed(arrays.asarray(sizes, arrays.default_dtype()))
+        return arrays.in_default_namespace(arrays.asarray(sizes, arrays.default_dtype()))
     return sizes[normalize_axis(axis, len(sizes))]
 
 
@@ -271,11 +271,11 @@ def _split_by_sizes(x: Any, split_size_or_sections: Any, axis: Any = 0) -> Any:
     size = arrays.shape(x)[number]
     given = arrays.to_numpy(concrete(split_size_or_sections))
     if given.ndim:
-        sizes = whole_array(given, "the size of a part").ravel()
+        sizes = integer_array(given, "the size of a part").ravel()
         if sizes.sum() != size or (sizes < 0).any():
             raise ShapeError(f"the sizes of parts {sizes.tolist()} do not add up to {size}")
         return split(x, sizes.cumsum()[:-1], number)
-    part = whole(split_size_or_sections, "the size of a part")
+    part = integer(split_size_or_sections, "the size of a part")
     if part < 1:
         raise ShapeError("the size of a part is 1 or more")
     return split(x, arrays.numpy_namespace().arange(part, max(size, 1), part), number)
@@ -289,7 +289,7 @@ torch_split = Composite(
 
 
 def _divergence(input: Any, target: Any, reduction: Any = "mean", log_target: Any = False) -> Any:
-    if truth(log_target, "'log_target'"):
+    if boolean(log_target, "'log_target'"):
         loss = multiply(exp(target), subtract(target, input))
     else:
         loss = subtract(xlogy(target, target), multiply(target, input))
@@ -334,14 +334,14 @@ torch_vdot = _of_vectors("vdot")
 
 jax_gelu = Composite(
     "gelu", "x, approximate=True", "x*ndtr(x), by a tanh unless approximate=False",
-    lambda x, approximate=True: gelu(x, "tanh" if truth(approximate, "'approximate'") else "none"),
+    lambda x, approximate=True: gelu(x, "tanh" if boolean(approximate, "'approximate'") else "none"),
     derivative=gelu.derivative, dialects="jax.nn",
     samples=(_VECTOR,),
 )  # fmt: skip
 
 
 def _padded_from_the_last(x: Any, pad: Any, mode: Any = "constant", value: Any = None) -> Any:
-    widths = whole_array(concrete(pad), "a width")
+    widths = integer_array(concrete(pad), "a width")
     rank = len(arrays.shape(x))
     if widths.ndim != 1 or widths.size % 2 or widths.size > 2 * rank:
         raise ShapeError(
@@ -378,9 +378,9 @@ torch_meshgrid = Composite(
 
 
 def _reduced_svd(x: Any, some: Any = True, compute_uv: Any = True) -> Any:
-    if not truth(compute_uv, "'compute_uv'"):
+    if not boolean(compute_uv, "'compute_uv'"):
         raise ShapeError("PyTorch's 'svd' without vectors gives zeros for them", hint="svdvals(A) has the values alone")
-    left, values, right = svd(x, not truth(some, "'some'"))
+    left, values, right = svd(x, not boolean(some, "'some'"))
     return left, values, matrix_transpose(right)
 
 
@@ -409,7 +409,7 @@ scipy_log_softmax = _of_all(log_softmax)
 
 def _triangle(A: Any, lower: Any = False) -> Any:  # noqa: N803
     root = cholesky(A)
-    return root if truth(lower, "'lower'") else matrix_transpose(root)
+    return root if boolean(lower, "'lower'") else matrix_transpose(root)
 
 
 scipy_cholesky = Composite(
@@ -421,7 +421,7 @@ scipy_cholesky = Composite(
 
 def _full_qr(A: Any, mode: Any = "full") -> Any:  # noqa: N803
     rows, columns = arrays.shape(A)[-2:] if len(arrays.shape(A)) > 1 else (0, 0)
-    if chosen(mode, ("full", "r", "economic"), "'mode'") != "economic" and rows > columns:
+    if option(mode, ("full", "r", "economic"), "'mode'") != "economic" and rows > columns:
         raise ShapeError(
             f"of a matrix of {rows} by {columns}, the columns of Q beyond the first {columns} may be any",
             hint="scipy.linalg.qr(A, mode='economic') leaves them out",

@@ -14,7 +14,7 @@ from gradcli.primitives import batching
 from gradcli.primitives.axes import normalize_axis, whole_numbers
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import permute, reshape, reshaped
-from gradcli.primitives.costs import work
+from gradcli.primitives.costs import matmul_cost
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.indexing import take_diagonal
 from gradcli.primitives.entries.reductions import sum_
@@ -86,14 +86,14 @@ def _matmul_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 
 
 # The number of elements that are read from memory in the time in which one is computed.
-_READ = 16
+_READS_PER_ELEMENT = 16
 
 
 def _matmul_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
     a, b = shapes
     batch = max(math.prod(a[:-2]), math.prod(b[:-2]))
     results = batch * (a[-2] if len(a) > 1 else 1) * (b[-1] if len(b) > 1 else 1)
-    return results + work(results * a[-1]) + (math.prod(a) + math.prod(b)) // _READ
+    return results + matmul_cost(results * a[-1]) + (math.prod(a) + math.prod(b)) // _READS_PER_ELEMENT
 
 
 _NAMES = {(1, 1): NodeName("DotBackward0"), (2, 1): NodeName("MvBackward0"), (2, 2): NodeName("MmBackward0")}
@@ -257,13 +257,13 @@ def _einsum(subscripts: Any, *tensors: Any) -> Any:
 # derivative by each involves all others.
 _MOST_AT_ONCE = 16
 # The cost of considering one tensor for the next pair, in eighths of a step.
-_CHOICE = 3
+_CANDIDATE_COST = 3
 
 
 def _contract_pair(operands: list[Any], terms: list[str], used: Counter[str]) -> None:
     """Contract the last tensor with the one that gives the smallest product, and put the product last."""
     tensor, term = operands.pop(), terms.pop()
-    limits.charge_steps(_CHOICE * len(operands))
+    limits.charge_steps(_CANDIDATE_COST * len(operands))
     shapes = [arrays.shape(o) for o in operands]
     sizes = dict(zip(term, arrays.shape(tensor)))
     grown = [math.prod(n for c, n in zip(t, shape) if c not in sizes) for t, shape in zip(terms, shapes)]
@@ -296,7 +296,7 @@ def _sizes_by_letter(terms: Sequence[str], shapes: Sequence[Shape]) -> dict[str,
 
 
 # The cost of planning a contraction, for each tensor, in elements.
-_CALL = 2000
+_PLAN_COST = 2000
 
 
 def _contract_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
@@ -304,8 +304,8 @@ def _contract_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> in
     sizes = _sizes_by_letter(terms, shapes)
     return (
         math.prod(sizes[letter] for letter in result)
-        + _CALL * len(shapes)
-        + work(4 * _multiplications(shapes, terms, result, sizes))
+        + _PLAN_COST * len(shapes)
+        + matmul_cost(4 * _multiplications(shapes, terms, result, sizes))
     )
 
 

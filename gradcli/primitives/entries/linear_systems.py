@@ -9,7 +9,7 @@ from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import EvaluationError, LimitError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.axes import chosen, normalize_axis, one_float, one_number, truth, whole, whole_numbers
+from gradcli.primitives.axes import boolean, integer, normalize_axis, one_float, one_number, option, whole_numbers
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, subtract
@@ -18,10 +18,10 @@ from gradcli.primitives.entries.decompositions import pinv, svdvals
 from gradcli.primitives.entries.indexing import index, scatter
 from gradcli.primitives.entries.linear import einsum, matmul
 from gradcli.primitives.entries.matrices import (
-    cubic,
-    from_gradient,
     inv,
+    jet_from_gradient,
     log_determinant_rule,
+    matrix_cost,
     solve,
     square_matrix,
 )
@@ -82,7 +82,7 @@ baddbmm = Composite(
 
 def _cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Any:
     if compute_mode is not None:
-        chosen(compute_mode, _WAYS_OF_CDIST, "compute_mode")
+        option(compute_mode, _WAYS_OF_CDIST, "compute_mode")
     if min(len(arrays.shape(x1)), len(arrays.shape(x2))) < 2:
         raise ShapeError("'cdist' needs matrices, of a point in each row")
     return norm(subtract(expand_dims(x1, -2), expand_dims(x2, -3)), p, -1)
@@ -110,9 +110,9 @@ log_magnitude = Primitive(
     internal="slogdet",
     forward=lambda xp, x: xp.linalg.slogdet(x)[1],
     vjp=(log_determinant_rule,),
-    jet=from_gradient,
+    jet=jet_from_gradient,
     prepare=square_matrix("slogdet"),
-    elements=cubic(call=1600),
+    elements=matrix_cost(call=1600),
     batch=batching.trailing,
     derivative="g*inv(A).T",
     domain="det(A) != 0",
@@ -126,7 +126,7 @@ determinant_sign = Primitive(
     forward=lambda xp, x: xp.linalg.slogdet(x)[0],
     vjp=None, jet=locally_constant,
     prepare=square_matrix("slogdet"),
-    elements=cubic(call=1600),
+    elements=matrix_cost(call=1600),
     batch=batching.trailing,
     derivative="none",
     samples=((_SQUARE,), (_BATCH,)),
@@ -167,14 +167,14 @@ def _solve_triangular(
     square_matrix("solve_triangular")(A)
     if not arrays.shape(b):
         raise ShapeError("'solve_triangular' needs a vector or a matrix behind the matrix, and this is a number")
-    below = truth(lower, "'lower'") if upper is None else not truth(upper, "'upper'")
+    below = boolean(lower, "'lower'") if upper is None else not boolean(upper, "'upper'")
     triangle = tril(A) if below else triu(A)
-    if truth(unit_diagonal, "'unit_diagonal'") or truth(unitriangular, "'unitriangular'"):
+    if boolean(unit_diagonal, "'unit_diagonal'") or boolean(unitriangular, "'unitriangular'"):
         identity = arrays.numpy_namespace().eye(arrays.shape(A)[-1], dtype=arrays.dtype_name(A))
         triangle = add(tril(A, -1) if below else triu(A, 1), identity)
-    if trans in ("T", "C") if isinstance(trans, str) else truth(trans, "'trans'"):
+    if trans in ("T", "C") if isinstance(trans, str) else boolean(trans, "'trans'"):
         triangle, below = matrix_transpose(triangle), not below
-    if truth(left, "'left'"):
+    if boolean(left, "'left'"):
         return _solve_triangle(triangle, b, below)
     return matrix_transpose(_solve_triangle(matrix_transpose(triangle), matrix_transpose(b), not below))
 
@@ -195,7 +195,7 @@ def _cholesky_solve(B: Any, L: Any, upper: Any = False) -> Any:  # noqa: N803
     square_matrix("cholesky_solve")(L)
     if not arrays.shape(B):
         raise ShapeError("'cholesky_solve' needs a vector or a matrix, and this is a number")
-    below = matrix_transpose(L) if truth(upper, "'upper'") else L
+    below = matrix_transpose(L) if boolean(upper, "'upper'") else L
     below = tril(below)
     return _solve_triangle(matrix_transpose(below), _solve_triangle(below, B, True), False)
 
@@ -325,14 +325,14 @@ _MOST_COLUMNS = 10_000
 def _vander(x: Any, N: Any = None, increasing: Any = False) -> Any:  # noqa: N803
     if len(arrays.shape(x)) != 1:
         raise ShapeError(f"'vander' needs a vector, and the tensor has shape {list(arrays.shape(x))}")
-    count = arrays.shape(x)[0] if N is None else whole(N, "a number of columns")
+    count = arrays.shape(x)[0] if N is None else integer(N, "a number of columns")
     if count < 1:
         raise ShapeError("'vander' needs at least one column")
     if count > _MOST_COLUMNS:
         raise LimitError(f"'vander' makes at most {_MOST_COLUMNS:,} columns, and {count:,} were asked for")
     limits.charge_steps(count)
     columns = [power(x, float(k)) for k in range(count)]
-    return stack(columns if truth(increasing, "'increasing'") else columns[::-1], -1)
+    return stack(columns if boolean(increasing, "'increasing'") else columns[::-1], -1)
 
 
 vander = Composite(
@@ -354,7 +354,7 @@ def _matrix_norm(A: Any, ord: Any = "fro", axis: Any = None, keepdims: Any = Fal
         return norm(A, 2, (rows, columns), keepdims)
     moved = moveaxis(A, (rows, columns), (-2, -1))
     found = _norm_of_last(moved, ord)
-    return expand_dims(found, sorted((rows, columns))) if truth(keepdims, "'keepdims'") else found
+    return expand_dims(found, sorted((rows, columns))) if boolean(keepdims, "'keepdims'") else found
 
 
 def _norm_of_last(x: Any, ord: Any) -> Any:
@@ -374,7 +374,7 @@ def _norm_of_last(x: Any, ord: Any) -> Any:
 
 def _condition(A: Any, ord: Any = None) -> Any:  # noqa: N803
     order = 2 if ord is None else ord
-    if type(order) in arrays.PLAIN and abs(order) == 2:
+    if type(order) in arrays.PYTHON_NUMBERS and abs(order) == 2:
         values = svdvals(A)
         largest, smallest = index(values, (Ellipsis, 0)), index(values, (Ellipsis, -1))
         return divide(largest, smallest) if order > 0 else divide(smallest, largest)

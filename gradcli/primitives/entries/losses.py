@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import by_formula, decimal, half_log_2_pi
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import chosen, one_varying, truth, whole, whole_array
+from gradcli.primitives.axes import boolean, integer, integer_array, one_number_or_tensor, option
 from gradcli.primitives.bind import Kind, concrete, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import (
@@ -20,7 +20,7 @@ from gradcli.primitives.entries.arithmetic import (
     ones_like,
     subtract,
 )
-from gradcli.primitives.entries.batched_indexing import differ_by_row, taken_along, taken_first
+from gradcli.primitives.entries.batched_indexing import is_batched, take, taken_along
 from gradcli.primitives.entries.comparisons import clip, greater, less, not_equal, where
 from gradcli.primitives.entries.exponential import exp, log, log1p, softplus
 from gradcli.primitives.entries.indexing import index
@@ -45,7 +45,7 @@ _REDUCTIONS: Mapping[str, Callable[[Any], Any]] = {"mean": mean, "sum": sum_, "n
 
 
 def reduced(loss: Any, reduction: Any) -> Any:
-    return _REDUCTIONS[chosen(reduction, _REDUCTIONS, "reduction")](loss)
+    return _REDUCTIONS[option(reduction, _REDUCTIONS, "reduction")](loss)
 
 
 def _loss(name: str, doc: str, of_elements: Any, **known: Any) -> Composite:
@@ -75,7 +75,7 @@ l1_loss = _loss(
 
 def _smooth_l1(difference: Any, beta: Any = 1.0) -> Any:
     size = absolute(difference)
-    if type(beta) in arrays.PLAIN and beta == 0:
+    if type(beta) in arrays.PYTHON_NUMBERS and beta == 0:
         return size
     inside = divide(multiply(0.5, square(difference)), beta)
     return where(less(size, beta), inside, subtract(size, multiply(0.5, beta)))
@@ -159,13 +159,13 @@ def _picked(logs: Any, target: Any, weight: Any, ignored: Any, name: str) -> tup
     """For each label the log-probability of its class and its weight, both 0 for ignored labels. The classes are the
     last axis of `logs`."""
     *sizes, classes = arrays.shape(logs)
-    if differ_by_row(target):
+    if is_batched(target):
         return _picked_by_row(logs, target, weight, ignored)
-    labels = whole_array(concrete(target), "a class label")
+    labels = integer_array(concrete(target), "a class label")
     if list(labels.shape) != sizes:
         raise ShapeError(f"labels of shape {list(labels.shape)} do not fit scores of {classes} classes for {sizes}")
     limits.charge(labels.size)
-    kept = labels != whole(ignored, "'ignore_index'")
+    kept = labels != integer(ignored, "'ignore_index'")
     if not ((labels >= 0) & (labels < classes) | ~kept).all():
         raise ShapeError(f"'{name}' has {classes} classes, and a label is none of 0 to {classes - 1}")
     places = (labels * kept).ravel()
@@ -178,15 +178,15 @@ def _picked(logs: Any, target: Any, weight: Any, ignored: Any, name: str) -> tup
 
 def _picked_by_row(logs: Any, target: Any, weight: Any, ignored: Any) -> tuple[Any, Any]:
     """Like `_picked`, for labels that differ between the rows of a batch."""
-    kept = not_equal(target, whole(ignored, "'ignore_index'"))
+    kept = not_equal(target, integer(ignored, "'ignore_index'"))
     labels = expand_dims(where(kept, target, 0), -1)
     found = squeeze(taken_along(logs, labels, len(arrays.shape(logs)) - 1), -1)
-    weights = ones_like(found) if weight is None else taken_first(weight, squeeze(labels, -1))
+    weights = ones_like(found) if weight is None else take(weight, squeeze(labels, -1))
     return where(kept, found, 0.0), where(kept, weights, 0.0)
 
 
 def _averaged(losses: Any, weights: Any, reduction: Any) -> Any:
-    if chosen(reduction, _REDUCTIONS, "reduction") == "mean":
+    if option(reduction, _REDUCTIONS, "reduction") == "mean":
         return divide(sum_(losses), sum_(weights))
     return reduced(losses, reduction)
 
@@ -218,7 +218,7 @@ def _cross_entropy(
     axis = _class_axis(input, "cross_entropy")
     logs = moveaxis(log_softmax(input, axis), axis, -1)
     classes = arrays.shape(logs)[-1]
-    smoothing = one_varying(label_smoothing, "'label_smoothing'")
+    smoothing = one_number_or_tensor(label_smoothing, "'label_smoothing'")
     smooths = isinstance(smoothing, Kind) or bool(smoothing)
     rest, share = subtract(1.0, smoothing), divide(smoothing, float(classes))
     if arrays.shape(target) == arrays.shape(input):
@@ -230,7 +230,7 @@ def _cross_entropy(
     found, weights = _picked(logs, target, weight, ignore_index, "cross_entropy")
     loss = negative(multiply(weights, found))
     if smooths:
-        kept = not_equal(constant(target), whole(ignore_index, "'ignore_index'"))
+        kept = not_equal(constant(target), integer(ignore_index, "'ignore_index'"))
         evenly = where(kept, sum_(_weighted(logs, weight), -1), 0.0)
         loss = subtract(multiply(rest, loss), multiply(share, evenly))
     return _averaged(loss, weights, reduction)
@@ -258,7 +258,7 @@ def _gaussian(input: Any, target: Any, var: Any, full: Any = False, eps: Any = N
         var = reshape(var, (*arrays.shape(var), 1))
     var = clip(var, _least_variance() if eps is None else eps)
     loss = multiply(0.5, add(log(var), divide(square(subtract(input, target)), var)))
-    return reduced(add(loss, half_log_2_pi()) if truth(full, "'full'") else loss, reduction)
+    return reduced(add(loss, half_log_2_pi()) if boolean(full, "'full'") else loss, reduction)
 
 
 gaussian_nll_loss = Composite(
@@ -281,11 +281,11 @@ def _stirling(count: Any) -> Any:
 def _poisson(
     input: Any, target: Any, log_input: Any = True, full: Any = False, eps: Any = None, reduction: Any = "mean"
 ) -> Any:
-    if truth(log_input, "'log_input'"):
+    if boolean(log_input, "'log_input'"):
         loss = subtract(exp(input), multiply(target, input))
     else:
         loss = subtract(input, multiply(target, log(add(input, _off_zero() if eps is None else eps))))
-    return reduced(add(loss, _stirling(target)) if truth(full, "'full'") else loss, reduction)
+    return reduced(add(loss, _stirling(target)) if boolean(full, "'full'") else loss, reduction)
 
 
 poisson_nll_loss = Composite(

@@ -6,13 +6,13 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import truth, whole_array
+from gradcli.primitives.axes import boolean, integer_array
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.comparisons import equal, maximum, minimum, where
 from gradcli.primitives.entries.exponential import logsigmoid, softplus
-from gradcli.primitives.entries.indexing import at_places, index
+from gradcli.primitives.entries.indexing import index, take_along_key
 from gradcli.primitives.entries.losses import reduced
 from gradcli.primitives.entries.networks import cosine_similarity, pairwise_distance
 from gradcli.primitives.entries.powers import power
@@ -82,7 +82,7 @@ cosine_embedding_loss = Composite(
 def _labelled(input: Any, target: Any, name: str) -> tuple[Any, Any]:
     """Scores as a matrix `[rows, classes]`, and the class of each row as a column. Raises ShapeError if they do not
     fit."""
-    classes = whole_array(concrete(target), "a class")
+    classes = integer_array(concrete(target), "a class")
     rows = input if len(arrays.shape(input)) > 1 else reshape(input, (1, -1))
     count = arrays.shape(rows)[-1]
     if len(arrays.shape(rows)) != 2 or classes.size != arrays.shape(rows)[0]:
@@ -99,7 +99,7 @@ def _multi_margin(
 ) -> Any:
     rows, classes = _labelled(input, target, "multi_margin_loss")
     shape = arrays.shape(rows)
-    right = index(rows, at_places((shape[0], 1), 1, classes))
+    right = index(rows, take_along_key((shape[0], 1), 1, classes))
     losses = power(relu(add(subtract(margin, right), rows)), p)
     losses = losses if weight is None else multiply(losses, index(weight, (classes,)))
     others = classes != arrays.numpy_namespace().arange(shape[1])
@@ -142,7 +142,7 @@ def _triplet(
     reduction: Any = "mean",
 ) -> Any:
     near, far = (pairwise_distance(anchor, other, p, eps) for other in (positive, negative))
-    if truth(swap, "'swap'"):
+    if boolean(swap, "'swap'"):
         far = minimum(far, pairwise_distance(positive, negative, p, eps))
     return reduced(maximum(add(subtract(near, far), margin), 0.0), reduction)
 

@@ -15,10 +15,10 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
+from gradcli.primitives.axes import integer, normalize_axis, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.conversions import permute, reshape
-from gradcli.primitives.costs import largest_operand, work
+from gradcli.primitives.costs import largest_operand_size, matmul_cost
 from gradcli.primitives.entries.arithmetic import (
     absolute,
     add,
@@ -33,7 +33,7 @@ from gradcli.primitives.entries.arithmetic import (
 from gradcli.primitives.entries.comparisons import (
     equal,
     greater_equal,
-    has_all_digits,
+    is_normal,
     logical_and,
     nowhere,
     where,
@@ -43,9 +43,9 @@ from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.powers import by_squaring
 from gradcli.primitives.entries.reductions import max_, prod, sum_
 from gradcli.primitives.entries.shape import matrix_transpose, moveaxis, roll
-from gradcli.primitives.jet_rules import Coefficients, integrated, products
+from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, products
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _VECTOR = [1.0, 2.5, -3.0]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
@@ -68,7 +68,7 @@ def square_matrix(name: str) -> Any:
     return prepare
 
 
-def cubic(
+def matrix_cost(
     *, call: int = 1000, matrix: int = 10, row: int = 0, element: int = 1, cube: int = 1
 ) -> Callable[[Sequence[Shape], Mapping[str, Any]], int]:
     """The cost function of an operation on matrices, and on as many columns beside them, in elements.
@@ -77,9 +77,9 @@ def cubic(
     """
 
     def elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
-        size, side = largest_operand(shapes, {}), min(shapes[0][-2:])
+        size, side = largest_operand_size(shapes, {}), min(shapes[0][-2:])
         matrices = math.prod(shapes[0][:-2])
-        return call + matrices * (matrix + row * side) + element * size + cube * work(size * side)
+        return call + matrices * (matrix + row * side) + element * size + cube * matmul_cost(size * side)
 
     return elements
 
@@ -102,10 +102,10 @@ inv: Primitive = Primitive(
     vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
     jet=_inv_series,
     prepare=square_matrix("inv"),
-    elements=cubic(),
+    elements=matrix_cost(),
     fails=True,
     batch=batching.trailing,
-    spelling=spelled(numpy="linalg.inv"),
+    spelling=names_elsewhere(numpy="linalg.inv"),
     derivative="-inv(A).T@g@inv(A).T",
     aliases=("inverse",),
     domain="det(A) != 0",
@@ -129,7 +129,7 @@ def _is_regular(x: Any, determinant: Any) -> bool:
     than `_FEW_ROWS` there are too many minors, so only a determinant without full precision is rejected.
     """
     x, determinant = constant(x), constant(determinant)
-    regular = has_all_digits(determinant)
+    regular = is_normal(determinant)
     if arrays.shape(x)[-1] <= _FEW_ROWS:
         bound = prod(max_(absolute(x), -1), -1)
         regular = logical_and(regular, greater_equal(absolute(determinant), multiply(_NEARLY_SINGULAR, bound)))
@@ -155,23 +155,23 @@ def log_determinant_rule(g: Any, y: Any, x: Any) -> Any:
     return _per_matrix(g) * where(singular, infinite, matrix_transpose(inverse))
 
 
-def from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+def jet_from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     """Jet rule of a function with one number for each matrix: its derivative is the product with the gradient, the vjp
     of ones."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     gradient = primitive.rule(0)(ones_like(y.inner), y, inner)
-    yield from integrated(y, sum_(gradient * x.derivative(), (-2, -1)))
+    yield from integrate_coefficients(y, sum_(gradient * x.derivative(), (-2, -1)))
 
 
 det: Primitive = Primitive(
     "det", "A", "determinant",
     forward=lambda xp, x: xp.linalg.det(x),
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
-    jet=from_gradient,
+    jet=jet_from_gradient,
     prepare=square_matrix("det"),
-    elements=cubic(call=1600),
+    elements=matrix_cost(call=1600),
     batch=batching.trailing,
-    spelling=spelled("latex", numpy="linalg.det"),
+    spelling=names_elsewhere("latex", numpy="linalg.det"),
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
     edges=("where A is singular, the derivative is the matrix of cofactors",),
     samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 4.0]],)),
@@ -187,9 +187,9 @@ logdet: Primitive = Primitive(
     "logdet", "A", "log(det(A)), without overflow; nan where det(A) < 0",
     forward=_logdet,
     vjp=(log_determinant_rule,),
-    jet=from_gradient,
+    jet=jet_from_gradient,
     prepare=square_matrix("logdet"),
-    elements=cubic(call=1600),
+    elements=matrix_cost(call=1600),
     batch=batching.trailing,
     derivative="g*inv(A).T",
     domain="det(A) > 0",
@@ -245,10 +245,10 @@ solve: Primitive = Primitive(
     vjp=(_solve_rule_matrix, _solve_rule_right),
     jet=_solve_series,
     prepare=_solve_call,
-    elements=cubic(),
+    elements=matrix_cost(),
     fails=True,
     batch=batching.solve,
-    spelling=spelled(numpy="linalg.solve"),
+    spelling=names_elsewhere(numpy="linalg.solve"),
     derivative="-w@x.T, w, where w = solve(A.T, g)",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -258,7 +258,7 @@ solve: Primitive = Primitive(
 
 def _matrix_power(x: Any, n: Any) -> Any:
     square_matrix("matrix_power")(x)
-    exponent = whole(n, "the exponent of 'matrix_power'")
+    exponent = integer(n, "the exponent of 'matrix_power'")
     if exponent < 0:
         return _matrix_power(inv(x), -exponent)
     if exponent == 0:
@@ -320,8 +320,8 @@ cross = Composite(
 def _contracted_axes(axes: Any, ranks: tuple[int, int]) -> tuple[Shape, Shape]:
     """The axes of both tensors that `axes` selects, which is a number of axes or a pair of lists."""
     value = concrete(axes)
-    if type(value) in arrays.PLAIN:
-        count = whole(value, "the number of axes")
+    if type(value) in arrays.PYTHON_NUMBERS:
+        count = integer(value, "the number of axes")
         if not 0 <= count <= min(ranks):
             raise ShapeError(f"'tensordot' cannot sum over {count} axes of tensors of {list(ranks)} dimensions")
         return tuple(range(ranks[0] - count, ranks[0])), tuple(range(count))

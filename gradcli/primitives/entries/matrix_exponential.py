@@ -13,7 +13,7 @@ from gradcli.primitives import batching
 from gradcli.primitives.entries.arithmetic import divide, multiply, zeros_like
 from gradcli.primitives.entries.comparisons import maximum
 from gradcli.primitives.entries.indexing import index
-from gradcli.primitives.entries.matrices import cubic, square_matrix
+from gradcli.primitives.entries.matrices import matrix_cost, square_matrix
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.entries.shape import concat, matrix_transpose
 from gradcli.primitives.entries.statistics import finite_scale
@@ -66,7 +66,7 @@ matrix_exp: Primitive = Primitive(
     vjp=(_matrix_exp_rule,),
     jet=_matrix_exp_series,
     prepare=square_matrix("matrix_exp"),
-    elements=cubic(call=2000, matrix=500, element=4, cube=4),
+    elements=matrix_cost(call=2000, matrix=500, element=4, cube=4),
     surcharge=of_matrix_exp,
     batch=batching.trailing,
     derivative="the upper right block of exp([[A.T, g], [0, A.T]])",

@@ -9,14 +9,14 @@ from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import by_formula, decimal, ratio
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import CallError, ShapeError
-from gradcli.primitives.axes import normalize_axis, one_float, truth, whole, whole_array, whole_numbers
+from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis, one_float, whole_numbers
 from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, subtract
-from gradcli.primitives.entries.batched_indexing import differ_by_row, taken_first
+from gradcli.primitives.entries.batched_indexing import is_batched, take
 from gradcli.primitives.entries.comparisons import greater, maximum, where
 from gradcli.primitives.entries.exponential import sigmoid
-from gradcli.primitives.entries.indexing import along, index
+from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.powers import rsqrt, square
 from gradcli.primitives.entries.reductions import mean, sum_
@@ -145,7 +145,7 @@ def _glu(input: Any, axis: Any = -1) -> Any:
     if size % 2:
         raise ShapeError(f"'glu' halves an axis, and one of size {size} has no halves")
     first, second = slice(0, size // 2), slice(size // 2, size)
-    return multiply(index(input, along(number, first)), sigmoid(index(input, along(number, second))))
+    return multiply(index(input, axis_key(number, first)), sigmoid(index(input, axis_key(number, second))))
 
 
 glu = Composite(
@@ -165,15 +165,15 @@ def _embedding(
     scale_grad_by_freq: Any = False,
     sparse: Any = False,
 ) -> Any:
-    truth(sparse, "'sparse'")
-    if max_norm is not None or truth(scale_grad_by_freq, "'scale_grad_by_freq'"):
+    boolean(sparse, "'sparse'")
+    if max_norm is not None or boolean(scale_grad_by_freq, "'scale_grad_by_freq'"):
         raise CallError(
             "'embedding' changes neither the weight nor its gradient", hint="leave out max_norm and scale_grad_by_freq"
         )
     shape = arrays.shape(weight)
-    if differ_by_row(input) and padding_idx is None and len(shape) == 2:
-        return taken_first(weight, input)
-    places = whole_array(concrete(input), "a row")
+    if is_batched(input) and padding_idx is None and len(shape) == 2:
+        return take(weight, input)
+    places = integer_array(concrete(input), "a row")
     if len(shape) != 2:
         raise ShapeError(f"'embedding' takes the rows of a matrix, not of a tensor of {list(shape)}")
     if places.size and not 0 <= places.min() <= places.max() < shape[0]:
@@ -182,7 +182,7 @@ def _embedding(
     rows = index(weight, (places,))
     if padding_idx is None:
         return rows
-    padding = whole(padding_idx, "'padding_idx'")
+    padding = integer(padding_idx, "'padding_idx'")
     return where((places == padding + shape[0] * (padding < 0))[..., None], constant(rows), rows)
 
 
@@ -214,11 +214,11 @@ def _attention(
         raise ShapeError(f"'scaled_dot_product_attention' takes matrices, not a tensor of {list(shape)}")
     if one_float(dropout_p, "'dropout_p'"):
         raise CallError("'scaled_dot_product_attention' drops nothing out", hint="dropout_p is 0 or left away")
-    if truth(enable_gqa, "'enable_gqa'"):
+    if boolean(enable_gqa, "'enable_gqa'"):
         key, value = (repeat(part, shape[-3] // arrays.shape(part)[-3], -3) for part in (key, value))
     factor = _scale(shape[-1]) if scale is None else scale
     scores = multiply(matmul(query, matrix_transpose(key)), factor)
-    if truth(is_causal, "'is_causal'"):
+    if boolean(is_causal, "'is_causal'"):
         if attn_mask is not None:
             raise CallError("'scaled_dot_product_attention' takes 'attn_mask' or 'is_causal', not both")
         rows, columns = arrays.shape(scores)[-2:]

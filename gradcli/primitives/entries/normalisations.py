@@ -9,10 +9,10 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import decimal
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import CallError, ShapeError
-from gradcli.primitives.axes import truth, whole
+from gradcli.primitives.axes import boolean, integer
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, subtract
-from gradcli.primitives.entries.indexing import along, index
+from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.powers import power, rsqrt, square
 from gradcli.primitives.entries.reductions import mean
 from gradcli.primitives.entries.sampling import padded
@@ -46,7 +46,7 @@ def _weighted(x: Any, weight: Any, bias: Any, shape: Shape) -> Any:
 
 
 def _group_norm(input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = None) -> Any:
-    shape, groups = _channels(input, "group_norm"), whole(num_groups, "'num_groups'")
+    shape, groups = _channels(input, "group_norm"), integer(num_groups, "'num_groups'")
     if groups < 1 or shape[1] % groups:
         raise ShapeError(f"{shape[1]} channels are not {groups} equal groups")
     grouped = reshape(input, (shape[0], groups, math.prod(shape[1:]) // groups))
@@ -77,7 +77,7 @@ def _batch_norm(
     eps: Any = None,
 ) -> Any:
     shape = _channels(input, "batch_norm")
-    if truth(training, "'training'"):
+    if boolean(training, "'training'"):
         found = _normalized(input, (0, *range(2, len(shape))), eps)
     elif running_mean is None or running_var is None:
         raise CallError(
@@ -110,7 +110,7 @@ def _instance_norm(
     eps: Any = None,
 ) -> Any:
     shape = _channels(input, "instance_norm")
-    if truth(use_input_stats, "'use_input_stats'"):
+    if boolean(use_input_stats, "'use_input_stats'"):
         found = _normalized(input, tuple(range(2, len(shape))), eps)
     elif running_mean is None or running_var is None:
         raise CallError("'instance_norm' needs 'running_mean' and 'running_var' where it takes none of the input")
@@ -130,14 +130,14 @@ instance_norm = Composite(
 
 
 def _local_response_norm(input: Any, size: Any, alpha: Any = None, beta: Any = 0.75, k: Any = 1.0) -> Any:
-    shape, count = _channels(input, "local_response_norm"), whole(size, "'size'")
+    shape, count = _channels(input, "local_response_norm"), integer(size, "'size'")
     if count < 1:
         raise ShapeError("'local_response_norm' needs a size of 1 or more")
     widths = [(0, 0), (count // 2, (count - 1) // 2), *[(0, 0)] * (len(shape) - 2)]
     squares = padded(square(input), widths, "constant", 0.0)
     total = 0.0
     for shift in range(count):
-        total = add(total, index(squares, along(1, slice(shift, shift + shape[1]))))
+        total = add(total, index(squares, axis_key(1, slice(shift, shift + shape[1]))))
     share = multiply(_small_share() if alpha is None else alpha, divide(total, float(count)))
     return divide(input, power(add(share, k), beta))
 

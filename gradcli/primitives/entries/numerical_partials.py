@@ -7,11 +7,11 @@ from typing import Any
 
 from gradcli.arrays.host_functions import by_balls
 from gradcli.primitives.bind import bind
-from gradcli.primitives.families import elementwise, in_precision
+from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.primitive import Primitive
 
 # The time of one derivative in FLINT, in elements (the time of one element of a sum).
-_TIME = 20_000
+_FLINT_COST = 20_000
 
 
 # By the number of operands: turns a function of (g, operands) into a vjp rule with explicit parameters, as
@@ -43,8 +43,8 @@ def _partial(name: str, signature: str, **fields: Any) -> Primitive:
 
     primitive = elementwise(
         name, f"{signature}, function, orders", f"a partial derivative of a function of {signature}",
-        internal="derivative", time=_TIME,
-        forward=in_precision(lambda xp, *operands, **params: by_balls(xp, name, *operands, **params)),
+        internal="derivative", time=_FLINT_COST,
+        forward=keeping_float32(lambda xp, *operands, **params: by_balls(xp, name, *operands, **params)),
         vjp=tuple(map(rule, range(count))),
         prepare=prepared,
         derivative="g times that of an order more",

@@ -7,12 +7,12 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
+from gradcli.primitives.axes import integer, normalize_axis, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, ones_like, subtract
 from gradcli.primitives.entries.gather_scatter import split
-from gradcli.primitives.entries.indexing import along, index
+from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.scans import sort
 from gradcli.primitives.entries.shape import concat, flip, moveaxis, ravel, sequence
 from gradcli.primitives.operation import Composite
@@ -29,7 +29,7 @@ def _array_split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, 
     given = concrete(indices_or_sections)
     if not arrays.is_array(given) or arrays.shape(given):
         return tuple(split(x, indices_or_sections, axis))
-    count = whole(given, "a number of sections")
+    count = integer(given, "a number of sections")
     if count < 1:
         raise ShapeError("a number of sections must be at least 1")
     size = arrays.shape(x)[normalize_axis(axis, len(arrays.shape(x)))]
@@ -125,7 +125,7 @@ atleast_3d = _at_least(3, lambda missing: missing - 1)
 
 def _rollaxis(x: Any, axis: Any, start: Any = 0) -> Any:
     rank = len(arrays.shape(x))
-    number, place = normalize_axis(axis, rank), whole(start, "a place of an axis")
+    number, place = normalize_axis(axis, rank), integer(start, "a place of an axis")
     place += rank if place < 0 else 0
     if not 0 <= place <= rank:
         raise ShapeError(f"an axis cannot be moved before axis {start} of {rank}")
@@ -173,7 +173,7 @@ partition = Composite(
 
 
 def _slopes(x: Any, *spacing: Any, axis: Any = None, edge_order: Any = 1) -> Any:
-    rank, order = len(arrays.shape(x)), whole(edge_order, "'edge_order'")
+    rank, order = len(arrays.shape(x)), integer(edge_order, "'edge_order'")
     numbers = range(rank) if axis is None else whole_numbers(axis, "an axis")
     axes = [normalize_axis(number, rank) for number in numbers]
     steps = spacing or (1.0,)
@@ -198,20 +198,22 @@ def _slope(x: Any, spacing: Any, axis: int, order: int) -> Any:
     else:
         steps = multiply(spacing, ones_like(rises))
     slopes = divide(rises, steps)
-    before, behind = (index(steps, along(axis, part)) for part in (slice(0, -1), slice(1, None)))
-    left, right = (index(slopes, along(axis, part)) for part in (slice(0, -1), slice(1, None)))
+    before, behind = (index(steps, axis_key(axis, part)) for part in (slice(0, -1), slice(1, None)))
+    left, right = (index(slopes, axis_key(axis, part)) for part in (slice(0, -1), slice(1, None)))
     inside = divide(add(multiply(before, right), multiply(behind, left)), add(before, behind))
-    ends = [index(slopes, along(axis, part)) for part in (slice(0, 1), slice(-1, None))]
+    ends = [index(slopes, axis_key(axis, part)) for part in (slice(0, 1), slice(-1, None))]
     if order == 2:
         # Derivative of the parabola through the three elements at the end.
         bent = divide(subtract(left, right), add(before, behind))
-        ends[0] = add(ends[0], multiply(*(index(part, along(axis, slice(0, 1))) for part in (before, bent))))
-        ends[1] = subtract(ends[1], multiply(*(index(part, along(axis, slice(-1, None))) for part in (behind, bent))))
+        ends[0] = add(ends[0], multiply(*(index(part, axis_key(axis, slice(0, 1))) for part in (before, bent))))
+        ends[1] = subtract(
+            ends[1], multiply(*(index(part, axis_key(axis, slice(-1, None))) for part in (behind, bent)))
+        )
     return concat([ends[0], inside, ends[1]], axis)
 
 
 def _rises(x: Any, axis: int) -> Any:
-    parts: Sequence[Any] = [index(x, along(axis, part)) for part in (slice(1, None), slice(0, -1))]
+    parts: Sequence[Any] = [index(x, axis_key(axis, part)) for part in (slice(1, None), slice(0, -1))]
     return subtract(*parts)
 
 

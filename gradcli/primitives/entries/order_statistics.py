@@ -9,10 +9,10 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.axes import chosen, normalize_axes, normalize_axis, truth, whole
+from gradcli.primitives.axes import boolean, integer, normalize_axes, normalize_axis, option
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.costs import sorting
+from gradcli.primitives.costs import sort_cost
 from gradcli.primitives.entries.arithmetic import (
     add,
     ceil,
@@ -25,7 +25,7 @@ from gradcli.primitives.entries.arithmetic import (
 )
 from gradcli.primitives.entries.comparisons import isnan, not_equal, where
 from gradcli.primitives.entries.exponential import logaddexp
-from gradcli.primitives.entries.indexing import along, at_places, index
+from gradcli.primitives.entries.indexing import axis_key, index, take_along_key
 from gradcli.primitives.entries.reductions import (
     SAMPLES,
     SIGNATURE,
@@ -43,7 +43,7 @@ from gradcli.primitives.entries.shape import along_axis, concat, flip, ravel, st
 from gradcli.primitives.entries.statistics import std, var
 from gradcli.primitives.jet_rules import locally_constant
 from gradcli.primitives.operation import Composite, Operation
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]
@@ -58,16 +58,16 @@ positions_in_order = Primitive(
     prepare=lambda x, axis: ((x,), {"axis": normalize_axis(axis, len(arrays.shape(x)))}),
     batch=batching.along_axis,
     smooth=lambda x, *, axis: scan_smooth(x, axis=axis),
-    spelling=spelled(numpy="argsort"),
+    spelling=names_elsewhere(numpy="argsort"),
     derivative="none",
-    elements=sorting(),
+    elements=sort_cost(),
     samples=((_VECTOR, 0), (_MATRIX, 1)),
 )  # fmt: skip
 
 
 def _argsort(x: Any, axis: Any = -1, descending: Any = False, stable: Any = True) -> Any:
     x, axis = (ravel(x), 0) if axis is None else (x, axis)
-    return along_axis(x, axis, _falling if truth(descending, "'descending'") else positions_in_order)
+    return along_axis(x, axis, _falling if boolean(descending, "'descending'") else positions_in_order)
 
 
 def _falling(x: Any, axis: int) -> Any:
@@ -116,14 +116,14 @@ def _topk(x: Any, k: Any, axis: Any = -1, largest: Any = True, sorted: Any = Tru
 
 
 def _first_of_order(x: Any, k: Any, number: int, largest: Any) -> Pair:
-    count = whole(k, "'k'")
+    count = integer(k, "'k'")
     if not 0 <= count <= arrays.shape(x)[number]:
         raise ShapeError(f"'topk' cannot take {count} of {arrays.shape(x)[number]} elements")
-    if truth(largest, "'largest'"):
+    if boolean(largest, "'largest'"):
         values, positions = flip(sort(flip(x, number), number), number), _falling(x, number)
     else:
         values, positions = sort(x, number), positions_in_order(x, number)
-    return Pair(index(values, along(number, slice(0, count))), index(positions, along(number, slice(0, count))))
+    return Pair(index(values, axis_key(number, slice(0, count))), index(positions, axis_key(number, slice(0, count))))
 
 
 topk = Composite(
@@ -142,10 +142,10 @@ def kth_value(x: Any, k: Any, axis: Any = -1, keepdims: Any = False) -> Any:
 
     def found(x: Any, number: int) -> Pair:
         size = arrays.shape(x)[number]
-        rank = (size + 1) // 2 if k is None else whole(k, "a rank")
+        rank = (size + 1) // 2 if k is None else integer(k, "a rank")
         if not 1 <= rank <= size:
             raise ShapeError(f"{size} elements have no one of rank {rank}" if size else "no elements have a rank")
-        place = along(number, slice(rank - 1, rank) if truth(keepdims, "'keepdims'") else rank - 1)
+        place = axis_key(number, slice(rank - 1, rank) if boolean(keepdims, "'keepdims'") else rank - 1)
         return Pair(*(index(part, place) for part in (sort(x, number), positions_in_order(x, number))))
 
     return along_axis(x, axis, found)
@@ -198,7 +198,7 @@ def _running(name: str, positions: Primitive) -> Composite:
         # The positions are an index, which must be a concrete array.
         limits.charge(3 * arrays.size(concrete(x)))
         found = arrays.to_numpy(concrete(positions(x, number)))
-        return Pair(index(x, at_places(arrays.shape(x), number, found)), arrays.placed(found))
+        return Pair(index(x, take_along_key(arrays.shape(x), number, found)), arrays.in_default_namespace(found))
 
     word = "largest" if name == "cummax" else "smallest"
     return Composite(
@@ -292,7 +292,7 @@ def _quantiles(x: Any, q: Any, axis: Any, keepdims: Any, method: Any, scale: flo
     if not count_along(sizes, axes) or not orders:
         raise ShapeError("a quantile needs at least one element and one order")
     found = [_quantile(flat, divide(order, scale), method) for order in orders]
-    if truth(keepdims, "'keepdims'"):
+    if boolean(keepdims, "'keepdims'"):
         found = [keep_axes(value, sizes, axes) for value in found]
     return stack(found) if shape else found[0]
 
@@ -303,11 +303,11 @@ def _quantile(flat: Any, order: Any, method: Any) -> Any:
     number = arrays.on_host(concrete(place))
     if not 0 <= number <= last:
         raise EvaluationError("the order of a quantile is a number from 0 to 1, of a percentile one from 0 to 100")
-    if chosen(method, _METHODS, "method") != "linear" or (floor(number) == number and concrete(order) is order):
-        ranks = [whole(function(number), "a rank") for function in _METHODS[method]]
+    if option(method, _METHODS, "method") != "linear" or (floor(number) == number and concrete(order) is order):
+        ranks = [integer(function(number), "a rank") for function in _METHODS[method]]
         values = [order_statistic(flat, rank) for rank in dict.fromkeys(ranks)]
         return values[0] if len(values) == 1 else multiply(0.5, add(*values))
-    low = max(min(whole(floor(number), "a rank"), last - 1), 0)
+    low = max(min(integer(floor(number), "a rank"), last - 1), 0)
     below, above = order_statistic(flat, low), order_statistic(flat, min(low + 1, last))
     return add(below, multiply(subtract(place, float(low)), subtract(above, below)))
 
@@ -346,8 +346,8 @@ def _logs_of_sums(x: Any, number: int) -> Any:
     """Running logsumexp by doubling: log2(size) steps, each of which reaches twice as far as the one before."""
     size, reach = arrays.shape(x)[number], 1
     while reach < size:
-        first, rest = index(x, along(number, slice(0, reach))), index(x, along(number, slice(reach, size)))
-        x = concat([first, logaddexp(rest, index(x, along(number, slice(0, size - reach))))], number)
+        first, rest = index(x, axis_key(number, slice(0, reach))), index(x, axis_key(number, slice(reach, size)))
+        x = concat([first, logaddexp(rest, index(x, axis_key(number, slice(0, size - reach))))], number)
         reach *= 2
     return x
 
@@ -368,7 +368,7 @@ def _areas(y: Any, x: Any, dx: Any, number: int) -> Any:
         steps = reshape(step, [-1 if a == number else 1 for a in range(len(arrays.shape(y)))])
     else:
         steps = _steps(x, normalize_axis(number - len(arrays.shape(y)), len(arrays.shape(x))))
-    means = multiply(0.5, add(index(y, along(number, slice(1, None))), index(y, along(number, slice(0, -1)))))
+    means = multiply(0.5, add(index(y, axis_key(number, slice(1, None))), index(y, axis_key(number, slice(0, -1)))))
     return multiply(means, steps)
 
 
@@ -378,7 +378,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
 
 
 def _steps(x: Any, axis: int) -> Any:
-    return subtract(index(x, along(axis, slice(1, None))), index(x, along(axis, slice(0, -1))))
+    return subtract(index(x, axis_key(axis, slice(1, None))), index(x, axis_key(axis, slice(0, -1))))
 
 
 trapezoid = Composite(
@@ -429,7 +429,7 @@ msort = Composite(
 
 
 def _difference(x: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
-    number, count = normalize_axis(axis, len(arrays.shape(x))), whole(n, "the order of a difference")
+    number, count = normalize_axis(axis, len(arrays.shape(x))), integer(n, "the order of a difference")
     if count < 0:
         raise EvaluationError("the order of a difference must not be negative")
     ends = [None if end is None else _end(end, arrays.shape(x), number) for end in (prepend, append)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.arrays.mathematical_constants import by_formula
 from gradcli.errors import EvaluationError
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import integer
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, ones_like, subtract
 from gradcli.primitives.entries.powers import power, sqrt
 from gradcli.primitives.entries.trigonometric import cos, one_minus_square, sin
@@ -18,7 +18,7 @@ _over_4_pi, _sqrt_2 = by_formula(lambda m: 1.0 / (4.0 * m.pi)), by_formula(lambd
 
 
 def _degree(n: Any, name: str) -> int:
-    degree = whole(n, f"the degree of '{name}'")
+    degree = integer(n, f"the degree of '{name}'")
     if not 0 <= degree <= _HIGHEST_DEGREE:
         raise EvaluationError(f"the degree of '{name}' must be from 0 to {_HIGHEST_DEGREE:,}")
     return degree
@@ -165,7 +165,7 @@ def _over_factorials(value: Any, low: int, high: int) -> Any:
 
 
 def _lpmv(m: Any, v: Any, x: Any) -> Any:
-    order, degree = whole(m, "the order of 'lpmv'"), _degree(v, "lpmv")
+    order, degree = integer(m, "the order of 'lpmv'"), _degree(v, "lpmv")
     if abs(order) > degree:
         return multiply(0.0, x)
     value = _associated(abs(order), degree, x, sqrt(one_minus_square(x)))
@@ -189,7 +189,7 @@ assoc_legendre = Composite(
 
 
 def _of_angle(n: Any, m: Any, theta: Any) -> Any:
-    order, degree = whole(m, "the order of 'sph_legendre_p'"), _degree(n, "sph_legendre_p")
+    order, degree = integer(m, "the order of 'sph_legendre_p'"), _degree(n, "sph_legendre_p")
     size = abs(order)
     if size > degree:
         return multiply(0.0, theta)
@@ -207,7 +207,7 @@ sph_legendre_p = Composite(
 
 
 def _real_harmonic(n: Any, m: Any, theta: Any, phi: Any) -> Any:
-    order = whole(m, "the order of 'Znm'")
+    order = integer(m, "the order of 'Znm'")
     value = _of_angle(n, order, theta)
     if not order:
         return multiply(value, ones_like(phi))

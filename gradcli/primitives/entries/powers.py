@@ -23,10 +23,10 @@ from gradcli.primitives.entries.comparisons import (
 )
 from gradcli.primitives.entries.exponential import log
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.jet_rules import Coefficients, from_derivative, integrated
+from gradcli.primitives.jet_rules import Coefficients, from_derivative, integrate_coefficients
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_powers
 
 _NO_PARAMS: Mapping[str, Any] = {}
@@ -96,7 +96,7 @@ def _power_series(primitive: Primitive, y: Any, x: Any, q: Any) -> Coefficients:
     elif q.coefficient(1) is None:
         yield from _with_constant_exponent(y, x, q.inner)
     else:
-        yield from integrated(y, (q * log(x)).derivative() * y)
+        yield from integrate_coefficients(y, (q * log(x)).derivative() * y)
 
 
 def _with_constant_exponent(y: Any, x: Any, q: Any) -> Coefficients:
@@ -118,7 +118,7 @@ general_power: Primitive = elementwise(
     "pow", "x, q", "x to the power q, for any q",
     internal=True, operator="**", keeps_integers=True, surcharge=of_powers,
     vjp=(_power_by_base, _power_by_exponent),
-    jet=_power_series, spelling=spelled("c", numpy="power", sql="power"),
+    jet=_power_series, spelling=names_elsewhere("c", numpy="power", sql="power"),
     derivative="g*q*x**(q-1), g*x**q*log(x)",
     domain="x > 0; with a whole q everywhere",
     node_name=_power_node_name,
@@ -219,7 +219,7 @@ sqrt = elementwise(
     "sqrt", "x", "square root",
     rounds_alike=True,
     vjp=(lambda g, y, _x: divide(g, 2.0 * y),),
-    spelling=spelled("c sql sympy polars"),
+    spelling=names_elsewhere("c sql sympy polars"),
     derivative="g/(2*sqrt(x))",
     domain="x >= 0; smooth where x > 0",
     edges=("sqrt'(0) = inf", "nan where x < 0"),
@@ -240,7 +240,7 @@ cbrt = elementwise(
     "cbrt", "x", "cube root, negative for negative x",
     parity="odd", fallback=common_definitions.cbrt,
     vjp=(lambda g, y, _x: divide(divide(g, y), 3.0 * y),),
-    spelling=spelled("c polars"),
+    spelling=names_elsewhere("c polars"),
     derivative="g/(3*cbrt(x)**2)",
     domain="smooth where x != 0",
     edges=("cbrt'(0) = inf; higher derivatives at 0 are those on its right, at -0.0 those on its left",),

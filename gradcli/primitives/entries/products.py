@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import normalize_axis, truth, whole, whole_array, whole_numbers
+from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract
@@ -166,7 +166,7 @@ tensorsolve = Composite(
 
 
 def _tensorinv(A: Any, ind: Any = 2) -> Any:  # noqa: N803
-    sizes, count = arrays.shape(A), whole(ind, "'ind'")
+    sizes, count = arrays.shape(A), integer(ind, "'ind'")
     size = math.prod(sizes[:count])
     if count < 1 or size != math.prod(sizes[count:]):
         raise ShapeError(f"'tensorinv' does not fit a tensor of {list(sizes)}, cut behind {count} axes")
@@ -186,7 +186,7 @@ tensorinv = Composite(
 def _order(pivots: Any, size: int) -> Any:
     """The permutation of the rows that LAPACK's pivots describe: row i was exchanged with row pivots[i], counted from
     1."""
-    numbers = whole_array(concrete(pivots), "a pivot") - 1
+    numbers = integer_array(concrete(pivots), "a pivot") - 1
     if numbers.shape[-1:] != (size,) or (numbers.size and not 0 <= numbers.min() <= numbers.max() < size):
         raise ShapeError(f"pivots of shape {list(numbers.shape)} are not {size} numbers of rows, from 1 on")
     limits.charge(numbers.size * size)
@@ -205,8 +205,8 @@ def solved_by_factors(LU: Any, pivots: Any, B: Any, left: Any = True, adjoint: A
     sizes, right = arrays.shape(LU), arrays.shape(B)
     if len(sizes) < 2 or sizes[-1] != sizes[-2] or len(right) < 2:
         raise ShapeError(f"'lu_solve' does not fit factors of shape {list(sizes)} and a right side of {list(right)}")
-    transposed = truth(adjoint, "'adjoint'")
-    if not truth(left, "'left'"):
+    transposed = boolean(adjoint, "'adjoint'")
+    if not boolean(left, "'left'"):
         return matrix_transpose(solved_by_factors(LU, pivots, matrix_transpose(B), True, not transposed))
     rows = _order(pivots, sizes[-1])
     if transposed:

@@ -10,7 +10,7 @@ from gradcli.primitives.entries.comparisons import equal, nowhere
 from gradcli.primitives.entries.powers import sqrt
 from gradcli.primitives.entries.trigonometric import hypot, one_minus_square, over_one_plus_square
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import spelled
+from gradcli.primitives.primitive import names_elsewhere
 
 _BEYOND_ONE = (1.7, [-1.2, 3.0])
 _ANYWHERE = (0.7, [-1.0, 2.0])
@@ -26,7 +26,7 @@ acot = elementwise(
     "acot", "x", "inverse cotangent, atan(1/x)",
     parity="odd", forward=definitions.acot,
     vjp=(lambda g, _y, x: -g * over_one_plus_square(x),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="-g/(1 + x**2)",
     domain="x != 0",
     smooth=lambda x: nowhere(equal(x, 0)),
@@ -39,7 +39,7 @@ asec = elementwise(
     "asec", "x", "inverse secant, acos(1/x)",
     time=2, forward=definitions.asec,
     vjp=(lambda g, _y, x: g * _over_root(x),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="g/(abs(x)*sqrt(x**2 - 1))",
     domain="abs(x) >= 1; smooth where abs(x) > 1",
     aliases=("arcsec",),
@@ -50,7 +50,7 @@ acsc = elementwise(
     "acsc", "x", "inverse cosecant, asin(1/x)",
     time=2, parity="odd", forward=definitions.acsc,
     vjp=(lambda g, _y, x: -g * _over_root(x),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="-g/(abs(x)*sqrt(x**2 - 1))",
     domain="abs(x) >= 1; smooth where abs(x) > 1",
     aliases=("arccsc",),
@@ -61,7 +61,7 @@ acoth = elementwise(
     "acoth", "x", "inverse hyperbolic cotangent, atanh(1/x)",
     time=2, parity="odd", forward=definitions.acoth,
     vjp=(lambda g, _y, x: divide(divide(g, 1.0 - x), 1.0 + x),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="g/(1 - x**2)",
     domain="abs(x) > 1",
     edges=("acoth(1) = inf and acoth(-1) = -inf",),
@@ -73,7 +73,7 @@ asech = elementwise(
     "asech", "x", "inverse hyperbolic secant, acosh(1/x)",
     time=2, forward=definitions.asech,
     vjp=(lambda g, _y, x: -divide(divide(g, x), sqrt(one_minus_square(x))),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="-g/(x*sqrt(1 - x**2))",
     domain="0 < x <= 1; smooth where x < 1",
     edges=("asech(0) = inf",),
@@ -85,7 +85,7 @@ acsch = elementwise(
     "acsch", "x", "inverse hyperbolic cosecant, asinh(1/x)",
     time=2, parity="odd", forward=definitions.acsch,
     vjp=(lambda g, _y, x: -divide(divide(g, absolute(x)), hypot(x, 1.0)),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="-g/(abs(x)*sqrt(1 + x**2))",
     domain="x != 0",
     edges=("acsch(0) = inf",),

@@ -12,16 +12,16 @@ from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.axes import normalize_axes, normalize_axis, truth
+from gradcli.primitives.axes import boolean, normalize_axes, normalize_axis
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.conversions import expanded, permute, reshape, reshaped
-from gradcli.primitives.costs import sorting
+from gradcli.primitives.costs import sort_cost
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, floor, multiply, ones_like
 from gradcli.primitives.entries.comparisons import (
     clip,
     equal,
     greater,
-    has_all_digits,
+    is_normal,
     isfinite,
     less,
     logical_and,
@@ -35,9 +35,9 @@ from gradcli.primitives.entries.comparisons import (
 from gradcli.primitives.entries.exponential import exp2, log2
 from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, expand_dims, stack
-from gradcli.primitives.jet_rules import Coefficients, integrated, linear, locally_constant
+from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, linear, locally_constant
 from gradcli.primitives.node_name import NodeName
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 # Bounds for products of others without overflow: up to 512 factors in [1, 2) do not overflow, nor do powers of 2 whose
 # exponents' magnitudes sum to less than 900; exponents beyond 3000 make the product with such factors 0 or infinite.
@@ -51,7 +51,7 @@ SAMPLES = ((_VECTOR,), (_MATRIX, 1), (_MATRIX, 0, True), (_CUBE, (0, 2)))
 
 def _reduction_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
     axes = normalize_axes(axis, len(arrays.shape(x)))
-    return (x,), {"axis": axes, "keepdims": truth(keepdims, "'keepdims'")}
+    return (x,), {"axis": axes, "keepdims": boolean(keepdims, "'keepdims'")}
 
 
 def _kept(shape: Shape, axis: Shape) -> Shape:
@@ -124,7 +124,7 @@ mean = _reduction(
     ),
     jet=linear,
     reduces=add,
-    spelling=spelled("numpy"),
+    spelling=names_elsewhere("numpy"),
     derivative="g/n for every element",
     edges=("the mean of no elements is nan",),
 )  # fmt: skip
@@ -148,7 +148,7 @@ def _axes_back(flat: Any, shape: Shape, axis: Shape) -> Any:
 def _prod_rule(g: Any, y: Any, x: Any, *, axis: Shape, **_params: Any) -> Any:
     sizes = arrays.shape(x)
     g = keep_axes(g, sizes, axis)
-    if assume(has_all_digits(constant(y))):
+    if assume(is_normal(constant(y))):
         return g * divide(keep_axes(y, sizes, axis), x)
     # y/x is 0/0 at a zero and inaccurate where y is subnormal; the products of the other elements are always accurate.
     return g * _axes_back(_scaled_product_of_others(axes_last(x, axis)), sizes, axis)
@@ -196,7 +196,7 @@ def _prod_series(primitive: Primitive, y: Any, x: Any, *, axis: Shape, keepdims:
     gradient = primitive.rule(0)(ones_like(y.inner), y, inner, axis=axis, keepdims=keepdims)
     if x.varies is not None:
         gradient = where(x.varies, gradient, 0.0)
-    yield from integrated(y, sum_(gradient * x.derivative(), axis, keepdims))
+    yield from integrate_coefficients(y, sum_(gradient * x.derivative(), axis, keepdims))
 
 
 prod = _reduction(
@@ -258,7 +258,7 @@ def _extreme(name: str, doc: str, alias: str, of_two: Primitive) -> Primitive:
         lambda g, y, x, *, axis, **_params: _share_ties(g, y, x, axis),
         forward=forward,
         reduces=of_two,
-        spelling=spelled("numpy"), jet=_chosen_series,
+        spelling=names_elsewhere("numpy"), jet=_chosen_series,
         derivative="g to the chosen element; ties share it evenly",
         domain="smooth where one element is chosen",
         edges=("n elements that tie get g/n each", "no elements are an error"),
@@ -305,7 +305,7 @@ all_ = _reduction(
 def _position_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
     rank = len(arrays.shape(x))
     number = None if axis is None else normalize_axis(axis, rank or 1)
-    return (x,), {"axis": number if rank else None, "keepdims": truth(keepdims, "'keepdims'")}
+    return (x,), {"axis": number if rank else None, "keepdims": boolean(keepdims, "'keepdims'")}
 
 
 def _position(name: str, doc: str, of: Primitive) -> Primitive:
@@ -354,6 +354,6 @@ order_statistic = Primitive(
     domain="smooth where one element is chosen",
     selects=True,
     smooth=_order_smooth,
-    elements=sorting(),
+    elements=sort_cost(),
     samples=((_VECTOR, 1), (_MATRIX, 0)),
 )  # fmt: skip

@@ -12,11 +12,11 @@ from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import CallError, EvaluationError, LimitError, ShapeError
-from gradcli.primitives.axes import chosen, one_float, truth, whole, whole_array, whole_numbers
+from gradcli.primitives.axes import boolean, integer, integer_array, one_float, option, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import permute
 from gradcli.primitives.entries.arithmetic import divide
-from gradcli.primitives.entries.indexing import along, index
+from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.operation import Composite
 
@@ -27,9 +27,9 @@ _SIGNAL, _IMAGE = [[[1.0, 2.5, -3.0, 0.5]]], [[[[1.0, 2.0, 3.5], [4.0, -5.5, 6.0
 # The parameter a of the cubic convolution kernel, as in PyTorch.
 _CUBIC = Fraction(-3, 4)
 # Integers up to this bound are exact in a double.
-_WHOLE = 2**53
+_EXACT_INTEGERS = 2**53
 # The largest new size of an axis: computing the weights of that many takes seconds.
-_MOST = 100_000
+_MAX_SIZE = 100_000
 # The numbers of spatial axes, after those of batch and channels, that each mode accepts.
 _AXES = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
@@ -110,20 +110,22 @@ def _matrix(rows: Rows, old: int) -> Any:
     given = [*rows]
     limits.charge(len(given) * old)
     least = [math.lcm(*(weight.denominator for weight in row.values())) for row in given]
-    if is_exact() and max(least) > _WHOLE:
+    if is_exact() and max(least) > _EXACT_INTEGERS:
         raise EvaluationError("with proved digits a factor must be a simple fraction", hint="size= says the new sizes")
     numbers = arrays.guard_memory(lambda xp: xp.zeros((old, len(given))))
     for i, (row, denominator) in enumerate(zip(given, least)):
         for place, weight in row.items():
             numbers[place, i] = float(weight * denominator)
-    placed = arrays.placed(arrays.astype(numbers, arrays.default_dtype()))
-    return divide(placed, arrays.placed(arrays.asarray([float(n) for n in least], arrays.default_dtype())))
+    placed = arrays.in_default_namespace(arrays.astype(numbers, arrays.default_dtype()))
+    return divide(
+        placed, arrays.in_default_namespace(arrays.asarray([float(n) for n in least], arrays.default_dtype()))
+    )
 
 
 def _check_size(old: int, new: int) -> None:
     """Raise LimitError for a new size above the limit, before its weights are computed."""
-    if new > _MOST:
-        raise LimitError(f"an axis is brought to no more than {_MOST:,} elements, not to {new:,}")
+    if new > _MAX_SIZE:
+        raise LimitError(f"an axis is brought to no more than {_MAX_SIZE:,} elements, not to {new:,}")
     limits.charge(old * new)
 
 
@@ -148,24 +150,24 @@ def _interpolate(
     recompute_scale_factor: Any = None,
     antialias: Any = False,
 ) -> Any:
-    shape, way = arrays.shape(input), chosen(mode, _MODES, "mode")
+    shape, way = arrays.shape(input), option(mode, _MODES, "mode")
     old = shape[2:]
     if len(shape) < 3 or len(old) not in _AXES.get(way, (1, 2, 3)) or 0 in old:
         raise ShapeError(f"'interpolate' with mode={way!r} does not fit a tensor of {list(shape)}")
-    if truth(antialias, "'antialias'"):
+    if boolean(antialias, "'antialias'"):
         raise CallError("'interpolate' smoothes nothing before", hint="leave antialias out")
     new, factors = _sizes(old, size, scale_factor)
     if min(new) < 1:
         raise ShapeError(f"{list(old)} cannot become {list(new)}")
-    if recompute_scale_factor is not None and truth(recompute_scale_factor, "'recompute_scale_factor'"):
+    if recompute_scale_factor is not None and boolean(recompute_scale_factor, "'recompute_scale_factor'"):
         factors = [None] * len(old)
-    aligned = align_corners is not None and truth(align_corners, "'align_corners'")
+    aligned = align_corners is not None and boolean(align_corners, "'align_corners'")
     for axis, (before, behind, factor) in enumerate(zip(old, new, factors), 2):
         _check_size(before, behind)
         if way.startswith("nearest"):
             exactly = way == "nearest-exact"
             places = arrays.guard_memory(lambda xp: _nearest_places(xp, before, behind, factor, exactly))  # noqa: B023
-            input = index(input, along(axis, places))
+            input = index(input, axis_key(axis, places))
         else:
             input = _times_along(input, _matrix(_WEIGHTS[way](before, behind, factor, aligned), before), axis)
     return input
@@ -207,8 +209,8 @@ def _adaptive(axes: int, *samples: Any) -> Composite:
             raise ShapeError(f"'{name}' takes a tensor of {axes + 1} or {axes + 2} dimensions, not of {len(shape)}")
         parts = output_size if isinstance(output_size, (list, tuple)) else [output_size]
         if not isinstance(output_size, (list, tuple)) and arrays.shape(output_size):
-            parts = whole_array(concrete(output_size), "a size").tolist()
-        sizes = _of_each([None if part is None else whole(part, "a size") for part in parts], axes)
+            parts = integer_array(concrete(output_size), "a size").tolist()
+        sizes = _of_each([None if part is None else integer(part, "a size") for part in parts], axes)
         for axis, size in enumerate(sizes, len(shape) - axes):
             if size is not None and size < 1:
                 raise ShapeError("a size is 1 or more")

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array
+from gradcli.primitives.axes import boolean, integer, integer_array, normalize_axis, option
 from gradcli.primitives.bind import assume, concrete
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, subtract
@@ -21,7 +21,7 @@ from gradcli.primitives.entries.comparisons import (
     logical_and,
     where,
 )
-from gradcli.primitives.entries.indexing import along, index
+from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.indexing import scatter as put_at
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.entries.reductions import sum_
@@ -43,8 +43,8 @@ def _sorted_positions(ordered: Any, values: Any, side: str) -> Any:
 def _searchsorted(a: Any, v: Any, side: Any = "left", right: Any = False) -> Any:
     if len(arrays.shape(a)) != 1:
         raise ShapeError(f"'searchsorted' needs a vector in rising order, not a tensor of {list(arrays.shape(a))}")
-    way = "right" if truth(right, "'right'") else chosen(side, ("left", "right"), "side")
-    return arrays.placed(_sorted_positions(a, v, way))
+    way = "right" if boolean(right, "'right'") else option(side, ("left", "right"), "side")
+    return arrays.in_default_namespace(_sorted_positions(a, v, way))
 
 
 searchsorted = Composite(
@@ -89,10 +89,10 @@ interp = Composite(
 
 
 def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
-    places = whole_array(concrete(x), "a number to count")
+    places = integer_array(concrete(x), "a number to count")
     if places.ndim != 1 or (places < 0).any():
         raise ShapeError("'bincount' counts a vector of whole numbers that are not negative")
-    size = max(int(places.max(initial=-1)) + 1, whole(minlength, "'minlength'"))
+    size = max(int(places.max(initial=-1)) + 1, integer(minlength, "'minlength'"))
     if weights is None:
         limits.charge(places.size + size)
         return arrays.made(lambda xp: xp.bincount(places, minlength=size).astype(arrays.default_dtype()))
@@ -111,7 +111,7 @@ bincount = Composite(
 
 
 def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
-    chosen(mode, ("full", "same", "valid"), "mode")
+    option(mode, ("full", "same", "valid"), "mode")
     sizes = [arrays.shape(x) for x in (a, v)]
     if any(len(s) != 1 or not s[0] for s in sizes):
         raise ShapeError(f"'convolve' needs two vectors, not {list(sizes[0])} and {list(sizes[1])}")
@@ -150,7 +150,7 @@ _MODES: Mapping[str, str] = {
 
 def _pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0.0) -> Any:
     rank = len(arrays.shape(x))
-    widths = whole_array(concrete(pad_width), "a width")
+    widths = integer_array(concrete(pad_width), "a width")
     if widths.shape not in ((), (1,), (2,), (1, 2), (rank, 2)):
         raise ShapeError(
             f"widths of shape {list(widths.shape)} do not fit a tensor of {rank} dimensions",
@@ -162,7 +162,7 @@ def _pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 
 
 def padded(x: Any, pairs: Sequence[Sequence[int]], mode: Any, value: Any) -> Any:
     """`x` padded before and after each axis by the widths in `pairs`. Raises ShapeError for negative widths."""
-    way = _MODES[chosen(mode, _MODES, "mode")]
+    way = _MODES[option(mode, _MODES, "mode")]
     if min(itertools.chain.from_iterable(pairs), default=0) < 0:
         raise ShapeError("a width must not be negative")
     for axis, (before, behind) in enumerate(pairs):
@@ -181,7 +181,7 @@ def _padded_axis(x: Any, axis: int, before: int, behind: int, way: str, value: A
         raise ShapeError("an empty axis has nothing to pad with")
     limits.charge(before + sizes[axis] + behind)
     places = arrays.guard_memory(lambda xp: xp.pad(xp.arange(sizes[axis]), (before, behind), way))
-    return index(x, along(axis, places))
+    return index(x, axis_key(axis, places))
 
 
 pad = Composite(
@@ -195,12 +195,12 @@ pad = Composite(
 
 def _unfold(x: Any, axis: Any, size: Any, step: Any = 1) -> Any:
     number = normalize_axis(axis, len(arrays.shape(x)))
-    length, width, stride = arrays.shape(x)[number], whole(size, "a size"), whole(step, "a step")
+    length, width, stride = arrays.shape(x)[number], integer(size, "a size"), integer(step, "a step")
     if not 0 <= width <= length or stride < 1:
         raise ShapeError(f"windows of {width} in steps of {stride} do not fit an axis of size {length}")
     limits.charge(((length - width) // stride + 1) * width)
     places = arrays.guard_memory(lambda xp: xp.arange(0, length - width + 1, stride)[:, None] + xp.arange(width))
-    return moveaxis(index(x, along(number, places)), number + 1, -1)
+    return moveaxis(index(x, axis_key(number, places)), number + 1, -1)
 
 
 unfold = Composite(

@@ -9,19 +9,19 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.primitives import batching
 from gradcli.primitives.axes import normalize_axis
-from gradcli.primitives.bind import assume, carried, constant
+from gradcli.primitives.bind import assume, constant, detached
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.costs import sorting
+from gradcli.primitives.costs import sort_cost
 from gradcli.primitives.entries.arithmetic import divide, multiply, ones_like, subtract
-from gradcli.primitives.entries.comparisons import equal, has_all_digits, isfinite, nowhere, where
+from gradcli.primitives.entries.comparisons import equal, is_normal, isfinite, nowhere, where
 from gradcli.primitives.entries.exponential import exp, log
-from gradcli.primitives.entries.indexing import along, index
+from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.reductions import any_, max_, sum_
 from gradcli.primitives.entries.shape import along_axis, concat, flip, ravel, transpose, triu
 from gradcli.primitives.entries.statistics import logsumexp
-from gradcli.primitives.jet_rules import Coefficients, from_derivative, linear, through
+from gradcli.primitives.jet_rules import Coefficients, from_derivative, jet_through_definition, linear
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]
@@ -46,7 +46,7 @@ cumsum: Primitive = Primitive(
     jet=linear,
     prepare=_scan_call(None),
     batch=batching.along_axis,
-    spelling=spelled(standard="cumulative_sum"),
+    spelling=names_elsewhere(standard="cumulative_sum"),
     derivative="cumulative sum of g from the end",
     aliases=("cumulative_sum",),
     samples=_SAMPLES,
@@ -62,7 +62,7 @@ def _leave_one_out(x: Any) -> Any:
 
 
 def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
-    if assume(has_all_digits(constant(y))):
+    if assume(is_normal(constant(y))):
         return divide(flip(cumsum(flip(g * y, axis), axis), axis), x)
     # y/x is 0/0 at a zero and inaccurate where y is subnormal: row i of `others` is the cumulative product with x[i]
     # replaced by 1, from i on.
@@ -76,8 +76,8 @@ def _doubled(x: Any, axis: int) -> Any:
     size = arrays.shape(x)[axis]
     reach = 1
     while reach < size:
-        before = index(x, along(axis, slice(0, size - reach)))
-        ones = ones_like(index(x, along(axis, slice(0, reach))))
+        before = index(x, axis_key(axis, slice(0, size - reach)))
+        ones = ones_like(index(x, axis_key(axis, slice(0, reach))))
         x = multiply(x, concat([ones, before], axis))
         reach *= 2
     return x
@@ -86,11 +86,11 @@ def _doubled(x: Any, axis: int) -> Any:
 cumprod = Primitive(
     "cumprod", "x, axis=None", "cumulative product along an axis, or of all elements one after another",
     vjp=(_cumprod_rule,),
-    jet=through(_doubled),
+    jet=jet_through_definition(_doubled),
     reach=_along_axis,
     prepare=_scan_call(None),
     batch=batching.along_axis,
-    spelling=spelled(standard="cumulative_prod"),
+    spelling=names_elsewhere(standard="cumulative_prod"),
     derivative="cumulative sum of g*y from the end, over x",
     edges=("with a zero among the elements, the derivative is still that of the products",),
     aliases=("cumulative_prod",),
@@ -113,7 +113,7 @@ softmax = Primitive(
     reach=_along_axis,
     prepare=lambda x, axis=-1: ((x,), {"axis": normalize_axis(axis, len(arrays.shape(x)))}),
     batch=batching.along_axis,
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="y*(g - sum(g*y))",
     time=3,
     samples=_SAMPLES,
@@ -127,7 +127,7 @@ def _log_softmax(x: Any, axis: Any = -1) -> Any:
 def _logs_of_shares(x: Any, axis: int) -> Any:
     if 0 in arrays.shape(x):
         return x
-    largest = max_(carried(x), axis, True)
+    largest = max_(detached(x), axis, True)
     if not assume(isfinite(largest)):
         return subtract(x, logsumexp(x, axis=axis, keepdims=True))
     # Subtract the maximum first: the sum of a large maximum and a logarithm would lose the digits of the latter.
@@ -155,7 +155,7 @@ sort_by: Primitive = Primitive(
     prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
     batch=batching.along_axis,
     derivative="g in the old order",
-    elements=sorting(2),
+    elements=sort_cost(2),
     samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
 )  # fmt: skip
 
@@ -167,14 +167,14 @@ unsort_by: Primitive = Primitive(
     prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
     batch=batching.along_axis,
     derivative="g in the order of keys",
-    elements=sorting(3),
+    elements=sort_cost(3),
     samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
 )  # fmt: skip
 
 
 def scan_smooth(x: Any, *, axis: int) -> bool:
     ordered, number = sort(x, axis), normalize_axis(axis, len(arrays.shape(x)))
-    above, below = (index(ordered, along(number, part)) for part in (slice(1, None), slice(-1)))
+    above, below = (index(ordered, axis_key(number, part)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))
 
 
@@ -190,11 +190,11 @@ sort: Primitive = Primitive(
     jet=_sort_series,
     prepare=_scan_call(-1),
     batch=batching.along_axis,
-    spelling=spelled("numpy"),
+    spelling=names_elsewhere("numpy"),
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
     smooth=scan_smooth,
     edges=("equal elements keep their order, in the gradient too", "nan comes last"),
-    elements=sorting(),
+    elements=sort_cost(),
     samples=_SAMPLES,
 )  # fmt: skip

@@ -13,15 +13,15 @@ from gradcli.primitives import batching
 from gradcli.primitives.axes import (
     diagonal_number,
     gathered,
+    integer_array,
     normalize_axes,
     normalize_axis,
-    whole_array,
     whole_numbers,
 )
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permutation, permute, permuted, reshape
-from gradcli.primitives.entries.indexing import along, index
-from gradcli.primitives.families import moving
+from gradcli.primitives.entries.indexing import axis_key, index
+from gradcli.primitives.families import permuting
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import always
@@ -204,14 +204,14 @@ def _concat_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[st
 def _concat_rule(i: int, g: Any, _y: Any, *_operands: Any, axis: int) -> Any:
     start = sum(arrays.shape(o)[axis] for o in _operands[:i])
     stop = start + arrays.shape(_operands[i])[axis]
-    return index(g, along(axis, slice(start, stop)))
+    return index(g, axis_key(axis, slice(start, stop)))
 
 
 def _total_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
     return sum(math.prod(s) for s in shapes)
 
 
-concat = moving(
+concat = permuting(
     "concat", "tensors, axis=0", "tensors joined along an axis",
     forward=lambda xp, *tensors, axis: xp.concat(tensors, axis=axis),
     vjp=_concat_rule,
@@ -235,11 +235,11 @@ def _stack_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[str
     return items, {"axis": normalize_axis(axis, len(arrays.shape(items[0])) + 1)}
 
 
-_stack = moving(
+_stack = permuting(
     "stack", "tensors, axis=0", "tensors joined along a new axis",
     internal=True,
     forward=lambda xp, *tensors, axis: xp.stack([xp.asarray(t) for t in tensors], axis=axis),
-    vjp=lambda i, g, _y, *_operands, axis: index(g, along(axis, i)),
+    vjp=lambda i, g, _y, *_operands, axis: index(g, axis_key(axis, i)),
     variadic=True,
     prepare=_stack_call,
     batch=batching.joined,
@@ -285,7 +285,7 @@ hstack = Composite(
     samples=(([_VECTOR, [0.5]],), ([_MATRIX, _MATRIX],)),
 )  # fmt: skip
 
-flip: Primitive = moving(
+flip: Primitive = permuting(
     "flip", "x, axis=None", "reversed along the axes",
     view=always,
     vjp=(lambda g, _y, _x, *, axis: flip(g, axis),),
@@ -309,7 +309,7 @@ def _backwards(shift: Any) -> Any:
     return tuple(-s for s in shift) if isinstance(shift, tuple) else -shift
 
 
-roll: Primitive = moving(
+roll: Primitive = permuting(
     "roll", "x, shift, axis=None", "moved along the axes, the end coming round to the start",
     forward=lambda xp, x, *, shift, axis: xp.roll(x, shift, axis=axis),
     vjp=(lambda g, _y, _x, *, shift, axis: roll(g, _backwards(shift), axis),),
@@ -345,12 +345,12 @@ def _repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
         x, axis = ravel(x), 0
     sizes = arrays.shape(x)
     number = normalize_axis(axis, len(sizes))
-    return index(x, along(number, _repeated_positions(repeats, sizes[number])))
+    return index(x, axis_key(number, _repeated_positions(repeats, sizes[number])))
 
 
 def _repeated_positions(repeats: Any, size: int) -> Any:
     """The positions along an axis of `size`, each repeated as often as `repeats` says."""
-    counts = whole_array(concrete(repeats), "a number of repeats").ravel()
+    counts = integer_array(concrete(repeats), "a number of repeats").ravel()
     if counts.size not in (1, size) or (counts < 0).any():
         raise ShapeError(f"{counts.size:,} numbers of repeats do not fit an axis of size {size:,}")
     limits.charge(sum(counts.tolist()) * (size if counts.size == 1 else 1))
@@ -372,7 +372,7 @@ def _triangle_call(x: Any, k: Any, name: str) -> tuple[Sequence[Any], Mapping[st
     return (x,), {"k": diagonal_number(k, *sizes[-2:])}
 
 
-tril: Primitive = moving(
+tril: Primitive = permuting(
     "tril", "x, k=0", "the lower triangle of the last two axes, up to diagonal k",
     vjp=(lambda g, _y, _x, *, k: tril(g, k),),
     prepare=lambda x, k=0: _triangle_call(x, k, "tril"),
@@ -382,7 +382,7 @@ tril: Primitive = moving(
     samples=((_MATRIX,), (_MATRIX, 1)),
 )  # fmt: skip
 
-triu: Primitive = moving(
+triu: Primitive = permuting(
     "triu", "x, k=0", "the upper triangle of the last two axes, from diagonal k",
     vjp=(lambda g, _y, _x, *, k: triu(g, k),),
     prepare=lambda x, k=0: _triangle_call(x, k, "triu"),
@@ -398,13 +398,13 @@ def _take_call(x: Any, indices: Any, axis: Any = None) -> Any:
     if axis is None:
         return index(ravel(x), (_positions(indices),))
     number = normalize_axis(axis, len(sizes))
-    return index(x, along(number, _positions(indices)))
+    return index(x, axis_key(number, _positions(indices)))
 
 
 def _positions(indices: Any) -> Any:
     """Integer positions, which may be negative; a mask is rejected."""
     item = concrete(indices)
-    return item if type(item) in arrays.PLAIN else whole_array(item, "an index")
+    return item if type(item) in arrays.PYTHON_NUMBERS else integer_array(item, "an index")
 
 
 take = Composite(

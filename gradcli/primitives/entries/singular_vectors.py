@@ -9,18 +9,18 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.axes import truth
-from gradcli.primitives.bind import deciding
+from gradcli.primitives.axes import boolean
+from gradcli.primitives.bind import constant_for_branching
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, negative, subtract
 from gradcli.primitives.entries.comparisons import equal, less_equal, logical_and, where
-from gradcli.primitives.entries.decompositions import distinct, distinct_and_not_0, equal_within, svdvals
+from gradcli.primitives.entries.decompositions import are_distinct, distinct_and_not_0, equality_tolerance, svdvals
 from gradcli.primitives.entries.linear import matmul
-from gradcli.primitives.entries.matrices import cubic
+from gradcli.primitives.entries.matrices import matrix_cost
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import expand_dims, matrix_transpose
-from gradcli.primitives.jet_rules import Coefficients, integrated
+from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
@@ -35,7 +35,7 @@ def _over_square_gaps(part: Any, other: Any, values: Any) -> Any:
     """
     row, column = expand_dims(values, -2), expand_dims(values, -1)
     gap = subtract(row, column)
-    same = less_equal(absolute(deciding(gap)), expand_dims(equal_within(values), -1))
+    same = less_equal(absolute(constant_for_branching(gap)), expand_dims(equality_tolerance(values), -1))
     identity = arrays.numpy_namespace().eye(arrays.shape(part)[-1], dtype=bool)
     without = logical_and(equal(part, 0), equal(other, 0))
     nothing = where(identity, True, logical_and(same, without))
@@ -46,7 +46,7 @@ def _over_square_gaps(part: Any, other: Any, values: Any) -> Any:
 def _over_values(outside: Any, row: Any) -> Any:
     """The component outside the space of the vectors, divided by the singular values; nan where these are 0 and it is
     not."""
-    zero = less_equal(deciding(row), equal_within(row))
+    zero = less_equal(constant_for_branching(row), equality_tolerance(row))
     return where(zero, where(equal(outside, 0), 0.0, math.nan), divide(outside, where(zero, 1.0, row)))
 
 
@@ -78,19 +78,19 @@ def _taller(x: Any) -> bool:
 def _left_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     (inner,) = y.inside_rule(primitive, (x,), {})
     others, values = right_vectors(inner), paired_values(inner)
-    yield from integrated(y, _vectors_slope(x.derivative(), y, others, values, _taller(x)))
+    yield from integrate_coefficients(y, _vectors_slope(x.derivative(), y, others, values, _taller(x)))
 
 
 def _right_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     (inner,) = y.inside_rule(primitive, (x,), {})
     others, values = left_vectors(inner), paired_values(inner)
     taller = _taller(matrix_transpose(x))
-    yield from integrated(y, _vectors_slope(matrix_transpose(x.derivative()), y, others, values, taller))
+    yield from integrate_coefficients(y, _vectors_slope(matrix_transpose(x.derivative()), y, others, values, taller))
 
 
 def _smooth_vectors(x: Any, taller: bool) -> bool:
     values = svdvals(x)
-    return distinct_and_not_0(values) if taller else distinct(values)
+    return distinct_and_not_0(values) if taller else are_distinct(values)
 
 
 def _vectors(name: str, doc: str, **known: Any) -> Primitive:
@@ -98,7 +98,7 @@ def _vectors(name: str, doc: str, **known: Any) -> Primitive:
         name, "A", doc,
         internal="svd",
         prepare=_matrix_call,
-        elements=cubic(row=20, element=8, cube=6),
+        elements=matrix_cost(row=20, element=8, cube=6),
         batch=batching.trailing,
         domain="no two singular values equal, and none 0",
         samples=((_SQUARE,), (_TALL,), ([_MATRIX, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
@@ -146,7 +146,9 @@ right_vectors: Primitive = _vectors(
 def _value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     """s' is the diagonal of U.T@x'@V."""
     (inner,) = y.inside_rule(primitive, (x,), {})
-    yield from integrated(y, sum_(multiply(left_vectors(inner), matmul(x.derivative(), right_vectors(inner))), -2))
+    yield from integrate_coefficients(
+        y, sum_(multiply(left_vectors(inner), matmul(x.derivative(), right_vectors(inner))), -2)
+    )
 
 
 paired_values: Primitive = _vectors(
@@ -158,17 +160,17 @@ paired_values: Primitive = _vectors(
     ),
     jet=_value_series,
     smooth=lambda x: distinct_and_not_0(svdvals(x)),
-    spelling=spelled(numpy="linalg.svdvals"),
+    spelling=names_elsewhere(numpy="linalg.svdvals"),
     derivative="U@diag(g)@V.T",
 )  # fmt: skip
 
 
 def _svd(A: Any, full_matrices: Any = True, compute_uv: Any = True) -> Any:  # noqa: N803
     _matrix_call(A)
-    if not truth(compute_uv, "'compute_uv'"):
+    if not boolean(compute_uv, "'compute_uv'"):
         return svdvals(A)
     rows, columns = arrays.shape(A)[-2:]
-    if truth(full_matrices, "'full_matrices'") and rows != columns:
+    if boolean(full_matrices, "'full_matrices'") and rows != columns:
         raise ShapeError(
             f"of a matrix of {rows} by {columns}, the singular vectors beyond the singular values may be any",
             hint="svd(A, full_matrices=False) leaves them out, and svdvals(A) has the values alone",

@@ -8,13 +8,13 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import diagonal_number, normalize_axis, truth, whole, whole_array
+from gradcli.primitives.axes import boolean, diagonal_number, integer, integer_array, normalize_axis
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.entries.arithmetic import add
-from gradcli.primitives.entries.functional_update import positions, put, replaced
+from gradcli.primitives.entries.functional_update import positions, set_at, set_at_positions
 from gradcli.primitives.entries.gather_scatter import meshgrid, split
-from gradcli.primitives.entries.indexing import along, diag, index, scatter
+from gradcli.primitives.entries.indexing import axis_key, diag, index, scatter
 from gradcli.primitives.entries.numpy_shape import atleast_3d
 from gradcli.primitives.entries.shape import along_axis, concat, moveaxis, ravel, sequence, stack
 from gradcli.primitives.operation import Composite
@@ -27,12 +27,12 @@ _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 
 def _narrow(x: Any, axis: Any, start: Any, length: Any) -> Any:
     number = normalize_axis(axis, len(arrays.shape(x)))
-    size, count = arrays.shape(x)[number], whole(length, "a length")
-    first = whole(start, "a start")
+    size, count = arrays.shape(x)[number], integer(length, "a length")
+    first = integer(start, "a start")
     first += size * (first < 0)
     if not 0 <= first <= first + count <= size:
         raise ShapeError(f"'narrow' cannot take {count} from {first} on of an axis of size {size}")
-    return index(x, along(number, slice(first, first + count)))
+    return index(x, axis_key(number, slice(first, first + count)))
 
 
 narrow = Composite(
@@ -44,7 +44,10 @@ narrow = Composite(
 
 
 def _split_with_sizes(x: Any, split_sizes: Any, axis: Any = 0) -> tuple[Any, ...]:
-    number, sizes = normalize_axis(axis, len(arrays.shape(x))), whole_array(concrete(split_sizes), "the size of a part")
+    number, sizes = (
+        normalize_axis(axis, len(arrays.shape(x))),
+        integer_array(concrete(split_sizes), "the size of a part"),
+    )
     size = arrays.shape(x)[number]
     if sizes.sum() != size or (sizes < 0).any():
         raise ShapeError(f"the sizes of parts {sizes.tolist()} do not add up to {size}")
@@ -124,7 +127,7 @@ diagflat = Composite(
 
 def _select_scatter(x: Any, src: Any, axis: Any, index: Any) -> Any:
     number = normalize_axis(axis, len(arrays.shape(x)))
-    return replaced(x, along(number, whole(index, "an index")), src)
+    return set_at(x, axis_key(number, integer(index, "an index")), src)
 
 
 select_scatter = Composite(
@@ -136,8 +139,8 @@ select_scatter = Composite(
 
 def _slice_scatter(x: Any, src: Any, axis: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
     number = normalize_axis(axis, len(arrays.shape(x)))
-    bounds = (None if b is None else whole(b, "a bound of a slice") for b in (start, end, step))
-    return replaced(x, along(number, slice(*bounds)), src)
+    bounds = (None if b is None else integer(b, "a bound of a slice") for b in (start, end, step))
+    return set_at(x, axis_key(number, slice(*bounds)), src)
 
 
 slice_scatter = Composite(
@@ -152,7 +155,7 @@ def _diagonal_scatter(x: Any, src: Any, k: Any = 0, dim1: Any = 0, dim2: Any = 1
     axes = [normalize_axis(axis, len(shape)) for axis in (dim1, dim2)]
     places = moveaxis(positions(shape), axes, (-2, -1))
     offset = diagonal_number(k, shape[axes[0]], shape[axes[1]])
-    return put(x, arrays.numpy_namespace().diagonal(places, offset, -2, -1), src)
+    return set_at_positions(x, arrays.numpy_namespace().diagonal(places, offset, -2, -1), src)
 
 
 diagonal_scatter = Composite(
@@ -163,8 +166,8 @@ diagonal_scatter = Composite(
 
 
 def _index_fill(x: Any, axis: Any, index: Any, value: Any) -> Any:
-    places = whole_array(concrete(index), "an index").ravel()
-    return along_axis(x, axis, lambda x, number: replaced(x, along(number, places), value))
+    places = integer_array(concrete(index), "an index").ravel()
+    return along_axis(x, axis, lambda x, number: set_at(x, axis_key(number, places), value))
 
 
 index_fill = Composite(
@@ -175,9 +178,9 @@ index_fill = Composite(
 
 
 def _index_copy(x: Any, axis: Any, index: Any, source: Any) -> Any:
-    places = whole_array(concrete(index), "an index")
+    places = integer_array(concrete(index), "an index")
     given = source if arrays.shape(x) and places.ndim else reshape(source, 1)
-    return along_axis(x, axis, lambda x, number: replaced(x, along(number, places.ravel()), given))
+    return along_axis(x, axis, lambda x, number: set_at(x, axis_key(number, places.ravel()), given))
 
 
 index_copy = Composite(
@@ -190,8 +193,8 @@ index_copy = Composite(
 
 def _index_put(x: Any, tensors: Any, values: Any, accumulate: Any = False) -> Any:
     key = tuple(sequence(tensors, "index_put"))
-    if not truth(accumulate, "'accumulate'"):
-        return replaced(x, key, values)
+    if not boolean(accumulate, "'accumulate'"):
+        return set_at(x, key, values)
     places = positions(arrays.shape(x), key)
     given = reshape(broadcast_to(values, places.shape), (-1,))
     size = math.prod(arrays.shape(x))
@@ -214,7 +217,7 @@ def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
     places, given = positions(shape)[there], ravel(source)
     if places.size > arrays.size(given):
         raise ShapeError(f"the mask is true at {places.size} places, and source has {arrays.size(given)} elements")
-    return put(broadcast_to(x, shape), places, index(given, slice(0, places.size)))
+    return set_at_positions(broadcast_to(x, shape), places, index(given, slice(0, places.size)))
 
 
 masked_scatter = Composite(
@@ -248,7 +251,7 @@ def _pixel_unshuffle(x: Any, downscale_factor: Any) -> Any:
 
 
 def _factor(x: Any, factor: Any) -> int:
-    number = whole(factor, "a factor")
+    number = integer(factor, "a factor")
     if len(arrays.shape(x)) < 3 or number < 1:
         raise ShapeError("pixels are moved in tensors of channels, rows and columns, by a factor of 1 or more")
     return number
@@ -268,7 +271,7 @@ pixel_unshuffle = Composite(
 
 
 def _channel_shuffle(x: Any, groups: Any) -> Any:
-    count, shape = whole(groups, "'groups'"), arrays.shape(x)
+    count, shape = integer(groups, "'groups'"), arrays.shape(x)
     if len(shape) < 2 or count < 1 or shape[1] % count:
         raise ShapeError(f"the channels along the second axis of {list(shape)} are not {count} equal groups")
     batch, channels, *sizes = shape

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.mathematical_constants import by_formula, decimal, is_exact, sqrt_2_pi
 from gradcli.errors import EvaluationError
-from gradcli.primitives.axes import chosen, whole
+from gradcli.primitives.axes import integer, option
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import add, divide, multiply
 from gradcli.primitives.entries.comparisons import (
@@ -21,9 +21,9 @@ from gradcli.primitives.entries.comparisons import (
     where,
 )
 from gradcli.primitives.entries.exponential import exp, expm1, sigmoid
-from gradcli.primitives.families import elementwise, in_precision
+from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_bessel_i, of_bessel_j, of_digamma, of_digamma_rise
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
@@ -108,7 +108,7 @@ silu = Composite(
 
 
 def _gelu(x: Any, approximate: Any = "none") -> Any:
-    if chosen(approximate, ("none", "tanh"), "'approximate'") == "none":
+    if option(approximate, ("none", "tanh"), "'approximate'") == "none":
         return multiply(x, ndtr(x))
     # (1 + tanh(u))/2 as sigmoid(2*u), which does not cancel.
     inner = multiply(x, add(1.0, multiply(_gelu_cubic(), multiply(x, x))))
@@ -126,7 +126,7 @@ erf = elementwise(
     "erf", "x", "error function",
     parity="odd",
     vjp=(lambda g, _y, x: g * (_two_over_sqrt_pi() * exp(-x * x)),),
-    spelling=spelled("c scipy sympy"),
+    spelling=names_elsewhere("c scipy sympy"),
     derivative="g*2*exp(-x**2)/sqrt(pi)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -134,7 +134,7 @@ erf = elementwise(
 erfc = elementwise(
     "erfc", "x", "1 - erf(x), accurate for large x",
     vjp=(lambda g, _y, x: -g * (_two_over_sqrt_pi() * exp(-x * x)),),
-    spelling=spelled("c scipy sympy"),
+    spelling=names_elsewhere("c scipy sympy"),
     derivative="-g*2*exp(-x**2)/sqrt(pi)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -144,7 +144,7 @@ erfinv = elementwise(
     time=2,
     parity="odd",
     vjp=(lambda g, y, _x: g * (exp(y * y) * _half_sqrt_pi()),),
-    spelling=spelled("scipy cuda"),
+    spelling=names_elsewhere("scipy cuda"),
     derivative="g*sqrt(pi)/2*exp(erfinv(x)**2)",
     domain="-1 < x < 1",
     edges=("erfinv(1) = inf and erfinv(-1) = -inf, with derivative inf",),
@@ -161,7 +161,7 @@ ndtri = elementwise(
     "ndtri", "p", "inverse of ndtr",
     time=2,
     vjp=(lambda g, y, _x: g * (exp(0.5 * (y * y)) * sqrt_2_pi()),),
-    spelling=spelled("scipy", cuda="normcdfinv"),
+    spelling=names_elsewhere("scipy", cuda="normcdfinv"),
     derivative="g*sqrt(2*pi)*exp(ndtri(p)**2/2)",
     domain="0 < p < 1",
     edges=("ndtri(0) = -inf and ndtri(1) = inf, with derivative inf",),
@@ -173,7 +173,7 @@ gamma = elementwise(
     time=3,
     fallback=common_definitions.gamma,
     vjp=(lambda g, y, x: g * (y * digamma(x)),),
-    spelling=spelled("scipy sympy", c="tgamma", latex="Gamma"),
+    spelling=names_elsewhere("scipy sympy", c="tgamma", latex="Gamma"),
     derivative="g*gamma(x)*digamma(x)",
     domain="x is no whole number <= 0",
     samples=_POSITIVE,
@@ -183,7 +183,7 @@ lgamma = elementwise(
     "lgamma", "x", "logarithm of the magnitude of gamma(x)",
     time=4,
     vjp=(lambda g, _y, x: g * digamma(x),),
-    spelling=spelled("c", scipy="gammaln", sympy="loggamma", latex=r"log\Gamma"),
+    spelling=names_elsewhere("c", scipy="gammaln", sympy="loggamma", latex=r"log\Gamma"),
     derivative="g*digamma(x)",
     domain="x is no whole number <= 0",
     aliases=("gammaln",),
@@ -194,7 +194,7 @@ digamma: Primitive = elementwise(
     "digamma", "x", "derivative of lgamma",
     time=4, surcharge=of_digamma,
     vjp=(lambda g, _y, x: g * polygamma(1, x),),
-    spelling=spelled("scipy sympy", latex="psi"),
+    spelling=names_elsewhere("scipy sympy", latex="psi"),
     derivative="g*polygamma(1, x)",
     domain="x is no whole number <= 0",
     aliases=("psi",),
@@ -203,7 +203,7 @@ digamma: Primitive = elementwise(
 
 
 def _polygamma_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    order = whole(n, "the order of 'polygamma'")
+    order = integer(n, "the order of 'polygamma'")
     if order < 0:
         raise EvaluationError("the order of 'polygamma' must not be negative")
     return (x,), {"n": order}
@@ -220,10 +220,10 @@ polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
     time=60,
     # SciPy's polygamma returns double precision for single-precision arguments too.
-    forward=in_precision(lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x)),
+    forward=keeping_float32(lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x)),
     vjp=(_polygamma_vjp,),
     prepare=_polygamma_call,
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*polygamma(n + 1, x)",
     domain="x is no whole number <= 0",
     samples=((1, 0.7), (2, [0.4, 2.5])),
@@ -249,7 +249,7 @@ betaln = elementwise(
         lambda g, _y, a, b: -g * digamma_rise(a, b),
         lambda g, _y, a, b: -g * digamma_rise(b, a),
     ),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="g*(digamma(a) - digamma(a + b)), g*(digamma(b) - digamma(a + b))",
     domain="a > 0, b > 0",
     samples=_POSITIVE_PAIRS,
@@ -266,7 +266,7 @@ bessel_i: Primitive = elementwise(
         lambda g, _y, x, *, n: g * (0.5 * (bessel_i(x, abs(n - 1)) + bessel_i(x, n + 1))),
     ),
     prepare=lambda x, n: ((x,), {"n": n}),
-    spelling=spelled(scipy="iv"),
+    spelling=names_elsewhere(scipy="iv"),
     derivative="g*(I(n-1, x) + I(n+1, x))/2",
     samples=((0.7, 0), ([-1.0, 2.0], 3)),
 )  # fmt: skip
@@ -284,7 +284,7 @@ bessel_j = elementwise(
     forward=lambda xp, x, *, n: (xp.j0, xp.j1)[n](x) if n < 2 else xp.jv(n, x),
     vjp=(_bessel_j_rule,),
     prepare=lambda x, n: ((x,), {"n": n}),
-    spelling=spelled(scipy="jv"),
+    spelling=names_elsewhere(scipy="jv"),
     derivative="g*(J(n-1, x) - J(n+1, x))/2",
     samples=((0.7, 0), ([-1.0, 2.0], 3)),
 )  # fmt: skip

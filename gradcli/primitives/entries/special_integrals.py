@@ -15,9 +15,9 @@ from gradcli.primitives.entries.exponential import exp
 from gradcli.primitives.entries.numerical_partials import derivative, partial_of_two
 from gradcli.primitives.entries.special import erf
 from gradcli.primitives.entries.trigonometric import cos, cosh, over_one_plus_square, sinc
-from gradcli.primitives.families import elementwise, in_precision
+from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_derivative
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
@@ -28,14 +28,14 @@ _over_2_sqrt_2_pi = by_formula(lambda m: 0.5 / m.sqrt(2.0 * m.pi))
 
 
 def _of_scipy(name: str) -> Any:
-    return in_precision(lambda xp, *operands: by_scipy(xp, name, *operands))
+    return keeping_float32(lambda xp, *operands: by_scipy(xp, name, *operands))
 
 
 erfi = elementwise(
     "erfi", "x", "imaginary error function, 2/sqrt(pi) times the integral of exp(t**2) from 0 to x",
     time=5, parity="odd",
     vjp=(lambda g, _y, x: g * (_two_over_sqrt_pi() * exp(x * x)),),
-    spelling=spelled("scipy sympy"),
+    spelling=names_elsewhere("scipy sympy"),
     derivative="g*2*exp(x**2)/sqrt(pi)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -45,7 +45,7 @@ fresnels = elementwise(
     time=10, parity="odd",
     forward=_of_scipy("fresnels"),
     vjp=(lambda g, _y, x: g * sinpi(0.5 * (x * x)),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="g*sin(pi*x**2/2)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -55,7 +55,7 @@ fresnelc = elementwise(
     time=10, parity="odd",
     forward=_of_scipy("fresnelc"),
     vjp=(lambda g, _y, x: g * cospi(0.5 * (x * x)),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="g*cos(pi*x**2/2)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -71,7 +71,7 @@ si = elementwise(
     time=10, parity="odd",
     forward=_of_scipy("si"),
     vjp=(lambda g, _y, x: g * sinc(x * _over_pi()),),
-    spelling=spelled(sympy="Si"),
+    spelling=names_elsewhere(sympy="Si"),
     derivative="g*sin(x)/x, g at 0",
     aliases=("Si",),
     samples=_ANYWHERE,
@@ -82,7 +82,7 @@ ci = elementwise(
     time=10, parity="even",
     forward=_of_scipy("ci"),
     vjp=(lambda g, _y, x: g * divide(cos(x), x),),
-    spelling=spelled(sympy="Ci"),
+    spelling=names_elsewhere(sympy="Ci"),
     derivative="g*cos(x)/x",
     domain="x != 0",
     aliases=("Ci",),
@@ -111,7 +111,7 @@ shi = elementwise(
     time=10, parity="odd",
     forward=_of_scipy("shi"),
     vjp=(lambda g, _y, x: g * sinhc(x),),
-    spelling=spelled(sympy="Shi"),
+    spelling=names_elsewhere(sympy="Shi"),
     derivative="g*sinh(x)/x, g at 0",
     aliases=("Shi",),
     samples=_ANYWHERE,
@@ -122,7 +122,7 @@ chi = elementwise(
     time=10, parity="even",
     forward=_of_scipy("chi"),
     vjp=(lambda g, _y, x: g * divide(cosh(x), x),),
-    spelling=spelled(sympy="Chi"),
+    spelling=names_elsewhere(sympy="Chi"),
     derivative="g*cosh(x)/x",
     domain="x != 0",
     aliases=("Chi",),
@@ -144,7 +144,7 @@ owens_t = elementwise(
         lambda g, _y, h, a: -g * (_over_2_sqrt_2_pi() * exp(-0.5 * (h * h)) * erf(a * h * _sqrt_half())),
         lambda g, _y, h, a: g * (_over_2_pi() * exp(-0.5 * (h * h) * (1.0 + a * a)) * over_one_plus_square(a)),
     ),
-    spelling=spelled("scipy"),
+    spelling=names_elsewhere("scipy"),
     derivative="-g*exp(-h**2/2)*erf(a*h/sqrt(2))/(2*sqrt(2*pi)), g*exp(-h**2*(1 + a**2)/2)/(2*pi*(1 + a**2))",
     samples=((0.7, 1.3), ([0.4, -2.5], [0.8, 2.0])),
 )  # fmt: skip
@@ -161,9 +161,9 @@ def _polylog_by_z(g: Any, _y: Any, s: Any, z: Any) -> Any:
 polylog: Primitive = elementwise(
     "polylog", "s, z", "polylogarithm, the sum of z**k/k**s over k = 1, 2, …",
     time=2000,
-    forward=in_precision(lambda xp, s, z: by_balls(xp, "polylog", s, z)),
+    forward=keeping_float32(lambda xp, s, z: by_balls(xp, "polylog", s, z)),
     vjp=(derivative("polylog", 0, 2), _polylog_by_z),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="by s computed by itself, g*polylog(s - 1, z)/z",
     domain="z < 1, abs(s) < 100; the derivative by s where abs(z) < 1",
     samples=((2.5, 0.7), (1.5, [0.4, -0.5])),

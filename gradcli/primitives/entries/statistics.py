@@ -9,14 +9,14 @@ from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.axes import normalize_axes, one_float, one_varying, truth
-from gradcli.primitives.bind import Kind, assume, carried, constant, deciding
+from gradcli.primitives.axes import boolean, normalize_axes, one_float, one_number_or_tensor
+from gradcli.primitives.bind import Kind, assume, constant, constant_for_branching, detached
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, floor, multiply, reciprocal, subtract
 from gradcli.primitives.entries.comparisons import (
     clip,
     equal,
-    has_all_digits,
+    is_normal,
     isfinite,
     less,
     logical_and,
@@ -44,7 +44,7 @@ from gradcli.primitives.entries.reductions import (
 )
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.5], [4.0, 5.5, 6.0]]
@@ -54,7 +54,7 @@ def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -
     sizes = arrays.shape(x)
     axes = normalize_axes(axis, len(sizes))
     deviation = subtract(x, mean(x, axes, True))
-    correction = one_varying(correction, "a correction")
+    correction = one_number_or_tensor(correction, "a correction")
     freedom = subtract(float(count_along(sizes, axes)), correction)
     freedom = maximum(freedom, 0.0) if isinstance(correction, Kind) else max(freedom, 0.0)
     return divide(sum_(square(deviation), axes, keepdims), freedom)
@@ -81,7 +81,7 @@ flat_sqrt: Primitive = elementwise(
     internal=True,
     forward="sqrt",
     vjp=(_flat_sqrt_rule,),
-    spelling=spelled(c="sqrt", sql="sqrt"),
+    spelling=names_elsewhere(c="sqrt", sql="sqrt"),
     derivative="g/(2*sqrt(x)), 0 at 0",
     domain="x >= 0; smooth where x > 0",
     selects=True,
@@ -112,7 +112,7 @@ flat_root: Primitive = elementwise(
 def _std(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -> Any:
     variance = _var(x, axis, keepdims, correction)
     axes = normalize_axes(axis, len(arrays.shape(x)))
-    if is_exact() or count_along(arrays.shape(x), axes) == 0 or assume(has_all_digits(constant(variance))):
+    if is_exact() or count_along(arrays.shape(x), axes) == 0 or assume(is_normal(constant(variance))):
         return flat_sqrt(variance)
     # The squares overflow or underflow. Scaling by a power of 2 is exact for those that do not.
     largest_exponent = -math.log2(smallest_normal(x))
@@ -146,9 +146,11 @@ def _order(ord: Any) -> Any:
     """The order of a norm as a float, or unchanged if it is a differentiated value or a ball that no float equals."""
     if isinstance(ord, str) and ord != "fro":
         raise EvaluationError(f"there is no norm {ord!r}", hint="ord is a number, inf, -inf, or 'fro' for 2")
-    number = 2.0 if ord is None or isinstance(ord, str) else one_varying(ord, "the order of a norm")
+    number = 2.0 if ord is None or isinstance(ord, str) else one_number_or_tensor(ord, "the order of a norm")
     has_powers = assume(logical_and(isfinite(constant(number)), not_equal(constant(number), 0)))
-    return number if has_powers and type(number) not in arrays.PLAIN else one_float(number, "the order of a norm")
+    return (
+        number if has_powers and type(number) not in arrays.PYTHON_NUMBERS else one_float(number, "the order of a norm")
+    )
 
 
 def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
@@ -176,7 +178,7 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
 def _norm_of_varying_order(x: Any, order: Any, axes: Shape, keepdims: Any) -> Any:
     scaled, scale = _scaled(x, axes, keepdims, finite_scale(x, axes))
     total = sum_(power(absolute(scaled), order), axes, keepdims)
-    zero = equal(deciding(total), where(less(deciding(order), 0), math.inf, 0.0))
+    zero = equal(constant_for_branching(total), where(less(constant_for_branching(order), 0), math.inf, 0.0))
     return multiply(scale, where(zero, 0.0, power(where(zero, 1.0, total), reciprocal(order))))
 
 
@@ -184,7 +186,7 @@ def _scaled(x: Any, axes: Shape, keepdims: Any, scale: Any) -> tuple[Any, Any]:
     """x divided by `scale`, a number near its largest magnitude that keeps powers from overflowing, and `scale` in the
     reduced shape. It cancels in derivatives."""
     scaled = divide(x, scale)
-    return scaled, scale if truth(keepdims, "'keepdims'") else reshape(scale, _reduced(arrays.shape(x), axes))
+    return scaled, scale if boolean(keepdims, "'keepdims'") else reshape(scale, _reduced(arrays.shape(x), axes))
 
 
 def _reduced(shape: Shape, axes: Shape) -> Shape:
@@ -211,13 +213,13 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False, b: Any = None) -
         return log(sum_(exp(x), axes, keepdims))
     # The shift carries its Taylor coefficients, so that a large first derivative does not cancel the digits of the
     # second.
-    largest = max_(carried(x), axes, True)
+    largest = max_(detached(x), axes, True)
     finite = isfinite(largest)
     shift = where(finite, largest, 0.0)
     total = log(sum_(exp(x - shift), axes, True)) + shift
     if not assume(finite):
         total = where(equal(absolute(largest), math.inf), max_(x, axes, True), total)
-    return total if truth(keepdims, "'keepdims'") else reshape(total, _reduced(arrays.shape(x), axes))
+    return total if boolean(keepdims, "'keepdims'") else reshape(total, _reduced(arrays.shape(x), axes))
 
 
 def _weighted_logsumexp(x: Any, b: Any, axis: Any, keepdims: Any) -> Any:
@@ -225,11 +227,11 @@ def _weighted_logsumexp(x: Any, b: Any, axis: Any, keepdims: Any) -> Any:
     x, axes = broadcast_to(x, shape), normalize_axes(axis, len(shape))
     # An element with weight 0 may be arbitrarily large.
     weightless = equal(constant(b), 0)
-    largest = max_(where(weightless, -math.inf, carried(x)), axes, True) if count_along(shape, axes) else 0.0
+    largest = max_(where(weightless, -math.inf, detached(x)), axes, True) if count_along(shape, axes) else 0.0
     shift = where(isfinite(largest), largest, 0.0)
     lost = logical_and(weightless, logical_not(isfinite(exp(constant(x) - shift))))
     total = log(sum_(multiply(b, exp(where(lost, constant(shift), x) - shift)), axes, True)) + shift
-    return total if truth(keepdims, "'keepdims'") else reshape(total, _reduced(shape, axes))
+    return total if boolean(keepdims, "'keepdims'") else reshape(total, _reduced(shape, axes))
 
 
 logsumexp = Composite(
@@ -255,7 +257,7 @@ def _median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     middle = order_statistic(flat, low)
     if low != high:
         middle = multiply(0.5, add(middle, order_statistic(flat, high)))
-    return keep_axes(middle, sizes, axes) if truth(keepdims, "'keepdims'") else middle
+    return keep_axes(middle, sizes, axes) if boolean(keepdims, "'keepdims'") else middle
 
 
 median = Composite(

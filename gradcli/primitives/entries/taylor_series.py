@@ -95,7 +95,7 @@ class ExactSeries:
         return xp.add(xp.multiply(0.0, xp.subtract(x, self.point)), self.terms(n)[0])
 
 
-class SeriesOverBalls:
+class BallSeries:
     """The Taylor series of a function at every point of balls near a removable singularity.
 
     `derivative(x, n)` returns balls that enclose the nth derivative.
@@ -134,7 +134,7 @@ def _times(coefficient: float, factor: int, divisor: int) -> float:
         return math.copysign(math.inf, coefficient)
 
 
-def _forward(xp: Any, x: Any, *, series: Series | ExactSeries | SeriesOverBalls, n: int) -> Any:
+def _forward(xp: Any, x: Any, *, series: Series | ExactSeries | BallSeries, n: int) -> Any:
     return series.value(xp, x, n)
 
 

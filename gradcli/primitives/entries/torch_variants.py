@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.axes import chosen, normalize_axis, one_float, truth, whole_numbers
+from gradcli.primitives.axes import boolean, normalize_axis, one_float, option, whole_numbers
 from gradcli.primitives.bind import constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.activations import softmin
@@ -40,7 +40,7 @@ _POSITIVE = [[2.0, 0.5], [0.5, 3.0]]
 def _scaled(of: Any, name: str, sign: str) -> Composite:
     return Composite(
         name, "x, y, alpha=1", f"x {sign} alpha*y",
-        lambda x, y, alpha=1.0: of(x, y if type(alpha) in arrays.PLAIN and alpha == 1 else multiply(alpha, y)),
+        lambda x, y, alpha=1.0: of(x, y if type(alpha) in arrays.PYTHON_NUMBERS and alpha == 1 else multiply(alpha, y)),
         derivative=f"g, {sign}alpha*g, {sign}sum(g*y)".replace("+", ""), dialects="torch",
         samples=((_VECTOR, _OTHER), (_VECTOR, _OTHER, 2.0)),
     )  # fmt: skip
@@ -53,7 +53,7 @@ torch_sub, torch_subtract = (_scaled(subtract, name, "-") for name in ("sub", "s
 def _divided(x: Any, y: Any, rounding_mode: Any = None) -> Any:
     if rounding_mode is None:
         return divide(x, y)
-    if chosen(rounding_mode, ("trunc", "floor"), "rounding_mode") == "floor":
+    if option(rounding_mode, ("trunc", "floor"), "rounding_mode") == "floor":
         return floor_divide(x, y)
     return trunc(divide(x, y))
 
@@ -115,7 +115,7 @@ torch_squeeze = Composite(
 
 torch_cholesky = Composite(
     "cholesky", "A, upper=False", "the lower triangular L with L@L.T = A, or its transpose",
-    lambda A, upper=False: matrix_transpose(cholesky(A)) if truth(upper, "'upper'") else cholesky(A),  # noqa: N803
+    lambda A, upper=False: matrix_transpose(cholesky(A)) if boolean(upper, "'upper'") else cholesky(A),  # noqa: N803
     derivative=cholesky.derivative, domain=cholesky.domain, edges=cholesky.edges, dialects="torch torch.linalg",
     samples=((_POSITIVE,), (_POSITIVE, True)),
 )  # fmt: skip
@@ -124,7 +124,7 @@ torch_cholesky = Composite(
 def _from_triangle(A: Any, UPLO: Any) -> Any:  # noqa: N803
     """The symmetric matrix given by one triangle of A, differentiated as if A were symmetric, as in PyTorch."""
     fixed = constant(A)
-    part = tril if chosen(UPLO, ("L", "U", "l", "u"), "UPLO") in ("L", "l") else triu
+    part = tril if option(UPLO, ("L", "U", "l", "u"), "UPLO") in ("L", "l") else triu
     off_diagonal = part(fixed, -1 if part is tril else 1)
     return add(add(part(fixed), matrix_transpose(off_diagonal)), subtract(A, fixed))
 
@@ -144,9 +144,9 @@ torch_eigvalsh = Composite(
 def _sorted_rows(
     sorted_sequence: Any, input: Any, right: Any = False, side: Any = None, out_int32: Any = False, sorter: Any = None
 ) -> Any:
-    truth(out_int32, "'out_int32'")
-    way = chosen("left" if side is None else side, ("left", "right"), "side")
-    behind = truth(right, "'right'") or way == "right"
+    boolean(out_int32, "'out_int32'")
+    way = option("left" if side is None else side, ("left", "right"), "side")
+    behind = boolean(right, "'right'") or way == "right"
     ordered = sorted_sequence if sorter is None else take_along_axis(sorted_sequence, sorter, -1)
     *batch, size = arrays.shape(ordered) or (1,)
     if not batch:
@@ -178,7 +178,7 @@ class Fit(NamedTuple):
 
 
 def _by_driver(A: Any, b: Any, rcond: Any = None, driver: Any = None) -> Fit:  # noqa: N803
-    way = chosen("gelsy" if driver is None else driver, ("gels", "gelsy", "gelsd", "gelss"), "driver")
+    way = option("gelsy" if driver is None else driver, ("gels", "gelsy", "gelsd", "gelss"), "driver")
     solution, residuals, rank, values = lstsq(A, b, rcond)
     nothing = index(reshape(constant(b), -1), slice(0, 0))
     has_values = way in ("gelsd", "gelss") and values is not None
@@ -193,7 +193,12 @@ torch_lstsq = Composite(
 
 
 def _softplus(x: Any, beta: Any = 1.0, threshold: Any = 20.0) -> Any:
-    if type(beta) in arrays.PLAIN and beta == 1 and type(threshold) in arrays.PLAIN and threshold == 20:
+    if (
+        type(beta) in arrays.PYTHON_NUMBERS
+        and beta == 1
+        and type(threshold) in arrays.PYTHON_NUMBERS
+        and threshold == 20
+    ):
         # Above the default threshold softplus(x) equals x to rounding, so that no case distinction is needed.
         return softplus(x)
     scaled = multiply(beta, x)
@@ -223,7 +228,7 @@ def _cutting(A: Any, rtol: Any = None, hermitian: Any = False, atol: Any = None,
     for name, least in (("rtol", rtol), ("atol", atol), ("rcond", rcond)):
         if least is not None and one_float(least, f"'{name}'"):
             raise ShapeError(f"'pinv' takes singular values as 0 by their rounding alone, not by '{name}'")
-    return pinv(_from_triangle(A, "L") if truth(hermitian, "'hermitian'") else A)
+    return pinv(_from_triangle(A, "L") if boolean(hermitian, "'hermitian'") else A)
 
 
 torch_pinv, torch_pinverse = (Composite(

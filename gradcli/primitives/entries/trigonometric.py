@@ -13,9 +13,9 @@ from gradcli.primitives.entries.arithmetic import divide, minus, multiply
 from gradcli.primitives.entries.comparisons import equal, greater, logical_and, nowhere, where
 from gradcli.primitives.entries.powers import sqrt
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.jet_rules import Coefficients, integrated, through
+from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, jet_through_definition
 from gradcli.primitives.operation import Composite
-from gradcli.primitives.primitive import Primitive, spelled
+from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_angles, of_points, of_sinc
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
@@ -27,7 +27,7 @@ sin = elementwise(
     "sin", "x", "sine",
     parity="odd", surcharge=of_angles,
     vjp=(lambda g, _y, x: g * cos(x),),
-    spelling=spelled("c sql sympy latex polars"),
+    spelling=names_elsewhere("c sql sympy latex polars"),
     derivative="g*cos(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -36,7 +36,7 @@ cos: Primitive = elementwise(
     "cos", "x", "cosine",
     parity="even", surcharge=of_angles,
     vjp=(lambda g, _y, x: -g * sin(x),),
-    spelling=spelled("c sql sympy latex polars"),
+    spelling=names_elsewhere("c sql sympy latex polars"),
     derivative="-g*sin(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -45,7 +45,7 @@ tan = elementwise(
     "tan", "x", "tangent",
     parity="odd",
     vjp=(lambda g, y, _x: g * (1.0 + y * y),),
-    spelling=spelled("c sql sympy latex polars"),
+    spelling=names_elsewhere("c sql sympy latex polars"),
     derivative="g*(1 + tan(x)**2)",
     domain="x is no odd multiple of pi/2",
     samples=_ANYWHERE,
@@ -66,7 +66,7 @@ asin = elementwise(
     "asin", "x", "inverse sine",
     parity="odd",
     vjp=(lambda g, _y, x: divide(g, sqrt(one_minus_square(x))),),
-    spelling=spelled("c sql sympy", numpy="arcsin", polars="arcsin", latex="arcsin"),
+    spelling=names_elsewhere("c sql sympy", numpy="arcsin", polars="arcsin", latex="arcsin"),
     derivative="g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
     edges=("asin'(-1) = asin'(1) = inf; higher derivatives are infinite there too", "nan outside the domain"),
@@ -77,7 +77,7 @@ asin = elementwise(
 acos = elementwise(
     "acos", "x", "inverse cosine",
     vjp=(lambda g, _y, x: -divide(g, sqrt(one_minus_square(x))),),
-    spelling=spelled("c sql sympy", numpy="arccos", polars="arccos", latex="arccos"),
+    spelling=names_elsewhere("c sql sympy", numpy="arccos", polars="arccos", latex="arccos"),
     derivative="-g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
     edges=("acos'(-1) = acos'(1) = -inf; higher derivatives are infinite there too", "nan outside the domain"),
@@ -91,7 +91,7 @@ over_one_plus_square: Primitive = elementwise(
     internal=True, parity="even",
     forward=common_definitions.over_one_plus_square,
     vjp=(lambda g, y, x: g * (-2.0 * ((x * y) * y)),),
-    jet=through(lambda x: divide(1.0, 1.0 + x * x)),
+    jet=jet_through_definition(lambda x: divide(1.0, 1.0 + x * x)),
     derivative="-2*g*x/(1 + x**2)**2",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -100,7 +100,7 @@ atan = elementwise(
     "atan", "x", "inverse tangent",
     parity="odd",
     vjp=(lambda g, _y, x: g * over_one_plus_square(x),),
-    spelling=spelled("c sql sympy", numpy="arctan", polars="arctan", latex="arctan"),
+    spelling=names_elsewhere("c sql sympy", numpy="arctan", polars="arctan", latex="arctan"),
     derivative="g/(1 + x**2)",
     aliases=("arctan",),
     samples=_ANYWHERE,
@@ -124,7 +124,7 @@ atan2 = elementwise(
         lambda g, _y, a, b: _over_square(g, b, a, b),
         lambda g, _y, a, b: _over_square(-g, a, a, b),
     ),
-    spelling=spelled("c sql sympy", numpy="arctan2"),
+    spelling=names_elsewhere("c sql sympy", numpy="arctan2"),
     derivative="g*x/(x**2 + y**2), -g*y/(x**2 + y**2), 0 at the origin",
     domain="smooth where (x, y) != (0, 0)",
     smooth=lambda y, x: nowhere(logical_and(equal(y, 0), equal(x, 0))),
@@ -137,7 +137,7 @@ hypot = elementwise(
     "hypot", "x, y", "sqrt(x**2 + y**2), without overflow",
     time=3,
     vjp=(lambda g, y, a, _b: g * divide(a, y), lambda g, y, _a, b: g * divide(b, y)),
-    spelling=spelled("c"),
+    spelling=names_elsewhere("c"),
     derivative="g*x/hypot(x, y), g*y/hypot(x, y)",
     domain="smooth where (x, y) != (0, 0)",
     smooth=lambda x, y: nowhere(logical_and(equal(x, 0), equal(y, 0))),
@@ -149,7 +149,7 @@ sinh = elementwise(
     "sinh", "x", "hyperbolic sine",
     parity="odd",
     vjp=(lambda g, _y, x: g * cosh(x),),
-    spelling=spelled("c sql sympy latex polars"),
+    spelling=names_elsewhere("c sql sympy latex polars"),
     derivative="g*cosh(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -158,7 +158,7 @@ cosh: Primitive = elementwise(
     "cosh", "x", "hyperbolic cosine",
     parity="even",
     vjp=(lambda g, _y, x: g * sinh(x),),
-    spelling=spelled("c sql sympy latex polars"),
+    spelling=names_elsewhere("c sql sympy latex polars"),
     derivative="g*sinh(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -179,14 +179,14 @@ def _tanh_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
     # y' = x'*(1 - y**2), whose first coefficient is computed as sech(x)**2 because 1 - y**2 cancels.
     square = y * y
     rest = (minus(None, square.coefficient(k)) for k in itertools.count(1))
-    yield from integrated(y, x.derivative() * y.growing(sech_square(x.inner), rest))
+    yield from integrate_coefficients(y, x.derivative() * y.growing(sech_square(x.inner), rest))
 
 
 tanh: Primitive = elementwise(
     "tanh", "x", "hyperbolic tangent",
     parity="odd",
     vjp=(lambda g, _y, x: g * sech_square(x),),
-    jet=_tanh_series, spelling=spelled("c sql sympy latex polars"),
+    jet=_tanh_series, spelling=names_elsewhere("c sql sympy latex polars"),
     gradient_name="TanhBackwardBackward0",
     derivative="g*(1 - tanh(x)**2)",
     samples=_ANYWHERE,
@@ -196,7 +196,7 @@ sech = elementwise(
     "sech", "x", "1/cosh(x), without overflow",
     parity="even", forward=common_definitions.sech,
     vjp=(lambda g, y, x: -g * (y * tanh(x)),),
-    spelling=spelled("sympy"),
+    spelling=names_elsewhere("sympy"),
     derivative="-g*sech(x)*tanh(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -214,7 +214,7 @@ asinh = elementwise(
     "asinh", "x", "inverse hyperbolic sine",
     parity="odd",
     vjp=(lambda g, _y, x: divide(g, hypot(x, 1.0)),),
-    spelling=spelled("c sql sympy", numpy="arcsinh", polars="arcsinh"),
+    spelling=names_elsewhere("c sql sympy", numpy="arcsinh", polars="arcsinh"),
     derivative="g/sqrt(1 + x**2)",
     aliases=("arcsinh",),
     samples=_ANYWHERE,
@@ -223,7 +223,7 @@ asinh = elementwise(
 acosh = elementwise(
     "acosh", "x", "inverse hyperbolic cosine",
     vjp=(lambda g, _y, x: divide(divide(g, sqrt(x - 1.0)), sqrt(x + 1.0)),),
-    spelling=spelled("c sql sympy", numpy="arccosh", polars="arccosh"),
+    spelling=names_elsewhere("c sql sympy", numpy="arccosh", polars="arccosh"),
     derivative="g/sqrt(x**2 - 1)",
     domain="x >= 1; smooth where x > 1",
     edges=("acosh'(1) = inf; higher derivatives are infinite there too", "nan outside the domain"),
@@ -235,7 +235,7 @@ atanh = elementwise(
     "atanh", "x", "inverse hyperbolic tangent",
     parity="odd",
     vjp=(lambda g, _y, x: divide(g, one_minus_square(x)),),
-    spelling=spelled("c sql sympy", numpy="arctanh", polars="arctanh"),
+    spelling=names_elsewhere("c sql sympy", numpy="arctanh", polars="arctanh"),
     derivative="g/(1 - x**2)",
     domain="-1 < x < 1",
     edges=("atanh(1) = inf and atanh(-1) = -inf, with derivative inf",),

@@ -21,7 +21,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, (str, bytes)):
         return batch
     if arrays.is_array(first):
-        return tensor(batch) if type(first) in arrays.PLAIN else stack([*map(tensor, batch)])
+        return tensor(batch) if type(first) in arrays.PYTHON_NUMBERS else stack([*map(tensor, batch)])
     if isinstance(first, Mapping):
         return {name: default_collate([item[name] for item in batch]) for name in first}
     if isinstance(first, Sequence):
@@ -39,7 +39,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 def default_convert(data: Any) -> Any:
     """An item with its arrays converted to tensors."""
-    if isinstance(data, Tensor) or type(data) in arrays.PLAIN or isinstance(data, (str, bytes)):
+    if isinstance(data, Tensor) or type(data) in arrays.PYTHON_NUMBERS or isinstance(data, (str, bytes)):
         return data
     if arrays.is_array(data):
         return tensor(data)

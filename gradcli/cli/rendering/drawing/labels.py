@@ -9,7 +9,7 @@ from gradcli import arrays, limits
 from gradcli.cli.rendering.render import number_text
 from gradcli.errors import Span
 from gradcli.evaluation.graph_view import Graph, GraphRequest, Vertex
-from gradcli.evaluation.outline import Box, outline
+from gradcli.evaluation.outline import GraphBox, outline
 from gradcli.language.stable.stable_expressions import stable_text
 
 # The maximum number of characters of a piece of program text.
@@ -59,7 +59,7 @@ class Picture(NamedTuple):
         return [_label(box, self.graph, texts, self.request) for box in boxes]
 
 
-def _label(box: Box, graph: Graph, texts: Texts, request: GraphRequest) -> Label:
+def _label(box: GraphBox, graph: Graph, texts: Texts, request: GraphRequest) -> Label:
     results = [graph.vertices[i] for i in box.results]
     vertex = results[0] if len(results) == 1 else None
     value = gradient = ""
@@ -77,7 +77,7 @@ def _label(box: Box, graph: Graph, texts: Texts, request: GraphRequest) -> Label
     )
 
 
-def _title(box: Box) -> str:
+def _title(box: GraphBox) -> str:
     if box.kind == "leaf":
         return box.name or "constant"
     name = f"{box.name} × {box.times:,}" if box.kind in ("loop", "run") else box.name or "earlier"
@@ -92,7 +92,7 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}" + "s" * (n != 1)
 
 
-def _program(box: Box, results: Sequence[Vertex], texts: Texts) -> str:
+def _program(box: GraphBox, results: Sequence[Vertex], texts: Texts) -> str:
     text = texts.at(box.span)
     if box.kind in ("leaf", "loop", "rest"):
         return text
