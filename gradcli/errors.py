@@ -115,11 +115,11 @@ class Proposal(str):
 
     def moved(self, offset: int) -> Proposal:
         """The same proposal for a source in which this text starts at `offset`."""
-        moved = self.saying(str(self))
+        moved = self.with_message(str(self))
         moved.span = self.span and Span(self.span.start + offset, self.span.end + offset)
         return moved
 
-    def saying(self, hint: str) -> Proposal:
+    def with_message(self, hint: str) -> Proposal:
         """The same proposal with another message."""
         return Proposal(hint, *self.texts, span=self.span, word=self.word, whole=self.whole, otherwise=self.otherwise)
 
@@ -197,7 +197,7 @@ def _shortened(text: str) -> str:
     if len(text) <= _LONGEST_MESSAGE:
         return text
     short = f"{text[: _LONGEST_MESSAGE // 2]} … {text[-_LONGEST_MESSAGE // 4 :]}"
-    return text.saying(short) if isinstance(text, Proposal) else short
+    return text.with_message(short) if isinstance(text, Proposal) else short
 
 
 # Most characters of a text, such as a field of a table, that a message shows.

@@ -273,7 +273,7 @@ def give_tangent(target: Tensor, tangent: Tensor) -> None:
     if base.place is not None:
         for other in base.place.storage.sharing():
             if base_of_tangent(other.place) is base:
-                with_tangent(other, other.place.seen_in(base._tangent, base.place))
+                with_tangent(other, other.place.applied_to(base._tangent, base.place))
     if base is not target:
         target._tangent.copy_(tangent)
 
@@ -309,7 +309,7 @@ def with_layout_of(tangent: Tensor, primal: Tensor, copy: bool = False) -> Tenso
     place = place_of(primal)
     if strides.overlaps(place.layout()):
         return tangent.clone()
-    made: Tensor = place.seen_in(_zeros(place.storage.numbers, tangent)).copy_(tangent)
+    made: Tensor = place.applied_to(_zeros(place.storage.numbers, tangent)).copy_(tangent)
     return made
 
 

@@ -84,7 +84,7 @@ class Storage:
         for reference in _living(known):
             tensor = reference()
             if tensor is not None and tensor.place.storage is self:
-                tensor.place.forget(tensor)
+                tensor.place.invalidate(tensor)
 
 
 def _living(references: list[weakref.ref[Any]]) -> list[weakref.ref[Any]]:

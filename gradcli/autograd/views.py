@@ -128,7 +128,7 @@ class View:
             place._layout = found = step.strides(found, **place.params)
         return found
 
-    def seen_in(self, numbers: Any, origin: View | None = None) -> Any:
+    def applied_to(self, numbers: Any, origin: View | None = None) -> Any:
         """The elements of this place, given the data `numbers` of the place `origin`, or of the storage if None."""
         steps = []
         place: View | None = self
@@ -144,9 +144,9 @@ class View:
         # Imported here, because only programs that change tensors in place need it.
         from gradcli.primitives.entries.functional_update import positions
 
-        return arrays.to_numpy(self.seen_in(positions(arrays.shape(self.storage.numbers))))
+        return arrays.to_numpy(self.applied_to(positions(arrays.shape(self.storage.numbers))))
 
-    def forget(self, tensor: Any) -> None:
+    def invalidate(self, tensor: Any) -> None:
         """Make a tensor drop its data, and a view its place in the graph, so that they are looked up again."""
         del tensor.inner, tensor.version
         if self.viewed is not None and self.version not in (None, self.counter.version):
@@ -258,7 +258,7 @@ def find_numbers(tensor: Any) -> tuple[Any, int | None]:
     """
     with sharing_lock:
         place = tensor.place
-        tensor.inner = numbers = place.seen_in(place.storage.numbers)
+        tensor.inner = numbers = place.applied_to(place.storage.numbers)
         attach_to(tensor, place)
         return numbers, place.counter.version
 
@@ -298,7 +298,7 @@ def _put(whole: Any, places: Any, part: Any) -> Any:
 def _seen_of(base: Any, place: View) -> Any:
     """The elements at a place as a function of its base."""
     if base.place is place.origin:
-        return place.seen_in(base, place.origin)
+        return place.applied_to(base, place.origin)
     key = arrays.numpy_namespace().unravel_index(_among_elements_of(base, place), base.shape)
     return bind(index, (base,), {"key": key})
 

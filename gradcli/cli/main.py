@@ -50,7 +50,7 @@ def main(
         if not interrupted():
             return _report(_explained(error), error, arguments, environment)
     if status is ExitStatus.INTERRUPTED or interrupted():
-        environment.complain("interrupted")
+        environment.write_error("interrupted")
         return ExitStatus.INTERRUPTED
     return status
 
@@ -77,13 +77,13 @@ def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], env
     if "--traceback" in arguments:
         import traceback
 
-        environment.complain("".join(traceback.format_exception(cause)).rstrip())
+        environment.write_error("".join(traceback.format_exception(cause)).rstrip())
     if _wants_json(arguments):
         from gradcli.io import json_text
 
-        environment.complain(json_text.dumps({"error": error.as_json()}, ascii=not is_unicode(environment.stderr)))
+        environment.write_error(json_text.dumps({"error": error.as_json()}, ascii=not is_unicode(environment.stderr)))
     else:
-        environment.complain(error.report())
+        environment.write_error(error.report())
     return error.exit_status
 
 

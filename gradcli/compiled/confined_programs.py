@@ -39,7 +39,9 @@ class ConfinedProgram(CompiledProgram):
         """Call a module-level function in a separate process and return its result. Arguments must be picklable."""
         return subprocess_calls.call(self._process, function, *arguments)
 
-    def sent(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> tuple[dict[str, Any], list[str]]:
+    def picklable_inputs(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None
+    ) -> tuple[dict[str, Any], list[str]]:
         """Return the inputs in a form that can be sent to the process, and the names to differentiate by.
 
         Raises BindingError for inputs that cannot be sent.
@@ -48,7 +50,7 @@ class ConfinedProgram(CompiledProgram):
         return {name: _sent(value) for name, value in bindings.items()}, names
 
     def __call__(self, /, **values: Any) -> Any:
-        return self.apart(_called, self._compile, self.sent(values)[0])
+        return self.apart(_called, self._compile, self.picklable_inputs(values)[0])
 
     def value_and_grad(
         self,
@@ -96,7 +98,7 @@ class ConfinedProgram(CompiledProgram):
         return found
 
     def _asked(self, method: str, values: Mapping[str, Any], wrt: Sequence[str] | None, **further: Any) -> Any:
-        bindings, names = self.sent(values, wrt)
+        bindings, names = self.picklable_inputs(values, wrt)
         found, warnings = self.apart(_asked, self._compile, method, bindings, {"wrt": names, **further})
         for text in warnings:
             # stacklevel 3 is the caller of the public method.

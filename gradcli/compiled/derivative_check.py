@@ -58,7 +58,7 @@ def gradcheck(
     limits.check(max_steps=max_steps, max_elements=max_elements)
     if isinstance(program_or_callable, ConfinedProgram):
         check = partial(gradcheck, max_steps=max_steps, max_elements=max_elements)
-        source, sent = program_or_callable.program.source, program_or_callable.sent(inputs)[0]
+        source, sent = program_or_callable.program.source, program_or_callable.picklable_inputs(inputs)[0]
         report: Report = program_or_callable.apart(check, source, sent, order, tolerance)
         return report
     with locating(program_or_callable.program.source), limits.within(max_steps, max_elements):

@@ -39,7 +39,7 @@ class Blocks:
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs for `inputs`, or None if a guard does not hold. Raises what its primitives raise."""
-        if self.demand.counts and self.demand.is_met():
+        if self.demand.counts and self.demand.count_run():
             with phase("compile"):
                 self.function = _Writer(self).compiled()
         outputs: list[Any] | None = self.function(*inputs)

@@ -40,9 +40,9 @@ class CompilePolicy:
         self._once = Lock()
         self._update()
 
-    def is_met(self) -> bool:
+    def count_run(self) -> bool:
         """Count one run; return whether something new is to be compiled. Of several threads, only one gets True."""
-        waves, loops = self._waves.are_many(), self._are_many()
+        waves, loops = self._waves.count_run(), self._are_many()
         if waves:
             with phase("compile"):
                 self.together = sincos.compiled()

@@ -43,7 +43,7 @@ class Kernel:
 
     def run(self, *given: Any) -> Sequence[Any] | None:
         """The results for the values of `reads`; None if a guard does not hold."""
-        if self.demand.counts and self.demand.is_met():
+        if self.demand.counts and self.demand.count_run():
             with phase("compile"):
                 self.code = BlockCode(self.segment, self.dying, self.demand)
         return _Run(self, dict(zip(self.reads, given))).run()

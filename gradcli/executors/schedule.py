@@ -166,15 +166,15 @@ class _Scheduler:
         key = (over, level)
         segment = self.segments.setdefault(key, Segment(over))
         for atom in equation.inputs:
-            self._bring(atom, key, segment)
+            self._make_available(atom, key, segment)
         segment.equations[equation.output] = equation
         self.places[equation.output] = _Placement(key, level + 1)
 
-    def _bring(self, atom: Atom, key: tuple[Shape, int], segment: Segment) -> None:
+    def _make_available(self, atom: Atom, key: tuple[Shape, int], segment: Segment) -> None:
         """Make an operand available in a segment: recomputed there, or stored before it."""
         if not isinstance(atom, Variable) or atom in segment.equations:
             return
-        again = self._cheap(atom, key[0], segment)
+        again = self._recomputation(atom, key[0], segment)
         if again is None:
             self._store(atom)
             return
@@ -184,7 +184,7 @@ class _Scheduler:
                 if isinstance(other, Variable) and other not in segment.equations:
                     self._store(other)
 
-    def _cheap(self, variable: Variable, over: Shape, segment: Segment) -> Sequence[Equation] | None:
+    def _recomputation(self, variable: Variable, over: Shape, segment: Segment) -> Sequence[Equation] | None:
         """The equations, in order, that recompute a variable of an earlier segment of this shape.
 
         None if they are too many, or the variable is stored anyway.

@@ -34,7 +34,7 @@ class SinCosPolicy:
         self.counts = self._each > 0 and self.together is None and not reproducible
         self._left = ELEMENTS_PER_COMPILE
 
-    def are_many(self) -> bool:
+    def count_run(self) -> bool:
         """Count one run; return whether the code is to be regenerated with the compiled function.
 
         That is so once compiling pays, or if the function exists already.

@@ -299,7 +299,7 @@ class Algebra:
         for base, exponent in merged.items():
             if exponent is self.zero:
                 continue
-            plain = self._plain_power(base, exponent)
+            plain = self._simplified_power(base, exponent)
             if plain is None:
                 left[base] = exponent
             else:
@@ -307,7 +307,7 @@ class Algebra:
         product = self.scale(coefficient, self._product(left))
         return self.multiply(product, *again) if again else product
 
-    def _plain_power(self, base: Formula, exponent: Formula) -> Formula | None:
+    def _simplified_power(self, base: Formula, exponent: Formula) -> Formula | None:
         """A power as a simpler expression (a number, the argument of a logarithm, without abs or hypot), else None."""
         value, n = self.as_number(base), self.as_number(exponent)
         if value is not None and n is not None and n.denominator == 1 and abs(n) <= _LARGEST_EXPONENT and value:

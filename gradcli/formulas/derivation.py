@@ -139,7 +139,7 @@ class _DerivativeRecorder:
             (course, *others) = self._courses(lambda **given: {(): self._value(given)}, scale)
             if others:
                 return None
-            value = self._of_what_is_read(optimise(course.program))
+            value = self._without_split_tensors(optimise(course.program))
             # Elements have example values only where they are read.
             known = self._point(scale) | self.examples
             point = {v.name or "": known[v.name or ""] for v in value.inputs}
@@ -164,7 +164,7 @@ class _DerivativeRecorder:
                 return {(): value} | _derivatives(value, by, self.order)
 
         keys, program = join_paths(self._courses(run, *_SCALES))
-        program = self._of_what_is_read(program)
+        program = self._without_split_tensors(program)
         outputs = dict(zip(keys, program.outputs))
         wanted = [(), *itertools.combinations_with_replacement(self._names_by(), self.order)]
         program = program._replace(outputs=tuple(outputs.get(by, 0.0) for by in wanted))
@@ -249,7 +249,7 @@ class _DerivativeRecorder:
     def _is_tensor(self, name: str) -> bool:
         return any(self.read[name])
 
-    def _of_what_is_read(self, program: Program) -> Program:
+    def _without_split_tensors(self, program: Program) -> Program:
         """Drop the tensor inputs that are replaced by their elements, and sort the rest."""
         gone = {n for n in self.in_parts if self._is_tensor(n)}
         inputs = [v for v in program.inputs if v.name not in gone]

@@ -116,7 +116,7 @@ class _Sums(Rewriter):
             self.logarithms[found] = terms
             return found
         if equation.primitive is subtract:
-            return self._relative(*equation.inputs)
+            return self._minus_logarithm(*equation.inputs)
         if equation.primitive is not divide:
             return None
         return self._quotient(*equation.inputs) or self._share(*equation.inputs)
@@ -126,7 +126,7 @@ class _Sums(Rewriter):
         made = self.maker(exponent, subtract)
         return made is not None and self.maker(made.inputs[1], max_) is not None
 
-    def _relative(self, first: Atom, second: Atom) -> Atom | None:
+    def _minus_logarithm(self, first: Atom, second: Atom) -> Atom | None:
         """x - log(sum of exponentials that contains exp(x)), as minus the logarithm of the sum of exponentials of the
         differences from x, one of which is 0; this avoids subtracting large exponents. None if no match."""
         terms = self.logarithms.get(second, ()) if isinstance(second, Variable) else ()

@@ -63,7 +63,7 @@ class Names:
         self._taken.add(self._naming.key(spelled))
         return spelled
 
-    def numbered(self, number: int) -> str:
+    def new_part_name(self, number: int) -> str:
         """The first free name of the form v<n>, from n = `number`."""
         name = next(name for n in itertools.count(number) if self._is_free(name := f"v{n}"))
         self._taken.add(self._naming.key(name))

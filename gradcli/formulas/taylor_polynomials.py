@@ -27,7 +27,7 @@ class TaylorTerm(NamedTuple):
     fraction: Fraction | None = None
 
     @property
-    def is_told(self) -> bool:
+    def is_known(self) -> bool:
         """Whether the coefficient is a number, and not a bound ("|…| < 1e-10000") of one that may be 0."""
         return not str(self.value).startswith("|")
 
@@ -64,7 +64,7 @@ def _written(term: TaylorTerm, variables: Sequence[str]) -> tuple[str, str]:
     else:
         below = 1
     sign, size = _signed(value)
-    if size == "0" or not term.is_told:
+    if size == "0" or not term.is_known:
         return sign, ""
     powers = [v if n == 1 else f"{v}**{n}" for v, n in zip(variables, term.powers) if n]
     factors = powers if powers and size == "1" else [size, *powers]

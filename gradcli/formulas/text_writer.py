@@ -214,7 +214,7 @@ class _TextWriter:
 
     def _named(self, text: str) -> str:
         """The name given to a new part."""
-        name = self.names.numbered(len(self.parts) + 1)
+        name = self.names.new_part_name(len(self.parts) + 1)
         self.parts.append((name, text))
         return name
 

@@ -152,7 +152,7 @@ class Jet(Operators):
             first = _rounded_sum(roundings, primitive, first, *primals)
             off = None
         elif roundings is not None and not exact:
-            first = roundings.off_as_result(primitive, first, primals, params)
+            first = roundings.perturb_result(primitive, first, primals, params)
         result = type(jets[0])([first], order)
         result.roundings = roundings
         if order and not constant:
@@ -403,7 +403,7 @@ def _times_factorial(value: Any, k: int) -> Any:
 def _rounded_sum(roundings: Perturbation, primitive: Primitive, total: Any, a: Any, b: Any) -> Any:
     if total is None or a is None or b is None:
         return total
-    return roundings.off_unless_exact(total, a, b if primitive is add else bind(negative, (b,), _NO_PARAMS))
+    return roundings.perturb_sum(total, a, b if primitive is add else bind(negative, (b,), _NO_PARAMS))
 
 
 def _if_taken(

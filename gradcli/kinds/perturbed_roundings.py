@@ -63,7 +63,7 @@ class Perturbation:
             return Batched(self.off(value.rows), value.nesting)
         return bind(multiply, (value, self._factors(value)), _NO_PARAMS)
 
-    def off_as_result(
+    def perturb_result(
         self, primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]
     ) -> Any:
         """The perturbed result of an operation; the result itself if it is exact and such results are spared."""
@@ -71,9 +71,11 @@ class Perturbation:
             return self.off(result)
         if all(type(x) is float for x in (result, *operands)) and _is_exact(primitive, result, operands, params):
             return result
-        return self._off_alike(primitive, result, operands, params)
+        return self._perturb_consistently(primitive, result, operands, params)
 
-    def _off_alike(self, primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    def _perturb_consistently(
+        self, primitive: Primitive, result: Any, operands: Sequence[Any], params: Mapping[str, Any]
+    ) -> Any:
         """The perturbed result, with the factors that the same operation on the same numbers had before."""
         key = rounding_key(primitive, operands, params)
         if key is None or isinstance(result, Kind):
@@ -83,12 +85,12 @@ class Perturbation:
             factors = self._alike[key] = self._factors(result)
         return bind(multiply, (result, factors), _NO_PARAMS)
 
-    def off_unless_exact(self, total: Any, a: Any, b: Any) -> Any:
+    def perturb_sum(self, total: Any, a: Any, b: Any) -> Any:
         """The perturbed sum of `a` and `b`; the sum itself if it is exact, as an exponent minus 1 must remain an
         integer."""
         if type(total) is float and type(a) is float and type(b) is float and total - a == b and total - b == a:
             return total
-        off = self._off_alike(add, total, (a, b), _NO_PARAMS) if self.spare_exact else self.off(total)
+        off = self._perturb_consistently(add, total, (a, b), _NO_PARAMS) if self.spare_exact else self.off(total)
         if type(total) is float:
             return off
         exact = logical_and(equal(subtract(total, a), b), equal(subtract(total, b), a))

@@ -99,8 +99,8 @@ class Evaluation:
             return found.evaluated()
         for text, rows in self._by_text(texts, found.null).items():
             program = self._of_text(text)
-            if found.gathered.is_hopeless():
-                program = found.gathered.hopeless()
+            if found.gathered.has_too_many_limited():
+                program = found.gathered.too_many_limited_error()
             if isinstance(program, GradcliError):
                 found.fail(rows, program)
             else:

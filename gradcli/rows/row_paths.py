@@ -167,7 +167,7 @@ class RowPath:
             self._of_size(size, guards=True)
         self._of_size(size, guards=False)
 
-    def suits(self, shared: Mapping[str, Any]) -> bool:
+    def fits_shared(self, shared: Mapping[str, Any]) -> bool:
         """Whether the path is valid for these shared inputs."""
         return all(_same(value, shared[name]) for name, value in self.fixed.items())
 
@@ -192,7 +192,7 @@ class RowPath:
 
     def of_one(self, inputs: Mapping[str, Any]) -> list[Any] | None:
         """Return the outputs for a single row of NumPy arrays that satisfies the guards; None on failure."""
-        blocks = self._of_size(self._at_hand(self._size(1), guards=False), guards=False)
+        blocks = self._of_size(self._available_size(self._size(1), guards=False), guards=False)
         outputs = self._empty(1)
         return outputs if blocks.compute(self._inputs(inputs), outputs, 0, 1) else None
 
@@ -207,11 +207,11 @@ class RowPath:
         self, inputs: Sequence[Any], count: int, outputs: Sequence[Any], threads: int, *, guards: bool
     ) -> list[int]:
         """Fill `outputs`, and return the indices of the rows that failed."""
-        size = self._at_hand(self._size(count), guards=guards)
+        size = self._available_size(self._size(count), guards=guards)
         blocks = self._of_size(size, guards=guards)
         # The remainder is no full block; a program for smaller blocks may exist.
         left = count % size if count > size else 0
-        if left and self._at_hand(self._size(left), guards=guards) == size:
+        if left and self._available_size(self._size(left), guards=guards) == size:
             left = 0
         whole = count - left
         work = count * len(self.program.equations)
@@ -231,7 +231,7 @@ class RowPath:
     def _size(self, count: int) -> int:
         return min(self.most_rows, next((size for size in _FEWER_ROWS if count <= 4 * size), self.most_rows))
 
-    def _at_hand(self, size: int, *, guards: bool) -> int:
+    def _available_size(self, size: int, *, guards: bool) -> int:
         """Return the block size of an existing program that can replace blocks of `size`, until the waste is worth a
         new program."""
         larger = [known for known, joined in self._blocks if joined == guards and known >= size]

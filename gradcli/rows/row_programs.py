@@ -150,7 +150,7 @@ class RowProgram:
 
     def _along(self, path: RowPath, rows: Rows, gathered: RowCollector, threads: int) -> Rows | None:
         """Compute the rows that take a path, and return the others; None where none are left."""
-        if not path.suits(rows.shared):
+        if not path.fits_shared(rows.shared):
             return rows
         held = path.holds(rows, threads)
         everyone = held is None or held.all()
@@ -189,8 +189,8 @@ class RowProgram:
 
     def _alone(self, rows: Rows, place: int, gathered: RowCollector) -> tuple[Any, Mapping[str, Any]] | None:
         """Evaluate one row separately; None where that fails."""
-        if gathered.is_hopeless():
-            gathered.fail(int(rows.numbers[place]), gathered.hopeless())
+        if gathered.has_too_many_limited():
+            gathered.fail(int(rows.numbers[place]), gathered.too_many_limited_error())
             return None
         try:
             value, found, _ = evaluated(self.program, rows.row(place), self.wrt, self.order, self.limits)

@@ -68,11 +68,11 @@ class RowCollector:
         self.failures.append(RowFailure(row, error))
         self.limited += isinstance(error, LimitError)
 
-    def is_hopeless(self) -> bool:
+    def has_too_many_limited(self) -> bool:
         """Whether more rows have reached a limit than allowed."""
         return self.limited > self.most_limited
 
-    def hopeless(self) -> LimitError:
+    def too_many_limited_error(self) -> LimitError:
         """The error of a row that is not evaluated for that reason."""
         return LimitError(
             f"it is not evaluated, as more than {self.most_limited:,} row{'' if self.most_limited == 1 else 's'} reached a limit",

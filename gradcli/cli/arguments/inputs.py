@@ -131,7 +131,7 @@ def note_degree_functions(text: str, options: BindingOptions, environment: Envir
     defined |= {n for n in calls if calls.count(n) > 1 and re.search(rf"(?<![\w.]){n}\([\w, ]*\)\s*=(?!=)", text)}
     told = dict.fromkeys(n for n in calls if n not in defined)
     if told and not getattr(options, "quiet", False):
-        environment.complain(
+        environment.write_error(
             f"note: {', '.join(told)} computes in degrees, and the derivative by an angle is one by degrees"
         )
 
@@ -149,7 +149,7 @@ def _check_input(options: BindingOptions, environment: Environment) -> None:
             "the program on standard input is not read", hint=f"'-' reads it: gradcli eval {' '.join(['-', *words])}"
         )
     if not getattr(options, "quiet", False):
-        environment.complain("warning: standard input is not read: the program is given already")
+        environment.write_error("warning: standard input is not read: the program is given already")
 
 
 _BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
@@ -329,7 +329,7 @@ def _without_prefix(name: str, text: str, options: BindingOptions, environment: 
         return text
     written = f"{found[1]}e{_PREFIXES[found[2]]}"
     if not getattr(options, "quiet", False):
-        environment.complain(f"note: {name}={text.strip()} is read as {written}")
+        environment.write_error(f"note: {name}={text.strip()} is read as {written}")
     return written
 
 

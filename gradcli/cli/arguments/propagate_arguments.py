@@ -46,7 +46,7 @@ def given(options: Any, environment: Environment) -> UncertainWords:
     for name in of_files:
         values[name], left_out = quantity_of_observations(values[name], name)
         if left_out and not options.quiet:
-            environment.complain(f"warning: {left_out:,} rows of '{name}' lack a number and are left out")
+            environment.write_error(f"warning: {left_out:,} rows of '{name}' lack a number and are left out")
     correlation: dict[str | tuple[str, str], float] = {}
     for text in options.correlation or ():
         for names, number in _said(text, "--correlation a,b=0.3"):

@@ -114,9 +114,9 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         if values is not None:
             environment.write(_value_comments(languages.find(options.to).comment, values))
         for warning in warnings:
-            environment.complain(warning_text(warning, program.source))
+            environment.write_error(warning_text(warning, program.source))
         if options.simplify and simplified is None:
-            environment.complain("warning: SymPy cannot simplify this within its limits of time and memory")
+            environment.write_error("warning: SymPy cannot simplify this within its limits of time and memory")
     return ExitStatus.SUCCESS if values is None or values.complete else ExitStatus.FAILURE
 
 

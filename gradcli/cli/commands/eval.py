@@ -146,7 +146,7 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
             show(_tables(result, seconds), environment)
             if not options.quiet:
                 for warning in result.warnings:
-                    environment.complain(warning_text(warning, text))
+                    environment.write_error(warning_text(warning, text))
     failed = not complete or (options.fail_on_nonfinite and not result.finite)
     return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
 

@@ -194,7 +194,7 @@ def _tell_header(
         return
     for table in tables:
         if table.format in ("csv", "tsv") and has_numbers_for_names(table.columns or ()):
-            environment.complain(
+            environment.write_error(
                 f"warning: the first line of {table.name} holds numbers, and is read as the names of columns\n"
                 "hint: --no-header reads it as a row"
             )

@@ -49,7 +49,7 @@ def run(options: MapOptionsOnCluster, job: Job, sources: Sequence[str], environm
     has_missing = cluster_runs.tell_missing(options, done, row_parts.failures(done, sources), environment)
     too_many = job.policy.most is not None and report.failed > job.policy.most
     if too_many:
-        environment.complain(f"error: {report.failed:,} rows failed, and --max-errors allows {job.policy.most:,}")
+        environment.write_error(f"error: {report.failed:,} rows failed, and --max-errors allows {job.policy.most:,}")
     if options.json:
         row_report.tell_json(report, several=True, environment=environment)
     elif not options.quiet:

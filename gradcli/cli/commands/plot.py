@@ -89,7 +89,7 @@ def run(options: PlotOptions, environment: Environment) -> ExitStatus:
         made = pictures.plotted(sources.program, values, asked)
     if not options.quiet:
         for line in _not_drawn(made):
-            environment.complain(line)
+            environment.write_error(line)
     if options.output is not None:
         by_matplotlib.save(made.chart(), options.output, environment.save)
     if options.json:

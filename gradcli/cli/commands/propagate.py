@@ -113,7 +113,7 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
         tables = _tables_of if options.digits is None else _in_digits
         model_report.show_tables(_tables(found, tables), environment)
         for warning in () if options.quiet else warnings:
-            environment.complain(warning_text(warning, text))
+            environment.write_error(warning_text(warning, text))
     return ExitStatus.SUCCESS if complete else ExitStatus.FAILURE
 
 

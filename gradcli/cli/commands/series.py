@@ -95,7 +95,7 @@ def run(options: SeriesOptions, environment: Environment) -> ExitStatus:
         if options.to == "text":
             _tell(answer, options, environment)
         for warning in () if options.quiet else answer.warnings:
-            environment.complain(warning_text(warning, source))
+            environment.write_error(warning_text(warning, source))
     return ExitStatus.SUCCESS if answer.complete else ExitStatus.FAILURE
 
 

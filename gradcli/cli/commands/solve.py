@@ -92,7 +92,7 @@ def run(options: SolveOptions, environment: Environment) -> ExitStatus:
     else:
         model_report.show_tables([*_tables(found, question)], environment)
         if not found.converged:
-            environment.complain(f"error: {found.message}")
+            environment.write_error(f"error: {found.message}")
     return ExitStatus.SUCCESS if found.converged else ExitStatus.FAILURE
 
 

@@ -100,7 +100,7 @@ def run(
         while chunk := text.read(_CHUNK):
             environment.write(chunk)
     if ended.complaints:
-        environment.complain(ended.complaints.removesuffix("\n"))
+        environment.write_error(ended.complaints.removesuffix("\n"))
     return ExitStatus(ended.status)
 
 

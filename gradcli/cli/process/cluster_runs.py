@@ -63,7 +63,7 @@ def computed(options: ClusterOptions, request: cluster.Request, environment: Env
 
     def tell(text: str) -> None:
         if not options.quiet:
-            environment.complain(f"warning: {text}")
+            environment.write_error(f"warning: {text}")
 
     done = None
     try:
@@ -87,9 +87,11 @@ def tell_missing(
     for name, error in missing[:_MOST_TOLD]:
         error.message = f"{name} is missing: {error.message}"
         if options.json:
-            environment.complain(json_text.dumps({"error": error.as_json()}, ascii=not is_unicode(environment.stderr)))
+            environment.write_error(
+                json_text.dumps({"error": error.as_json()}, ascii=not is_unicode(environment.stderr))
+            )
         else:
-            environment.complain(error.report())
+            environment.write_error(error.report())
     if len(missing) > _MOST_TOLD:
-        environment.complain(f"{len(missing) - _MOST_TOLD:,} more parts are missing: {done.file} says which")
+        environment.write_error(f"{len(missing) - _MOST_TOLD:,} more parts are missing: {done.file} says which")
     return bool(missing)

@@ -78,7 +78,7 @@ class Environment(NamedTuple):
             self.stdout.write(text)
             self.stdout.flush()
 
-    def complain(self, text: str) -> None:
+    def write_error(self, text: str) -> None:
         """Write a line to standard error, ignoring failures."""
         try:
             if self.stderr is not None:

@@ -95,12 +95,12 @@ def report_problems(account: FitSummary, left_out: int, by: str | None, environm
     if left_out:
         rows = "row was" if left_out == 1 else "rows were"
         missing = "a number" if by is None else "a number, or the group,"
-        environment.complain(f"warning: {left_out:,} {rows} left out, as {missing} is missing there")
+        environment.write_error(f"warning: {left_out:,} {rows} left out, as {missing} is missing there")
     for warning in account.told():
-        environment.complain(f"warning: {warning}")
+        environment.write_error(f"warning: {warning}")
     if account.first is not None and by is None:
-        environment.complain(f"error: {account.first.message}")
+        environment.write_error(f"error: {account.first.message}")
     elif account.first is not None:
         count = f"{account.open:,} of {account.fits:,} groups are"
         group, message = account.first
-        environment.complain(f"error: {count} not fitted; the first is {group!r}: {message}")
+        environment.write_error(f"error: {count} not fitted; the first is {group!r}: {message}")

@@ -19,24 +19,24 @@ from gradcli.rows.plan import Plan
 def tell(report: Report, plan: Plan, policy: FailurePolicy, several: bool, environment: Environment) -> None:
     """Write the warnings to standard error."""
     if report.first_failure is not None:
-        environment.complain(_failed(report, report.first_failure, policy, several))
+        environment.write_error(_failed(report, report.first_failure, policy, several))
     if report.rows_in and report.missing == report.rows_in:
         columns = " and ".join(f"'{c}'" for c in plan.needed)
-        environment.complain(
+        environment.write_error(
             f"warning: no row has a number in {columns}, and none has results\n"
             "hint: --separator and --decimal-comma say how numbers are written, NAME='column:TITLE' in which column"
         )
     elif report.first_text is not None:
-        environment.complain(_text(report, report.first_text, several))
+        environment.write_error(_text(report, report.first_text, several))
     if report.lost:
         names = ", ".join(f"'{name}'" for name in report.lost)
         more = " and others" if len(report.lost) == MOST_LOST else ""
-        environment.complain(
+        environment.write_error(
             f"warning: the output, with the columns of the first line, leaves out {names}{more}\n"
             "hint: --to jsonl keeps lines whole"
         )
     if report.first_nonfinite is not None:
-        environment.complain(_nonfinite(report, report.first_nonfinite, plan, several))
+        environment.write_error(_nonfinite(report, report.first_nonfinite, plan, several))
 
 
 def tell_json(report: Report, several: bool, environment: Environment) -> None:
@@ -56,7 +56,7 @@ def tell_json(report: Report, several: bool, environment: Environment) -> None:
     if (text := report.first_text) is not None:
         shown = {"row": text.row, "table": text.source, "name": text.name, "text": text.text}
         members |= {"texts": report.texts, "first_text": shown}
-    environment.complain(json_text.dumps({"rows": members}, ascii=not is_unicode(environment.stderr)))
+    environment.write_error(json_text.dumps({"rows": members}, ascii=not is_unicode(environment.stderr)))
 
 
 def _json(failure: Failure, several: bool) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def _call_named(
         task = function_transforms.control_flow_task(node, _caller(machine, node, scope), positional, given)
         if task is not None:
             return (yield from task)
-    if node.name in _GRADIENT_DROPPING and len(positional) == 1 and not given and machine.loses_nothing(node):
+    if node.name in _GRADIENT_DROPPING and len(positional) == 1 and not given and machine.loses_no_gradient(node):
         from gradcli.primitives.entries.copies import one_element
 
         return machine.apply(node, node.name, one_element, as_tensor_or_number(positional[0], f"'{node.name}'"))

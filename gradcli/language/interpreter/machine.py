@@ -158,7 +158,7 @@ class Evaluator:
                 raise
         return value
 
-    def loses_nothing(self, node: tree.Call) -> bool:
+    def loses_no_gradient(self, node: tree.Call) -> bool:
         """Whether this call of `item` or `float` loses no gradient, as only conditions and indices read its result."""
         if self._lossless is None:
             from gradcli.language.names import gradient_free_reads

@@ -167,7 +167,7 @@ def expand(
         radius.method,
     )
     warnings = [*found.warnings, *_too_small(question, found)]
-    return SeriesAnswer(made, all(t.is_told for t in terms), warnings)
+    return SeriesAnswer(made, all(t.is_known for t in terms), warnings)
 
 
 def _shorter(number: Fraction) -> Fraction | str:

@@ -126,7 +126,7 @@ class _Search:
         """Move to `points`, with the linear parameters at their best values there."""
         if len(self.linear):
             moved = points.copy()
-            moved[self.linear] += self._to_best(factors)
+            moved[self.linear] += self._linear_step(factors)
             again, factors_again = self._at(moved, which)
             # The result can be worse: slightly by rounding, and considerably where the columns are nearly dependent.
             better = again <= costs * (1 + 1e-12)
@@ -135,7 +135,7 @@ class _Search:
             factors = np.where(better, factors_again, factors)
         self.points[:, which], self.costs[which], self._factors[:, :, which] = points, costs, factors
 
-    def _to_best(self, factors: Any, shift: Any = 0.0) -> Any:
+    def _linear_step(self, factors: Any, shift: Any = 0.0) -> Any:
         """The least-squares step of the linear parameters, where the residuals change by `shift` `[l, k]`."""
         count = len(self.linear)
         return least_squares_step(factors[:count, :count].transpose(2, 0, 1), (factors[:count, -1] + shift).T).T
@@ -184,7 +184,7 @@ class _Search:
         trial = self._clipped(trial)
         step = (trial - point)[self.others]
         if count:
-            trial[self.linear] += self._to_best(factors, batched_matrices.product(factors[:count, count:-1], step))
+            trial[self.linear] += self._linear_step(factors, batched_matrices.product(factors[:count, count:-1], step))
         left = batched_matrices.product(matrix, step) + q
         predicted = (batched_matrices.squared_norms(q) - batched_matrices.squared_norms(left)) / 2
         costs, trial_factors = self._at(trial, k)

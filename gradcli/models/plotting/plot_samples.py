@@ -178,7 +178,7 @@ class Sampler:
             if listed is not None:
                 hint += f"; {listed}=1,2 without brackets has a curve for each"
             elif (choice := selector_hint(self.program)) is not None:
-                hint = choice.saying(f"{hint}; {choice}")
+                hint = choice.with_message(f"{hint}; {choice}")
             raise ShapeError(f"a curve is of numbers, and the value has shape {[*shape]}", hint=hint)
         derivatives = {}
         for key, derivative in found.derivatives.items():

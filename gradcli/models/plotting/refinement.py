@@ -57,7 +57,7 @@ class SampledCurve(NamedTuple):
 def refined(evaluate: Evaluate, low: float, high: float, most: int = MOST_EVALUATIONS) -> SampledCurve:
     """The curve of a function from `low` to `high`, by at most `most` evaluations."""
     mesh = _Mesh(evaluate, low, high)
-    while mesh.x.size < most and (mesh.halve(most - mesh.x.size) or mesh.settle()):
+    while mesh.x.size < most and (mesh.halve(most - mesh.x.size) or mesh.be_patient()):
         pass
     return mesh.curve()
 
@@ -79,7 +79,7 @@ class _Mesh:
         f, f1, f2 = self.evaluate(x)
         return self.np.where(self.np.abs(f) > _GIANT, self.np.copysign(self.np.inf, f), f), f1, f2
 
-    def settle(self) -> bool:
+    def be_patient(self) -> bool:
         """Accept intervals as poles only after the most halvings, and say whether this is a change."""
         earlier, self.patience = self.patience, _DEEPEST
         return earlier < _DEEPEST

@@ -75,7 +75,7 @@ class Quantities(NamedTuple):
         uncertainties = self.packing.named(self.u)
         return {name: value for name, value in self.packing.named(self.mean).items() if not np.any(uncertainties[name])}
 
-    def contributing(self, sensitivities: Any, value: Any) -> Any:
+    def without_exact(self, sensitivities: Any, value: Any) -> Any:
         """Sensitivities `[…, n]` of results `[…]`, set to 0 for inputs that are known exactly, which contribute nothing
         even where the derivative does not exist."""
         np = arrays.numpy_namespace()

@@ -319,7 +319,7 @@ class _Linear(NamedTuple):
         sensitivities = np.concatenate(columns, 1)
         # A derivative may exist by its formula where the value does not, as for log(-1).
         sensitivities[np.isnan(value.ravel())] = np.nan
-        scaled = inputs.scaled(inputs.contributing(sensitivities, value.ravel()))
+        scaled = inputs.scaled(inputs.without_exact(sensitivities, value.ravel()))
         warnings = found.warnings
         uncertain = [name for name in names if name not in inputs.named_exactly]
         if len(uncertain) < len(names):
@@ -360,7 +360,7 @@ def _budget(inputs: Quantities, value: float, sensitivities: Any, scaled: Any) -
     size = scale_of(scaled)
     covariances = inputs.deviations(scaled / size)
     variance = float((scaled / size) @ (scaled / size))
-    sizes = inputs.contributing(sensitivities, value)
+    sizes = inputs.without_exact(sensitivities, value)
     shares = sizes * (covariances / size) / variance if variance else 0.0 * covariances
     contributions = abs(sizes) * inputs.u
     columns = (inputs.mean, inputs.u, inputs.dof, sensitivities, contributions, shares)
