@@ -187,15 +187,7 @@ class Compiled:
         """
         names = python_values.names_tuple(names)
         leaves = names if wrt is None else python_values.names_tuple(wrt)
-        self._leaves(dict.fromkeys(names, 1.0), leaves)
-        self._expect_all(frozenset(names))
-
-        def general(*values: Any) -> Any:
-            if len(values) != len(names):
-                raise BindingError(f"{len(values)} values do not fit the inputs {', '.join(names)}")
-            value, found = self.value_and_grad(dict(zip(names, values)), leaves)
-            return value, tuple(found[n] for n in leaves)
-
+        general = self._by_position(names, leaves)
         others: list[Callable[..., Any]] = []
 
         def refused(*values: Any) -> Any:
@@ -209,6 +201,20 @@ class Compiled:
 
         some = dict.fromkeys(names, abstract(0.0))
         return self._scalar.made(some, leaves, raised=general, refused=refused) or general
+
+    def _by_position(self, names: Sequence[str], leaves: Sequence[str]) -> Callable[..., Any]:
+        """Return `value_and_grad` as a function of the inputs `names`, by position. Raises BindingError where they are
+        not the inputs of the program."""
+        self._leaves(dict.fromkeys(names, 1.0), leaves)
+        self._expect_all(frozenset(names))
+
+        def called(*values: Any) -> Any:
+            if len(values) != len(names):
+                raise BindingError(f"{len(values)} values do not fit the inputs {', '.join(names)}")
+            value, found = self.value_and_grad(dict(zip(names, values)), leaves)
+            return value, tuple(found[n] for n in leaves)
+
+        return called
 
     def _recorded(
         self, bindings: Mapping[str, Any], wanted: WantedDerivatives, grad_output: Any = None, seen: Any = None

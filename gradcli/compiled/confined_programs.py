@@ -11,6 +11,7 @@ from gradcli import arrays, limits, subprocess_calls
 from gradcli.autograd.tensor import Tensor
 from gradcli.compiled.programs import CompiledProgram, parsed
 from gradcli.errors import AccuracyWarning, BindingError, RowWarning, UsageError
+from gradcli.evaluation.python_values import names_tuple
 from gradcli.language.parsing import parse_charged
 from gradcli.primitives.operators import operand
 
@@ -105,12 +106,13 @@ class ConfinedProgram(CompiledProgram):
             warn(text, AccuracyWarning, stacklevel=3)
         return found
 
-    def _scalar_function(
-        self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
-    ) -> Callable[..., Any] | None:
-        """Return None, as each call runs in a process of its own. Raises what compiling the function raises."""
-        self.apart(_compiled, self._compile, list(inputs), wrt)
-        return None
+    def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
+        """As for other programs, but each call of the function runs in a process of its own."""
+        names = names_tuple(names)
+        leaves = names if wrt is None else names_tuple(wrt)
+        called = self._by_position(names, leaves)
+        self.apart(_compiled, self._compile, names, leaves)
+        return called
 
 
 def _sent(value: Any) -> Any:
