@@ -320,6 +320,15 @@ def test_a_hessian_that_is_too_large_is_multiplied_with_vectors() -> None:
     assert np.allclose(found.point["x"], 1.0, atol=1e-8)
 
 
+@pytest.mark.parametrize("y", [2.0, 0.5])
+def test_a_name_with_equal_bounds_is_constant_where_the_start_is_not_allowed(y: float) -> None:
+    found = gradcli.minimize("(x-3)**2 + y**2", x=3.0, y=y, bounds={"y": (y, y)}, subject_to=["x**2 + y**2 <= 1"])
+    assert found.point["y"] == y
+    assert found.converged is (y < 1)
+    if y < 1:
+        assert found.point["x"] == pytest.approx(0.75**0.5, rel=1e-9)
+
+
 def test_iterations_are_told_of() -> None:
     seen: list[Any] = []
     gradcli.minimize("(x - 1)**4", x=3.0, watch=seen.append)

@@ -193,8 +193,8 @@ def _feasible(
         return signs[:, None] * np.nan_to_num(constraints.jacobian(x))
 
     begin = best.point
-    # Widen the bounds by a small gap, since the method needs starts strictly inside of them. Equal bounds get no gap.
-    gap = np.where(high > low, 1e-10 * np.maximum(1.0, abs(begin)), 0.0)
+    # Widen the bounds, equal ones too, by a small gap, since the method needs starts strictly inside of them.
+    gap = 1e-10 * np.maximum(1.0, abs(begin))
     inner = (low - gap, high + gap)
     near = least_squares(violation, begin, slopes, inner, ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=1_000)
     point = np.clip(near.x, low, high)
