@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 _MOST_SECONDS = 1_000_000
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT]?)(i?)B)?", re.IGNORECASE)
 # The code of the subprocess. Its arguments are those of `subprocess_main`, followed by `sys.path`.
-_START = "import sys; sys.path[:] = sys.argv[5:]; from gradcli.subprocess_calls import answer; answer(*sys.argv[1:5])"
+_START = "import sys; sys.path[:] = sys.argv[5:]; from gradcli.subprocess_calls import subprocess_main; subprocess_main(*sys.argv[1:5])"
 # Bytes of memory added to the limit for reporting that memory has run out.
 _TO_REPORT = 2**24
 # A process counts as out of memory where two checks, `_LOOK` seconds apart, both find fewer than `_TOO_FEW` bytes left.
