@@ -383,32 +383,32 @@ MANY = " + ".join(["x"] * 100)
 # A command line for each place that makes proposals.
 PROPOSED = {
     "errors.did_you_mean": ["eval", "lgo(x)", "x=2"],
-    "language/meant.of_function": ["eval", "nCr(5, x)", "x=2"],
-    "language/meant.of_name": ["eval", "Math.sin(x)", "x=2"],
-    "language/meant._indexed": ["eval", "sum(i, 1, n, i^2)", "n=3"],
-    "language/meant._write": ["eval", "2*Pi*x", "x=2"],
-    "language/scope.unknown_name": ["eval", "m + c + a/mc", "a=1", "m=2", "c=4"],
-    "language/scope._unknown_function": ["eval", "1/x(y + 1)", "x=2", "y=3"],
-    "language/run_together.unread_hint": ["propagate", "mc**2", "m=2±0.1", "c=3"],
+    "language/suggestions/unknown_names.hint_for_function": ["eval", "nCr(5, x)", "x=2"],
+    "language/suggestions/unknown_names.hint_for_name": ["eval", "Math.sin(x)", "x=2"],
+    "language/suggestions/unknown_names._indexed": ["eval", "sum(i, 1, n, i^2)", "n=3"],
+    "language/suggestions/unknown_names._write": ["eval", "2*Pi*x", "x=2"],
+    "language/names/scope.unknown_name": ["eval", "m + c + a/mc", "a=1", "m=2", "c=4"],
+    "language/names/scope._unknown_function": ["eval", "1/x(y + 1)", "x=2", "y=3"],
+    "language/suggestions/joined_names.unread_hint": ["propagate", "mc**2", "m=2±0.1", "c=3"],
     "language/equations._no_equation": ["solve", "f(x) = x^2 - 2", "x=0..2"],
-    "language/expressions._unknown_attribute": ["eval", "sum(A.Tt)", "A=[[1,2],[3,4]]"],
-    "language/interpreter._tensor": ["eval", "1,5*x", "x=2"],
-    "run/constant_expressions.constant": ["eval", "x^2", "x=5,"],
-    "run/constant_expressions._without_unit": ["eval", "x^2", "x=5kg"],
-    "language/run_together.call_of_the_last": ["eval", "f(x) = x^2", "x=3"],
-    "language/forms._no_tensor": ["eval", "mean(1, 2, 3)"],
+    "language/interpreter/expressions._unknown_attribute": ["eval", "sum(A.Tt)", "A=[[1,2],[3,4]]"],
+    "language/interpreter/run._tensor": ["eval", "1,5*x", "x=2"],
+    "evaluation/constant_expressions.constant": ["eval", "x^2", "x=5,"],
+    "evaluation/constant_expressions._without_unit": ["eval", "x^2", "x=5kg"],
+    "language/suggestions/joined_names.call_of_last_function": ["eval", "f(x) = x^2", "x=3"],
+    "language/interpreter/ambiguous_reductions._no_tensor": ["eval", "mean(1, 2, 3)"],
     "language/equations._said": ["solve", "x+y=3, x-y=1", "x~0", "y~0"],
     "cli/hints._differentiated": ["diff", "d/dx x^2"],
-    "language/syntax/notations.proposal": ["minimize", "sin^2 x", "x=1"],
-    "language/syntax/readings.error": ["eval", "2x!", "x=2"],
-    "language/syntax/products._either": ["diff", "1/2x"],
-    "language/syntax/mistakes._equals": ["eval", "x if x = 2 else 3", "x=2"],
-    "language/syntax/mistakes._percent": ["eval", "y = x; y + 5%", "x=2"],
-    "language/syntax/mistakes._bad_number": ["eval", f"{MANY} + 1.5F", "x=2"],
-    "language/syntax/mistakes._bars": ["eval", f"{MANY} + |x|", "x=2"],
-    "language/syntax/mistakes._side_by_side": ["series", "x*y z", "x=1", "y=2", "z=3"],
-    "language/syntax/characters._hint": ["eval", "x ＋ 1", "x=2"],
-    "models/plotting/plot_samples.one_by_one": ["plot", "sin(x), cos(x)", "x=0..1"],
+    "language/syntax/foreign_notations.propose_correction": ["minimize", "sin^2 x", "x=1"],
+    "language/syntax/ambiguities.error": ["eval", "2x!", "x=2"],
+    "language/syntax/parser._either": ["diff", "1/2x"],
+    "language/syntax/syntax_errors._equals": ["eval", "x if x = 2 else 3", "x=2"],
+    "language/syntax/syntax_errors._percent": ["eval", "y = x; y + 5%", "x=2"],
+    "language/syntax/syntax_errors._bad_number": ["eval", f"{MANY} + 1.5F", "x=2"],
+    "language/syntax/syntax_errors._bars": ["eval", f"{MANY} + |x|", "x=2"],
+    "language/syntax/syntax_errors._side_by_side": ["series", "x*y z", "x=1", "y=2", "z=3"],
+    "language/syntax/invalid_characters._hint": ["eval", "x ＋ 1", "x=2"],
+    "models/plotting/plot_samples.selector_hint": ["plot", "sin(x), cos(x)", "x=0..1"],
 }
 
 
@@ -451,7 +451,7 @@ def makers():
 
 
 def test_each_place_that_proposes_programs_has_an_example():
-    assert {*makers()} - {"errors.saying"} == PROPOSED.keys()
+    assert {*makers()} - {"errors.with_message"} == PROPOSED.keys()
 
 
 @pytest.mark.parametrize(("maker", "words"), PROPOSED.items(), ids=PROPOSED)
@@ -465,7 +465,7 @@ def test_what_is_proposed_runs(run, proposals, maker, words):
     for text, _ in error.hint.programs(error.source or "", error.span or Span(0, 0)):
         of_a_value = error.source in values and not error.hint.whole
         line = [name, program, text] if of_a_value else [name, text, *values]
-        if maker == "models/plotting/plot_samples.one_by_one":
+        if maker == "models/plotting/plot_samples.selector_hint":
             line.append("curve=1,2")
         again = run(*line, stdin=table)
         assert again.status == 0, (text, again.err)
