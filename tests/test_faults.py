@@ -202,12 +202,12 @@ def test_signals_while_files_are_read_and_written(run):
 # the standard streams or the streams of a child process.
 OTHERS = {
     "__main__.py",
-    "installing.py",
+    "install_command.py",
     "io/system.py",
     "language/syntax/parse_tables.py",
-    "cli/environment.py",
-    "cli/spawned.py",
-    "confined.py",
+    "cli/process/environment.py",
+    "cli/process/child_process.py",
+    "subprocess_calls.py",
 }
 
 

@@ -310,10 +310,10 @@ def test_numpy_computes_what_the_compiler_refuses(monkeypatch):
 def test_a_fork_waits_for_what_a_thread_compiles():
     code = """
 import os, threading, time
-from gradcli.executors import native
+from gradcli.executors import llvm_ufuncs
 
 def hold():
-    with native.lock:
+    with llvm_ufuncs.lock:
         held.set()
         time.sleep(0.3)
 
@@ -322,7 +322,7 @@ threading.Thread(target=hold).start()
 held.wait()
 child = os.fork()
 if child == 0:
-    os._exit(0 if native.lock.acquire(timeout=5) else 1)
+    os._exit(0 if llvm_ufuncs.lock.acquire(timeout=5) else 1)
 raise SystemExit(os.waitpid(child, 0)[1])
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)

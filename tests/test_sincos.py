@@ -109,7 +109,7 @@ def test_a_thread_that_compiles_leaves_numpy_alone():
 import sys, threading
 from gradcli.executors import sincos
 
-sincos.compile_meanwhile()
+sincos.compile_in_background()
 for thread in threading.enumerate():
     thread is threading.main_thread() or thread.join()
 print(sincos._code.cache_info().currsize, 'numpy' in sys.modules, sincos.ready())

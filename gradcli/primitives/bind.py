@@ -232,11 +232,12 @@ def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Param
     Raises ShapeError if the shapes do not fit, LimitError if memory or the run's limit on elements is exhausted,
     EvaluationError for any other error of the array library.
     """
-    budget, chosen, xp = budget_now(), chosen_namespace(), arrays.numpy_namespace()
+    budget, chosen = budget_now(), chosen_namespace()
+    xp = chosen or arrays.numpy_namespace()
     try:
         if budget is None and chosen is None and xp.are_float64(operands):
             return xp.run(primitive.forward, operands, params)
-        xp = arrays.foreign_namespace(operands) or chosen or xp
+        xp = arrays.foreign_namespace(operands) or xp
         if budget is not None:
             _charge(budget, primitive, operands, params, xp)
         operands = xp.promoted(operands, truths=primitive.truths)

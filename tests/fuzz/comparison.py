@@ -206,12 +206,12 @@ def _computed_by(function: Callable[[Primitive, Sequence[Any], Any], Any]) -> It
     modules = (bind, autograd_tensor)
     compute = bind.apply_to_arrays
     for module in modules:
-        module.compute = function  # type: ignore[attr-defined]
+        module.apply_to_arrays = function  # type: ignore[attr-defined]
     try:
         yield
     finally:
         for module in modules:
-            module.compute = compute  # type: ignore[attr-defined]
+            module.apply_to_arrays = compute  # type: ignore[attr-defined]
 
 
 def _has_far_out(operand: Any) -> bool:
