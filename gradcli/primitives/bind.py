@@ -233,7 +233,7 @@ def apply_to_arrays(primitive: Primitive, operands: Sequence[Any], params: Param
     EvaluationError for any other error of the array library.
     """
     budget, chosen = budget_now(), chosen_namespace()
-    xp = chosen or arrays.numpy_namespace()
+    xp: Any = chosen or arrays.numpy_namespace()
     try:
         if budget is None and chosen is None and xp.are_float64(operands):
             return xp.run(primitive.forward, operands, params)
