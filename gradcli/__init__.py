@@ -237,6 +237,7 @@ _MODULES = (
     "numpy",
     "optim",
     "scipy",
+    "special",
     "test_util",
     "utils",
 )

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd import sampling_functions
+from gradcli.autograd import bitwise, sampling_functions
 from gradcli.autograd.dtype_names import known_dtype
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.primitives import table
@@ -77,6 +77,13 @@ def _extreme(name: str, x: Any, *operands: Any, **params: Any) -> Any:
     return found
 
 
+def _where(condition: Any, *operands: Any, **params: Any) -> Any:
+    """`where`; with a condition alone, the indices of the true elements, a tensor for each axis."""
+    if operands or params:
+        return _of_language("where", condition, *operands, **params)
+    return _with_tensors(partial(_of_torch, "nonzero"))(condition, as_tuple=True)
+
+
 def _counts(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     """`bincount`, whose counts are int64; weighted sums keep their dtype."""
     found = _of_language("bincount", x, weights, minlength)
@@ -127,6 +134,7 @@ _ALWAYS: dict[str, Callable[..., Any]] = {
     "meshgrid": partial(_of_torch, "meshgrid"),
     "nonzero": _with_tensors(partial(_of_torch, "nonzero")),
     "numel": arrays.size,
+    "where": _where,
 }
 MEANINGS = _BY_ITS_WORDS | _ALWAYS
 
@@ -168,6 +176,10 @@ def in_place(name: str) -> Any:
 # Functions that the language lacks, or has with another meaning.
 _OWN: dict[str, Callable[..., Any]] = {
     "bernoulli": sampling_functions.bernoulli,
+    **{
+        f"bitwise_{name}": getattr(bitwise, f"bitwise_{name}")
+        for name in ("and", "or", "xor", "not", "left_shift", "right_shift")
+    },
     "detach": sampling_functions.detach,
     "diff": partial(_of_torch, "diff"),
     "multinomial": sampling_functions.multinomial,

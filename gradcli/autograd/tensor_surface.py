@@ -8,22 +8,21 @@ from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
+from gradcli.autograd import bitwise
 from gradcli.autograd.dtype_names import Device, Dtype, canonical_dtype, known_dtype, named, type_of_tensors
 from gradcli.autograd.storage import Storage
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.autograd.views import place_of
-from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, as_bool, expect
+from gradcli.errors import DifferentiationError, ShapeError, as_bool, expect
 from gradcli.primitives import strides, table
 from gradcli.primitives.axes import gathered, integer, normalize_axes, normalize_axis
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.conversions import broadcast_to, cast, reshape
 from gradcli.primitives.entries.arithmetic import add, identity, zeros_like
-from gradcli.primitives.entries.comparisons import logical_and, logical_not, logical_or, not_equal
 from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import concat, squeeze, tile
 from gradcli.primitives.operation import Operation
-from gradcli.primitives.operators import operand
 
 _OTHER = "the other one is a tensor"
 _NO_VIEW = (
@@ -274,21 +273,27 @@ class TensorSurface(TensorBase):
         # For a batched tensor the result is batched too, so that it can be changed in place by batched values.
         return cast(add(zeros, sum_(zeros_like(given))), self.dtype)
 
-    # --- truth values
+    # --- truth values and bits
 
     def __and__(self, other: Any) -> Any:
-        return _of_truths(logical_and, self, other)
+        return bitwise.bitwise_and(self, other)
 
     def __or__(self, other: Any) -> Any:
-        return _of_truths(logical_or, self, other)
+        return bitwise.bitwise_or(self, other)
 
     def __xor__(self, other: Any) -> Any:
-        return _of_truths(not_equal, self, other)
+        return bitwise.bitwise_xor(self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Any:
-        return _of_truths(logical_not, self)
+        return bitwise.bitwise_not(self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return bitwise.bitwise_left_shift(self, other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return bitwise.bitwise_right_shift(self, other)
 
     # --- random numbers in place
 
@@ -422,13 +427,6 @@ class TensorSurface(TensorBase):
     def type(self, dtype: Any = None) -> Any:
         """Converted to a dtype or a tensor type of PyTorch; without an argument, the name of the tensor type."""
         return self._in_dtype(dtype) if dtype is not None else f"torch.{type_of_tensors(self.dtype)}"
-
-
-def _of_truths(operation: Operation, *operands: Any) -> Any:
-    given = [operand(o) for o in operands]
-    if any(arrays.dtype_name(o) != "bool" for o in given):
-        raise EvaluationError("&, |, ^ and ~ are for tensors of truth values", hint="x.bool() is where x is not 0")
-    return operation(*given)
 
 
 def _draws() -> Any:
