@@ -213,7 +213,7 @@ def arrangements(n: Any, k: Any) -> Any:
 
 
 def _of_whole(quotient: str, value: Any, n: Any, k: Any) -> Any:
-    """`value`, correctly rounded by `factorial_quotients` where n and k are integers in the range of its table."""
+    """`value`, correctly rounded by `exact_combinatorics` where n and k are integers in the range of its table."""
     import numpy as np
 
     from gradcli.arrays.definitions import exact_combinatorics

@@ -15,7 +15,7 @@ _FLINT_COST = 20_000
 
 
 # By the number of operands: turns a function of (g, operands) into a vjp rule with explicit parameters, as
-# `used_parameters` inspects the names of those that a rule reads.
+# `parameters_read` inspects the names of those that a rule reads.
 _RULES: Mapping[int, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     1: lambda made: lambda g, _y, x, **params: made(g, (x,), **params),
     2: lambda made: lambda g, _y, x, y, **params: made(g, (x, y), **params),
