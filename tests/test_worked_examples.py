@@ -22,7 +22,18 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Copy]:
 
 
 def test_the_examples() -> None:
-    assert [*ALL] == [f"How to add {what}" for what in ("a function", "a command", "an output language", "a backend")]
+    assert [*ALL] == [
+        f"How to add {what}"
+        for what in (
+            "a function",
+            "a function of tensors",
+            "a command",
+            "a command that computes",
+            "a library's meaning of a name",
+            "an output language",
+            "a backend",
+        )
+    ]
     for example in ALL.values():
         assert {block.language for block in example} == {"diff", "console"}
 
@@ -58,6 +69,24 @@ def test_another_command_is_put_on_the_page_of_commands(copies: dict[str, Copy])
     copy.python("-c", "from tests import test_docs; test_docs.add_commands()")
     assert "$ gradcli names --help" in (copy.root / "docs/commands.md").read_text(encoding="utf-8")
     copy.python("-m", "pytest", "-q", "tests/test_reference_pages.py", "-k", "command")
+
+
+def test_a_function_of_tensors_is_in_the_tests_that_walk_the_table(copies: dict[str, Copy]) -> None:
+    copy = copies["How to add a function of tensors"]
+    walking = {"primitives", "references", "batch", "taylor", "higher_orders", "ops"}
+    files = [f"tests/test_{subject}.py" for subject in walking]
+    report = copy.python("-m", "pytest", "-v", *files, "-k", "fwht")
+    assert set(re.findall(r"tests/test_(\w+)\.py::\w+\[[^]]*fwht[^]]*\] PASSED", report)) == walking
+
+
+def test_another_model_has_its_test(copies: dict[str, Copy]) -> None:
+    copies["How to add a command that computes"].python("-m", "pytest", "-q", "tests/test_elasticities.py")
+
+
+def test_another_meaning_is_found_without_loading_it(copies: dict[str, Copy]) -> None:
+    copy = copies["How to add a library's meaning of a name"]
+    copy.python("-m", "pytest", "-q", "tests/test_primitives.py", "-k", "names_that_differ or round")
+    copy.python("-m", "pytest", "-q", "tests/test_pasted_code.py", "-k", "lax")
 
 
 def test_another_language_is_found_by_the_tests(copies: dict[str, Copy]) -> None:
