@@ -245,3 +245,22 @@ def test_every_folder_of_the_package_is_on_the_page() -> None:
     folders = [f"gradcli/{path.parent.name}" for path in package.glob("*/__init__.py")]
     named = [name for row in rows(sections("architecture.md")["Folders"]) for name in re.findall("`(.*?)`", row[0])]
     assert sorted(named) == sorted(folders)
+
+
+def test_every_stop_of_a_way_is_a_file_and_a_name_in_it() -> None:
+    root = DOCS.parent
+    ways = re.split(r"^### ", sections("architecture.md")["The way of a command"], flags=re.MULTILINE)[1:]
+    for way in ways:
+        stops = re.findall(r"^\d+\. (.*)$", way, re.MULTILINE)
+        assert 5 <= len(stops) <= 10
+        for file in re.findall(r"`([\w/]+\.py)`", way):
+            assert (root / file if file.startswith("tests/") else root / "gradcli" / file).exists(), file
+        for file, name in re.findall(r"`([\w/]+\.py)`, `(\w+)`", way):
+            text = (root / "gradcli" / file).read_text(encoding="utf-8")
+            assert re.search(rf"^ *(?:def|class) {name}\b|^{name}\b.* = ", text, re.MULTILINE), (file, name)
+
+
+def test_the_words_of_the_code_are_few_and_each_stands_once() -> None:
+    words = [row[0] for row in rows(sections("architecture.md")["Words"])]
+    assert len(words) <= 40
+    assert len(words) == len({*words})
