@@ -1,4 +1,5 @@
-"""Tests that the output shown in README.md, docs/ and examples/ is what the program prints.
+"""Tests that the output shown in README.md, docs/ and examples/ is what the program prints, and that the commands of
+CONTRIBUTING.md work.
 
 On a page, a `console` block has `$ command` lines (continued in `> ` lines) and their output, including standard error;
 a `python` block is a doctest. Blocks that use PyTorch run in tests/backends, where it is installed. An example says how
@@ -33,7 +34,8 @@ from gradcli.cli.process.environment import Environment
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PACKAGE = Path(gradcli.__file__).resolve().parent.parent
-PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PAGES = (README, CONTRIBUTING, *sorted((ROOT / "docs").glob("*.md")))
 EXAMPLES = sorted(p for suffix in ("sh", "py", "grad") for p in (ROOT / "examples").glob(f"*.{suffix}"))
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -266,6 +268,8 @@ def test_every_block_of_a_page_is_checked_or_sets_up(page: Path) -> None:
     if page == README:
         assert set(languages) == {"bash", "console", "python"}
         assert languages.count("bash") == 2
+    elif page == CONTRIBUTING:
+        assert set(languages) == {"bash"}
     else:
         assert set(languages) <= {"console", "python"}
 
@@ -295,7 +299,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def test_every_page_is_named_in_the_readme() -> None:
     text = README.read_text(encoding="utf-8")
-    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in text] == []
+    assert [page.name for page in PAGES[1:] if f"({page.relative_to(ROOT)})" not in text] == []
+
+
+def test_the_tests_of_one_thing_that_contributors_are_shown_pass() -> None:
+    (block,) = [block for block in BLOCKS[CONTRIBUTING.name] if block.section == "Test one thing"]
+    for command in block.text.splitlines():
+        program, *words = shlex.split(command)
+        assert program == ".venv/bin/python"
+        done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, timeout=300)
+        assert done.returncode == 0, done.stdout.decode()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,17 @@ from tests.test_docs import ROOT, Block, Workspace, blocks, check, rewrite, step
 # Examples tested in tests/backends, where the libraries are installed.
 OF_BACKENDS = ("How to add a backend",)
 PAGE = ROOT / "docs" / "architecture.md"
-_COPIED = ("gradcli", "grammar", "tests", "docs", "examples", "benchmarks", "README.md", "pyproject.toml")
+_COPIED = (
+    "gradcli",
+    "grammar",
+    "tests",
+    "docs",
+    "examples",
+    "benchmarks",
+    "README.md",
+    "CONTRIBUTING.md",
+    "pyproject.toml",
+)
 
 
 def worked_examples() -> dict[str, list[Block]]:
