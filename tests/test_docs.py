@@ -279,10 +279,12 @@ def test_the_readme_is_short() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of the headings of a page."""
+    """The anchors of the headings of a page, and those that are written as such."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    written = re.findall(r'<a id="([^"]+)"></a>', text)
+    assert len(written) == len({*written})
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | {*written}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -397,13 +399,15 @@ def update() -> None:
 
 
 def add_commands() -> None:
-    """Add a section for each command to their page."""
+    """Add a section for each command to their page, and its line to the contents."""
     page = ROOT / "docs" / "commands.md"
     text = page.read_text(encoding="utf-8")
     for name in COMMANDS:
         command = f"gradcli {name}"
         if f"\n$ {command} --help\n" not in text:
             text += f"\n## {command}\n\n```console\n$ {command} --help\n```\n"
+    contents = "".join(f"- [gradcli {name}](#gradcli-{name}): {summary}\n" for name, summary in COMMANDS.items())
+    text = re.sub(r"(?:^- \[gradcli .*\n)+", lambda _: contents, text, count=1, flags=re.MULTILINE)
     page.write_text(text, encoding="utf-8")
 
 

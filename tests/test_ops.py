@@ -5,6 +5,7 @@ docs/functions.md is current. `python -m tests.test_ops` rewrites the page.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import subprocess
 import sys
@@ -548,6 +549,14 @@ def test_a_convention_holds(case):
 
 def test_the_page_is_current():
     assert PAGE.read_text(encoding="utf-8") == ops.page(), "python -m tests.test_ops writes it anew"
+
+
+def test_every_function_is_in_the_contents_and_has_a_row():
+    contents = re.search(r"^## Contents\n(.*?)^## ", ops.page(), re.MULTILINE | re.DOTALL)[1]
+    linked = dict(re.findall(r"\[`(\w+)`\]\(#([\w-]+)\)", contents))
+    assert [*linked] == NAMES
+    rows = dict(re.findall(r'^\| <a id="([\w-]+)"></a>`(\w+)', ops.page(), re.MULTILINE))
+    assert rows == {anchor: name for name, anchor in linked.items()}
 
 
 def test_a_cell_of_the_page_is_one_cell():

@@ -46,6 +46,8 @@ def test_every_command_has_its_help_on_the_page() -> None:
     shown = re.findall(r"^\$ (gradcli .*)--help$", text_of("commands.md"), re.MULTILINE)
     assert [words.strip() for words in shown] == ["gradcli", *(f"gradcli {name}" for name in COMMANDS)]
     assert [*sections("commands.md")] == [words.strip() for words in shown]
+    contents = re.findall(r"^- \[gradcli (\w+)\]\(#gradcli-(\w+)\): (.*)$", text_of("commands.md"), re.MULTILINE)
+    assert contents == [(name, name, summary) for name, summary in COMMANDS.items()]
 
 
 # --- JSON

@@ -59,8 +59,8 @@ def test_another_function_is_put_on_the_page_of_functions(copies: dict[str, Copy
     copy = copies["How to add a function"]
     copy.python("-m", "tests.test_ops")
     page = (copy.root / "docs/functions.md").read_text(encoding="utf-8")
-    assert "| `spence(x)` |" in page
-    assert "| `dilog(x)` |" in page
+    assert '| <a id="function-spence"></a>`spence(x)` |' in page
+    assert '| <a id="function-dilog"></a>`dilog(x)` |' in page
     copy.python("-m", "pytest", "-q", "tests/test_ops.py", "-k", "page")
 
 

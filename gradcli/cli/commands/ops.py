@@ -125,29 +125,56 @@ _PAGE_HEAD = """\
 In the derivatives g is the derivative by the function's result; what stands there is the derivative by each operand in turn.
 Elementwise and special functions broadcast their operands. `gradcli ops NAME` shows the same with an example.
 `python -m tests.test_ops` writes this page.
+
+## Contents
+
 """
 
 
 def page() -> str:
     """The functions as a Markdown page."""
-    return _PAGE_HEAD + "".join(f"\n## {title}\n\n{table}" for title, table in _sections())
+    sections = "".join(f"\n## {title}\n\n{table}" for title, table in _sections())
+    return f"{_PAGE_HEAD}{''.join(_contents())}{sections}"
+
+
+def _contents() -> Iterator[str]:
+    """A line for each subject with links to its functions, and one with the further tables."""
+    for subject, members in _by_subject():
+        names = " ".join(f"[{_code(entry.operation.name)}](#{_anchor(entry)})" for entry in members)
+        yield f"- {_link(subject.capitalize())}: {names}\n"
+    yield f"- {', '.join(map(_link, _FURTHER))}\n"
+
+
+def _link(title: str) -> str:
+    return f"[{title}](#{title.lower().replace(' ', '-')})"
+
+
+def _anchor(entry: Entry) -> str:
+    # With a prefix, as some functions are called like subjects, and case is not told apart everywhere: Max and max.
+    name = entry.operation.name
+    return f"{'symbolic' if name[0].isupper() else 'function'}-{name.lower()}"
+
+
+# The titles of the tables that are not of one subject.
+_FURTHER = ("Operators", "At the edges", "Without proved digits")
 
 
 def _sections() -> Iterator[tuple[str, str]]:
     header = ("function", "computes", "derivative", "domain", "also called")
     for subject, members in _by_subject():
         yield subject.capitalize(), _markdown(header, [_page_row(entry) for entry in members])
-    yield "Operators", _markdown(("operator", "function"), [(_code(o), _code(usage)) for o, usage in _operators()])
+    operators, at_edges, without_digits = _FURTHER
+    yield operators, _markdown(("operator", "function"), [(_code(o), _code(usage)) for o, usage in _operators()])
     edges = [(_code(e.operation.name), _prose(text)) for e in reference.entries() for text in e.operation.edges]
-    yield "At the edges", _markdown(("function", "convention"), edges)
+    yield at_edges, _markdown(("function", "convention"), edges)
     lacking = [(_code(name), REASONS[name]) for name in sorted(REASONS)]
-    yield "Without proved digits", _markdown(("function", "ball arithmetic has no"), lacking)
+    yield without_digits, _markdown(("function", "ball arithmetic has no"), lacking)
 
 
 def _page_row(entry: Entry) -> tuple[str, ...]:
     operation = entry.operation
     return (
-        _code(entry.usage),
+        f'<a id="{_anchor(entry)}"></a>{_code(entry.usage)}',
         _prose(operation.doc),
         _code(operation.derivative),
         _prose(operation.domain),
