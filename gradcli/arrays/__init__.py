@@ -1,4 +1,6 @@
-"""The entry point of the package to array libraries: namespaces, dtypes and conversions between libraries.
+"""How are the array libraries called? One namespace of functions for each, and conversions between them.
+
+Begin with `protocol`, what a namespace is, `backends`, the list of libraries, and `numpy_arrays`, a namespace.
 
 An *array* here is a Python number or an array of a library. A Python float, bool or int stands for a 0-d array of dtype
 float64, bool or int64. 0-d results of these dtypes are returned as Python numbers, so that scalar computations do not

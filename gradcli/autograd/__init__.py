@@ -1,4 +1,7 @@
-"""Reverse-mode automatic differentiation, under the names of `torch.autograd`."""
+"""How is a gradient computed? Reverse-mode automatic differentiation, under the names of `torch.autograd`.
+
+Begin with `tensor`, which records operations as nodes, and `engine`, the backward pass over them.
+"""
 
 from __future__ import annotations
 

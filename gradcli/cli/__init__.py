@@ -1,1 +1,4 @@
-"""The command line interface: parses options, calls the library, and prints results; it computes nothing itself."""
+"""What does the command line do? It parses options, calls the library, and prints results; it computes nothing itself.
+
+Begin with `main`, and `command`, which calls one of `commands` with its parsed options.
+"""

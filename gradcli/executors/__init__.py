@@ -1,1 +1,4 @@
-"""Executors: run a straight-line program primitive by primitive, as generated scalar code, or over blocks of arrays."""
+"""What runs a program? Eager execution, generated scalar code, passes over blocks of arrays, or a library's compiler.
+
+Begin with `executor_choice`, which chooses by the library of the arrays, and `cpu`, the executors for floats and NumPy.
+"""

@@ -1,1 +1,4 @@
-"""Input of values from text and files, and output of results."""
+"""How are values read, and results written? From text and files, and as JSON and files.
+
+Begin with `variables`, the words `NAME=VALUE`, and `files`, the values from files.
+"""

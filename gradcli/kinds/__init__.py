@@ -1,1 +1,4 @@
-"""Kinds of operands other than plain numbers and arrays: batches, Taylor series, and series at singular points."""
+"""What can operands be besides numbers and arrays? Batches, Taylor series, and series at singular points.
+
+Begin with `levels`, the order in which kinds nest, `batch` and `jets`; the other files are series at kinks and poles.
+"""

@@ -1,4 +1,7 @@
-"""The user-level models built on derivatives: fit, minimize, propagate, plot, series and solve."""
+"""What are derivatives used for? Fits, minima, roots, uncertainties, series and plots.
+
+Begin with the home of a function in `_HOMES`; `data` and `packing` are shared by several.
+"""
 
 from __future__ import annotations
 

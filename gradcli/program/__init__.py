@@ -1,1 +1,4 @@
-"""Straight-line programs: the equations of a computation, which are checked, rewritten, printed and run."""
+"""What is a recorded computation? A straight-line program of equations, which is checked, rewritten, printed and run.
+
+Begin with `ir`, the program, `record`, which makes one of a run, and `passes`, which shorten it.
+"""

@@ -1,1 +1,4 @@
-"""Evaluation of a program on the rows of tables: reading in blocks, evaluating and writing."""
+"""How is a program evaluated for each row of a table? In blocks, which are read, evaluated and written.
+
+Begin with `pipeline`, the run over a table, and `row_programs`, which computes rows along recorded execution paths.
+"""

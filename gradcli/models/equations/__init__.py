@@ -1,1 +1,4 @@
-"""Roots of equations: search, all roots in a range, proved digits, and derivatives by constants."""
+"""Where do equations have roots? Search, all roots in a range, proved digits, and derivatives by constants.
+
+Begin with `roots`.
+"""

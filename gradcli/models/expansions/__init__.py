@@ -1,1 +1,4 @@
-"""Taylor polynomials: coefficients, bounds of the remainder, and radius of convergence."""
+"""What is the Taylor polynomial of a program? Its coefficients, bounds of the remainder, and radius of convergence.
+
+Begin with `power_series`.
+"""

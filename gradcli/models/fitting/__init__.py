@@ -1,1 +1,4 @@
-"""Model fitting: estimates parameters from data, with their standard errors, intervals and diagnostics."""
+"""Which parameters fit data best? Estimates, with standard errors, intervals and diagnostics.
+
+Begin with `fit_execution`, the way of one fit, `problems`, what is minimised, and `estimation`, how.
+"""

@@ -1,1 +1,4 @@
-"""Plots of programs and data: sampling, charts, and their backends Matplotlib and plotext."""
+"""How is a program drawn? Sampling, charts, and their backends Matplotlib and plotext.
+
+Begin with `pictures`.
+"""

@@ -1,1 +1,4 @@
-"""Propagation of input uncertainties through a program: the combined standard uncertainty and its budget."""
+"""How uncertain is a result? The uncertainties of inputs, propagated through a program, and their budget.
+
+Begin with `propagation`.
+"""
