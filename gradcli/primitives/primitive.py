@@ -30,7 +30,7 @@ def names_elsewhere(same: str = "", **other: str) -> Mapping[str, str]:
     """The names of a function elsewhere.
 
     `same` lists libraries and languages that have it under its own name, `other` gives its name in the others, as in
-    `spelled("c sql", numpy="arcsin")`.
+    `names_elsewhere("c sql", numpy="arcsin")`.
     """
     return {**dict.fromkeys(same.split(), ""), **other}
 

@@ -122,7 +122,8 @@ def _digits(name: str) -> str:
 _PAGE_HEAD = """\
 # The functions of the language
 
-In the derivatives g is the derivative by the function's result; what stands there is the derivative by each operand in turn.
+In the column of derivatives, g is the derivative of the program's value by the function's result. The expressions are the derivatives by
+each operand in turn.
 Elementwise and special functions broadcast their operands. `gradcli ops NAME` shows the same with an example.
 `python -m tests.test_ops` writes this page.
 
