@@ -10,7 +10,7 @@ import typer
 from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
 from gradcli.errors import UsageError
-from gradcli.io.input_forms import FORMS
+from gradcli.io.file_formats import FORMS
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_STEPS
 
 Words = Annotated[

@@ -1,8 +1,8 @@
-"""The import of Polars, which is optional."""
+"""The import of Polars, which is optional, and the columnar files that it reads."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import IO, Any
 
 from gradcli import install_command
 from gradcli.errors import BindingError
@@ -27,3 +27,9 @@ def needed(what: str) -> Any:
             f"{what} needs Polars, which is not installed", hint=install_command.install_command("tables")
         )
     return polars
+
+
+def scanned(polars: Any, file: str | IO[bytes], format: str) -> Any:
+    """A Parquet or Arrow file as a lazy frame."""
+    scan = polars.scan_parquet if format == "parquet" else polars.scan_ipc
+    return scan(file)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gradcli import limits
 from gradcli.errors import BindingError, GradcliError, Span, UsageError, closest_word, did_you_mean, locating
-from gradcli.io import by_polars, input_forms, system, text_lines
+from gradcli.io import by_polars, file_formats, system, text_lines
 from gradcli.io.json_numbers import charge_text, decode, expect_end, numbers, read_json
 from gradcli.io.numpy_files import read_npy, read_npz
 from gradcli.io.source import STANDARD_INPUT, Source, display_name
@@ -82,8 +82,8 @@ def _array(asked: Source, name: str, values: list[object]) -> NDArray[Any]:
     return array  # type: ignore[no-any-return]
 
 
-def read_columnar(source: Source, scan: str) -> NDArray[numpy.float64]:
-    """One column, with shape (rows,) and nan for nulls, of a file that Polars opens with the function named `scan`.
+def read_columnar(source: Source, format: str) -> NDArray[numpy.float64]:
+    """One column, with shape (rows,) and nan for nulls, of a Parquet or Arrow file.
 
     Raises BindingError where Polars is not installed, the file is damaged, there is no such column, or it holds
     something other than real numbers.
@@ -95,7 +95,7 @@ def read_columnar(source: Source, scan: str) -> NDArray[numpy.float64]:
         # For damaged files, panics of Polars' threads are printed to standard error.
         with system.without_standard_error():
             source.stream.seek(0)
-            return _read_column(source, polars, getattr(polars, scan)(source.stream))
+            return _read_column(source, polars, by_polars.scanned(polars, source.stream, format))
     except errors.DuplicateError as error:
         name = str(error).split("'")[1]
         raise source.error(f"it has more than one column {name!r}", "give the columns different names") from error
@@ -127,18 +127,14 @@ _READERS: dict[str, Callable[[Source], float | NDArray[Any]]] = {
     "npy": read_npy,
     "npz": read_npz,
     "json": read_json,
-    "parquet": partial(read_columnar, scan="scan_parquet"),
-    "arrow": partial(read_columnar, scan="scan_ipc"),
+    "parquet": partial(read_columnar, format="parquet"),
+    "arrow": partial(read_columnar, format="arrow"),
 }
 # Readers that read several columns in one pass.
 _TABLES: dict[str, Callable[[Source, Sequence[str | None]], Sequence[NDArray[Any]]]] = {
     "csv": read_table,
     "tsv": partial(read_table, separators=("\t",)),
     "jsonl": read_json_records,
-}
-_SUFFIXES = {f".{form}": form for form in ("npy", "npz", "csv", "tsv", "json", "jsonl", "parquet", "arrow")} | {
-    ".ndjson": "jsonl",
-    ".feather": "arrow",
 }
 # Bytes that are read at a time, and bytes of an array element.
 _CHUNK, _ELEMENT = 2**20, 8
@@ -156,7 +152,7 @@ class Reference(NamedTuple):
 
 
 class ReadOptions(NamedTuple):
-    """How files are read. `form`, one of `input_forms.FORMS`, is the format of files whose names do not tell, and
+    """How files are read. `form`, one of `file_formats.FORMS`, is the format of files whose names do not tell, and
     `standard_input` opens standard input. A value has at most `max_elements` numbers. With `exact`, numbers in text are
     `Written`, in object arrays."""
 
@@ -200,10 +196,10 @@ def read_all(references: Sequence[Reference], reading: ReadOptions) -> list[floa
 def _check_form(form: str | None, paths: Iterable[str]) -> None:
     if form is None:
         return
-    if form not in input_forms.FORMS:
-        hint = did_you_mean(form, input_forms.FORMS, f"--from is one of {', '.join(input_forms.FORMS)}")
+    if form not in file_formats.FORMS:
+        hint = did_you_mean(form, file_formats.FORMS, f"--from is one of {', '.join(file_formats.FORMS)}")
         raise UsageError(f"there is no form {form!r} to read", hint=hint)
-    if all(_form(path) for path in paths):
+    if all(file_formats.format_of_values(path) for path in paths):
         raise UsageError(
             "nothing is read of which --from says the form",
             hint="it is for standard input, as in x=@-, and for files whose name does not say it",
@@ -242,11 +238,11 @@ def _opened(path: str, reading: ReadOptions) -> Iterator[tuple[str, Source]]:
         yield form, Source(path, None, stream, size, reading.max_elements, reading.exact)
         return
     size = _size(path)
-    known = _form(path) or reading.form
+    known = file_formats.format_of_values(path) or reading.form
     if known is None:
         raise BindingError(
             f"cannot read {path!r}: its name does not end in a known suffix",
-            hint=f"--from says what it holds, as in --from csv, or its suffix: {' '.join(_SUFFIXES)}",
+            hint=f"--from says what it holds, as in --from csv, or its suffix: {' '.join(file_formats.VALUE_EXTENSIONS)}",
         )
     with system.reader(path) as stream:
         yield known, Source(path, None, stream, size, reading.max_elements, reading.exact)
@@ -254,9 +250,9 @@ def _opened(path: str, reading: ReadOptions) -> Iterator[tuple[str, Source]]:
 
 def _of_input(stream: BinaryIO, form: str | None) -> tuple[str, BinaryIO, int]:
     """The format of standard input, a stream to read it from like a file, and its size, 0 where that is not known."""
-    start = stream.read(input_forms.SAMPLE_BYTES) if form is None else b""
-    form = form or input_forms.detected_format(start)
-    if form not in input_forms.FORMS:
+    start = stream.read(file_formats.SAMPLE_BYTES) if form is None else b""
+    form = form or file_formats.detected_format(start)
+    if form not in file_formats.FORMS:
         raise _unreadable(STANDARD_INPUT, f"it is a .{form} file", f"save it, and read that: @data.{form}")
     stream = text_lines.prepended(start, stream)
     if form != "npy":
@@ -281,7 +277,7 @@ def _split(reference: str) -> tuple[str, str | None]:
     if not reference:
         raise BindingError("no file is named after '@'", hint="write NAME=@PATH, such as x=@data.npy")
     ends = [len(reference), *_colons(reference)]
-    supported = [end for end in ends if _form(reference[:end])]
+    supported = [end for end in ends if file_formats.format_of_values(reference[:end])]
     there = (end for end in supported or ends if system.exists(reference[:end]))
     end = next(there, (supported or ends[:1])[-1])
     return reference[:end], None if end == len(reference) else reference[end + 1 :]
@@ -292,11 +288,6 @@ def _colons(reference: str) -> Iterator[int]:
     end = min(len(reference), _LONGEST_PATH)
     while (end := reference.rfind(":", 1, end)) > 0:
         yield end
-
-
-def _form(path: str) -> str | None:
-    """The format that the extension of a path names."""
-    return _SUFFIXES.get(os.path.splitext(path)[1].lower())
 
 
 def _size(path: str) -> int:
@@ -330,7 +321,7 @@ def _missing_hint(path: str) -> str:
     if current is None and not os.path.isabs(path):
         return "the current directory was removed: cd to another"
     try:
-        names = [entry for entry in system.names_in(directory or ".") if _form(entry)]
+        names = [entry for entry in system.names_in(directory or ".") if file_formats.format_of_values(entry)]
     except OSError:
         return f"there is no directory {directory!r}, or it cannot be listed"
     close = closest_word(name, names)

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NUMBERS_HINT = 'give a number, one of "NaN" "Infinity" "-Infinity", or nested lists of these'
-_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_NUMBER = re.compile(r"\s*-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\s*", re.ASCII)
+# The texts that stand in JSON for numbers that it cannot represent.
+SPECIAL_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 _SPACE = re.compile(r"[ \t\n\r]*")
 # The largest number of axes of a NumPy array.
 _MOST_AXES = 64
@@ -55,7 +56,7 @@ def read_json(source: Source) -> float | NDArray[numpy.float64]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a single JSON number."""
+    """Whether a text is a single JSON number, without spaces around it."""
     return _NUMBER.fullmatch(text) is not None
 
 
@@ -138,7 +139,7 @@ def numbers(value: object, what: str, exact: bool = False) -> float | NDArray[An
 def _number(value: object) -> float | None:
     if isinstance(value, float):
         return value if math.isfinite(value) or type(value) is DecimalFloat else None
-    return _SPECIAL.get(value) if isinstance(value, str) else None
+    return SPECIAL_NUMBERS.get(value) if isinstance(value, str) else None
 
 
 def _shape(value: object, what: str) -> tuple[int, ...]:

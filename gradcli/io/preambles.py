@@ -3,6 +3,7 @@ separator."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections.abc import Sequence
@@ -10,7 +11,6 @@ from typing import NamedTuple
 
 from gradcli.io import separators
 
-_MARK = b"\xef\xbb\xbf"
 _BLANK = rb"[ \t]*\r?\n"
 _OF_EXCEL = re.compile(rb'(?:%s)*+"?sep=([^\w\s".+-]|\t| )"?[,;\t ]*\r?\n' % _BLANK, re.IGNORECASE)
 _COMMENTS = re.compile(rb"(?:%s|[ \t]*#[^\n]*\n)*+" % _BLANK)
@@ -53,7 +53,7 @@ def end_of_comments(text: bytes) -> int:
 
 
 def _of_excel(text: bytes) -> tuple[int, str | None]:
-    start = len(_MARK) if text.startswith(_MARK) else 0
+    start = len(codecs.BOM_UTF8) if text.startswith(codecs.BOM_UTF8) else 0
     found = _OF_EXCEL.match(text, start)
     return (found.end(), found[1].decode()) if found else (start, None)
 

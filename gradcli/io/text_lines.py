@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 from io import BufferedReader, RawIOBase, StringIO, TextIOWrapper
 from typing import Any, BinaryIO
@@ -13,7 +14,6 @@ from gradcli.io.source import Source
 MAX_LINE = 10_000_000
 # Characters that are read at a time.
 _CHARACTERS = 2**18
-_MARK = b"\xef\xbb\xbf"
 # The charge for each line, in units of 1/8 of a step.
 LINE = 3
 
@@ -42,7 +42,7 @@ def prepended(start: bytes, stream: BinaryIO) -> BinaryIO:
 
 def beginning(stream: BinaryIO, size: int) -> bytes:
     """The first `size` bytes of a text, without its byte order mark."""
-    return stream.read(size).removeprefix(_MARK)
+    return stream.read(size).removeprefix(codecs.BOM_UTF8)
 
 
 def lines(source: Source, start: bytes, stream: BinaryIO) -> Iterator[list[str]]:

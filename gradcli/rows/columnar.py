@@ -9,14 +9,14 @@ from typing import IO, Any
 
 from gradcli.errors import BindingError
 from gradcli.io import by_polars
+from gradcli.io.file_formats import columnar_format
 from gradcli.rows import columns, sources
 from gradcli.rows.blocks import Block, Column, Piece
 from gradcli.rows.json_lines import numbers
 from gradcli.rows.reading import ColumnSelection, Range, Reader, ReadOptions, closed_on_error
 
-# The first bytes of these formats.
-_BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
-FORMATS = frozenset(_BEGINNINGS.values())
+FORMATS = ("parquet", "arrow")
+# The first bytes of an Arrow stream, which only tables are read from.
 _ARROW_STREAM = b"\xff\xff\xff\xff"
 # Bytes of a block per field: a number, with its copies during the evaluation.
 _FIELD = 16
@@ -27,7 +27,7 @@ _SHOWN = 40
 
 def detected_format(head: bytes) -> str | None:
     """The format that the first bytes of a file name, None for other formats."""
-    return next((format for begin, format in _BEGINNINGS.items() if head.startswith(begin)), None)
+    return "arrow" if head.startswith(_ARROW_STREAM) else columnar_format(head)
 
 
 class ColumnarReader(Reader):
@@ -52,15 +52,14 @@ class ColumnarReader(Reader):
 
     def _scanned(self) -> Any:
         """The table as a lazy frame of Polars."""
-        scan = self._polars.scan_parquet if self.format == "parquet" else self._polars.scan_ipc
         if self._file is None:
-            return scan(self.name)
+            return by_polars.scanned(self._polars, self.name, self.format)
         self._file.seek(0)
         if self._file.read(len(_ARROW_STREAM)) == _ARROW_STREAM:
             # Polars can read an Arrow stream only as a whole.
             return self._polars.read_ipc_stream(_ARROW_STREAM + self._file.read()).lazy()
         self._file.seek(0)
-        return scan(self._file)
+        return by_polars.scanned(self._polars, self._file, self.format)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

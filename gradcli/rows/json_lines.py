@@ -13,6 +13,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import abbreviated
 from gradcli.io import json_text
+from gradcli.io.json_numbers import SPECIAL_NUMBERS, is_number, skip_space
 from gradcli.rows.blocks import MOST_LOST, Column
 from gradcli.rows.columns import MISSING_TEXTS, failing_text, words_of
 from gradcli.rows.masked_results import without
@@ -23,10 +24,6 @@ _DECODER = json.JSONDecoder(parse_constant=str)
 _SIGNED = json.JSONDecoder(parse_constant=str, parse_int=lambda text: -0.0 if text == "-0" else int(text))
 _SIGNED_ZERO = re.compile(r"-0(?![.\deE])")
 _SPACED_COLON = re.compile(r'"\s+:')
-# The texts that stand in JSON for numbers that it cannot represent.
-_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_SPACE = re.compile(r"[ \t\r\n]*")
 _NULL = "null"
 _BETWEEN = 7091432587723106
 
@@ -129,21 +126,16 @@ def _may_repeat(text: str, found: int) -> bool:
 def members(text: str) -> dict[str, str]:
     """The texts of the members of an object by key."""
     found: dict[str, str] = {}
-    at = _end(_SPACE, text, text.index("{") + 1)
+    at = skip_space(text, text.index("{") + 1)
     while text[at] != "}":
         key, at = _DECODER.raw_decode(text, at)
-        start = _end(_SPACE, text, _end(_SPACE, text, at) + 1)
+        start = skip_space(text, skip_space(text, at) + 1)
         _, end = _DECODER.raw_decode(text, start)
         found[key] = text[start:end]
-        at = _end(_SPACE, text, end)
+        at = skip_space(text, end)
         if text[at] == ",":
-            at = _end(_SPACE, text, at + 1)
+            at = skip_space(text, at + 1)
     return found
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at
 
 
 def numbers(items: Sequence[Any]) -> Column:
@@ -197,7 +189,7 @@ def _number(item: Any) -> Any:
 
 
 def _is_number(item: Any) -> bool:
-    return type(item) in (int, float) or (type(item) is str and item in _SPECIAL)
+    return type(item) in (int, float) or (type(item) is str and item in SPECIAL_NUMBERS)
 
 
 def _leaves(items: list[Any]) -> Iterator[Any]:
@@ -214,8 +206,8 @@ def _leaves(items: list[Any]) -> Iterator[Any]:
 def _of_text(text: str) -> float | str | None:
     """The number of a text that spells one that JSON lacks, None where the text is a missing value or a word, or a
     message: other texts are not numbers, even if they look like one."""
-    if text in _SPECIAL:
-        return _SPECIAL[text]
+    if text in SPECIAL_NUMBERS:
+        return SPECIAL_NUMBERS[text]
     failing = failing_text(text.strip())
     if failing is not None or text.strip().lower() in MISSING_TEXTS:
         return failing
@@ -230,7 +222,7 @@ def from_text(text: str | None) -> str:
     """A field of another format as JSON: a number where it is written as a JSON number, else a text."""
     if text is None or not text:
         return _NULL
-    return text if _NUMBER.fullmatch(text) else json_text.dumps(text)
+    return text if is_number(text) else json_text.dumps(text)
 
 
 class Members:

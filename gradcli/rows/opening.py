@@ -7,6 +7,7 @@ from typing import IO
 
 from gradcli.errors import BindingError, UsageError
 from gradcli.io import preambles
+from gradcli.io.file_formats import begins_with_object
 from gradcli.rows import columnar, sources
 from gradcli.rows.json_line_rows import FORMAT as LINES
 from gradcli.rows.json_line_rows import LinesReader
@@ -40,7 +41,7 @@ def open_table(source: str, reading: ReadOptions, part: Range | None = None, str
             if stream is None:
                 opened.close()
             return columnar.ColumnarReader(source, format, reading, part, file)
-        if format == LINES or (format is None and _is_lines(head)):
+        if format == LINES or (format is None and begins_with_object(head)):
             return LinesReader(opened, head, reading, part)
         if format is None and _ARRAY.match(head):
             raise BindingError(
@@ -57,12 +58,7 @@ def _head(stream: sources.Stream, format: str | None) -> bytes:
     while (chunk := stream.read(SAMPLE)) and len(head := head + chunk) <= MAX_RECORD:
         if format == LINES and b"\n" in head:
             break
-        one = _is_lines(head) or len(head) >= SAMPLE
+        one = begins_with_object(head) or len(head) >= SAMPLE
         if head.count(b"\n", preambles.end_of_comments(head)) >= (1 if one else 2):
             break
     return head
-
-
-def _is_lines(head: bytes) -> bool:
-    """Whether a table begins like JSON lines."""
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")

@@ -8,12 +8,13 @@ from typing import IO, NamedTuple
 
 from gradcli.errors import UsageError
 from gradcli.io import system
-from gradcli.rows.sources import FORMATS, format_of, packed
+from gradcli.io.file_formats import TABLE_EXTENSIONS
+from gradcli.rows.sources import format_of, packed
 
 # Standard input, as a source, and standard output.
 STDIN = STDOUT = "-"
 # The names of formats.
-NAMES = tuple(dict.fromkeys(FORMATS.values()))
+NAMES = tuple(dict.fromkeys(TABLE_EXTENSIONS.values()))
 # Extensions that leave the format open: it is then that of the input.
 _OPEN = ("", ".txt", ".dat")
 
@@ -59,7 +60,7 @@ def check_path(path: str, otherwise: str = "") -> None:
     other ways to choose the format."""
     if format_of(path)[0] is None:
         raise UsageError(
-            f"the name '{path}' does not say what to write", hint=f"it ends in {', '.join(FORMATS)}{otherwise}"
+            f"the name '{path}' does not say what to write", hint=f"it ends in {', '.join(TABLE_EXTENSIONS)}{otherwise}"
         )
 
 
@@ -94,7 +95,7 @@ def _name(source: str, to: str | None) -> str:
 
 
 def _ending(format: str) -> str:
-    return next(ending for ending, name in FORMATS.items() if name == format)
+    return next(ending for ending, name in TABLE_EXTENSIONS.items() if name == format)
 
 
 def _check(found: Sequence[Target], sources: Sequence[str]) -> None:

@@ -17,16 +17,8 @@ from typing import IO, Any, cast
 from gradcli import install_command
 from gradcli.errors import BindingError, UsageError, did_you_mean
 from gradcli.io import system
+from gradcli.io.file_formats import TABLE_EXTENSIONS
 
-FORMATS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
 _COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 # The first bytes of compressed files, and the byte order marks of text encodings.
 _MAGIC = {
@@ -63,7 +55,7 @@ def format_of(path: str) -> tuple[str | None, str | None]:
     """The format and the compression that the extensions of a path name; None where they name none."""
     stem, ending = os.path.splitext(path.lower())
     compression = _COMPRESSIONS.get(ending)
-    return FORMATS.get(os.path.splitext(stem)[1] if compression else ending), compression
+    return TABLE_EXTENSIONS.get(os.path.splitext(stem)[1] if compression else ending), compression
 
 
 def files(words: Iterable[str]) -> list[str]:
@@ -86,7 +78,9 @@ def _files(word: str) -> list[str]:
     if found is not None and stat.S_ISDIR(found.st_mode):
         tables = [path for path in system.files_below(word) if format_of(path)[0] is not None]
         if not tables:
-            raise UsageError(f"there is no table in the folder {word!r}", hint=f"tables end in {' '.join(FORMATS)}")
+            raise UsageError(
+                f"there is no table in the folder {word!r}", hint=f"tables end in {' '.join(TABLE_EXTENSIONS)}"
+            )
         return tables
     if found is not None or not _PATTERN.search(word):
         return [word]
