@@ -14,7 +14,7 @@ import pytest
 from gradcli.errors import BindingError, PipeClosed
 from gradcli.rows import writing
 from gradcli.rows.opening import open_table
-from gradcli.rows.reading import ColumnSelection, Range, ReadOptions
+from gradcli.rows.reading import ColumnSelection, Range, TableReadOptions
 
 TABLE = polars.DataFrame(
     {
@@ -133,11 +133,11 @@ def test_parts_and_streams_give_each_row_once(tmp_path, block):
     polars.DataFrame({"x": range(1000), "y": [1.5] * 1000}).write_parquet(path, row_group_size=100)
     found = []
     for part in (Range(0, 130), Range(130, 131), Range(131, 1000)):
-        reader = open_table(str(path), ReadOptions(block=block * 100), part)
+        reader = open_table(str(path), TableReadOptions(block=block * 100), part)
         found += [x for piece in reader.pieces(ColumnSelection(["x"])) for x in piece.block().numbers["x"].values]
         reader.close()
     assert found == [*range(1000)]
-    reader = open_table("-", ReadOptions(), stream=io.BytesIO(path.read_bytes()))
+    reader = open_table("-", TableReadOptions(), stream=io.BytesIO(path.read_bytes()))
     assert (reader.format, sum(piece.block().rows for piece in reader.pieces(ColumnSelection([])))) == ("parquet", 1000)
     reader.close()
 
@@ -147,7 +147,7 @@ def test_a_damaged_file_is_an_error(tmp_path):
     TABLE.write_parquet(path)
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(BindingError, match="it is damaged, or no parquet file"):
-        open_table(str(path), ReadOptions())
+        open_table(str(path), TableReadOptions())
 
 
 def test_a_full_disk_is_said(run):
@@ -165,7 +165,7 @@ def test_an_error_of_the_stream_is_raised_as_it_is():
                 raise PipeClosed
             return super().write(data)
 
-    reader = open_table("-", ReadOptions(), stream=io.BytesIO(b"x\n1\n"))
+    reader = open_table("-", TableReadOptions(), stream=io.BytesIO(b"x\n1\n"))
     writer = writing.writer("arrow", Gone(), [], reader)
     block = next(reader.pieces(ColumnSelection([], to="arrow"))).block()
     writer.write(writer.prepared(block, {}, numpy.zeros(1, bool)))

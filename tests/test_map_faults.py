@@ -21,7 +21,7 @@ from gradcli.errors import GradcliError
 from gradcli.rows.opening import open_table
 from gradcli.rows.pipeline import FailurePolicy, run_rows
 from gradcli.rows.plan import RowRequest, make_plan
-from gradcli.rows.reading import ReadOptions
+from gradcli.rows.reading import TableReadOptions
 from tests import faults
 from tests.faults import Killed, every
 
@@ -172,7 +172,7 @@ ROW = st.lists(FIELD, min_size=1, max_size=4).map(",".join)
 
 def mapped(table, block, threads, policy=FailurePolicy()):  # noqa: B008
     """The output, the report, and the error that ended the run."""
-    reader = open_table("table", ReadOptions("csv", ",", block=block), stream=io.BytesIO(table))
+    reader = open_table("table", TableReadOptions("csv", ",", block=block), stream=io.BytesIO(table))
     plan = make_plan(RowRequest(PROGRAM, wrt=("x",)), reader.columns)
     out = io.BytesIO()
     try:

@@ -21,7 +21,7 @@ def mapped(
     data: bytes, needed: Sequence[str], block: int = 2**22, kept: Sequence[str] | None = None, **options: object
 ) -> bytes:
     """The table, or its kept columns, with the sum of the needed columns."""
-    reader = opening.open_table("t.csv", reading.ReadOptions(block=block, **options), stream=io.BytesIO(data))
+    reader = opening.open_table("t.csv", reading.TableReadOptions(block=block, **options), stream=io.BytesIO(data))
     out = io.BytesIO()
     writer = writing.writer(reader.format, out, ["value"], reader, kept)
     for piece in reader.pieces(ColumnSelection(needed, kept)):
@@ -122,7 +122,7 @@ def test_a_pipe_yields_its_rows_as_they_come() -> None:
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb", buffering=0) as stream, os.fdopen(theirs, "wb", buffering=0) as other:
         other.write(b"x\n1\n2\n")
-        pieces = opening.open_table("-", reading.ReadOptions(), stream=stream).pieces(ColumnSelection(["x"]))
+        pieces = opening.open_table("-", reading.TableReadOptions(), stream=stream).pieces(ColumnSelection(["x"]))
         assert next(pieces).block().rows == 2
         other.write(b"3\n4")
         assert next(pieces).block().rows == 1
@@ -134,7 +134,7 @@ def test_who_waits_for_rows_of_a_pipe_sleeps_however_soon_those_before_came() ->
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb", buffering=0) as stream, os.fdopen(theirs, "wb", buffering=0) as other:
         other.write(b'{"x":1}\n')
-        pieces = opening.open_table("-", reading.ReadOptions(format="jsonl"), stream=stream).pieces(
+        pieces = opening.open_table("-", reading.TableReadOptions(format="jsonl"), stream=stream).pieces(
             ColumnSelection(["x"])
         )
         for _ in range(9):
@@ -155,7 +155,7 @@ def test_the_header_of_a_pipe_may_come_behind_comments() -> None:
         other.write(b"# a\n# b\n")
         late = threading.Timer(0.1, other.write, [b"# c\nx\n1\n"])
         late.start()
-        reader = opening.open_table("-", reading.ReadOptions(), stream=stream)
+        reader = opening.open_table("-", reading.TableReadOptions(), stream=stream)
         late.join()
         assert reader.columns == ["x"]
 
@@ -171,7 +171,7 @@ def test_a_record_that_does_not_end_takes_no_more_memory_than_the_longest_may(mo
 def test_blocks_hold_about_as_many_bytes_as_they_are_to(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"x,q\n" + b"1,2\n" * 100_000)
-    reader = opening.open_table(str(path), reading.ReadOptions(block=10_000))
+    reader = opening.open_table(str(path), reading.TableReadOptions(block=10_000))
     sizes = [piece.size for piece in reader.pieces(ColumnSelection(["x"]))]
     reader.close()
     assert sum(sizes) == 400_000

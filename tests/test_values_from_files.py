@@ -14,7 +14,7 @@ import pytest
 from gradcli import limits
 from gradcli.errors import GradcliError
 from gradcli.io import by_polars, regular_tables, system, tables, text_lines
-from gradcli.io.files import ReadOptions, Reference, read, read_all
+from gradcli.io.files import Reference, ValueReadOptions, read, read_all
 
 
 @pytest.fixture(autouse=True)
@@ -59,13 +59,13 @@ class TestOnePass:
 
     def test_the_whole_table_beside_a_column(self):
         Path("t.csv").write_text("x,y\n1,2\n3,4\n")
-        whole, y = read_all([Reference("t.csv"), Reference("t.csv:y")], ReadOptions())
+        whole, y = read_all([Reference("t.csv"), Reference("t.csv:y")], ValueReadOptions())
         np.testing.assert_array_equal(whole, [[1, 2], [3, 4]])
         np.testing.assert_array_equal(y, [2, 4])
 
     def test_the_same_column_twice_is_two_arrays(self):
         Path("t.csv").write_text("x\n1\n2\n")
-        first, second = read_all([Reference("t.csv:x"), Reference("t.csv:x")], ReadOptions())
+        first, second = read_all([Reference("t.csv:x"), Reference("t.csv:x")], ValueReadOptions())
         assert not np.shares_memory(first, second)
 
     def test_files_of_every_form_for_several_names(self):
@@ -77,11 +77,11 @@ class TestOnePass:
         polars.DataFrame({"x": array, "y": array + 1}).write_parquet("a.parquet")
         polars.DataFrame({"x": array, "y": array + 1}).write_ipc("a.arrow")
         for asked in ("a.npy", "a.npz:x", "a.json", "a.jsonl:x", "a.parquet:x", "a.arrow:x"):
-            first, second = read_all([Reference(asked), Reference(asked)], ReadOptions())
+            first, second = read_all([Reference(asked), Reference(asked)], ValueReadOptions())
             np.testing.assert_array_equal([first, second], [array, array])
             assert not np.shares_memory(first, second)
         for asked in ("a.npz", "a.parquet", "a.arrow"):
-            found = read_all([Reference(f"{asked}:y"), Reference(f"{asked}:x")], ReadOptions())
+            found = read_all([Reference(f"{asked}:y"), Reference(f"{asked}:x")], ValueReadOptions())
             np.testing.assert_array_equal(found, [array + 1, array])
 
     @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ class TestStandardInput:
     def test_arrays_of_numpy(self):
         stream = io.BytesIO()
         np.save(stream, np.eye(2))
-        (found,) = read_all([Reference("-")], ReadOptions(standard_input=lambda: io.BytesIO(stream.getvalue())))
+        (found,) = read_all([Reference("-")], ValueReadOptions(standard_input=lambda: io.BytesIO(stream.getvalue())))
         np.testing.assert_array_equal(found, np.eye(2))
 
     @pytest.mark.parametrize("command", ["check", "graph", "diff"])
@@ -265,7 +265,7 @@ class TestLargeTables:
     def result(self, references):
         try:
             with limits.within(100_000, 1_000_000):
-                found = read_all([Reference(r, r) for r in references], ReadOptions())
+                found = read_all([Reference(r, r) for r in references], ValueReadOptions())
                 return limits.budget().eighths, [(a.shape, a.tobytes(), a.flags.carray) for a in found]
         except GradcliError as error:
             return error.message, error.hint, error.source

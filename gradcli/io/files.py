@@ -151,7 +151,7 @@ class Reference(NamedTuple):
     offset: int = 0
 
 
-class ReadOptions(NamedTuple):
+class ValueReadOptions(NamedTuple):
     """How files are read. `form`, one of `file_formats.FORMS`, is the format of files whose names do not tell, and
     `standard_input` opens standard input. A value has at most `max_elements` numbers. With `exact`, numbers in text are
     `Written`, in object arrays."""
@@ -164,10 +164,10 @@ class ReadOptions(NamedTuple):
 
 def read(reference: str, max_elements: int | None = None, exact: bool = False) -> float | NDArray[Any]:
     """The numbers in the file that `reference`, `PATH` or `PATH:member`, names; see `read_all`."""
-    return read_all([Reference(reference)], ReadOptions(max_elements, exact))[0]
+    return read_all([Reference(reference)], ValueReadOptions(max_elements, exact))[0]
 
 
-def read_all(references: Sequence[Reference], reading: ReadOptions) -> list[float | NDArray[Any]]:
+def read_all(references: Sequence[Reference], reading: ValueReadOptions) -> list[float | NDArray[Any]]:
     """The numbers that references name; several columns of one file are read in one pass.
 
     A value is a float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
@@ -212,7 +212,7 @@ def _in_its_word(reference: Reference) -> AbstractContextManager[None]:
     return locating(reference.word, Span(reference.offset, len(reference.word)))
 
 
-def _read(path: str, members: Sequence[str | None], reading: ReadOptions) -> Sequence[float | NDArray[Any]]:
+def _read(path: str, members: Sequence[str | None], reading: ValueReadOptions) -> Sequence[float | NDArray[Any]]:
     try:
         with _opened(path, reading) as (form, source):
             if form in _TABLES:
@@ -231,7 +231,7 @@ def _read(path: str, members: Sequence[str | None], reading: ReadOptions) -> Seq
 
 
 @contextmanager
-def _opened(path: str, reading: ReadOptions) -> Iterator[tuple[str, Source]]:
+def _opened(path: str, reading: ValueReadOptions) -> Iterator[tuple[str, Source]]:
     """A context with the format of a file and its source."""
     if path == STANDARD_INPUT and reading.standard_input is not None:
         form, stream, size = _of_input(reading.standard_input(), reading.form)

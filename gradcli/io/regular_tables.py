@@ -7,6 +7,7 @@ of other lengths, texts in place of numbers, and infinities, are left to the slo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -55,21 +56,27 @@ def _rows(block: bytes, separator: bytes, width: int) -> int | None:
         return None
     if block.count(b"\r") != block.count(b"\r\n") or not _is_text(block):
         return None
-    characters = numpy.frombuffer(block, numpy.uint8)
-    ends = numpy.flatnonzero(characters == ord("\n"))
+    if not is_rectangular(block, separator, width):
+        return None
+    ends = numpy.flatnonzero(numpy.frombuffer(block, numpy.uint8) == ord("\n"))
     if not block.endswith(b"\n"):
         ends = numpy.append(ends, len(block))
-    starts = numpy.append(0, ends[:-1] + 1)
-    if (ends - starts).max() > _LONG_LINE:
-        return None
-    places = numpy.flatnonzero(characters == ord(separator))
-    if len(places) != len(ends) * (width - 1):
-        return None
-    if width > 1:
-        in_rows = places.reshape(len(ends), width - 1)
-        if (in_rows[:, 0] < starts).any() or (in_rows[:, -1] > ends).any():
-            return None
-    return len(ends)
+    return None if numpy.diff(ends, prepend=-1).max() > _LONG_LINE + 1 else len(ends)
+
+
+def is_rectangular(text: bytes, separator: bytes, width: int) -> bool:
+    """Whether each line of a text without quotes has `width` cells."""
+    # One pass in C over the text, which is several times faster than finding the separators of each line.
+    marks = text.translate(None, _all_but(separator + b"\n"))
+    if not text.endswith(b"\n"):
+        marks += b"\n"
+    of_a_line = separator * (width - 1) + b"\n"
+    return marks == of_a_line * (len(marks) // len(of_a_line))
+
+
+@cache
+def _all_but(characters: bytes) -> bytes:
+    return bytes({*range(256)} - {*characters})
 
 
 def _is_text(block: bytes) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 # The usual separators; a space stands for one or more.
 DEFAULT = (",", ";", "\t", "|", " ")
+_QUOTED = re.compile(r'"(?:[^"]|"")*+"')
 # Upper bounds of the lines and characters that are examined; within them no cell is too long for csv.
 _LINES, _CHARACTERS = 100, 100_000
 _SEVERAL_COLUMNS = 0.5
@@ -53,7 +54,18 @@ def detected_notation(text: str, separators: Sequence[str] = DEFAULT) -> Notatio
     return max(points + commas, key=lambda notation: _score(lines, notation))
 
 
-def is_spaced(text: str) -> bool:
+def beside_texts(text: str) -> Sequence[str]:
+    """The separators that a table of numbers and texts with this beginning may have: those of its first line. Spaces
+    and `|` may be part of texts."""
+    title = _QUOTED.sub("", text.split("\n", 1)[0])
+    there = [separator for separator in DEFAULT if separator != " " and separator in title]
+    if not there:
+        return [" "] if _is_spaced(text) else [","]
+    # | may be part of names, as in |v|.
+    return [",", "|"] if there == ["|"] else there
+
+
+def _is_spaced(text: str) -> bool:
     """Whether the beginning of a table has several columns separated by spaces, one of which holds only numbers below
     the header."""
     rows = list(csv.reader(_lines(text), delimiter=" ", skipinitialspace=True))

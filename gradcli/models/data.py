@@ -14,7 +14,7 @@ from gradcli.rows.concatenation import ConcatenatedTables
 from gradcli.rows.failures import failure_of
 from gradcli.rows.frames import column_of, frame_of, numbers_of
 from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import ColumnSelection, ReadOptions
+from gradcli.rows.reading import ColumnSelection, TableReadOptions
 from gradcli.rows.sources import files
 
 
@@ -160,7 +160,7 @@ class DataTable:
         return f"they have {', '.join(self.columns)}" if self.columns else "there are none: give a file, or x=[1,2,3]"
 
 
-def table_of(data: Any, reading: ReadOptions | None = None, stream: IO[bytes] | None = None) -> DataTable:
+def table_of(data: Any, reading: TableReadOptions | None = None, stream: IO[bytes] | None = None) -> DataTable:
     """The table for `data`: an empty one for None; the path of a file, or a list of paths, patterns and folders, where
     `-` is the `stream`; a data frame of Polars or pandas, an Arrow table, or a mapping of columns to arrays.
 
@@ -173,7 +173,7 @@ def table_of(data: Any, reading: ReadOptions | None = None, stream: IO[bytes] | 
     if isinstance(data, (list, tuple)) and not data:
         raise BindingError("there are no files in the list of data", hint="give the path of one, or a table")
     if isinstance(data, (list, tuple)) and all(isinstance(item, (str, os.PathLike)) for item in data):
-        return _of_files([os.fspath(item) for item in data], reading or ReadOptions(), stream)
+        return _of_files([os.fspath(item) for item in data], reading or TableReadOptions(), stream)
     frame = frame_of(data)
 
     def read(numbers: Sequence[str], texts: Sequence[str]) -> _Read:
@@ -183,7 +183,7 @@ def table_of(data: Any, reading: ReadOptions | None = None, stream: IO[bytes] | 
     return DataTable(frame.columns, read)
 
 
-def _of_files(words: Sequence[str], reading: ReadOptions, stream: IO[bytes] | None) -> DataTable:
+def _of_files(words: Sequence[str], reading: TableReadOptions, stream: IO[bytes] | None) -> DataTable:
     sources = [STDIN] if words == [STDIN] else files(words)
     together = ConcatenatedTables(sources, reading, stream)
 

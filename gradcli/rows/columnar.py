@@ -13,7 +13,7 @@ from gradcli.io.file_formats import columnar_format
 from gradcli.rows import columns, sources
 from gradcli.rows.blocks import Block, Column, Piece
 from gradcli.rows.json_lines import numbers
-from gradcli.rows.reading import ColumnSelection, Range, Reader, ReadOptions, closed_on_error
+from gradcli.rows.reading import ColumnSelection, Range, Reader, TableReadOptions, closed_on_error
 
 FORMATS = ("parquet", "arrow")
 # The first bytes of an Arrow stream, which only tables are read from.
@@ -36,7 +36,12 @@ class ColumnarReader(Reader):
     divisible = True
 
     def __init__(
-        self, source: str, format: str, reading: ReadOptions, part: Range | None = None, file: IO[bytes] | None = None
+        self,
+        source: str,
+        format: str,
+        reading: TableReadOptions,
+        part: Range | None = None,
+        file: IO[bytes] | None = None,
     ) -> None:
         """The table at `source`, or in a `file`, which is closed with the reader."""
         self._polars = by_polars.needed(repr(source))

@@ -10,7 +10,7 @@ from gradcli.errors import BindingError
 from gradcli.rows.json_line_rows import FORMAT as LINES
 from gradcli.rows.opening import open_table
 from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import Reader, ReadOptions
+from gradcli.rows.reading import Reader, TableReadOptions
 from gradcli.rows.sources import is_read_once, readable
 
 _STDIN_NAME = "standard input"
@@ -23,7 +23,7 @@ class ConcatenatedTables:
     Raises BindingError where one cannot be read, and where their formats or columns differ.
     """
 
-    def __init__(self, sources: Sequence[str], reading: ReadOptions, stream: IO[bytes] | None) -> None:
+    def __init__(self, sources: Sequence[str], reading: TableReadOptions, stream: IO[bytes] | None) -> None:
         self._sources = sources
         self._reading = reading
         self._stream = stream

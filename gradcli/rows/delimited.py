@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from gradcli.errors import BindingError
 from gradcli.io import by_polars
+from gradcli.io.regular_tables import is_rectangular
 from gradcli.rows import columns
 from gradcli.rows.blocks import Block, Column
 from gradcli.rows.records import Quoting, Record
@@ -55,8 +56,6 @@ class Delimited:
         self._selection = selection
         self._separator = dialect.separator.encode()
         self._quoting = Quoting(self._separator)
-        self._structure = self._separator * (len(names) - 1) + b"\n"
-        self._unstructured = bytes(set(range(256)) - {*self._separator, *b"\n"})
 
     def block(self, data: bytes) -> Block:
         """The rows of whole records. Raises BindingError for bytes that are not UTF-8."""
@@ -129,8 +128,7 @@ class Delimited:
         """Whether every line has exactly one field per column."""
         if b'"' in data:
             data = self._quoting.without_quoted_separators(data)
-        structure = data.translate(None, self._unstructured)
-        return structure == self._structure * (len(structure) // len(self._structure))
+        return is_rectangular(data, self._separator, len(self._names))
 
     def _lines(self, data: bytes) -> Any | None:
         """A series of the lines; None where every control character occurs in the text, so that none can serve as the
@@ -194,7 +192,7 @@ class Delimited:
             lines.append(self._line(record, fields))
             for place, texts in read.items():
                 field = fields[place]
-                texts.append(None if field is None else _decoded(field))
+                texts.append(None if field is None else decoded(field))
             if why := self._why_failed(record):
                 failed[row] = why
                 if record.fields and len(record.fields) > width:
@@ -236,10 +234,10 @@ class Delimited:
     def _line(self, record: Record, fitted: Sequence[bytes | None]) -> str:
         """The line to write again, with one field per column, so that results align with their header; a malformed line
         is unchanged."""
-        lacks, text = len(self._names) - len(record.fields or self._names), _decoded(record.text)
+        lacks, text = len(self._names) - len(record.fields or self._names), decoded(record.text)
         if lacks >= 0:
             return text + self._dialect.separator * lacks
-        rest = _decoded(fitted[-1] or b"")
+        rest = decoded(fitted[-1] or b"")
         return text.removesuffix(rest) + _quoted(rest)
 
 
@@ -254,7 +252,8 @@ def not_utf8() -> BindingError:
     return BindingError("it is not UTF-8 text", hint="--encoding names another, such as --encoding latin-1")
 
 
-def _decoded(text: bytes) -> str:
+def decoded(text: bytes) -> str:
+    """A text in UTF-8. Raises BindingError for other bytes."""
     try:
         return text.decode()
     except UnicodeDecodeError as error:

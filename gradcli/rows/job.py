@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli.rows.pipeline import FailurePolicy
 from gradcli.rows.plan import RowRequest
-from gradcli.rows.reading import ReadOptions
+from gradcli.rows.reading import TableReadOptions
 
 
 class Job(NamedTuple):
@@ -15,7 +15,7 @@ class Job(NamedTuple):
     output, None for that of the input."""
 
     asked: RowRequest
-    reading: ReadOptions
+    reading: TableReadOptions
     policy: FailurePolicy
     to: str | None
 
@@ -34,4 +34,4 @@ class Job(NamedTuple):
         reading, to = options.pop("reading"), options.pop("to")
         policy = FailurePolicy(options.pop("on_error") == "skip", options.pop("max_errors"))
         asked = RowRequest.of_json({"program": written["program"], **written["bindings"], **options})
-        return cls(asked, ReadOptions(**reading), policy, to)
+        return cls(asked, TableReadOptions(**reading), policy, to)

@@ -16,7 +16,7 @@ from gradcli.rows import records
 from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.json_lines import Lines, Members, from_text, members, numbers
 from gradcli.rows.plain_columns import plain
-from gradcli.rows.reading import ColumnSelection, Range, ReadOptions, TextReader
+from gradcli.rows.reading import ColumnSelection, Range, TableReadOptions, TextReader
 from gradcli.rows.sources import Stream
 
 FORMAT = "jsonl"
@@ -30,7 +30,7 @@ class LinesReader(TextReader):
 
     format = FORMAT
 
-    def __init__(self, stream: Stream, head: bytes, reading: ReadOptions, part: Range | None = None) -> None:
+    def __init__(self, stream: Stream, head: bytes, reading: TableReadOptions, part: Range | None = None) -> None:
         super().__init__(stream, reading, part)
         self._head = head
         first = Lines(head[: records.last_line_end(head)] or head)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import IO, Any
 
 from gradcli.errors import BindingError
 from gradcli.io import by_polars, json_text
-from gradcli.io.output import write_atomically
+from gradcli.io.output import Save, write_atomically
 from gradcli.rows.outputs import check_path, compressing
 from gradcli.rows.sources import format_of
-
-# Writes a file at a path by calling a function with a stream.
-Save = Callable[[str, Callable[[IO[bytes]], object]], None]
 
 
 def beside(columns: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:

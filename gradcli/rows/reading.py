@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -12,16 +11,14 @@ from gradcli.errors import BindingError, did_you_mean
 from gradcli.io import preambles, separators
 from gradcli.rows import records, sources
 from gradcli.rows.blocks import Block, Piece
-from gradcli.rows.delimited import Delimited, Dialect, Selection, not_utf8, one_space_apart
+from gradcli.rows.delimited import Delimited, Dialect, Selection, decoded, one_space_apart
 from gradcli.rows.records import Quoting, Record
 
-_SEPARATORS = (",", ";", "\t", "|")
-_QUOTED = re.compile(r'"(?:[^"]|"")*+"')
 # Bytes at the beginning of a table from which its notation is detected.
 SAMPLE = 2**16
 
 
-class ReadOptions(NamedTuple):
+class TableReadOptions(NamedTuple):
     """How tables are read where their names and contents do not tell; `block` is the size of blocks in bytes."""
 
     format: str | None = None
@@ -102,7 +99,7 @@ def closed_on_error(opened: Reader | IO[bytes]) -> Iterator[None]:
 class TextReader(Reader):
     """A table of consecutive records in a stream, read in blocks of `_block` bytes; `_part` restricts it to a range."""
 
-    def __init__(self, stream: sources.Stream, reading: ReadOptions, part: Range | None) -> None:
+    def __init__(self, stream: sources.Stream, reading: TableReadOptions, part: Range | None) -> None:
         self.name, self.size, self.divisible = stream.name, stream.size, stream.plain
         self._stream = stream
         self._part = part
@@ -119,7 +116,7 @@ class DelimitedReader(TextReader):
     """A table of delimited text, of which `head` has been read."""
 
     def __init__(
-        self, stream: sources.Stream, head: bytes, format: str | None, reading: ReadOptions, part: Range | None
+        self, stream: sources.Stream, head: bytes, format: str | None, reading: TableReadOptions, part: Range | None
     ) -> None:
         super().__init__(stream, reading, part)
         said = [reading.separator] if reading.separator else separators.DEFAULT
@@ -136,24 +133,18 @@ class DelimitedReader(TextReader):
                 f"the lines of {self.name} end in CR alone", hint="tr '\\r' '\\n' makes those ends that are read"
             )
         text = self._rest[: records.last_line_end(self._rest) or None].decode(errors="replace")
-        marks = [mark for mark in _SEPARATORS if mark in _QUOTED.sub("", text.split("\n", 1)[0])]
-        if not marks:
-            marks = [" "] if separators.is_spaced(text) else [*_SEPARATORS[:1]]
-        elif marks == ["|"]:
-            # | may also be part of names, as in |v|.
-            marks = [*_SEPARATORS[:1], *marks]
         separator = reading.separator or preamble.separator
-        notation = separators.detected_notation(text, [separator] if separator else marks)
+        notation = separators.detected_notation(text, [separator] if separator else separators.beside_texts(text))
         separator = separator or ("\t" if format == "tsv" else notation.separator)
         self._quoting = Quoting(separator.encode())
         first = self._first()
         if separator == " ":
             first = next(self._quoting.records(one_space_apart(first.text)))._replace(end=first.end)
         self.format = format or ("tsv" if separator == "\t" else "csv")
-        fields = [_decoded(field or b"").strip() for field in first.fields or ()]
+        fields = [decoded(field or b"").strip() for field in first.fields or ()]
         line_end = "\r\n" if self._rest[: first.end].endswith(b"\r\n") else "\n"
         comma = reading.decimal_comma or notation.decimal_comma
-        self.dialect = Dialect(separator, comma, line_end, _decoded(first.text) if reading.header else None)
+        self.dialect = Dialect(separator, comma, line_end, decoded(first.text) if reading.header else None)
         self.columns = fields if reading.header else [f"c{number}" for number in range(1, len(fields) + 1)]
         if reading.header:
             self._rest = self._rest[first.end :]
@@ -193,10 +184,3 @@ def _parsed(parser: Delimited, data: list[bytes]) -> Block:
     """The rows of the text that is the only element of a list. The list is emptied, so that the text is freed while it
     is parsed."""
     return parser.block(data.pop())
-
-
-def _decoded(text: bytes) -> str:
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        raise not_utf8() from error

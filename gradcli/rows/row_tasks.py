@@ -14,7 +14,7 @@ from gradcli.rows.job import Job
 from gradcli.rows.opening import open_table
 from gradcli.rows.pipeline import Report, run_rows
 from gradcli.rows.plan import make_plan, plain
-from gradcli.rows.reading import ColumnSelection, Range, Reader, ReadOptions
+from gradcli.rows.reading import ColumnSelection, Range, Reader, TableReadOptions
 from gradcli.rows.sources import format_of
 from gradcli.rows.workers import SAME_FILES
 
@@ -76,7 +76,7 @@ def _written(job: Job, reader: Reader, shapes: Mapping[str, Sequence[int]] | Non
 _PIECES = 16
 
 
-def divide_files(path: str, reading: ReadOptions, part_bytes: int) -> tuple[str, list[Range | None]]:
+def divide_files(path: str, reading: TableReadOptions, part_bytes: int) -> tuple[str, list[Range | None]]:
     """The format of a file and its parts: byte ranges of about `part_bytes` that begin and end at record boundaries, or
     row ranges of a columnar file. None stands for the whole of a file that cannot be divided.
 

@@ -349,7 +349,7 @@ def _from_files(
                 )
         return streams.input_of(environment, f"'{name}'")
 
-    reading = files.ReadOptions(options.max_elements, is_exact(options), form, standard_input)
+    reading = files.ValueReadOptions(options.max_elements, is_exact(options), form, standard_input)
     return dict(zip(asked, files.read_all([files.Reference(*place) for place in asked.values()], reading)))
 
 

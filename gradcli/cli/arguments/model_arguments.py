@@ -9,7 +9,7 @@ from gradcli.cli.process import streams
 from gradcli.cli.process.environment import Environment
 from gradcli.models.data import DataTable, table_of
 from gradcli.rows.outputs import STDIN
-from gradcli.rows.reading import ReadOptions
+from gradcli.rows.reading import TableReadOptions
 
 
 class ModelWords(NamedTuple):
@@ -23,7 +23,7 @@ class ModelWords(NamedTuple):
 
 
 def given(
-    options: inputs.BindingOptions, environment: Environment, example: str, reading: ReadOptions | None = None
+    options: inputs.BindingOptions, environment: Environment, example: str, reading: TableReadOptions | None = None
 ) -> ModelWords:
     """Read the words of a command line; `example` is a correct command line for hints.
 

@@ -8,7 +8,7 @@ import typer
 
 from gradcli.errors import UsageError
 from gradcli.rows.outputs import NAMES
-from gradcli.rows.reading import ReadOptions
+from gradcli.rows.reading import TableReadOptions
 
 FORMATS = "|".join(NAMES)
 
@@ -42,10 +42,10 @@ class ReadingOptions(Protocol):
     def no_header(self) -> bool: ...
 
 
-def reading_of(options: ReadingOptions) -> ReadOptions:
+def reading_of(options: ReadingOptions) -> TableReadOptions:
     """How tables are to be read. Raises UsageError for an unknown format."""
     if options.from_ is not None and options.from_ not in NAMES:
         raise UsageError(f"there is no format {options.from_!r}", hint=f"--from {' or '.join(NAMES)}")
-    return ReadOptions(
+    return TableReadOptions(
         options.from_, options.separator, options.decimal_comma, options.encoding, header=not options.no_header
     )

@@ -25,7 +25,7 @@ from gradcli.rows.job import Job
 from gradcli.rows.outputs import STDIN, Target, compressing, targets
 from gradcli.rows.pipeline import FailurePolicy, Report, run_rows
 from gradcli.rows.plan import Plan, RowRequest, has_numbers_for_names, make_plan
-from gradcli.rows.reading import ReadOptions
+from gradcli.rows.reading import TableReadOptions
 from gradcli.rows.sources import files
 
 # The policies for rows that fail: empty results, no row, or stop.
@@ -184,7 +184,7 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
 
 def _tell_header(
     asked: RowRequest,
-    reading: ReadOptions,
+    reading: TableReadOptions,
     tables: Sequence[ConcatenatedTables],
     options: MapOptions,
     environment: Environment,
@@ -209,7 +209,7 @@ def _policy(options: MapOptions) -> FailurePolicy:
     return FailurePolicy(options.on_error == "skip", 0 if options.on_error == "fail" else options.max_errors)
 
 
-def _reading(options: MapOptions) -> ReadOptions:
+def _reading(options: MapOptions) -> TableReadOptions:
     if options.dtype not in arrays.DTYPES:
         raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
     return table_reading.reading_of(options)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.errors import UsageError
 from gradcli.io import system
-from gradcli.io.output import place_of, write_atomically
+from gradcli.io.output import Save, place_of, write_atomically
 from gradcli.models.data import Data
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import FitOutcome, FitRequest, Solution
@@ -28,7 +28,7 @@ class FitFiles(NamedTuple):
     residuals: str | None = None
     predict: str | None = None
     plot: str | None = None
-    save: new_tables.Save = write_atomically
+    save: Save = write_atomically
 
     def check(self, read: Sequence[str]) -> None:
         """Check the paths.
