@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple, Protocol
@@ -252,23 +252,30 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
     for word, name in zip(words, tuple(values)):
         if name not in reads:
             raise _unused(name, program, reads, values, word)
-    for name, value in values_of_vars_option(options, environment, dtype).items():
-        if name in values:
-            raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
+    for name, value in values_of_vars_option(options, environment, dtype, values).items():
         if name in reads:
             values[name] = value
     return Sources(program, values)
 
 
 def values_of_vars_option(
-    options: BindingOptions, environment: Environment, dtype: str
+    options: BindingOptions, environment: Environment, dtype: str, bound: Container[str]
 ) -> dict[str, Callable[[], Any]]:
-    """The functions that return the values of `--vars`, by name."""
-    given = variables_of(options.vars, environment, is_exact(options))
+    """The functions that return the values of `--vars`, by name. Raises BindingError for a name that words have
+    `bound`."""
+    given = variables_of(options.vars, environment, is_exact(options), bound)
     return {name: partial(_read, number, dtype) for name, number in given.items()}
 
 
-def name_span(word: str) -> Span:
+def check_unbound(name: str, bound: Container[str], word: str) -> None:
+    """Raise BindingError if earlier words have `bound` the name that a word binds."""
+    if name in bound:
+        raise BindingError(
+            f"'{name}' is given twice", hint="give each name one value", span=_name_span(word), source=word
+        )
+
+
+def _name_span(word: str) -> Span:
     """The span of the name in NAME=VALUE."""
     return Span(0, word.index("="))
 
@@ -278,7 +285,7 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping
     from gradcli.language.suggestions.joined_names import unread_hint
 
     hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given, program)
-    return BindingError(f"the program does not read '{name}'", hint=hint, span=name_span(word), source=word)
+    return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
 
 
 def _read(number: Any, dtype: str) -> Any:
@@ -303,10 +310,7 @@ def bindings_of(
     for word in words:
         name, text, offset = variables.split_binding(word)
         text = _without_prefix(name, text, options, environment)
-        if name in values:
-            raise BindingError(
-                f"'{name}' is given twice", hint="give each name one value", span=name_span(word), source=word
-            )
+        check_unbound(name, values, word)
         if text.startswith("@"):
             files[name] = (text[1:], word, offset)
         # Keeps the order of the words; the values of files are inserted below.
@@ -374,8 +378,19 @@ def cotangent(text: str | None, dtype: str) -> Any:
         raise
 
 
-def variables_of(vars_from: str | None, environment: Environment, exact: bool) -> dict[str, Any]:
-    """The values of `--vars` by name. Raises BindingError if they cannot be read."""
+def variables_of(
+    vars_from: str | None, environment: Environment, exact: bool, bound: Container[str] = ()
+) -> dict[str, Any]:
+    """The values of `--vars` by name. Raises BindingError if they cannot be read, and for a name that words have
+    `bound`."""
+    found = _variables(vars_from, environment, exact)
+    for name in found:
+        if name in bound:
+            raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
+    return found
+
+
+def _variables(vars_from: str | None, environment: Environment, exact: bool) -> dict[str, Any]:
     if vars_from is None:
         return {}
     if vars_from == "-":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli.cli.arguments import inputs
 from gradcli.cli.process.environment import Environment
-from gradcli.errors import BindingError, UsageError
+from gradcli.errors import UsageError
 from gradcli.io import system, variables
 from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.rows.outputs import STDIN
@@ -70,10 +71,7 @@ def given(options: RowOptions, environment: Environment) -> Given:
         name: value()
         for name, value in inputs.bindings_of([*values.values()], options.dtype, options, environment).items()
     }
-    for name, number in inputs.variables_of(options.vars, environment, False).items():
-        if name in columns or name in shared:
-            raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
-        shared[name] = number
+    shared |= inputs.variables_of(options.vars, environment, False, ChainMap(columns, shared))
     return Given(_asked(options, text, columns, shared), _sources(sources, options, environment))
 
 
@@ -139,10 +137,7 @@ def files_among(words: Sequence[str]) -> list[str]:
 def sort(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
     """Add a binding to `columns` if its value names a column, else to `values`."""
     name, value, _ = variables.split_binding(word)
-    if name in columns or name in values:
-        raise BindingError(
-            f"'{name}' is given twice", hint="give each name one value", span=inputs.name_span(word), source=word
-        )
+    inputs.check_unbound(name, ChainMap(columns, values), word)
     if value.startswith(COLUMN):
         columns[name] = value.removeprefix(COLUMN)
     else:

@@ -108,9 +108,7 @@ def _question(options: SolveOptions, environment: Environment) -> RootProblem:
     text, words = map_arguments.program_of(options, environment, _EXAMPLE)
     unknowns = _unknowns(words)
     bindings = inputs.bindings_of(unknowns.words, "float64", options, environment)
-    for name, value in inputs.values_of_vars_option(options, environment, "float64").items():
-        if name in bindings:
-            raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
+    for name, value in inputs.values_of_vars_option(options, environment, "float64", bindings).items():
         if name not in unknowns.starts:
             bindings[name] = value
     values = {name: value() for name, value in bindings.items()}
