@@ -307,13 +307,13 @@ def test_a_task_that_kills_its_workers_is_given_up(on, table, tmp_path, threads)
 
 def test_an_interrupt_cancels_what_is_left_and_keeps_what_is_done(on, table, tmp_path, threads, monkeypatch):
     pools = threads(lambda *_: time.sleep(0.01))
-    note = Manifest.note
+    record = Manifest.record
 
     def interrupted(self: Manifest, part: int, result: dict[str, Any]) -> None:
-        note(self, part, result)
+        record(self, part, result)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Manifest, "note", interrupted)
+    monkeypatch.setattr(Manifest, "record", interrupted)
     outcome = on("local", PROGRAM, table)
     assert (outcome.status, outcome.err) == (130, "interrupted\n")
     assert done(tmp_path / "out") == 1

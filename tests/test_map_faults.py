@@ -186,7 +186,7 @@ def mapped(table, block, threads, policy=FailurePolicy()):  # noqa: B008
 @given(st.lists(ROW, max_size=12), st.sampled_from(["\n", "\r\n"]), st.integers(1, 60), st.integers(1, 4))
 def test_the_same_bytes_however_a_table_is_cut(rows, line_end, block, threads):
     table = line_end.join(["x,n,note", *rows, ""]).encode()
-    for policy in (FailurePolicy(), FailurePolicy(skip=True), FailurePolicy(most=1)):
+    for policy in (FailurePolicy(), FailurePolicy(skip=True), FailurePolicy(max_failures=1)):
         whole = mapped(table, 2**20, 1, policy)
         assert mapped(table, block, threads, policy) == whole
     out, _, report = mapped(table, block, threads)

@@ -323,7 +323,7 @@ class TestLargeTables:
             asked = [generator.choice(["t.csv", "t.csv:é", "t.csv:é", "t.csv:1"]) for _ in range(2)]
             with_polars = self.result(asked)
             with monkeypatch.context() as patch:
-                patch.setattr(by_polars, "found", lambda: None)
+                patch.setattr(by_polars, "installed", lambda: None)
                 assert self.result(asked) == with_polars
             right += isinstance(with_polars[0], int)
         assert right > 50

@@ -42,12 +42,14 @@ _STYLE = re.compile(r"\[(?=[a-z#/@])")
 # Returns the options of a command by its name.
 OptionsOf = Callable[[str], Collection[str]]
 # Runs the current command line in a child process, with the limits in its options.
-Apart = Callable[[Any], ExitStatus]
+RunInChild = Callable[[Any], ExitStatus]
 
 
-def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Environment, apart: Apart) -> ExitStatus:
-    """Run the command that the arguments name; `commands` maps names to one-line summaries. `apart` runs a command
-    whose time or memory is limited.
+def call(
+    commands: Mapping[str, str], arguments: Sequence[str], environment: Environment, run_in_child: RunInChild
+) -> ExitStatus:
+    """Run the command that the arguments name; `commands` maps names to one-line summaries. `run_in_child` runs
+    a command whose time or memory is limited.
 
     Raises UsageError for an invalid command line, and whatever the command raises.
     """
@@ -72,8 +74,8 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
         environment.write(page.getvalue())
         return ExitStatus.SUCCESS
     limited = any(getattr(options, limit, None) is not None for limit in ("max_seconds", "max_memory"))
-    if limited and not environment.apart:
-        return apart(options)
+    if limited and not environment.is_child:
+        return run_in_child(options)
     try:
         return _declared(name).run(options, environment)
     except GradcliError as error:

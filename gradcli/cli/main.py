@@ -105,5 +105,5 @@ def run() -> None:
         status = ExitStatus.INTERRUPTED
     interrupts.over = True
     interrupts.stop_listening()
-    environment.leave()
+    environment.redirect_broken_streams()
     sys.exit(status)

@@ -110,7 +110,7 @@ class Options:
     def __init__(self, **given: Any) -> None:
         vars(self).update(given)
 
-    def but(self, **given: Any) -> Self:
+    def replaced(self, **given: Any) -> Self:
         """A copy with some options replaced."""
         return type(self)(**(vars(self) | given))
 

@@ -10,7 +10,7 @@ from gradcli.timing import phase
 
 
 @phase("import")
-def found() -> Any:
+def installed() -> Any:
     """Polars, None where it is not installed."""
     try:
         import polars
@@ -19,9 +19,9 @@ def found() -> Any:
     return polars
 
 
-def needed(what: str) -> Any:
+def required(what: str) -> Any:
     """Polars. Raises BindingError, which says that `what` needs it, where it is not installed."""
-    polars = found()
+    polars = installed()
     if polars is None:
         raise BindingError(
             f"{what} needs Polars, which is not installed", hint=install_command.install_command("tables")

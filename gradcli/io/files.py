@@ -89,7 +89,7 @@ def read_columnar(source: Source, format: str) -> NDArray[numpy.float64]:
     something other than real numbers.
     """
     suffix = os.path.splitext(source.path)[1].lower()
-    polars = by_polars.needed(f"{source.path!r}, a {suffix} file,")
+    polars = by_polars.required(f"{source.path!r}, a {suffix} file,")
     errors = polars.exceptions
     try:
         # For damaged files, panics of Polars' threads are printed to standard error.
@@ -167,7 +167,7 @@ def read(reference: str, max_elements: int | None = None, exact: bool = False) -
     return read_all([Reference(reference)], ValueReadOptions(max_elements, exact))[0]
 
 
-def read_all(references: Sequence[Reference], reading: ValueReadOptions) -> list[float | NDArray[Any]]:
+def read_all(references: Sequence[Reference], options: ValueReadOptions) -> list[float | NDArray[Any]]:
     """The numbers that references name; several columns of one file are read in one pass.
 
     A value is a float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
@@ -180,12 +180,12 @@ def read_all(references: Sequence[Reference], reading: ValueReadOptions) -> list
         with _in_its_word(reference):
             path, member = _split(reference.text)
         files.setdefault(path, []).append((at, member))
-    _check_form(reading.form, files)
+    _check_form(options.form, files)
     values: dict[int, float | NDArray[Any]] = {}
     for path, asked in files.items():
         members = [member for _, member in asked]
         try:
-            values.update(zip([at for at, _ in asked], _read(path, members, reading)))
+            values.update(zip([at for at, _ in asked], _read(path, members, options)))
         except GradcliError as error:
             wrong = getattr(error, "member", None)
             with _in_its_word(references[next((at for at, member in asked if member == wrong), asked[0][0])]):
@@ -212,9 +212,9 @@ def _in_its_word(reference: Reference) -> AbstractContextManager[None]:
     return locating(reference.word, Span(reference.offset, len(reference.word)))
 
 
-def _read(path: str, members: Sequence[str | None], reading: ValueReadOptions) -> Sequence[float | NDArray[Any]]:
+def _read(path: str, members: Sequence[str | None], options: ValueReadOptions) -> Sequence[float | NDArray[Any]]:
     try:
-        with _opened(path, reading) as (form, source):
+        with _opened(path, options) as (form, source):
             if form in _TABLES:
                 return _TABLES[form](source, members)
             values = {member: _READERS[form](source._replace(member=member)) for member in dict.fromkeys(members)}
@@ -231,21 +231,21 @@ def _read(path: str, members: Sequence[str | None], reading: ValueReadOptions) -
 
 
 @contextmanager
-def _opened(path: str, reading: ValueReadOptions) -> Iterator[tuple[str, Source]]:
+def _opened(path: str, options: ValueReadOptions) -> Iterator[tuple[str, Source]]:
     """A context with the format of a file and its source."""
-    if path == STANDARD_INPUT and reading.standard_input is not None:
-        form, stream, size = _of_input(reading.standard_input(), reading.form)
-        yield form, Source(path, None, stream, size, reading.max_elements, reading.exact)
+    if path == STANDARD_INPUT and options.standard_input is not None:
+        form, stream, size = _of_input(options.standard_input(), options.form)
+        yield form, Source(path, None, stream, size, options.max_elements, options.exact)
         return
     size = _size(path)
-    known = file_formats.format_of_values(path) or reading.form
+    known = file_formats.format_of_values(path) or options.form
     if known is None:
         raise BindingError(
             f"cannot read {path!r}: its name does not end in a known suffix",
             hint=f"--from says what it holds, as in --from csv, or its suffix: {' '.join(file_formats.VALUE_EXTENSIONS)}",
         )
     with system.reader(path) as stream:
-        yield known, Source(path, None, stream, size, reading.max_elements, reading.exact)
+        yield known, Source(path, None, stream, size, options.max_elements, options.exact)
 
 
 def _of_input(stream: BinaryIO, form: str | None) -> tuple[str, BinaryIO, int]:

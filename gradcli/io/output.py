@@ -41,7 +41,7 @@ def write_atomically(path: str, write: Callable[[IO[bytes]], object], *, on_disk
     empty file, unless the call is to wait until all data are `on_disk`. What is not a regular file, such as a pipe, is
     written directly. Raises OutputError where the file cannot be written.
     """
-    with _told(path):
+    with _output_errors(path):
         earlier = system.status_or_none(path)
         if _is_special(path, earlier):
             with system.writer(path) as stream:
@@ -52,18 +52,18 @@ def write_atomically(path: str, write: Callable[[IO[bytes]], object], *, on_disk
 
 def place_of(path: str) -> str:
     """The real path of a file that is written to `path`. Raises OutputError where it cannot be resolved."""
-    with _told(path):
+    with _output_errors(path):
         return system.real_path(path)
 
 
 def make_directory(path: str) -> None:
     """Create a directory and its parents. Raises OutputError where that fails."""
-    with _told(path):
+    with _output_errors(path):
         system.make_directory(path)
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _output_errors(path: str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:

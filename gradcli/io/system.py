@@ -231,7 +231,7 @@ def remove(path: str) -> None:
     os.unlink(_named(path))
 
 
-def matching(pattern: str) -> list[str]:
+def paths_matching(pattern: str) -> list[str]:
     """The files whose paths match a shell pattern with `*`, `?`, `[…]`, and `**` for any number of folders, sorted by
     name."""
     import glob

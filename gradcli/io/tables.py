@@ -183,7 +183,7 @@ def _records_of_large(table: _Table, start: bytes, line: int) -> Iterator[_Recor
     header = _header(start) if layout.has_header else b""
     if header is None or table.notation.separator == " ":
         return islice(_records(source, table.notation, start, source.stream, line), layout.has_header, None)
-    polars = by_polars.found()
+    polars = by_polars.installed()
     rest, line, more = start[len(header) :], line + layout.has_header, b" "
     while polars is not None and rest and more:
         more = source.stream.read(_BLOCK)

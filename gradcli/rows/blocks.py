@@ -52,7 +52,7 @@ class Block(NamedTuple):
     What is written again are `lines`, a series of the rows as they are in the input, or the columns of the frame
     `fields`. In the lines, the character `line_break`, where it is not None, stands for a line feed. `failed` maps the
     indices of rows that could not be read to messages. `lost` are names of members for which the output has no column.
-    `kinds` says that columns are typed, so that a text is never a number.
+    `is_typed` says that columns are typed, so that a text is never a number.
     """
 
     rows: int
@@ -63,7 +63,7 @@ class Block(NamedTuple):
     line_break: str | None = None
     failed: Mapping[int, str] = MappingProxyType({})
     lost: Sequence[str] = ()
-    kinds: bool = False
+    is_typed: bool = False
 
 
 class Piece(NamedTuple):

@@ -64,13 +64,13 @@ def run(request: Request, begun: Manifest, pool: Pool, progress: Callable[[Progr
     try:
         with closing(_told(request, pool, tasks)) as results:
             for part, result in results:
-                begun.note(part, result)
+                begun.record(part, result)
                 count, rows = count + 1, rows + result.get("rows_in", 0)
                 progress(Progress(count, rows))
     finally:
         begun.save()
     work.check(begun)
-    for part in begun.elsewhere():
+    for part in begun.parts_without_files():
         raise GradcliError(
             f"a worker has written {begun.path(part)!r}, which is not here",
             hint="all workers must see the same directory, as --output names it",
@@ -88,7 +88,7 @@ def begin(request: Request, pool: Pool) -> Manifest:
     resumed = earlier if request.resume else None
     begun = Manifest(directory, work.command, workers.VERSION, work.described(resumed), inputs)
     if resumed is not None:
-        begun.take_up(resumed)
+        begun.resume(resumed)
         return begun
     _make_directory(request, earlier is not None)
 

@@ -44,7 +44,7 @@ class ColumnarReader(Reader):
         file: IO[bytes] | None = None,
     ) -> None:
         """The table at `source`, or in a `file`, which is closed with the reader."""
-        self._polars = by_polars.needed(repr(source))
+        self._polars = by_polars.required(repr(source))
         self.name, self.format = source, format
         self._file = file if file is not None or sources.is_url(source) else sources.opened(source)
         self._block = reading.block
@@ -82,7 +82,7 @@ class ColumnarReader(Reader):
     def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
         kept = self.columns if chosen.kept is None else chosen.kept
         names = dict.fromkeys([*kept, *chosen.needed, *chosen.texts])
-        own = [self.columns[self.place(name)] for name in names]
+        own = [self.columns[self.column_index(name)] for name in names]
         # Rows count even where none of their columns is needed.
         table = self._table.select(own or self.columns[:1]).slice(self._part.start, self._part.end - self._part.start)
         rows = max(1, self._block // (_FIELD * max(1, len(own))))
@@ -117,14 +117,14 @@ def _block(frame: Any, chosen: ColumnSelection) -> Block:
         numbers={name: _numbers(frame[name]) for name in chosen.needed},
         texts={name: frame[name].cast(str, strict=False).to_list() for name in chosen.texts},
         fields=frame.select(chosen.kept),
-        kinds=True,
+        is_typed=True,
     )
 
 
 def _numbers(series: Any) -> Column:
     """A column of numbers from a series: numbers, truth values, texts of numbers, or lists of numbers, whose rows are
     tensors. Values of other types are failing."""
-    polars = by_polars.needed("a table of rows")
+    polars = by_polars.required("a table of rows")
     kind = series.dtype
     if kind.is_numeric() or kind in (polars.Boolean, polars.Null):
         return Column(_with_nan(series.cast(polars.Float64)), _missing(series), {})
@@ -143,7 +143,7 @@ def _tensors(series: Any) -> Column | None:
     """Lists of numbers of equal shapes as an array `[n, …]`; None where shapes differ or elements are missing."""
     import numpy
 
-    polars = by_polars.needed("a table of rows")
+    polars = by_polars.required("a table of rows")
     count, shape, flat = len(series), [], series
     while flat.dtype in (polars.List, polars.Array):
         lengths = (flat.list if flat.dtype == polars.List else flat.arr).len()

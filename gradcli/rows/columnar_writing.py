@@ -37,7 +37,7 @@ class ColumnarWriter:
     def __init__(
         self, format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None
     ) -> None:
-        self._polars = by_polars.needed("a table of rows")
+        self._polars = by_polars.required("a table of rows")
         self._names = names
         self._kept = like.columns if kept is None else kept
         self._sink = _Sink(format, stream)
@@ -57,7 +57,7 @@ class ColumnarWriter:
 
     def _own(self, name: str, series: Any, block: Block) -> Any:
         column: Column | None = block.numbers.get(name)
-        if block.kinds or series.dtype != self._polars.String or column is None:
+        if block.is_typed or series.dtype != self._polars.String or column is None:
             return series.alias(name)
         return self._numbers(name, column.values, column.missing)
 

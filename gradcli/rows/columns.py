@@ -51,7 +51,7 @@ class Fractions(NamedTuple):
 def of_texts(series: Any, fractions: Fractions) -> Column:
     """The column of a series of texts with surrounding spaces. Dates, numbers beyond float64, and numbers that have or
     may have thousands separators are failing; other texts that are not numbers are missing."""
-    polars = by_polars.needed("a table of rows")
+    polars = by_polars.required("a table of rows")
     texts = series.str.strip_chars()
     values = texts.cast(polars.Float64, strict=False)
     if fractions.comma:

@@ -50,7 +50,7 @@ class Delimited:
     """Parses the records of a table with these column `names`."""
 
     def __init__(self, dialect: Dialect, names: Sequence[str], selection: Selection) -> None:
-        self._polars = by_polars.needed("a table of rows")
+        self._polars = by_polars.required("a table of rows")
         self._dialect = dialect
         self._names = names
         self._selection = selection

@@ -49,7 +49,7 @@ class TextForNumber(NamedTuple):
     name: str
     text: str
 
-    def said(self, *, with_source: bool = False) -> str:
+    def message(self, *, with_source: bool = False) -> str:
         """The message, with the table where there are several."""
         where = _place(self.row, self.source if with_source else "")
         return f"{where}: {text_for_number_message(self.name, self.text)}"

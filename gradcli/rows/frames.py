@@ -85,7 +85,7 @@ def mapped(
             stacklevel=3,
         )
     if (word := evaluated.first_word) is not None:
-        said = TextForNumber(word.row + 1, "", word.name, word.text).said()
+        said = TextForNumber(word.row + 1, "", word.name, word.text).message()
         have = f"{evaluated.words:,} of {count:,} rows have a text for a number and no results"
         warn(f"{have}; the first is {said}", RowWarning, stacklevel=3)
     return frame.with_results({plan.results[key]: found for key, found in evaluated.results.items()}, evaluated.null)

@@ -24,7 +24,7 @@ class Job(NamedTuple):
         options = self.asked.as_json()
         program, bindings = options.pop("program"), {name: options.pop(name) for name in ("columns", "shared")}
         options |= {"reading": self.reading._asdict(), "to": self.to}
-        options |= {"on_error": "skip" if self.policy.skip else "null", "max_errors": self.policy.most}
+        options |= {"on_error": "skip" if self.policy.skip else "null", "max_errors": self.policy.max_failures}
         return {"program": program, "bindings": bindings, "options": options}
 
     @classmethod

@@ -80,7 +80,7 @@ def _only(text: str, columns: Sequence[str]) -> str:
 
 def _frame(lines: Lines, columns: Sequence[str]) -> Any:
     """The members of the objects as a data frame of texts: strings by their value, others as they are written."""
-    polars = by_polars.needed("a table of rows")
+    polars = by_polars.required("a table of rows")
     rows = [{} if o is None else members(text) for text, o in zip(lines.texts, lines.objects)]
     found = {name: [_field(row.get(name), o) for row, o in zip(rows, lines.items(name))] for name in columns}
     return polars.DataFrame(found, schema=dict.fromkeys(columns, polars.String))
@@ -124,5 +124,5 @@ def _objects(block: Block, columns: Sequence[str]) -> list[str]:
     names = [json_text.dumps(name) for name in columns]
     texts = []
     for series in block.fields.get_columns():
-        texts.append([*map(json_text.dumps, plain(series).to_list())] if block.kinds else [*map(from_text, series)])
+        texts.append([*map(json_text.dumps, plain(series).to_list())] if block.is_typed else [*map(from_text, series)])
     return ["{" + ",".join(f"{n}:{v}" for n, v in zip(names, row)) + "}" for row in zip(*texts)] or ["{}"] * block.rows

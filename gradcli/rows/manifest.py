@@ -103,7 +103,7 @@ class Manifest:
     def path(self, part: int) -> str:
         return os.path.join(self.directory, self.name(part))
 
-    def elsewhere(self) -> Iterator[int]:
+    def parts_without_files(self) -> Iterator[int]:
         """The parts that are done but whose files are missing or have another size."""
         for part, result in enumerate(self.results):
             if _state(result) == _DONE:
@@ -111,7 +111,7 @@ class Manifest:
                 if there is None or there.st_size != (result or {})["bytes"]:
                     yield part
 
-    def note(self, part: int, result: dict[str, Any]) -> None:
+    def record(self, part: int, result: dict[str, Any]) -> None:
         """Record the result of a part. The file is saved only from time to time; parts lost when the process is killed
         are computed again."""
         self.results[part] = result
@@ -137,7 +137,7 @@ class Manifest:
         line = {"file": self.name(part), **self.parts[part]._asdict(), "state": _state(result)}
         return json_text.dumps(line if result is None else line | {"result": result})
 
-    def take_up(self, record: Mapping[str, Any]) -> None:
+    def resume(self, record: Mapping[str, Any]) -> None:
         """Resume the run that left `record`. Parts that failed are to be computed again.
 
         Raises UsageError where the run is another one: of another program, of other or changed inputs, or by another
@@ -148,7 +148,7 @@ class Manifest:
             parts = [Part(*(line[field] for field in Part._fields)) for line in record["parts"]]
             self.divide(parts, record["formats"], [line.get("result") for line in record["parts"]])
             failed = (part for part, result in enumerate(self.results) if _state(result) == _FAILED)
-            gone = [*self.elsewhere(), *failed]
+            gone = [*self.parts_without_files(), *failed]
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
             raise _damaged(self.file) from error
         for part in gone:

@@ -47,7 +47,7 @@ def write(columns: Mapping[str, Any], format: str, stream: IO[bytes]) -> None:
     if format == "jsonl":
         stream.writelines(_line(dict(zip(columns, row))) for row in zip(*map(_listed, columns.values())))
         return
-    polars = by_polars.needed("a table of rows")
+    polars = by_polars.required("a table of rows")
     frame = polars.DataFrame([polars.Series(name, column, strict=False) for name, column in columns.items()])
     if format == "parquet":
         frame.write_parquet(stream)

@@ -36,16 +36,16 @@ _MORE_THREADS = 1
 
 
 class FailurePolicy(NamedTuple):
-    """What becomes of rows that fail: they are written without results, or left out with `skip`. More than `most`
-    failures end the run, where that is not None."""
+    """What becomes of rows that fail: they are written without results, or left out with `skip`. More than
+    `max_failures` failures end the run, where that is not None."""
 
     skip: bool = False
-    most: int | None = None
+    max_failures: int | None = None
 
     @property
     def texts_fail(self) -> bool:
         """Whether rows with a text in place of a number count as failures."""
-        return self.skip or self.most is not None
+        return self.skip or self.max_failures is not None
 
 
 class NonfiniteRow(NamedTuple):
@@ -178,7 +178,7 @@ class _Run:
         self._format = format
         self._stream = stream
         self._policy = policy
-        most = MAX_LIMITED_ROWS if policy.most is None else policy.most
+        most = MAX_LIMITED_ROWS if policy.max_failures is None else policy.max_failures
         self._evaluation = Evaluation(plan, most_limited=most, texts_fail=policy.texts_fail)
         self._spread = ElementColumns(plan.results, format, shapes)
         self._writer: Writer | None = None
@@ -221,7 +221,7 @@ class _Run:
 
     def _told(self, failures: Mapping[int, GradcliError], rows: Sequence[int]) -> dict[int, GradcliError]:
         """The errors of a block that may be reported: the first, and those that may end the run."""
-        most = self._policy.most
+        most = self._policy.max_failures
         if most is not None:
             return {row: failures[row] for row in rows[: most + 1]}
         limited = [row for row in rows if isinstance(failures[row], LimitError)][: MAX_LIMITED_ROWS + 1]
@@ -255,7 +255,7 @@ class _Run:
         """Write a block and update the report. Raises RowError where a row of it ends the run."""
         if worked.source != self._source:
             self._before, self._source = self.report.rows_in, worked.source
-        most = self._policy.most
+        most = self._policy.max_failures
         ending = self._limited(worked) if most is None else self._beyond(worked, most - self.report.failed)
         assert self._writer is not None
         if ending is not None:

@@ -10,7 +10,7 @@ from gradcli.io import by_polars
 def plain(series: Any) -> Any:
     """A column in which types that JSON lacks are texts, in lists and objects too: dates and times in ISO 8601, decimal
     numbers with all digits, bytes in hexadecimal."""
-    polars = by_polars.needed("a table of rows")
+    polars = by_polars.required("a table of rows")
     return polars.select(_plain(polars.lit(series), series.dtype, polars)).to_series()
 
 

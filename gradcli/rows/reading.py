@@ -75,7 +75,7 @@ class Reader:
     def close(self) -> None:
         """Close the file."""
 
-    def place(self, name: str) -> int:
+    def column_index(self, name: str) -> int:
         """The index of a column. Raises BindingError where there is none of this name, or several."""
         if name not in self.columns:
             raise BindingError(f"{self.name} has no column {name!r}", hint=did_you_mean(name, self.columns))
@@ -165,11 +165,11 @@ class DelimitedReader(TextReader):
             self._rest += more
 
     def pieces(self, chosen: ColumnSelection) -> Iterator[Piece]:
-        kept = [*range(len(self.columns))] if chosen.kept is None else [self.place(name) for name in chosen.kept]
+        kept = [*range(len(self.columns))] if chosen.kept is None else [self.column_index(name) for name in chosen.kept]
         whole = chosen.kept is None and chosen.to in (None, self.format)
         selection = Selection(
-            [self.place(name) for name in chosen.needed],
-            [self.place(name) for name in chosen.texts],
+            [self.column_index(name) for name in chosen.needed],
+            [self.column_index(name) for name in chosen.texts],
             None if whole else kept,
         )
         parser = Delimited(self.dialect, self.columns, selection)

@@ -84,7 +84,7 @@ def _files(word: str) -> list[str]:
         return tables
     if found is not None or not _PATTERN.search(word):
         return [word]
-    matching = system.matching(word)
+    matching = system.paths_matching(word)
     if not matching:
         raise UsageError(f"no file matches {word!r}", hint="paths are relative to the current directory")
     return matching

@@ -92,7 +92,7 @@ class DelimitedWriter:
     def __init__(
         self, format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None
     ) -> None:
-        self._polars = by_polars.needed("a table of rows")
+        self._polars = by_polars.required("a table of rows")
         self._stream = stream
         self._names = names
         alike = format == like.format

@@ -225,12 +225,14 @@ def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple
 
 
 # Evaluates the value in a word, from its text, dtype, the whole word, and the offset of the text in it.
-Reading = Callable[[str, str, str, int], Any]
+WordReader = Callable[[str, str, str, int], Any]
 
 
-def sources(options: BindingOptions, environment: Environment, dtype: str, reading: Reading | None = None) -> Sources:
-    """Parse the program, and prepare the values of its names. `reading` evaluates values in words; by default they are
-    expressions, or intervals with --enclose.
+def sources(
+    options: BindingOptions, environment: Environment, dtype: str, read_word: WordReader | None = None
+) -> Sources:
+    """Parse the program, and prepare the values of its names. `read_word` evaluates values in words; by default they
+    are expressions, or intervals with --enclose.
 
     Raises UsageError if there is no program, ProgramSyntaxError for invalid text, and BindingError for a file that
     cannot be read, a name that is given twice or that the program does not read. A value that is invalid raises
@@ -241,8 +243,8 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
         note_degree_functions(text, options, environment)
         program = parsed(text)
     reads = scope.free_names(program)
-    values = bindings_of(words, dtype, options, environment, reading)
-    if reading is None:
+    values = bindings_of(words, dtype, options, environment, read_word)
+    if read_word is None:
         # Names that are used as masks keep truth values that were written as such.
         for name in scope.names_used_as_masks(program) & values.keys():
             read = values[name]
@@ -300,13 +302,13 @@ def bindings_of(
     dtype: str,
     options: BindingOptions,
     environment: Environment,
-    reading: Reading | None = None,
+    read_word: WordReader | None = None,
 ) -> dict[str, Callable[[], Any]]:
     """The functions that return the values of the names bound in words. Raises BindingError for a file that cannot be
     read."""
     values: dict[str, Callable[[], Any]] = {}
     files: dict[str, tuple[str, str, int]] = {}
-    reading = reading or (_interval if getattr(options, "enclose", False) else constant)
+    read_word = read_word or (_interval if getattr(options, "enclose", False) else constant)
     for word in words:
         name, text, offset = variables.split_binding(word)
         text = _without_prefix(name, text, options, environment)
@@ -314,7 +316,7 @@ def bindings_of(
         if text.startswith("@"):
             files[name] = (text[1:], word, offset)
         # Keeps the order of the words; the values of files are inserted below.
-        values[name] = partial(reading, text, dtype, word, offset)
+        values[name] = partial(read_word, text, dtype, word, offset)
     form = getattr(options, "input_form", None)
     if files or form is not None:
         values |= {name: partial(_read, v, dtype) for name, v in _from_files(files, form, options, environment).items()}

@@ -54,19 +54,19 @@ class Given(NamedTuple):
     sources: list[str]
 
 
-def given(options: RowOptions, environment: Environment) -> Given:
+def read_words(options: RowOptions, environment: Environment) -> Given:
     """Read the words and options of a command line.
 
     Raises UsageError if there is no program or no table, and BindingError for a value that cannot be read.
     """
     text, words = (None, options.words or []) if _by_row(options) else program_of(options, environment)
-    sources = files_among(words)
+    sources = tables_among(words)
     columns: dict[str, str] = {}
     values: dict[str, str] = {}
     for word in words:
         if inputs.is_binding(word):
-            sort(word, columns, values)
-    check_input(values, sources)
+            add_binding(word, columns, values)
+    check_standard_input(values, sources)
     shared = {
         name: value()
         for name, value in inputs.bindings_of([*values.values()], options.dtype, options, environment).items()
@@ -122,7 +122,7 @@ def _program_of(options: inputs.BindingOptions, environment: Environment, exampl
     return words[0], words[1:]
 
 
-def files_among(words: Sequence[str]) -> list[str]:
+def tables_among(words: Sequence[str]) -> list[str]:
     """The words other than NAME=VALUE. Raises UsageError for one that is not a file but resembles a binding, such as
     `x~1`."""
     found = [word for word in words if not inputs.is_binding(word)]
@@ -134,7 +134,7 @@ def files_among(words: Sequence[str]) -> list[str]:
     return found
 
 
-def sort(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
+def add_binding(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
     """Add a binding to `columns` if its value names a column, else to `values`."""
     name, value, _ = variables.split_binding(word)
     inputs.check_unbound(name, ChainMap(columns, values), word)
@@ -144,7 +144,7 @@ def sort(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
         values[name] = word
 
 
-def check_input(values: Mapping[str, str], sources: Sequence[str]) -> None:
+def check_standard_input(values: Mapping[str, str], sources: Sequence[str]) -> None:
     taking = [name for name, word in values.items() if inputs.reads_input(word)]
     if taking and (not sources or STDIN in sources):
         raise UsageError(

@@ -22,7 +22,7 @@ class ModelWords(NamedTuple):
     words: dict[str, str]
 
 
-def given(
+def read_words(
     options: inputs.BindingOptions, environment: Environment, example: str, reading: TableReadOptions | None = None
 ) -> ModelWords:
     """Read the words of a command line; `example` is a correct command line for hints.
@@ -30,13 +30,13 @@ def given(
     Raises UsageError if there is no program, and BindingError for data or values that cannot be read.
     """
     text, words = map_arguments.program_of(options, environment, example)
-    sources = map_arguments.files_among(words)
+    sources = map_arguments.tables_among(words)
     titles: dict[str, str] = {}
     bound: dict[str, str] = {}
     for word in words:
         if inputs.is_binding(word):
-            map_arguments.sort(word, titles, bound)
-    map_arguments.check_input(bound, sources or ["no file"])
+            map_arguments.add_binding(word, titles, bound)
+    map_arguments.check_standard_input(bound, sources or ["no file"])
     values = {
         name: value() for name, value in inputs.bindings_of([*bound.values()], "float64", options, environment).items()
     }

@@ -27,7 +27,7 @@ class UncertainWords(NamedTuple):
     dof: dict[str, float]
 
 
-def given(options: Any, environment: Environment) -> UncertainWords:
+def read_words(options: Any, environment: Environment) -> UncertainWords:
     """Read the words and options of a command line; `options` has those of `inputs.BindingOptions`, `correlation`,
     `dof`, `digits` and `quiet`.
 
@@ -36,7 +36,7 @@ def given(options: Any, environment: Environment) -> UncertainWords:
     words = [word.removesuffix(_ALL) if _of_file(word) else word for word in options.words or ()]
     # With --digits, values stay text and are parsed again at each precision.
     reading = _value if options.digits is None else _text
-    sources = inputs.sources(options.but(words=words), environment, "float64", reading)
+    sources = inputs.sources(options.replaced(words=words), environment, "float64", reading)
     of_files = [variables.split_binding(word).name for word in words if _of_file(word)]
     values = {name: value() for name, value in sources.values.items()}
     if of_files and options.digits is not None:

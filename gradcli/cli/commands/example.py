@@ -27,7 +27,7 @@ def worked(operation: Operation, *, json: bool) -> Example:
         output = _printed(options)
     except DifferentiationError:
         # A value that is not a scalar has a Jacobian as its derivative.
-        options = options.but(jacobian=True)
+        options = options.replaced(jacobian=True)
         output = _printed(options)
     return Example(_command(words, options), output)
 

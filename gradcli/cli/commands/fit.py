@@ -179,7 +179,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     known = Assumptions(
         options.family, options.loss, options.absolute_sigma, options.level, _loss_scale(options.loss_scale)
     )
-    given = model_arguments.given(options, environment, _EXAMPLE, table_reading.reading_of(options))
+    given = model_arguments.read_words(options, environment, _EXAMPLE, table_reading.reading_of(options))
     np = arrays.numpy_namespace()
     vectors = {name: value for name, value in given.values.items() if np.ndim(value)}
     table = (table_of(None) if given.table is None else given.table).with_vectors(vectors)

@@ -23,11 +23,11 @@ def run(
         raise UsageError("one fit is for one machine", hint="--by COLUMN fits each group of rows")
     ready = prepare(request, search)
     # Standard input is read by this process; only files must be visible to workers.
-    paths = cluster_runs.absolute([path for path in request.table.sources if not is_read_once(path)])
+    paths = cluster_runs.absolute_paths([path for path in request.table.sources if not is_read_once(path)])
     work = group_parts.GroupWork(request, ready, paths, "jsonl" if options.json else "csv")
-    done = cluster_runs.computed(options, Request(work, directory, options.resume), environment)
+    done = cluster_runs.compute_parts(options, Request(work, directory, options.resume), environment)
 
-    has_missing = cluster_runs.tell_missing(options, done, group_parts.failures(done), environment)
+    has_missing = cluster_runs.report_missing(options, done, group_parts.failures(done), environment)
     account = group_parts.report(done)
     if not options.quiet:
         fit_report.report_problems(account, ready.data.left_out, request.by, environment)

@@ -152,7 +152,7 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
     """Evaluate the rows and write them; see `gradcli map --help`."""
     policy = _policy(options)
     reading = _reading(options)
-    given = map_arguments.given(options, environment)
+    given = map_arguments.read_words(options, environment)
     sources = [STDIN] if given.sources == [STDIN] else files(given.sources)
     of_cluster = {
         "--part-bytes": options.part_bytes is not None,

@@ -37,19 +37,21 @@ def run(options: MapOptionsOnCluster, job: Job, sources: Sequence[str], environm
     if STDIN in sources:
         raise UsageError("standard input is on one machine alone", hint="--cluster reads files that all workers see")
     part_bytes = options.part_bytes and subprocess_calls.byte_count(options.part_bytes, "size of parts")
-    paths = cluster_runs.absolute(sources)
+    paths = cluster_runs.absolute_paths(sources)
     with closing(open_table(sources[0], job.reading)) as reader:
         plan = make_plan(job.asked, reader.columns)
         shapes = first_shapes(reader, plan, job.to or reader.format)
     retries = RETRIES if options.retries is None else options.retries
     request = Request(RowWork(job, paths, shapes, part_bytes or None), directory, options.resume, retries)
-    done = cluster_runs.computed(options, request, environment)
+    done = cluster_runs.compute_parts(options, request, environment)
 
     report = row_parts.report(done, sources, job.asked.dtype)
-    has_missing = cluster_runs.tell_missing(options, done, row_parts.failures(done, sources), environment)
-    too_many = job.policy.most is not None and report.failed > job.policy.most
+    has_missing = cluster_runs.report_missing(options, done, row_parts.failures(done, sources), environment)
+    too_many = job.policy.max_failures is not None and report.failed > job.policy.max_failures
     if too_many:
-        environment.write_error(f"error: {report.failed:,} rows failed, and --max-errors allows {job.policy.most:,}")
+        environment.write_error(
+            f"error: {report.failed:,} rows failed, and --max-errors allows {job.policy.max_failures:,}"
+        )
     if options.json:
         row_report.tell_json(report, several=True, environment=environment)
     elif not options.quiet:

@@ -117,7 +117,7 @@ class MinimizeOptions(opt.ProgramRun):
 def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
     """Search and print; see `gradcli minimize --help`."""
     histories.check_paths(options.trace, options.plot)
-    words = model_arguments.given(options, environment, _EXAMPLE, table_reading.reading_of(options))
+    words = model_arguments.read_words(options, environment, _EXAMPLE, table_reading.reading_of(options))
     history = histories.History(kept=options.trace is not None)
     with model_report.progress_line(environment, options.quiet) as show:
 

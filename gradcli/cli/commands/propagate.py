@@ -89,7 +89,7 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
     if options.shortest and options.samples is None:
         raise UsageError("--shortest is for draws", hint="add --samples 1e6")
     inputs.check_digits(options, ["--samples"] if options.samples is not None else [])
-    given = propagate_arguments.given(options, environment)
+    given = propagate_arguments.read_words(options, environment)
     text = given.program.source
     with model_report.progress_line(environment, options.quiet) as watch:
         asked = PropagateRequest(

@@ -179,6 +179,6 @@ def _run(main: Main, arguments: Sequence[str], streams: _Streams) -> _Ended:
         out = opened.enter_context(_Text(io.FileIO(streams.stdout, "wb"), streams.encoding, streams.is_terminal))
         complaints = io.BytesIO()
         err = _Text(complaints, streams.error_encoding, is_terminal=False)
-        status = main(arguments, Environment(stdin, out, err, {**streams.variables, **size}, save, apart=True))
+        status = main(arguments, Environment(stdin, out, err, {**streams.variables, **size}, save, is_child=True))
         err.flush()
     return _Ended(status, complaints.getvalue().decode("utf-8", "surrogatepass"), saved_to)

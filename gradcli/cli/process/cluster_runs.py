@@ -50,7 +50,7 @@ def directory_of(options: ClusterOptions) -> str:
     return os.path.abspath(options.output)
 
 
-def absolute(sources: Sequence[str]) -> list[str]:
+def absolute_paths(sources: Sequence[str]) -> list[str]:
     """Absolute paths, valid in other processes. Raises BindingError for a missing file."""
     paths = [path if is_url(path) else os.path.abspath(path) for path in sources]
     for path in paths:
@@ -58,7 +58,7 @@ def absolute(sources: Sequence[str]) -> list[str]:
     return paths
 
 
-def computed(options: ClusterOptions, request: cluster.Request, environment: Environment) -> Manifest:
+def compute_parts(options: ClusterOptions, request: cluster.Request, environment: Environment) -> Manifest:
     """Compute the parts and return the manifest with their states."""
 
     def tell(text: str) -> None:
@@ -79,7 +79,7 @@ def computed(options: ClusterOptions, request: cluster.Request, environment: Env
     return done
 
 
-def tell_missing(
+def report_missing(
     options: ClusterOptions, done: Manifest, failures: Iterable[tuple[str, GradcliError]], environment: Environment
 ) -> bool:
     """Report the missing parts and the reasons; returns whether there are any."""

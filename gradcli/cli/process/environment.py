@@ -25,14 +25,14 @@ def _save(path: str, write: Callable[[IO[bytes]], object]) -> None:
 
 class Environment(NamedTuple):
     """Standard input, output and error, the environment variables, and the function that writes a file atomically (see
-    `output.write_atomically`). `apart` is true in a child process that runs one limited command."""
+    `output.write_atomically`). `is_child` is true in a child process that runs one limited command."""
 
     stdin: TextIO | None
     stdout: TextIO | None
     stderr: TextIO | None
     variables: Mapping[str, str]
     save: Callable[[str, Callable[[IO[bytes]], object]], None] = _save
-    apart: bool = False
+    is_child: bool = False
 
     @classmethod
     def of_process(cls) -> Environment:
@@ -48,13 +48,13 @@ class Environment(NamedTuple):
                 stream.reconfigure(errors="gradcli")  # type: ignore[union-attr]
         return cls(sys.stdin, sys.stdout, sys.stderr, os.environ)
 
-    def read_stdin(self, what: str, most: int) -> str:
-        """All of standard input, or its first `most` + 1 characters if it is longer. Raises UsageError if it is closed,
-        unreadable or not UTF-8; `what` names the content in the message."""
+    def read_stdin(self, what: str, max_characters: int) -> str:
+        """All of standard input, or its first `max_characters` + 1 characters if it is longer. Raises UsageError if it is
+        closed, unreadable or not UTF-8; `what` names the content in the message."""
         if self.stdin is None:
             raise UsageError(f"standard input is closed, and {what} is read from it")
         try:
-            return system.text_of(self.stdin, most)
+            return system.text_of(self.stdin, max_characters)
         except UnicodeDecodeError:
             raise UsageError(f"standard input is not UTF-8 text, and {what} is read from it") from None
         except OSError as error:
@@ -93,7 +93,7 @@ class Environment(NamedTuple):
         plain = self.variables.get("NO_COLOR") or self.variables.get("TERM") == "dumb"
         return self.stdout is not None and self.stdout.isatty() and not plain
 
-    def leave(self) -> None:
+    def redirect_broken_streams(self) -> None:
         """Redirect streams that cannot be flushed to the null device, so that the interpreter's flush at exit does not
         fail."""
         for stream in filter(None, (self.stdout, self.stderr)):

@@ -82,7 +82,7 @@ def _failed(report: Report, first: Failure, policy: FailurePolicy, several: bool
 
 def _text(report: Report, first: TextForNumber, several: bool) -> str:
     has = "has" if report.texts == 1 else "have"
-    where = first.said(with_source=several)
+    where = first.message(with_source=several)
     return (
         f"warning: {_rows(report.texts, report.rows_in)} {has} a text for a number and no results; the first is {where}"
     )
