@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -75,8 +76,6 @@ def _explained(error: Exception) -> GradcliError:
 
 def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], environment: Environment) -> ExitStatus:
     if "--traceback" in arguments:
-        import traceback
-
         environment.write_error("".join(traceback.format_exception(cause)).rstrip())
     if _wants_json(arguments):
         from gradcli.io import json_text

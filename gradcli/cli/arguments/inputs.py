@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends, mathematical_constants
+from gradcli.cli.process import streams
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import BindingError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.evaluation.constant_expressions import constant
@@ -343,7 +344,7 @@ def _from_files(
     asked: Mapping[str, tuple[str, str, int]], form: str | None, options: BindingOptions, environment: Environment
 ) -> dict[str, Any]:
     """The values of names that are read from files; `asked` maps names to (reference, word, offset)."""
-    from gradcli.cli.process import streams
+    # Imported here because few commands read values from files.
     from gradcli.io import files
 
     def standard_input() -> BinaryIO:

@@ -22,6 +22,7 @@ from gradcli.formulas import languages
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.symbolic import derivatives_as_formulas
 from gradcli.language.names import scope
+from gradcli.language.suggestions.joined_names import call_of_last_function, function_of_a_letter
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_PRECISION
 from gradcli.program.ir import Variable, owner_name
@@ -203,9 +204,6 @@ def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -
     reads = {n: r for n, r in scope.free_names(program).items() if n not in constants}
     names = asked or [n for n, r in reads.items() if not r.maybe_assigned]
     if not names:
-        # Imported here because only incorrect programs need it.
-        from gradcli.language.suggestions.joined_names import call_of_last_function
-
         example = "gradcli diff 'log(x**q)' --wrt x"
         raise UsageError(
             "the program reads no names to differentiate by", hint=call_of_last_function(program) or example
@@ -265,8 +263,6 @@ _LEIBNIZ = re.compile(r"(?<![\w.])([d∂]\w+)\s*/\s*([d∂]\w+)(?!\w)")
 
 def _names_of_functions(program: tree.Module, bound: Collection[str]) -> Iterator[Warning]:
     """Warnings for names that were probably meant as a function of a name, such as `sinx`, or as a derivative dy/dx."""
-    from gradcli.language.suggestions.joined_names import function_of_a_letter
-
     reads = scope.free_names(program)
     for quotient in _LEIBNIZ.finditer(program.source):
         if quotient[1] in reads and quotient[2] in reads and not {quotient[1], quotient[2]} & {*bound}:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from gradcli.cli.arguments import inputs
 from gradcli.cli.process.environment import Environment
 from gradcli.cli.rendering.render import Table, opening, show, show_json
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.limits import MAX_PRECISION
-
-if TYPE_CHECKING:
-    from gradcli.proofs.enclosed import Enclosure
+from gradcli.proofs import enclosed
+from gradcli.proofs.enclosed import Enclosure
 
 
 class EnclosingOptions(inputs.ProgramOptions, Protocol):
@@ -31,8 +30,6 @@ class EnclosingOptions(inputs.ProgramOptions, Protocol):
 
 def run(options: EnclosingOptions, environment: Environment) -> ExitStatus:
     """Evaluate over intervals and print the enclosures."""
-    from gradcli.proofs import enclosed
-
     _check(options)
     with inputs.computing(options) as namespace:
         sources = inputs.sources(options, environment, "float64")

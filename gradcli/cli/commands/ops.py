@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Annotated, Any
@@ -87,8 +88,6 @@ def _json(entry: Entry) -> dict[str, Any]:
 
 
 def _description_json(entry: Entry) -> dict[str, Any]:
-    import json
-
     from gradcli.cli.commands import example
 
     shown = example.worked(entry.operation, json=True)

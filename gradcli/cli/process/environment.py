@@ -5,22 +5,15 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 from gradcli.errors import OutputError, PipeClosed, UsageError
-from gradcli.io import system
+from gradcli.io import output, system
 
 # ASCII replacements of drawing characters, for encodings that lack them.
 _DRAWN = str.maketrans("─│┌┐└┘├┤┬┴┼╭╮╰╯…×", "-|+++++++++++++.x")
-
-
-def _save(path: str, write: Callable[[IO[bytes]], object]) -> None:
-    # Imported here because few commands write a file.
-    from gradcli.io import output
-
-    output.write_atomically(path, write)
 
 
 class Environment(NamedTuple):
@@ -31,7 +24,7 @@ class Environment(NamedTuple):
     stdout: TextIO | None
     stderr: TextIO | None
     variables: Mapping[str, str]
-    save: Callable[[str, Callable[[IO[bytes]], object]], None] = _save
+    save: output.Save = output.write_atomically
     is_child: bool = False
 
     @classmethod

@@ -10,6 +10,7 @@ from gradcli.cli.process.environment import Environment, is_unicode
 from gradcli.cli.rendering.warning_output import warning_text
 from gradcli.errors import GradcliError, caret_text
 from gradcli.evaluation import session
+from gradcli.io import json_text
 from gradcli.rows.blocks import MOST_LOST
 from gradcli.rows.failures import Failure, TextForNumber
 from gradcli.rows.pipeline import FailurePolicy, NonfiniteRow, Report
@@ -41,8 +42,6 @@ def tell(report: Report, plan: Plan, policy: FailurePolicy, several: bool, envir
 
 def tell_json(report: Report, several: bool, environment: Environment) -> None:
     """Write the counts to standard error, as one line of JSON."""
-    from gradcli.io import json_text
-
     first = report.first_failure
     members: dict[str, Any] = {
         "rows_in": report.rows_in,
