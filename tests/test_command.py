@@ -99,7 +99,7 @@ def test_another_drawing(run, monkeypatch):
     module = ModuleType("gradcli.cli.rendering.drawing.boxes")
     module.draw = lambda picture, environment: environment.write(f"{[label.title for label in picture.labels()]}\n")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(graph.formats.FORMATS, "titles", "boxes")
+    monkeypatch.setitem(graph.FORMATS, "titles", "boxes")
     assert run("graph", "x*y", "x=1", "y=2", "--to", "titles").out == "['x', 'y', 'multiply']\n"
     assert run("graph", "x*y", "x=1", "y=2", "--to", "title").err.endswith("hint: did you mean 'titles'?\n")
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from gradcli.cli import command
-from gradcli.cli.process.environment import Environment, is_unicode, process_arguments
+from gradcli.cli.process.environment import Environment, process_arguments
 from gradcli.cli.process.interrupts import Interrupts
 from gradcli.errors import ExitStatus, GradcliError, PipeClosed, internal
 
@@ -77,12 +77,7 @@ def _explained(error: Exception) -> GradcliError:
 def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], environment: Environment) -> ExitStatus:
     if "--traceback" in arguments:
         environment.write_error("".join(traceback.format_exception(cause)).rstrip())
-    if _wants_json(arguments):
-        from gradcli.io import json_text
-
-        environment.write_error(json_text.dumps({"error": error.as_json()}, ascii=not is_unicode(environment.stderr)))
-    else:
-        environment.write_error(error.report())
+    environment.report(error, _wants_json(arguments))
     return error.exit_status
 
 

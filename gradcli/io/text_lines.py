@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedReader, RawIOBase, StringIO, TextIOWrapper
 from typing import Any, BinaryIO
 
@@ -18,26 +18,37 @@ _CHARACTERS = 2**18
 LINE = 3
 
 
-class _Joined(RawIOBase):
-    """The bytes `start` followed by those of a stream, which stays open when this is closed."""
+class _FunctionStream(RawIOBase):
+    """The bytes that a function returns, which is called with the largest number of them."""
 
-    def __init__(self, start: bytes, stream: BinaryIO) -> None:
-        self._start = memoryview(start)
-        self._stream = stream
+    def __init__(self, read: Callable[[int], bytes | memoryview]) -> None:
+        self._read_some = read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        part = self._start[: len(buffer)] or self._stream.read(len(buffer))
-        self._start = self._start[len(part) :]
+        part = self._read_some(len(buffer))
         buffer[: len(part)] = part
         return len(part)
 
 
+def stream_of(read: Callable[[int], bytes | memoryview]) -> BinaryIO:
+    """A stream of the bytes that a function returns: at most as many as its argument says, none at the end."""
+    return BufferedReader(_FunctionStream(read))
+
+
 def prepended(start: bytes, stream: BinaryIO) -> BinaryIO:
-    """A stream of bytes that were read already, followed by the rest of their stream."""
-    return BufferedReader(_Joined(start, stream))
+    """A stream of bytes that were read already, followed by the rest of their stream, which stays open when this is
+    closed."""
+    left = memoryview(start)
+
+    def read(size: int) -> bytes | memoryview:
+        nonlocal left
+        part, left = left[:size], left[size:]
+        return part or stream.read(size)
+
+    return stream_of(read)
 
 
 def beginning(stream: BinaryIO, size: int) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import importlib
-import io
 import os
 import re
 import select
@@ -12,12 +11,14 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import IO, Any, cast
 
 from gradcli import install_command
 from gradcli.errors import BindingError, UsageError, did_you_mean
 from gradcli.io import system
 from gradcli.io.file_formats import TABLE_EXTENSIONS
+from gradcli.io.text_lines import stream_of
 
 _COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 # The first bytes of compressed files, and the byte order marks of text encodings.
@@ -163,7 +164,7 @@ class Stream:
             kind = self._kind()
         self._unpacked = None
         if kind in _COMPRESSIONS.values():
-            self._unpacked = unpacked(kind, io.BufferedReader(_Stored(self._stored)), name)
+            self._unpacked = unpacked(kind, stream_of(partial(self._stored, patience=0)), name)
         elif kind:
             encoding = encoding or kind
         self._decoder = _decoder(encoding) if encoding else None
@@ -257,22 +258,7 @@ class Stream:
         return data
 
 
-class _Stored(io.RawIOBase):
-    """The stored bytes of a stream as a file object, for a decompressor."""
-
-    def __init__(self, read: Callable[[int, float], bytes]) -> None:
-        self._read_some = read
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._read_some(len(buffer), 0)
-        buffer[: len(data)] = data
-        return len(data)
-
-
-def unpacked(compression: str, stream: IO[bytes] | io.BufferedReader, name: str) -> IO[bytes]:
+def unpacked(compression: str, stream: IO[bytes], name: str) -> IO[bytes]:
     """The decompressed content of a stream. Raises BindingError where the library for it is not installed."""
     return cast("IO[bytes]", _library(compression, repr(name)).open(stream, "rb"))
 

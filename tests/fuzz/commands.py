@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
+from gradcli.cli.commands.graph import FORMATS
 from gradcli.cli.main import main
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing import formats
 from gradcli.errors import GradcliError
 from gradcli.formulas import languages
 from gradcli.language.names import scope
@@ -97,7 +97,7 @@ def _lines(case: Case, rng: Random) -> list[list[str]]:
             *rng.choice(_DIFF),
             *LIMITS,
         ],
-        ["graph", *first, "--to", rng.choice([*formats.FORMATS]), *rng.choice(_GRAPH), *LIMITS],
+        ["graph", *first, "--to", rng.choice([*FORMATS]), *rng.choice(_GRAPH), *LIMITS],
     ]
     if rng.random() < 0.3:
         lines[2].append("--json")

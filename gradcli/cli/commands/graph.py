@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -10,14 +12,15 @@ from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.drawing import formats
 from gradcli.cli.rendering.drawing.labels import Picture
 from gradcli.errors import ExitStatus, UsageError, did_you_mean, locating
 from gradcli.evaluation import graph_view as graphs
 from gradcli.evaluation.graph_view import GraphRequest
 
-*_FIRST, _LAST = formats.FORMATS
-_FORMATS = f"{', '.join(_FIRST)} or {_LAST}"
+# The formats that a graph is drawn in, and their modules in `rendering.drawing`.
+FORMATS = {"tree": "text_tree", "dot": "dot", "mermaid": "mermaid", "svg": "svg", "json": "json_graph"}
+*_FIRST, _LAST = FORMATS
+_FORMATS_HELP = f"{', '.join(_FIRST)} or {_LAST}"
 _HELP = """\
 Calls of the program's functions, long loops and long runs of one operation
 are drawn as one; --expand shows what is in them. JSON has every operation.
@@ -41,7 +44,7 @@ class GraphOptions(opt.ProgramRun):
     const: opt.Const = None
     backend: opt.Backend = "numpy"
     device: opt.Device = None
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"{_FORMATS}.")] = "tree"
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"{_FORMATS_HELP}.")] = "tree"
     json: opt.Json = False
     values: Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")] = False
     expand: Annotated[bool, typer.Option("--expand", help="Every operation by itself.")] = False
@@ -59,7 +62,7 @@ def run(options: GraphOptions, environment: Environment) -> ExitStatus:
         # Drawing is charged to the limits too.
         with locating(program.source, program.body[-1].span):
             graph = graphs.run(request)
-            formats.find(form)(Picture(graph, request, options.expand, namespace), environment)
+            _drawing_function(form)(Picture(graph, request, options.expand, namespace), environment)
     return ExitStatus.SUCCESS
 
 
@@ -67,8 +70,8 @@ def _format(options: GraphOptions) -> str:
     if options.json and options.to not in ("tree", "json"):
         raise UsageError(f"--json and --to {options.to} contradict each other", hint="leave out one of them")
     form = "json" if options.json else options.to
-    if form not in formats.FORMATS:
-        hint = did_you_mean(form, formats.FORMATS, f"--to {_FORMATS}")
+    if form not in FORMATS:
+        hint = did_you_mean(form, FORMATS, f"--to {_FORMATS_HELP}")
         raise UsageError(f"there is no format {form!r}", hint=hint)
     for option, given in (("--grad-output", options.grad_output is not None), ("--no-grad", options.no_grad)):
         if given and not options.values:
@@ -76,6 +79,12 @@ def _format(options: GraphOptions) -> str:
     if options.no_grad and options.grad_output is not None:
         raise UsageError("--no-grad and --grad-output contradict each other", hint="leave out one of them")
     return form
+
+
+def _drawing_function(form: str) -> Callable[[Picture, Environment], None]:
+    """The `draw` function of a format, imported on demand."""
+    draw: Callable[[Picture, Environment], None] = import_module(f"gradcli.cli.rendering.drawing.{FORMATS[form]}").draw
+    return draw
 
 
 def _request(options: GraphOptions, environment: Environment) -> GraphRequest:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from gradcli.cli.process import progress
-from gradcli.cli.process.environment import Environment, is_unicode
+from gradcli.cli.process.environment import Environment
 from gradcli.errors import GradcliError, UsageError
-from gradcli.io import json_text, output
+from gradcli.io import output
 from gradcli.rows import cluster, dask_pool
 from gradcli.rows.manifest import Manifest
 from gradcli.rows.outputs import STDOUT
@@ -86,12 +86,7 @@ def report_missing(
     missing = [*failures]
     for name, error in missing[:_MOST_TOLD]:
         error.message = f"{name} is missing: {error.message}"
-        if options.json:
-            environment.write_error(
-                json_text.dumps({"error": error.as_json()}, ascii=not is_unicode(environment.stderr))
-            )
-        else:
-            environment.write_error(error.report())
+        environment.report(error, options.json)
     if len(missing) > _MOST_TOLD:
         environment.write_error(f"{len(missing) - _MOST_TOLD:,} more parts are missing: {done.file} says which")
     return bool(missing)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TextIO
 
-from gradcli.errors import OutputError, PipeClosed, UsageError
+from gradcli.errors import GradcliError, OutputError, PipeClosed, UsageError
 from gradcli.io import output, system
 
 # ASCII replacements of drawing characters, for encodings that lack them.
@@ -79,6 +79,16 @@ class Environment(NamedTuple):
                 self.stderr.flush()
         except OSError:
             pass
+
+    def report(self, error: GradcliError, as_json: bool) -> None:
+        """Write an error to standard error, as text or as a line of JSON."""
+        if not as_json:
+            self.write_error(error.report())
+            return
+        # Imported here because few commands fail.
+        from gradcli.io import json_text
+
+        self.write_error(json_text.dumps({"error": error.as_json()}, ascii=not is_unicode(self.stderr)))
 
     @property
     def for_terminal(self) -> bool:
