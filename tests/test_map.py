@@ -165,6 +165,11 @@ def test_columns_of_a_file_that_is_no_text_are_limited(run, tmp_path):
     assert run(*words, "--keep", "c1", stdin=table).status == 0
 
 
+def test_digits_of_other_scripts_are_no_number_of_json(run):
+    done = run("map", "x", "--no-grad", "--to", "jsonl", stdin="x,n\n1,1\u0663\n")
+    assert done.out == '{"x":1,"n":"1\u0663","value":1.0}\n'
+
+
 def test_a_dash_is_standard_output(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("map", "x**2", "--no-grad", "--output", "-", "--to", "jsonl", stdin="x\n1\n")
