@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli import numpy as np
 from gradcli.calculus.differential_operators import grad, make_jvp, make_vjp
+from gradcli.calculus.finite_differences import central_differences
 from gradcli.errors import ArgumentError, GradcheckError
 from gradcli.misc.flatten import flatten
 from gradcli.numpy import random
@@ -59,8 +60,7 @@ def _check(f: Callable[[Any], Any], x: Any, modes: Sequence[str], order: int) ->
 def _compare(
     mode: str, weighted: Callable[[Any], Any], vector: Any, unflatten: Callable[[Any], Any], direction: Any, found: Any
 ) -> None:
-    above, below = (weighted(unflatten(vector + sign * 0.5 * _STEP * direction)) for sign in (1.0, -1.0))
-    differences = (above - below) / _STEP
+    (differences,) = central_differences(lambda t: [weighted(unflatten(vector + t * direction))], 0.5 * _STEP)
     gap = abs(differences - found)
     if not (gap < _TOLERANCE or gap < _TOLERANCE * abs(differences + found)):
         raise GradcheckError(

@@ -6,23 +6,53 @@ cotangent, and defined for undefined cotangents. `gradcli.calculus.gradcheck` ch
 
 from __future__ import annotations
 
+import functools
+import math
 import random
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+from gradcli import arrays
+from gradcli.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from gradcli.autograd.graph import UndefinedGrad
 from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.calculus.finite_differences import central_differences
 from gradcli.calculus.gradient import grad
-from gradcli.calculus.jacobian_check import JacobianCheck, differentiable, random_like
-from gradcli.errors import ArgumentError, DifferentiationError, ExpectationError, GradcheckError, expect_callable
+from gradcli.calculus.mapping import vmap
+from gradcli.errors import (
+    ArgumentError,
+    DifferentiationError,
+    ExpectationError,
+    GradcheckError,
+    GradcliError,
+    expect,
+    expect_callable,
+)
 from gradcli.primitives import strides
+from gradcli.primitives.entries.arithmetic import zeros_like
+from gradcli.primitives.entries.shape import stack
 
 Callback = Callable[..., Any]
 
 _SINGLE = (
     "Input #{} requires gradient and is not a double precision floating point or complex. This check will likely fail "
     "if all the inputs are not of double precision floating point or complex. "
+)
+_NOT_REENTRANT = (
+    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+    "values, although analytical gradient matches numerical gradient. The tolerance for nondeterminism was {}."
+)
+_NEW_CHECK = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break "
+    "existing callers of this function. If this is true for you, you can call this function with "
+    '"check_undefined_grad=False" to disable the feature'
+)
+_BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation{}: {}"
+_PERTURBED = (
+    "Expected `func` to return outputs with the same {} when inputs are perturbed on index {}, but got:\n {} and {}."
 )
 _OVERLAP = (
     "The {}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
@@ -57,31 +87,20 @@ def gradcheck(
     `raise_exception`. Raises ArgumentError where no input requires grad, and ExpectationError where shapes or dtypes of
     outputs depend on the numbers, or no mode is to be checked.
     """
-    if not (check_forward_ad or check_backward_ad):
-        raise ExpectationError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    if check_batched_grad and not check_backward_ad:
-        raise ExpectationError("Setting check_batched_grad=True requires check_backward_ad to be True")
-    if check_batched_forward_grad and not check_forward_ad:
-        raise ExpectationError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    expect_callable(func, "gradients of a function are checked")
-    _check_inputs(as_tuple(inputs))
-    check = JacobianCheck(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, fast_mode)
-    try:
-        if check_backward_ad:
-            check.backward()
-        if check_forward_ad:
-            check.forward()
-            if check_undefined_grad:
-                check.undefined_tangents()
-        if check_batched_forward_grad:
-            check.batched_tangents()
-        if check_backward_ad:
-            check.backward_beside(batched=check_batched_grad, undefined=check_undefined_grad)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
-    return True
+    policy = _Policy(
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        nondet_tol=nondet_tol,
+        fast=fast_mode,
+        raises=raise_exception,
+        backward=check_backward_ad,
+        forward=check_forward_ad,
+        undefined=check_undefined_grad,
+        batched=check_batched_grad,
+        batched_forward=check_batched_forward_grad,
+    )
+    return _check(func, as_tuple(inputs), policy)
 
 
 def gradgradcheck(
@@ -109,7 +128,7 @@ def gradgradcheck(
     given = as_tuple(inputs)
     if grad_outputs is None:
         generator = random.Random(0)
-        cotangents = tuple(random_like(y, generator).requires_grad_() for y in differentiable(as_tuple(func(*given))))
+        cotangents = tuple(_random_like(y, generator).requires_grad_() for y in _differentiable(as_tuple(func(*given))))
     else:
         cotangents = as_tuple(grad_outputs)
 
@@ -118,24 +137,59 @@ def gradgradcheck(
         points = tuple(
             p.requires_grad_() if isinstance(x, Tensor) and x.requires_grad else p for p, x in zip(points, given)
         )
-        outputs = differentiable(as_tuple(func(*points)))
-        found = grad(outputs, differentiable(points), seeds, create_graph=True, allow_unused=True)
+        outputs = _differentiable(as_tuple(func(*points)))
+        found = grad(outputs, _differentiable(points), seeds, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
-    return gradcheck(
-        gradient,
-        given + cotangents,
+    policy = _Policy(
         eps=eps,
         atol=atol,
         rtol=rtol,
-        raise_exception=raise_exception,
         nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
-        check_batched_grad=check_batched_grad,
-        check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev,
-        fast_mode=fast_mode,
+        fast=fast_mode,
+        raises=raise_exception,
+        backward=check_rev_over_rev,
+        forward=check_fwd_over_rev,
+        undefined=check_undefined_grad,
+        batched=check_batched_grad,
     )
+    return _check(gradient, given + cotangents, policy)
+
+
+class _Policy(NamedTuple):
+    """The step of the differences, the tolerances, the modes that are checked and what is checked beside them, and
+    whether a failed check raises."""
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    fast: bool
+    raises: bool
+    backward: bool
+    forward: bool
+    undefined: bool
+    batched: bool
+    batched_forward: bool = False
+
+
+def _check(function: Callback, inputs: tuple[Any, ...], policy: _Policy) -> bool:
+    if not (policy.forward or policy.backward):
+        raise ExpectationError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if policy.batched and not policy.backward:
+        raise ExpectationError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if policy.batched_forward and not policy.forward:
+        raise ExpectationError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    expect_callable(function, "gradients of a function are checked")
+    _check_inputs(inputs)
+    check = _JacobianCheck(function, inputs, policy)
+    try:
+        check.run()
+    except GradcheckError:
+        if policy.raises:
+            raise
+        return False
+    return True
 
 
 def _check_inputs(inputs: tuple[Any, ...]) -> None:
@@ -147,6 +201,282 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
         )
     for i, x in by.items():
         if x.dtype != "float64":
-            warnings.warn(_SINGLE.format(i), UserWarning, stacklevel=3)
+            warnings.warn(_SINGLE.format(i), UserWarning, stacklevel=4)
         if x.place is not None and strides.overlaps(x.place.layout()):
             raise DifferentiationError(_OVERLAP.format(i))
+
+
+def _differentiable(values: Sequence[Any]) -> list[Tensor]:
+    """Return the tensors that require grad."""
+    return [x for x in values if _requires_grad(x)]
+
+
+def _random_like(x: Tensor, generator: random.Random) -> Tensor:
+    """Random normal numbers in the shape, dtype and array library of a tensor."""
+    return _filled([generator.gauss(0.0, 1.0) for _ in range(x.size)], x)
+
+
+class _JacobianCheck:
+    """The checks of one function at one point. A failed check raises GradcheckError."""
+
+    def __init__(self, function: Callback, inputs: tuple[Any, ...], policy: _Policy) -> None:
+        self.function = function
+        self.inputs = inputs
+        self.policy = policy
+        self.leaves = _differentiable(inputs)
+        self.outputs = as_tuple(function(*inputs))
+        for output in self.outputs:
+            expect(output, Tensor, "the function to check returns tensors")
+        self.generator = random.Random(0)
+
+    def run(self) -> None:
+        policy = self.policy
+        if policy.backward:
+            self._backward()
+        if policy.forward:
+            self._forward()
+            if policy.undefined:
+                self._undefined_tangents()
+        if policy.batched_forward:
+            self._batched_tangents()
+        if policy.backward:
+            self._backward_beside()
+
+    # --- reverse mode
+
+    def _backward(self) -> None:
+        """Compare the Jacobians of reverse mode with differences."""
+        outputs = _differentiable(self.outputs)
+        if not outputs:
+            self._check_constant()
+            return
+        along = [self._directions(x) for x in self.leaves]
+        weights = [self._directions(y) for y in outputs]
+        numerical = [self._differences(x, rows, _differentiable) for x, rows in zip(self.leaves, along)]
+        for i, (output, rows) in enumerate(zip(outputs, weights)):
+            found, again = (self._gradients(output, rows) for _ in range(2))
+            if any(abs(one - other).max(initial=0.0) > self.policy.nondet_tol for one, other in zip(found, again)):
+                raise GradcheckError(_NOT_REENTRANT.format(self.policy.nondet_tol))
+            for j, jacobian in enumerate(found):
+                self._compare(i, j, jacobian @ along[j].T, rows @ numerical[j][i].T, rows, along[j])
+
+    def _gradients(self, output: Tensor, weights: Any) -> list[Any]:
+        """Return for each leaf the gradients of `output` weighted by each row of `weights`."""
+        if self.policy.fast:
+            found = gradients(output, self.leaves, _filled(weights, output))
+        else:
+            found = jacobians(output, self.leaves)
+        return [_rows(g, len(weights), x.size) for g, x in zip(found, self.leaves)]
+
+    def _backward_beside(self) -> None:
+        """Check reverse mode for batched, zero and undefined cotangents."""
+        outputs = _differentiable(self.outputs)
+        for i, output in enumerate(outputs if self.policy.batched else ()):
+            self._check_batched(i, output)
+        if not outputs:
+            return
+        zeros = [zeros_like(y.detach()) for y in outputs]
+        for gradient in grad(outputs, self.leaves, zeros, retain_graph=True, allow_unused=True):
+            if gradient is not None and not _is_zero(gradient):
+                raise GradcheckError("backward not multiplied by grad_output")
+        if self.policy.undefined:
+            self._check_undefined(len(outputs))
+
+    def _check_batched(self, number: int, output: Tensor) -> None:
+        rows = [_random_like(output, self.generator) for _ in range(2)]
+        options = {"retain_graph": True, "materialize_grads": True}
+        self._compare_batch(
+            f" of output {number}",
+            lambda: grad(output, self.leaves, stack(rows), is_grads_batched=True, **options),
+            [grad(output, self.leaves, row, **options) for row in rows],
+        )
+
+    def _compare_batch(self, what: str, together: Callable[[], Sequence[Any]], apart: Sequence[Sequence[Any]]) -> None:
+        """Compare derivatives of several rows that are computed together with those of each row."""
+        try:
+            found = together()
+        except GradcliError as error:
+            raise GradcheckError(_BATCHED.format(what, error.message)) from error
+        for i, (whole, *rows) in enumerate(zip(found, *apart)):
+            if not self._agree(_numbers(whole), _numbers(stack(rows))):
+                raise GradcheckError(_BATCHED.format(what, f"number {i} is another than that of each"))
+
+    def _check_undefined(self, count: int) -> None:
+        """Check that all outputs, and each one of several outputs, may have an undefined cotangent."""
+        for chosen in [range(count), *([i] for i in range(count) if count > 1)]:
+            outputs = _differentiable(as_tuple(self.function(*self.inputs)))
+            undefined = [UndefinedGrad.apply(y) if i in chosen else y for i, y in enumerate(outputs)]
+            zeros = [zeros_like(y.detach()) for y in outputs]
+            try:
+                found = grad(undefined, self.leaves, zeros, allow_unused=True)
+            except RuntimeError as error:
+                raise _undefined("Expected backward function to handle undefined output grads.") from error
+            if not all(gradient is None or _is_zero(gradient) for gradient in found):
+                raise _undefined(
+                    "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
+                )
+
+    # --- forward mode
+
+    def _forward(self) -> None:
+        """Compare directional derivatives of forward mode with differences."""
+        outputs = _floating(self.outputs)
+        if not outputs:
+            self._check_constant()
+            return
+        weights = [self._directions(y) for y in outputs]
+        for j, leaf in enumerate(self.leaves):
+            along = self._directions(leaf)
+            numerical = self._differences(leaf, along, _floating)
+            tangents = [self._pushed({j: _filled(row, leaf)}) for row in along]
+            for i, (rows, *pushed) in enumerate(zip(weights, *tangents)):
+                forward = _stacked([_numbers(t) for t in pushed], outputs[i].size)
+                self._compare(i, j, rows @ forward.T, rows @ numerical[i].T, rows, along, forward=True)
+
+    def _pushed(self, tangents: dict[int, Any]) -> tuple[Any, ...]:
+        """Return the derivative of each output along the tangents of leaves.
+
+        A leaf whose tangent is None gets no tangent at all; one that is not in `tangents` gets zeros.
+        """
+        with dual_level():
+            leaves = iter(range(len(self.leaves)))
+            duals = [
+                _dual(x, tangents.get(next(leaves), zeros_like(x.detach()))) if _requires_grad(x) else x
+                for x in self.inputs
+            ]
+            outputs = [unpack_dual(y) for y in _floating(as_tuple(self.function(*duals)))]
+        return tuple(zeros_like(primal) if tangent is None else tangent for primal, tangent in outputs)
+
+    def _undefined_tangents(self) -> None:
+        """Check that a leaf without a tangent counts as one with a zero tangent."""
+        all_of_them = {j: _random_like(x, self.generator) for j, x in enumerate(self.leaves)}
+        for j, leaf in enumerate(self.leaves):
+            zero, none = (self._pushed({**all_of_them, j: t}) for t in (zeros_like(leaf.detach()), None))
+            for i, (one, other) in enumerate(zip(zero, none)):
+                if not self._agree(_numbers(one), _numbers(other)):
+                    raise GradcheckError(
+                        f"Mismatch in tangent values for output with index: {i} when input: {j} has an undefined "
+                        "tangent value."
+                    )
+
+    def _batched_tangents(self) -> None:
+        """Check that batched tangents give the same results as single ones."""
+        for j, leaf in enumerate(self.leaves):
+            rows = [_random_like(leaf, self.generator) for _ in range(2)]
+            along = functools.partial(self._pushed_alone, j)
+            self._compare_batch(
+                f" with forward mode by input {j}",
+                functools.partial(vmap(along), stack(rows)),
+                [along(row) for row in rows],
+            )
+
+    def _pushed_alone(self, number: int, tangent: Any) -> tuple[Any, ...]:
+        return self._pushed({**dict.fromkeys(range(len(self.leaves))), number: tangent})
+
+    # --- differences
+
+    def _check_constant(self) -> None:
+        """Check that outputs that cannot be differentiated do not change with the inputs."""
+        for leaf in self.leaves:
+            if any(d.any() for d in self._differences(leaf, self._directions(leaf), _tensors)):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
+
+    def _differences(self, leaf: Tensor, along: Any, choose: Callback) -> list[Any]:
+        """Return for each chosen output its derivative along each direction, of shape (directions, elements)."""
+        numbers, own = _numbers(leaf), leaf.data
+        kept, expected = own.clone(), [(y.shape, y.dtype) for y in choose(self.outputs)]
+
+        def moved(number: int, distance: float) -> list[Any]:
+            own.copy_(_filled(numbers + distance * along[number], own))
+            # Clones, because an output may share the memory of the leaf.
+            outputs = [y.clone() for y in choose(as_tuple(self.function(*self.inputs)))]
+            for known, output in zip(expected, outputs):
+                _check_alike(number, known, output)
+            return [*map(_numbers, outputs)]
+
+        rows: list[list[Any]] = [[] for _ in expected]
+        try:
+            for number in range(len(along)):
+                slopes = central_differences(functools.partial(moved, number), self.policy.eps)
+                for of_output, slope in zip(rows, slopes):
+                    of_output.append(slope)
+        finally:
+            own.copy_(kept)
+        return [_stacked(r, math.prod(shape)) for r, (shape, _) in zip(rows, expected)]
+
+    def _directions(self, x: Tensor) -> Any:
+        """The unit vectors of all elements, or with `fast` one random direction."""
+        xp = arrays.numpy_namespace()
+        if not self.policy.fast:
+            return xp.eye(x.size)
+        found = xp.asarray([self.generator.random() for _ in range(x.size)]).reshape(1, x.size)
+        return found / ((found**2).sum() ** 0.5 or 1.0)
+
+    def _compare(
+        self, i: int, j: int, analytical: Any, numerical: Any, weights: Any, along: Any, *, forward: bool = False
+    ) -> None:
+        # In a weighted sum of all entries, the tolerances of the entries add up.
+        atol = self.policy.atol * float(weights.sum() * along.sum()) if self.policy.fast else self.policy.atol
+        if self._agree(analytical, numerical, atol):
+            return
+        prefix = "Jacobian computed with forward mode mismatch" if forward else "Jacobian mismatch"
+        raise GradcheckError(
+            f"{prefix} for output {i} with respect to input {j},\nnumerical:{numerical.T}\nanalytical:{analytical.T}\n"
+        )
+
+    def _agree(self, found: Any, expected: Any, atol: float | None = None) -> bool:
+        xp = arrays.numpy_namespace()
+        return bool(xp.allclose(found, expected, self.policy.rtol, self.policy.atol if atol is None else atol))
+
+
+def _undefined(message: str) -> GradcheckError:
+    warnings.warn(_NEW_CHECK, UserWarning, stacklevel=7)
+    return GradcheckError(message)
+
+
+def _requires_grad(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.requires_grad
+
+
+def _tensors(values: Sequence[Any]) -> list[Tensor]:
+    return [x for x in values if isinstance(x, Tensor)]
+
+
+def _floating(values: Sequence[Any]) -> list[Tensor]:
+    return [x for x in _tensors(values) if arrays.is_floating(x.inner)]
+
+
+def _dual(x: Tensor, tangent: Tensor | None) -> Tensor:
+    point: Tensor = x.detach()
+    return point if tangent is None else make_dual(point, tangent)
+
+
+def _filled(numbers: Any, like: Tensor) -> Tensor:
+    """Numbers in the shape, dtype and array library of a tensor."""
+    array = arrays.numpy_namespace().asarray(numbers, like.dtype).reshape(like.shape)
+    return Tensor(arrays.like_library_of(array, like.inner))
+
+
+def _numbers(x: Tensor) -> Any:
+    """The elements of a tensor as a float64 vector."""
+    return arrays.numpy_namespace().asarray(arrays.on_host(x.detach().inner), "float64").reshape(-1)
+
+
+def _is_zero(x: Tensor) -> bool:
+    return not _numbers(x).any()
+
+
+def _stacked(rows: Sequence[Any], size: int) -> Any:
+    return arrays.numpy_namespace().asarray(rows, "float64").reshape(len(rows), size)
+
+
+def _rows(gradient: Tensor | None, count: int, size: int) -> Any:
+    xp = arrays.numpy_namespace()
+    return xp.zeros((count, size)) if gradient is None else _numbers(gradient).reshape(count, size)
+
+
+def _check_alike(number: int, expected: tuple[Any, str], found: Tensor) -> None:
+    """Raise ExpectationError where an output has another shape or dtype than at the point itself."""
+    for what, one, other in zip(("shape", "dtype"), expected, (found.shape, found.dtype)):
+        if one != other:
+            raise ExpectationError(_PERTURBED.format(what, number, one, other))
