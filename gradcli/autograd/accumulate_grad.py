@@ -1,9 +1,9 @@
-"""The node that stands for the accumulation of gradients in a leaf, as users see it."""
+"""The accumulation of gradients in leaves: its node, as users see it, and the way to clear them."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradcli.arrays.shapes import Shape
@@ -51,3 +51,12 @@ class AccumulateGrad(Node):
     def shape_of(self, _number: int) -> Shape:
         shape: Shape = self.variable.shape
         return shape
+
+
+def clear_gradients(leaves: Iterable[Any], set_to_none: bool) -> None:
+    """Remove the gradients of leaves, or set them to 0."""
+    for leaf in leaves:
+        if set_to_none:
+            leaf.grad = None
+        elif leaf.grad is not None:
+            leaf.grad = leaf.grad.detach().zero_()

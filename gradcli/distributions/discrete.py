@@ -53,12 +53,8 @@ class _ProbabilityOrLogits(Univariate):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
     def expand(self, batch_shape: Any) -> Self:
-        made = type(self).__new__(type(self))
-        vars(made).update(vars(self))
-        made.__dict__[self._given] = broadcast_to(getattr(self, self._given), tuple(batch_shape))
-        Distribution.__init__(made, tuple(batch_shape), (), False)
-        made._validates = self._validates
-        return made
+        shape = tuple(batch_shape)
+        return self._with_parameters(shape, **{self._given: broadcast_to(getattr(self, self._given), shape)})
 
 
 def _clipped_probs(probs: Any) -> Any:
@@ -262,13 +258,8 @@ class Categorical(Distribution):
         return f"IntegerInterval(lower_bound=0, upper_bound={last})", lambda x: COUNT[1](x) & (x <= last)
 
     def expand(self, batch_shape: Any) -> Self:
-        made = type(self).__new__(type(self))
-        vars(made).update(vars(self))
-        shape = (*batch_shape, self._num_events)
-        made.__dict__[self._given] = broadcast_to(getattr(self, self._given), shape)
-        Distribution.__init__(made, tuple(batch_shape), self.event_shape, False)
-        made._validates = self._validates
-        return made
+        given = broadcast_to(getattr(self, self._given), (*batch_shape, self._num_events))
+        return self._with_parameters(batch_shape, **{self._given: given})
 
     @property
     def param_shape(self) -> Any:

@@ -129,6 +129,13 @@ class Distribution:
         """The same distribution with its parameters broadcast to a batch shape."""
         raise NotImplementedError(f"{type(self).__name__} has no expand")
 
+    def _with_parameters(self, batch_shape: Any, **parameters: Any) -> Self:
+        """The same distribution with other parameters, which are not checked."""
+        made = type(self).__new__(type(self))
+        vars(made).update(vars(self), **parameters)
+        made.batch_shape = tuple(batch_shape)
+        return made
+
     def _extended(self, sample_shape: Any) -> Shape:
         """The shape of samples for a `sample_shape`."""
         sizes = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
@@ -169,12 +176,8 @@ class Univariate(Distribution):
         return [getattr(self, name) for name in self.shown]
 
     def expand(self, batch_shape: Any) -> Self:
-        made = type(self).__new__(type(self))
-        for name in self.shown:
-            setattr(made, name, broadcast_to(getattr(self, name), tuple(batch_shape)))
-        Distribution.__init__(made, tuple(batch_shape), (), False)
-        made._validates = self._validates
-        return made
+        shape = tuple(batch_shape)
+        return self._with_parameters(shape, **{n: broadcast_to(getattr(self, n), shape) for n in self.shown})
 
     def _log_prob(self, value: Any) -> Any:
         return self._function("log_prob", value)

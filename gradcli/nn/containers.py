@@ -119,7 +119,43 @@ class Sequential(_ModuleSequence):
         return input
 
 
-class ModuleDict(Module):
+class _NamedContents(Module):
+    """A container with the methods of a dict."""
+
+    @property
+    def _contents(self) -> dict[str, Any]:
+        """The modules or parameters by name."""
+        raise NotImplementedError
+
+    def keys(self) -> Iterable[str]:
+        return self._contents.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        return self._contents.items()
+
+    def values(self) -> Iterable[Any]:
+        return self._contents.values()
+
+    def pop(self, key: str) -> Any:
+        return self._contents.pop(key)
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._contents
+
+    def __getitem__(self, key: str) -> Any:
+        return self._contents[key]
+
+    def __delitem__(self, key: str) -> None:
+        del self._contents[key]
+
+
+class ModuleDict(_NamedContents):
     """A dict of modules."""
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
@@ -127,45 +163,22 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
+    @property
+    def _contents(self) -> dict[str, Any]:
+        return self._modules
+
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         for name, module in dict(modules).items():
             self[name] = module
 
-    def keys(self) -> Iterable[str]:
-        return self._modules.keys()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        return self._modules.items()
-
-    def values(self) -> Iterable[Any]:
-        return self._modules.values()
-
-    def pop(self, key: str) -> Any:
-        return self._modules.pop(key)
-
     def clear(self) -> None:
         self._modules.clear()
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._modules
-
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
         if key in self._modules:
             self._modules[key] = module
         else:
             self.register_module(key, module)
-
-    def __delitem__(self, key: str) -> None:
-        del self._modules[key]
 
 
 class ParameterList(Module):
@@ -207,7 +220,7 @@ class ParameterList(Module):
         return _listed(self._parameters.items())
 
 
-class ParameterDict(Module):
+class ParameterDict(_NamedContents):
     """A dict of parameters; tensors become parameters."""
 
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
@@ -215,45 +228,22 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
+    @property
+    def _contents(self) -> dict[str, Any]:
+        return self._parameters
+
     def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         for name, value in dict(parameters).items():
             self[name] = value
 
-    def keys(self) -> Iterable[str]:
-        return self._parameters.keys()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        return self._parameters.items()
-
-    def values(self) -> Iterable[Any]:
-        return self._parameters.values()
-
     def get(self, key: str, default: Any = None) -> Any:
         return self._parameters.get(key, default)
-
-    def pop(self, key: str) -> Any:
-        return self._parameters.pop(key)
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._parameters
-
-    def __getitem__(self, key: str) -> Any:
-        return self._parameters[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
         if key in self._parameters:
             self._parameters[key] = _as_parameter(value)
         else:
             self.register_parameter(key, _as_parameter(value))
-
-    def __delitem__(self, key: str) -> None:
-        del self._parameters[key]
 
     def extra_repr(self) -> str:
         return _listed(self._parameters.items())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from gradcli import arrays
+from gradcli.autograd.accumulate_grad import clear_gradients
 from gradcli.autograd.factory import tensor
 from gradcli.autograd.hooks import HookHandle, Hooks
 from gradcli.autograd.modes import no_grad
@@ -261,11 +262,7 @@ class Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters, or set them to 0."""
-        for parameter in self.parameters():
-            if set_to_none:
-                parameter.grad = None
-            elif parameter.grad is not None:
-                parameter.grad = parameter.grad.detach().zero_()
+        clear_gradients(self.parameters(), set_to_none)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set `requires_grad` of all parameters."""

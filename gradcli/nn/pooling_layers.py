@@ -7,12 +7,16 @@ from typing import Any, ClassVar
 from gradcli.nn.function_modules import REQUIRED, FunctionModule, defaults
 
 
-class _MaxPool(FunctionModule):
-    settings = defaults(kernel_size=REQUIRED, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False)
-    shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+class _Pool(FunctionModule):
+    """The base class of layers over windows, which lie side by side unless there is a stride."""
 
     def set(self, name: str, value: Any) -> None:
         super().set(name, self.kernel_size if name == "stride" and value is None else value)
+
+
+class _MaxPool(_Pool):
+    settings = defaults(kernel_size=REQUIRED, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False)
+    shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
 
 class MaxPool1d(_MaxPool):
@@ -33,14 +37,11 @@ class MaxPool3d(_MaxPool):
     function = "max_pool3d"
 
 
-class _AvgPool(FunctionModule):
+class _AvgPool(_Pool):
     settings = defaults(
         kernel_size=REQUIRED, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
     )
     shown: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding")
-
-    def set(self, name: str, value: Any) -> None:
-        super().set(name, self.kernel_size if name == "stride" and value is None else value)
 
 
 class AvgPool1d(_AvgPool):

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.arrays import is_array
 from gradcli.arrays import shape as array_shape
+from gradcli.autograd.accumulate_grad import clear_gradients
 from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, expect, expect_callable
@@ -78,11 +79,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters, or set them to 0."""
-        for parameter in self._parameters():
-            if set_to_none:
-                parameter.grad = None
-            elif parameter.grad is not None:
-                parameter.grad = parameter.grad.detach().zero_()
+        clear_gradients(self._parameters(), set_to_none)
 
     def step(self, closure: Closure | None = None) -> Any:
         """Move every parameter that has a gradient. A `closure` first computes the loss and the gradients, and the loss
