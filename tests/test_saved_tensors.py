@@ -313,6 +313,15 @@ class TestFromANode:
                 assert y.grad_fn._saved_self.grad_fn is x.grad_fn
             assert gradcli.grad(y, x)[0].item() == 3 * x.item()
 
+    def test_hooks_on_the_second_operand_and_on_the_result(self):
+        x = leaf()
+        y = (x + 1) * x
+        y.grad_fn._raw_saved_other.register_hooks(lambda x: 3 * x, same)
+        assert y.grad_fn._saved_other.item() == 3 * x.item()
+        z = x.exp()
+        z.grad_fn._raw_saved_result.register_hooks(lambda x: 2 * x, same)
+        assert gradcli.grad(z, x)[0].item() == 2 * z.item()
+
     def test_hooks_that_cannot_be_registered(self):
         y = leaf() * leaf()
         raw = y.grad_fn._raw_saved_self

@@ -25,6 +25,12 @@ class TestSizes:
         assert not tensor([1]).is_floating_point()
         assert x.to_dense() is x
         assert tensor(2.0).numel() == 1
+        assert [tensor([1], dtype=d).dtype.is_signed for d in ("float32", "int8", "uint8", "bool")] == [
+            True,
+            True,
+            False,
+            False,
+        ]
 
     def test_in_memory(self):
         x = tensor(ROWS)
@@ -230,3 +236,13 @@ def test_comparisons_in_place_give_numbers():
     x = tensor([1.0, 2.0])
     assert x.eq_(tensor([1.0, 3.0])).tolist() == [1.0, 0.0]
     assert x.gt_(0.5).tolist() == [1.0, 0.0]
+
+
+class TestRandomNumbersInPlace:
+    def test_of_a_bernoulli_distribution(self):
+        x = tensor([2.0] * 4)
+        assert x.bernoulli_(tensor([0.0, 1.0, 0.0, 1.0])) is x
+        assert x.tolist() == [0.0, 1.0, 0.0, 1.0]
+        drawn = gradcli.zeros(1000).bernoulli_(0.25)
+        assert set(drawn.tolist()) == {0.0, 1.0}
+        assert 150 < drawn.sum().item() < 350

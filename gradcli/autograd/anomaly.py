@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
+from gradcli.autograd.modes import Switch
 from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.observers import Visit, visit_wrapper
 from gradcli.errors import DifferentiationError
@@ -104,20 +105,16 @@ def _set(anomaly: Anomaly | None) -> None:
     recorders.set(others if anomaly is None else (*others, _note))
 
 
-class set_detect_anomaly:
+class set_detect_anomaly(Switch):
     """Turn anomaly mode on or off from the call on; as a context manager, until the end of the block."""
 
+    variable = current
+
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = current.get()
-        _set(Anomaly(check_nan) if mode else None)
+        self._begin(Anomaly(check_nan) if mode else None)
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        _set(self._before)
+    def _set(self, mode: Anomaly | None) -> None:
+        _set(mode)
 
 
 class detect_anomaly:

@@ -17,8 +17,9 @@ from gradcli.autograd.dual import (
     with_layout_of,
     with_tangent,
 )
+from gradcli.autograd.modes import Switch
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import DifferentiationError, DtypeError, as_bool, expect
+from gradcli.errors import DifferentiationError, DtypeError, expect
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -101,23 +102,13 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(primal_alias(tensor), tensor.tangent if isinstance(tensor, Dual) else None)
 
 
-class _set_fwd_grad_enabled:
+class _set_fwd_grad_enabled(Switch):
     """Turn the tangents of operations on duals on or off from the call on.
 
     As a context manager, the mode is restored at the end of the block.
     """
 
-    def __init__(self, mode: bool) -> None:
-        self._before = forward_enabled.get()
-        forward_enabled.set(as_bool(mode, "the mode"))
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        forward_enabled.set(self._before)
+    variable = forward_enabled
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -173,26 +173,31 @@ class inference_mode(_GradMode):
         return _decorated(function, functools.partial(inference_mode, self._mode))
 
 
-class _Switch:
+class Switch:
     """Set a mode from the call on; as a context manager, until the end of the block."""
 
-    variable: ContextVar[bool]
+    variable: ContextVar[Any]
 
     def __init__(self, mode: bool) -> None:
-        self._mode = as_bool(mode, "the mode")
-        self._before = self.variable.get()
-        self.variable.set(self._mode)
+        self._begin(as_bool(mode, "the mode"))
+
+    def _begin(self, mode: Any) -> None:
+        self._mode, self._before = mode, self.variable.get()
+        self._set(mode)
+
+    def _set(self, mode: Any) -> None:
+        self.variable.set(mode)
 
     def __enter__(self) -> None:
-        self.variable.set(self._mode)
+        self._set(self._mode)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.variable.set(self._before)
+        self._set(self._before)
 
 
-class set_grad_enabled(_Switch):
+class set_grad_enabled(Switch):
     """Turn recording on or off from the call on.
 
     As a context manager (`with set_grad_enabled(False):`) the mode is restored at the end of the block; as a decorator
@@ -208,11 +213,11 @@ class set_grad_enabled(_Switch):
         super().__init__(enabled)
 
     def __call__(self, function: F) -> F:
-        self.variable.set(self._before)
+        self._set(self._before)
         return _decorated(function, enable_grad if self._mode else no_grad)
 
 
-class set_multithreading_enabled(_Switch):
+class set_multithreading_enabled(Switch):
     """Set whether a backward pass may use several threads.
 
     It exists for compatibility: every pass runs in the calling thread.
