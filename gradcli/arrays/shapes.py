@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, zip_longest
 from operator import index
 from typing import Any
 
@@ -78,3 +78,10 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
             raise ShapeError(f"shapes {text} do not broadcast together")
         sizes.append(others.pop() if others else 1)
     return tuple(reversed(sizes))
+
+
+def element_ranges(counts: Mapping[str, int]) -> dict[str, range]:
+    """The positions of the elements of each tensor among the concatenated elements of all, from their numbers of
+    elements."""
+    ends = accumulate(counts.values())
+    return {name: range(end - count, end) for (name, count), end in zip(counts.items(), ends)}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.engine import grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.rows import check_axes, gradients_of_elements
+from gradcli.primitives.bind import assume
 from gradcli.primitives.conversions import reshape
+from gradcli.primitives.entries.comparisons import isfinite
 
 
 def gradients(
@@ -64,6 +66,18 @@ def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -
         # The value depends on the leaf, and its derivative does not: the next derivative is zero.
         return zeros(arrays.shape(value) + leaf.shape, leaf)
     return found
+
+
+def without_graph(value: Any) -> Any:
+    """The value inside tensors, which may be a Taylor series."""
+    while isinstance(value, Tensor):
+        value = value.inner
+    return value
+
+
+def all_finite(found: Iterable[Any]) -> bool:
+    """Whether all numbers of some derivatives are finite; None is skipped."""
+    return all(d is None or assume(isfinite(d)) for d in found)
 
 
 def zeros(shape: tuple[int, ...], leaf: Tensor) -> Tensor:

@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
+from gradcli.arrays.shapes import element_ranges
 from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import deviation
-from gradcli.calculus.derivatives import gradients, repeated
-from gradcli.calculus.interpolation import Counts, Weights, counts, directions
+from gradcli.calculus.derivatives import all_finite, gradients, repeated, without_graph
+from gradcli.calculus.interpolation import Counts, Weights, counts, directions, multiplicities
 from gradcli.calculus.rows import shaped
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds import batch
@@ -45,6 +46,9 @@ class Derivatives(NamedTuple):
     value: Any
     found: Mapping[str, Any]
     deviations: Mapping[str, Any] = MappingProxyType({})
+
+    def are_finite(self) -> bool:
+        return all_finite(self.found.values())
 
 
 def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, Mapping[str, Any]]:
@@ -83,7 +87,7 @@ def _derivatives(
     with watching(switching):
         result = _of_branch_taken(function, leaves, order, roundings)
     value = constant(result.value)
-    if isinstance(value, Kind) or not assume(isfinite(value)) or (not switching and _is_finite(result)):
+    if isinstance(value, Kind) or not assume(isfinite(value)) or (not switching and result.are_finite()):
         return result
     found = _settled(function, leaves, value, result.found, at_kink=switching.at_kink).found
     if all(found[key] is d for key, d in result.found.items()):
@@ -124,9 +128,9 @@ def _of_branch_taken(
     try:
         if shapes == [()] and order > 1:
             result = _by_single_series(function, leaves, order, roundings)
-            return (
-                result if _is_finite(result) else _by_single_series(function, leaves, order, roundings, followed=True)
-            )
+            if result.are_finite():
+                return result
+            return _by_single_series(function, leaves, order, roundings, followed=True)
         if order > _HIGHEST_OF_SEVERAL and sum(map(math.prod, shapes)) > 1:
             raise LimitError(
                 f"a derivative of order {order} by several numbers would have few right digits",
@@ -135,7 +139,7 @@ def _of_branch_taken(
         if order > 2 and shapes and all(map(math.prod, shapes)):
             result = _along_directions(function, leaves, order, roundings)
             # Along a direction, a non-finite derivative affects finite ones.
-            if _is_finite(result):
+            if result.are_finite():
                 return result
     except (LimitError, NotRecordableError, NotBatchableError):
         raise
@@ -143,10 +147,6 @@ def _of_branch_taken(
         # The series also contain derivatives that were not requested, which may have failed.
         pass
     return _by_reverse_mode(function, leaves, order, roundings)
-
-
-def _is_finite(result: Derivatives) -> bool:
-    return all(f is None or assume(isfinite(f)) for f in result.found.values())
 
 
 def scalar(value: Any) -> Any:
@@ -164,8 +164,7 @@ def _by_single_series(
 ) -> Derivatives:
     ((name, point),) = leaves.items()
     value = scalar(function({name: _series(point, arrays.ones_like(point), order, roundings, followed)}))
-    while isinstance(value, Tensor):
-        value = value.inner
+    value = without_graph(value)
     keys = [",".join([name] * k) for k in range(1, order + 1)]
     if not isinstance(value, Jet):
         return Derivatives(value, dict.fromkeys(keys))
@@ -187,7 +186,7 @@ def _along_directions(
     function: Function, leaves: Mapping[str, Any], order: int, roundings: Perturbation | None
 ) -> Derivatives:
     result = _Directions(function, leaves, order, roundings).derivatives()
-    return result if _is_finite(result) else _Directions(function, leaves, order, roundings, True).derivatives()
+    return result if result.are_finite() else _Directions(function, leaves, order, roundings, True).derivatives()
 
 
 # By direction and leaf, the Taylor coefficients of the gradient; None where there is no gradient.
@@ -214,20 +213,16 @@ class _Directions:
         self.leaves = leaves
         self.order = order
         self.weights = Weights(order - 1)
-        self.variables: dict[str, range] = {}
-        first = 0
-        for name, leaf in leaves.items():
-            last = first + arrays.size(leaf)
-            self.variables[name] = range(first, last)
-            first = last
+        self.variables = element_ranges({name: arrays.size(value) for name, value in leaves.items()})
+        count = sum(map(len, self.variables.values()))
         self.value: Any = None
         self.gradients: _Gradients = {}
         # The same for the shadow.
         self.others: _Gradients = {}
-        limits.charge_steps(limits.UNITS_PER_STEP * math.comb(first + order - 2, order - 1))
+        limits.charge_steps(limits.UNITS_PER_STEP * math.comb(count + order - 2, order - 1))
         limits.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
-        waiting = directions(first, order - 1)
-        at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, batch.MAX_ELEMENTS // first)
+        waiting = directions(count, order - 1)
+        at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, batch.MAX_ELEMENTS // count)
         while chunk := [*itertools.islice(waiting, at_once)]:
             self._expand(chunk)
 
@@ -257,7 +252,7 @@ class _Directions:
         if nesting is None and not shape:
             step = arrays.like_library_of(arrays.astype(float(dict(chunk[0]).get(variables[0], 0)), dtype), point)
         else:
-            rows = arrays.like_library_of(shaped(_numbers(chunk, variables, dtype), shape), point)
+            rows = arrays.like_library_of(shaped(multiplicities(chunk, variables, dtype), shape), point)
             step = rows[0] if nesting is None else batch.Batched(rows, nesting)
         return Tensor(_series(point, step, self.order - 1, self.roundings, self.followed)).requires_grad_()
 
@@ -316,16 +311,6 @@ def _inner(value: Any) -> Any:
     while isinstance(value, (Tensor, Jet)):
         value = value.inner
     return value
-
-
-def _numbers(chunk: Sequence[Counts], variables: range, dtype: str) -> Any:
-    """The multiplicity of each variable in each direction."""
-    rows = arrays.numpy_namespace().zeros((len(chunk), len(variables)), dtype)
-    for row, direction in zip(rows, chunk):
-        for variable, number in direction:
-            if variable in variables:
-                row[variable - variables[0]] = number
-    return rows
 
 
 def _rows(series: Any, nesting: int | None, size: int) -> list[Sequence[Any]]:

@@ -8,10 +8,12 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.shapes import element_ranges
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import without_graph
 from gradcli.calculus.higher_orders import Function
-from gradcli.calculus.interpolation import Counts, Weights, counts, directions
+from gradcli.calculus.interpolation import Counts, Weights, counts, directions, multiplicities
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.calculus.rows import shaped
 from gradcli.kinds import batch
@@ -42,7 +44,7 @@ def square_jacobian(function: Function, unknowns: Mapping[str, Any], others: Map
         else reshape(found[name], (size, leaf.size))
         for name, leaf in leaves.items()
     ]
-    return _plain(concat(parts, 1) if len(parts) > 1 else parts[0])
+    return without_graph(concat(parts, 1) if len(parts) > 1 else parts[0])
 
 
 def implicit_derivatives(
@@ -71,8 +73,8 @@ class _Solution:
         self.constants = constants
         self.order = order
         self.jacobian = square_jacobian(function, unknowns, constants)
-        self.places = _places(unknowns)
-        self.variables = _places(constants)
+        self.places = element_ranges({name: arrays.size(value) for name, value in unknowns.items()})
+        self.variables = element_ranges({name: arrays.size(value) for name, value in constants.items()})
         count = sum(map(len, self.variables.values()))
         number = math.comb(count + order - 1, order) if count else 0
         limits.charge_steps(limits.UNITS_PER_STEP * number)
@@ -96,7 +98,7 @@ class _Solution:
                 known = [batch.Batched(self._part(c, name), nesting) for c in self.coefficients]
                 given[name] = Jet([value, *known], k)
             with batch.row_by_row(nesting):
-                rest = _plain(self.function(given))
+                rest = without_graph(self.function(given))
             missing = rest.coefficient(k) if isinstance(rest, Jet) else None
             size = arrays.shape(self.jacobian)[0]
             if missing is None:
@@ -107,12 +109,7 @@ class _Solution:
     def _steps(self, name: str) -> Any:
         """The components of all directions that belong to one constant, with its shape."""
         value = self.constants[name]
-        places = self.variables[name]
-        rows = arrays.numpy_namespace().zeros((len(self.directions), len(places)), arrays.dtype_name(value))
-        for row, direction in zip(rows, self.directions):
-            for variable, times in direction:
-                if variable in places:
-                    row[variable - places.start] = times
+        rows = multiplicities(self.directions, self.variables[name], arrays.dtype_name(value))
         return arrays.like_library_of(shaped(rows, arrays.shape(value)), value)
 
     def _part(self, coefficient: Any, name: str) -> Any:
@@ -146,19 +143,3 @@ class _Solution:
         own = arrays.shape(self.unknowns[name])
         # The axes of the unknown come first.
         return reshape(stack([reshape(found[counts(p)], (math.prod(own),)) for p in places], 1), (*own, *shape))
-
-
-def _places(values: Mapping[str, Any]) -> dict[str, range]:
-    """The positions of the elements of each value among the concatenated elements of all."""
-    found: dict[str, range] = {}
-    first = 0
-    for name, value in values.items():
-        found[name] = range(first, first + arrays.size(value))
-        first = found[name].stop
-    return found
-
-
-def _plain(value: Any) -> Any:
-    while isinstance(value, Tensor):
-        value = value.inner
-    return value

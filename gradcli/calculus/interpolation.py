@@ -10,9 +10,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gradcli import limits
+from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import Array, ratio
 
 if TYPE_CHECKING:
@@ -34,6 +34,16 @@ def directions(variables: int, order: int) -> Iterator[Counts]:
     """Yield the directions whose series determine all derivatives by these variables up to `order`: all sums of `order`
     unit vectors."""
     return map(counts, combinations_with_replacement(range(variables), order))
+
+
+def multiplicities(directions: Sequence[Counts], variables: range, dtype: str) -> Any:
+    """A matrix with the multiplicity of each of `variables` in each direction."""
+    rows = arrays.numpy_namespace().zeros((len(directions), len(variables)), dtype)
+    for row, direction in zip(rows, directions):
+        for variable, number in direction:
+            if variable in variables:
+                row[variable - variables.start] = number
+    return rows
 
 
 class Weights:

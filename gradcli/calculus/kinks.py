@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact, ratio
+from gradcli.arrays.shapes import element_ranges
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import repeated
+from gradcli.calculus.derivatives import all_finite, repeated
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.kinds.one_sided_jets import OneSidedJet, OutsideDomainError
@@ -91,7 +92,7 @@ def derivatives_at_switch(
                     better = candidate(found)
                     if rays.agree_with(better):
                         return DerivativesAtSwitch(better, True)
-                    found_is_wrong |= candidate is dict and all(map(_is_finite, found.values()))
+                    found_is_wrong |= candidate is dict and all_finite(found.values())
             better = rays.derivatives(found, at_kink or found_is_wrong)
             with suppress(_UnknownError):
                 return DerivativesAtSwitch(better, None if rays.unknown else rays.agree_with(better))
@@ -121,12 +122,8 @@ class _Rays:
 
     def __init__(self, function: Function, leaves: Mapping[str, Any], value: Any, order: int) -> None:
         self.function, self.leaves, self.value, self.order = function, leaves, value, order
-        self.variables: dict[str, range] = {}
-        first = 0
-        for name, leaf in leaves.items():
-            self.variables[name] = range(first, first + arrays.size(leaf))
-            first += arrays.size(leaf)
-        self.number = first
+        self.variables = element_ranges({name: arrays.size(value) for name, value in leaves.items()})
+        self.number = sum(map(len, self.variables.values()))
         self.dtype = arrays.dtype_name(value) if arrays.is_floating(value) else "float64"
         self.unit = _EXACT_UNIT if is_exact() else float(arrays.numpy_namespace().finfo(self.dtype).eps)
         self._weights = Weights(order)
@@ -203,7 +200,7 @@ class _Rays:
         steps = self._steps([_BESIDE * numbers.get(i, 0) for i in range(self.number)])
         moved = {n: add(leaf, multiply(steps[n], maximum(absolute(leaf), 1.0))) for n, leaf in self.leaves.items()}
         try:
-            return _is_finite(concrete(self.function(moved)))
+            return assume(isfinite(concrete(self.function(moved))))
         except LimitError:
             raise
         except _NO_SERIES:
@@ -219,7 +216,7 @@ class _Rays:
         """
         if self.number > _MOST_VARIABLES:
             raise _TooManyError("too many variables")
-        if not all(map(_is_finite, found.values())):
+        if not all_finite(found.values()):
             return False
         directions = [*_other_directions(self.number)] if self.number > 1 else [[1]]
         known = 0
@@ -312,7 +309,7 @@ class _Rays:
                 raise
             except _NO_SERIES:
                 continue
-            if all(map(_is_finite, made.values())):
+            if all_finite(made.values()):
                 return made
         raise _UnknownError("no limits")
 
@@ -434,10 +431,6 @@ def _limit(derivative: Any) -> Any:
             raise _UnknownError("a pole")
         derivative = derivative.inner
     return None if derivative is None else add(derivative, 0.0)
-
-
-def _is_finite(derivative: Any) -> bool:
-    return derivative is None or assume(isfinite(derivative))
 
 
 def _opposite(direction: Counts) -> Counts:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays import sparsity_patterns
+from gradcli.arrays.shapes import element_ranges
 from gradcli.arrays.sparsity_patterns import Pattern
 from gradcli.calculus.accuracy import deviation
 from gradcli.calculus.rows import shaped
@@ -66,6 +67,7 @@ class SparseHessian:
         self.gradient = gradient
         named = {v.name: v for v in gradient.inputs}
         self.leaves = {name: named[name] for name in leaves}
+        self.ranges = element_ranges({name: math.prod(v.shape) for name, v in self.leaves.items()})
         found = dependence(gradient, [*self.leaves.values()])
         pattern = sparsity_patterns.symmetric(sparsity_patterns.vstack(found))
         self.colouring = colouring(pattern)
@@ -76,13 +78,9 @@ class SparseHessian:
         return len(self.colouring.colours)
 
     def _blocks(self, row: Any, column: Any, places: Any) -> dict[str, HessianBlock]:
-        first, ranges = 0, {}
-        for name, leaf in self.leaves.items():
-            ranges[name] = range(first, first + math.prod(leaf.shape))
-            first = ranges[name].stop
         blocks = {}
         for one, other in combinations_with_replacement(self.leaves, 2):
-            rows, columns = ranges[one], ranges[other]
+            rows, columns = self.ranges[one], self.ranges[other]
             here = _within(row, rows) & _within(column, columns)
             parts = row[here] - rows.start, column[here] - columns.start
             blocks[f"{one},{other}"] = HessianBlock((len(rows), len(columns)), *parts, places[here])
@@ -114,13 +112,12 @@ class SparseHessian:
 
     def _along(self, inputs: Mapping[str, Any], colours: range, roundings: Perturbation | None) -> list[Any]:
         nesting = batch.new_batch_id()
-        first, given = 0, dict(inputs)
+        given = dict(inputs)
         for name, leaf in self.leaves.items():
-            size = math.prod(leaf.shape)
-            rows = _directions(self.colouring.colours[first : first + size], colours, leaf.dtype)
+            own = self.ranges[name]
+            rows = _directions(self.colouring.colours[own.start : own.stop], colours, leaf.dtype)
             series = Jet([inputs[name], batch.Batched(shaped(rows, leaf.shape), nesting)], 1)
             given[name] = series if roundings is None else series.watched(roundings)
-            first += size
         outputs = stepwise.run(self.gradient, [given[v.name or ""] for v in self.gradient.inputs])
         assert outputs is not None
         seen = [outputs] if roundings is None else [outputs, [*map(perturbed_of, outputs)]]

@@ -12,7 +12,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import digits_left, loss_text
-from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.derivatives import all_finite, gradients
 from gradcli.calculus.higher_orders import (
     Derivatives,
     derivatives,
@@ -39,7 +39,6 @@ from gradcli.executors import scalars
 from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watching
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import concrete
-from gradcli.primitives.entries.comparisons import isfinite
 from gradcli.primitives.operators import operand
 
 if TYPE_CHECKING:
@@ -301,7 +300,8 @@ class Compiled:
             outcome = self._recorded(
                 bindings, WantedDerivatives(tuple(names), "sparse" if as_bool(sparse, "sparse") else "hessian")
             )
-            if outcome is not None and (sparse or _is_finite(outcome)):
+            # Eager evaluation may find a finite value where a recording does not.
+            if outcome is not None and (sparse or all_finite(outcome.derivatives.values())):
                 return outcome.derivatives
             if sparse:
                 return self._coordinates(bindings, names)
@@ -339,7 +339,7 @@ class Compiled:
     def _all_derivatives(self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int) -> Derivatives:
         bindings, names = self._leaves(values, wrt)
         outcome = self._recorded(bindings, WantedDerivatives(tuple(names), "derivatives", order))
-        if outcome is not None and _is_finite(outcome):
+        if outcome is not None and all_finite(outcome.derivatives.values()):
             return Derivatives(python_values.plain(outcome.value, {}), outcome.derivatives, outcome.deviations)
         return self._eager_derivatives(bindings, names, order, watched=True)
 
@@ -401,11 +401,6 @@ class Compiled:
         if foreign is None:
             return bindings
         return {name: python_values.in_namespace(value, foreign) for name, value in bindings.items()}
-
-
-def _is_finite(outcome: Outcome) -> bool:
-    """Whether all derivatives are finite. Eager evaluation may find a finite value where a recording does not."""
-    return all(d is None or arrays.all_true(isfinite(d)) for d in outcome.derivatives.values())
 
 
 def _truths(value: Any) -> bool:

@@ -20,7 +20,7 @@ from gradcli import arrays
 from gradcli.arrays.flint import intervals
 from gradcli.arrays.flint.balls import Balls, Number, Undecided, UndecidedError, exact, interval_evaluation
 from gradcli.arrays.flint.intervals import ALL, Bounds
-from gradcli.arrays.shapes import Shape
+from gradcli.arrays.shapes import Shape, element_ranges
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
@@ -89,11 +89,7 @@ class IntervalProgram:
         self.fixed = fixed
         self.leaves = leaves
         self.whole = whole
-        self.inputs: dict[str, range] = {}
-        first = 0
-        for name, shape in leaves.items():
-            self.inputs[name] = range(first, first + math.prod(shape))
-            first += math.prod(shape)
+        self.inputs = element_ranges({name: math.prod(shape) for name, shape in leaves.items()})
         self.shape: Shape = ()
         # Known bounds of operation results, by the source span of the operation.
         self.known: dict[Span, Bounds] = {}
