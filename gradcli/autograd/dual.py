@@ -18,7 +18,7 @@ from gradcli.autograd.modes import grad_enabled, inference
 from gradcli.autograd.node import recorders
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
-from gradcli.autograd.views import View, place_of
+from gradcli.autograd.views import StoragePlace, place_of
 from gradcli.errors import DifferentiationError, MissingRuleError
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.levels import DUAL, PAIR
@@ -278,11 +278,11 @@ def give_tangent(target: Tensor, tangent: Tensor) -> None:
         target._tangent.copy_(tangent)
 
 
-def base_of_tangent(place: View) -> Tensor | None:
+def base_of_tangent(place: StoragePlace) -> Tensor | None:
     """The tensor whose tangent contains the tangent of a tensor at `place`; None if that has a separate tangent."""
     if place.base is None or hasattr(place, "bearer"):
         return None
-    above: View | None = place.parent
+    above: StoragePlace | None = place.parent
     while above is not None and above is not place.origin:
         if hasattr(above, "bearer"):
             found: Tensor | None = above.bearer()

@@ -38,7 +38,7 @@ from gradcli.primitives.entries.comparisons import not_equal
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 # The pass that is running in this context.
-current_pass: ContextVar[Pass | None] = ContextVar("gradcli_current_pass", default=None)
+current_pass: ContextVar[BackwardPass | None] = ContextVar("gradcli_current_pass", default=None)
 # The number of nested passes that run on one thread's stack; deeper ones run on a new stack.
 _PASSES_PER_STACK = 20
 _next_pass = itertools.count().__next__
@@ -72,7 +72,7 @@ def backward(
     for target in targets or ():
         if isinstance(target, TensorBase):
             target.retain_grad()
-    Pass(roots, cotangents_of(roots, grad_tensors), targets, create_graph, retain, accumulate=True).run()
+    BackwardPass(roots, cotangents_of(roots, grad_tensors), targets, create_graph, retain, accumulate=True).run()
 
 
 def grad(
@@ -101,7 +101,9 @@ def grad(
         raise DifferentiationError("`inputs` argument to `grad()` cannot be empty.")
     check_targets(leaves)
     retain = create_graph if retain_graph is None else retain_graph
-    found = Pass(roots, cotangents_of(roots, grad_outputs), leaves, create_graph, retain, accumulate=False).run()
+    found = BackwardPass(
+        roots, cotangents_of(roots, grad_outputs), leaves, create_graph, retain, accumulate=False
+    ).run()
     for i, leaf in enumerate(leaves):
         if found[i] is not None:
             continue
@@ -117,7 +119,7 @@ def grad(
     return tuple(found)
 
 
-class Pass:
+class BackwardPass:
     """One backward pass. It owns the cotangents until they reach a leaf.
 
     It propagates from tensors to all leaves, or only to `targets` (tensors and edges), where gradients are accumulated

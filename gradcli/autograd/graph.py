@@ -9,7 +9,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from gradcli.autograd.accumulate_grad import AccumulateGrad
-from gradcli.autograd.engine import Pass, current_pass
+from gradcli.autograd.engine import BackwardPass, current_pass
 from gradcli.autograd.function import Function
 from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.node import GradientEdge, Node
@@ -122,7 +122,7 @@ def register_multi_grad_hook(
         once = _first(fn)
         return HookHandle.joined(tensor.register_hook(once) for tensor in tensors if tensor.requires_grad)
     nodes = [get_gradient_edge(tensor).node for tensor in tensors]
-    known: WeakKeyDictionary[Pass, dict[int, Tensor]] = WeakKeyDictionary()
+    known: WeakKeyDictionary[BackwardPass, dict[int, Tensor]] = WeakKeyDictionary()
 
     def hook_of(place: int) -> Callable[[Tensor], None]:
         def hook(gradient: Tensor) -> None:
@@ -139,7 +139,7 @@ def register_multi_grad_hook(
 
 def _first(fn: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
     """A hook that calls `fn` once in each backward pass."""
-    seen: WeakKeyDictionary[Pass, bool] = WeakKeyDictionary()
+    seen: WeakKeyDictionary[BackwardPass, bool] = WeakKeyDictionary()
 
     def hook(gradient: Tensor) -> None:
         if not seen.setdefault(_running(), False):
@@ -149,7 +149,7 @@ def _first(fn: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
     return hook
 
 
-def _running() -> Pass:
+def _running() -> BackwardPass:
     running = current_pass.get()
     if running is None:
         raise DifferentiationError("expected this hook to be called inside a backward call")

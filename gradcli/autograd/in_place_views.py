@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli.autograd.views import View
+from gradcli.autograd.views import StoragePlace
 from gradcli.primitives.operation import Operation
 
 
@@ -16,7 +16,7 @@ def change_view(tensor: Any, operation: Operation, arguments: Sequence[Any], par
     """
     before = tensor._before(())
     made = operation(before, *arguments, **params)
-    place: View | None = tensor.place
+    place: StoragePlace | None = tensor.place
     if place is None:
         tensor.inner = made.inner
     else:
@@ -27,12 +27,14 @@ def change_view(tensor: Any, operation: Operation, arguments: Sequence[Any], par
     return tensor
 
 
-def _moved(place: View, made: View | None, before: View | None) -> View:
+def _moved(place: StoragePlace, made: StoragePlace | None, before: StoragePlace | None) -> StoragePlace:
     """`place` followed by the view primitives that lead from `before` to `made`."""
     steps = []
     while made is not before and made is not None:
         steps.append((made.primitive, made.params))
         made = made.parent
     for primitive, params in reversed(steps):
-        place = View(place.storage, place.counter, place, primitive, params, place.base, place.origin, place.refusal)
+        place = StoragePlace(
+            place.storage, place.counter, place, primitive, params, place.base, place.origin, place.refusal
+        )
     return place

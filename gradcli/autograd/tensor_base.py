@@ -14,7 +14,7 @@ from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.modes import check_leaving_graph, inference
 from gradcli.autograd.node import Edge, Node, next_sequence
 from gradcli.autograd.storage import Counter, sharing_lock
-from gradcli.autograd.views import View, attach_to, place_of, write
+from gradcli.autograd.views import StoragePlace, attach_to, place_of, write
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, NotBatchableError, ShapeError, as_bool
 from gradcli.kinds.batch import nestings
 from gradcli.kinds.levels import TENSOR
@@ -97,7 +97,7 @@ class TensorBase(Operators):
         self.output_nr = output_nr
         self.version: int | None = 0
         self.since = 0
-        self.place: View | None = None
+        self.place: StoragePlace | None = None
         self._leaf_requires_grad = False
         self._retained = False
         self._grad: Self | None = None

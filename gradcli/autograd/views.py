@@ -57,7 +57,7 @@ _INFERENCE = (
 )
 
 
-class View:
+class StoragePlace:
     """How a tensor gets its data from a storage.
 
     `primitive` computes it from the data of the place `parent`; the first place has the data of the storage itself. A
@@ -85,11 +85,11 @@ class View:
         self,
         storage: Storage,
         counter: Counter,
-        parent: View | None = None,
+        parent: StoragePlace | None = None,
         primitive: Primitive | None = None,
         params: Mapping[str, Any] = _NO_PARAMS,
         base: Any = None,
-        origin: View | None = None,
+        origin: StoragePlace | None = None,
         refusal: Refusal | None = None,
     ) -> None:
         self.storage = storage
@@ -104,9 +104,9 @@ class View:
         self._layout: Layout | None = None
         self.bearer: weakref.ref[Any]
 
-    def alias(self, counter: Counter) -> View:
+    def alias(self, counter: Counter) -> StoragePlace:
         """A place with the same data, outside of the graph."""
-        return View(self.storage, counter, self.parent, self.primitive, self.params)
+        return StoragePlace(self.storage, counter, self.parent, self.primitive, self.params)
 
     @property
     def viewed(self) -> Any:
@@ -128,10 +128,10 @@ class View:
             place._layout = found = step.strides(found, **place.params)
         return found
 
-    def applied_to(self, numbers: Any, origin: View | None = None) -> Any:
+    def applied_to(self, numbers: Any, origin: StoragePlace | None = None) -> Any:
         """The elements of this place, given the data `numbers` of the place `origin`, or of the storage if None."""
         steps = []
-        place: View | None = self
+        place: StoragePlace | None = self
         while place is not origin and place is not None and place.primitive is not None:
             steps.append((place.primitive, place.params))
             place = place.parent
@@ -173,25 +173,25 @@ class View:
             raise DifferentiationError(f"{made.format(what)}. {why}")
 
 
-def place_of(tensor: Any) -> View:
+def place_of(tensor: Any) -> StoragePlace:
     """The place of a tensor; it is created at the first call."""
-    place: View | None = tensor.place
+    place: StoragePlace | None = tensor.place
     return _first_place(tensor) if place is None else place
 
 
-def _first_place(tensor: Any) -> View:
+def _first_place(tensor: Any) -> StoragePlace:
     with sharing_lock:
-        place: View | None = tensor.place
+        place: StoragePlace | None = tensor.place
         if place is None:
             counter = Counter(tensor.version)
             counter.watch(tensor.grad_fn, tensor.output_nr)
-            place = View(Storage(tensor.inner), counter)
+            place = StoragePlace(Storage(tensor.inner), counter)
             place.storage.join(tensor)
             tensor.place = place
         return place
 
 
-def attach_to(tensor: Any, place: View) -> None:
+def attach_to(tensor: Any, place: StoragePlace) -> None:
     """Put a tensor that has the data of a place at that place."""
     tensor.place = place
     tensor.version = place.counter.version
@@ -211,11 +211,11 @@ def register_view(made: Any, operand: Any, primitive: Primitive, params: Mapping
     parent = place_of(operand)
     if operand.version is None:
         # A view of an inference tensor shares its data, and is in no graph.
-        attach_to(made, View(parent.storage, parent.counter, parent, primitive, params))
+        attach_to(made, StoragePlace(parent.storage, parent.counter, parent, primitive, params))
         return
     base, origin = (operand, parent) if parent.base is None else (parent.base, parent.origin)
     refusal = _refusal_of(made, parent.refusal)
-    attach_to(made, View(parent.storage, parent.counter, parent, primitive, params, base, origin, refusal))
+    attach_to(made, StoragePlace(parent.storage, parent.counter, parent, primitive, params, base, origin, refusal))
     if not grad_enabled.get() and operand.requires_grad:
         made.requires_grad = True
 
@@ -279,7 +279,7 @@ def find_history(view: Any) -> Node | None:
     return node
 
 
-def recomputed_view(place: View, base: Any) -> Any:
+def recomputed_view(place: StoragePlace, base: Any) -> Any:
     """Recompute the view at a place from its current base, which requires grad, and record it."""
     token = grad_enabled.set(True)
     try:
@@ -295,7 +295,7 @@ def _put(whole: Any, places: Any, part: Any) -> Any:
     return set_at_positions(whole, places, part)
 
 
-def _seen_of(base: Any, place: View) -> Any:
+def _seen_of(base: Any, place: StoragePlace) -> Any:
     """The elements at a place as a function of its base."""
     if base.place is place.origin:
         return place.applied_to(base, place.origin)
@@ -303,7 +303,7 @@ def _seen_of(base: Any, place: View) -> Any:
     return bind(index, (base,), {"key": key})
 
 
-def _among_elements_of(base: Any, place: View) -> Any:
+def _among_elements_of(base: Any, place: StoragePlace) -> Any:
     """The indices of the elements of a place in the flattened base."""
     if base.place.primitive is None:
         return place.positions()
@@ -322,7 +322,7 @@ def write(tensor: Any, part: Any) -> None:
 
 
 def _write(tensor: Any, part: Any) -> None:
-    place: View = tensor.place
+    place: StoragePlace = tensor.place
     changed, whole = (tensor, part) if place.viewed is None else (place.viewed, _recorded_in_base(place, part))
     if whole is not None and changed.place.primitive is None:
         numbers = whole.inner
@@ -335,7 +335,7 @@ def _write(tensor: Any, part: Any) -> None:
         changed.move_to(whole.grad_fn, whole.output_nr)
 
 
-def _recorded_in_base(place: View, part: Any) -> Any:
+def _recorded_in_base(place: StoragePlace, part: Any) -> Any:
     """The new base of a view after `part` replaced its elements; None if that is not to be recorded."""
     base = place.viewed
     if not grad_enabled.get() or not (part.requires_grad or base.requires_grad):

@@ -17,7 +17,7 @@ from gradcli.kinds.jets import Jet
 from gradcli.primitives.entries.arithmetic import zeros_like
 
 
-class _Linear(Function):
+class _LinearFunction(Function):
     """A Function that only rearranges numbers, so that it accepts batches and series."""
 
     generate_vmap_rule = takes_series = True
@@ -30,7 +30,7 @@ class _Linear(Function):
         return cls.forward(SimpleNamespace(), *inputs)
 
 
-class _Rows(_Linear):
+class _Rows(_LinearFunction):
     """Convert the rows of a batch to slices along a new first axis."""
 
     @staticmethod
@@ -47,7 +47,7 @@ class _Rows(_Linear):
         return rows_of(tangent, ctx.nesting, ctx.size)
 
 
-class _Batch(_Linear):
+class _Batch(_LinearFunction):
     """Convert the slices along the first axis to the rows of a batch."""
 
     @staticmethod
@@ -84,7 +84,7 @@ def _each(x: Any, function: Callable[[Any], Any]) -> Any:
     return x.mapped(function) if isinstance(x, Jet) else function(x)
 
 
-class _Series(_Linear):
+class _Series(_LinearFunction):
     """The Taylor series of order 1 of a value and its derivative.
 
     A cotangent is a series too, and the gradient is coefficient 1 of its product with the series; hence the
@@ -104,7 +104,7 @@ class _Series(_Linear):
         return series_of(x, derivative)
 
 
-class _Coefficient(_Linear):
+class _Coefficient(_LinearFunction):
     """The coefficient 0 (value) or 1 (derivative) of a series of order 1."""
 
     @staticmethod

@@ -18,7 +18,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import pytrees
 from gradcli.calculus.batches_and_series import coefficient_of, depends_only_on_series, series_of
 from gradcli.calculus.derivatives import jacobians, zeros
-from gradcli.calculus.function_calls import Call, Callback, called, pulled, tensors_in, with_aux
+from gradcli.calculus.function_calls import Callback, FunctionCall, called, pulled, tensors_in, with_aux
 from gradcli.calculus.mapping import as_tensor, vmap
 from gradcli.calculus.rows import unit_tensors
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, expect_function
@@ -195,7 +195,7 @@ def hessian(function: Callback, argnums: Argnums = 0) -> Callback:
 # --- reverse mode
 
 
-def _jacobian(call: Call, value: Tensor) -> list[Any]:
+def _jacobian(call: FunctionCall, value: Tensor) -> list[Any]:
     found = jacobians(value, call.inputs, create_graph=call.recorded)
     return [zeros(value.shape + x.shape, x) if f is None else f for f, x in zip(found, call.inputs)]
 
@@ -239,7 +239,7 @@ def _series_inside() -> Iterator[None]:
         _within_series.reset(token)
 
 
-def _pushed(call: Call, strict: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
+def _pushed(call: FunctionCall, strict: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
     """Return the jvp function, by transposing twice: the gradient is linear in its cotangent, and is differentiated by
     it."""
     values = tensors_in(call.value)
@@ -247,7 +247,7 @@ def _pushed(call: Call, strict: bool) -> Callable[[Sequence[Tensor]], list[Tenso
         _check_depends(value.requires_grad for value in values)
     seeds = [Tensor(zeros_like(y.inner)).requires_grad_() for y in values]
     slopes = pulled(call, values, seeds, create_graph=True)
-    turned = Call(slopes, seeds, None, call.recorded)
+    turned = FunctionCall(slopes, seeds, None, call.recorded)
 
     def push(directions: Sequence[Tensor]) -> list[Tensor]:
         again = call.recorded or any(v.requires_grad for v in directions)

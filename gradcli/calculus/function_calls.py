@@ -20,7 +20,7 @@ from gradcli.primitives.entries.arithmetic import zeros_like
 Callback = Callable[..., Any]
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     """The result of a function call, and the tensors that it can be differentiated by."""
 
     value: Any
@@ -34,7 +34,7 @@ class Call(NamedTuple):
         return value if self.recorded else pytrees.mapped(_detached, value)
 
 
-def called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> Call:
+def called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> FunctionCall:
     """Call `function` on tensors that replace its arguments, so that only its own operations are differentiated."""
     outside, began = grad_enabled.get(), next_sequence()
     with enable_grad():
@@ -42,7 +42,7 @@ def called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> Call:
         returned = function(*pytrees.unflatten(arguments, inputs))
     value, aux = with_aux(returned) if has_aux else (returned, None)
     recorded = outside and reaches_earlier(tensors_in(value), began)
-    return Call(value, inputs, aux, recorded)
+    return FunctionCall(value, inputs, aux, recorded)
 
 
 def _fresh_leaf(x: Tensor, recorded: bool) -> Tensor:
@@ -52,14 +52,16 @@ def _fresh_leaf(x: Tensor, recorded: bool) -> Tensor:
     return _with_tangent_of(x, Tensor(x.inner).requires_grad_())
 
 
-def pulled(call: Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, **options: bool) -> list[Tensor]:
+def pulled(
+    call: FunctionCall, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, **options: bool
+) -> list[Tensor]:
     """Like `gradients`, with zeros where the values do not depend on an input."""
     found = gradients(call, values, seeds, **options)
     return [zeros_like(Tensor(x.inner)) if g is None else g for g, x in zip(found, call.inputs)]
 
 
 def gradients(
-    call: Call,
+    call: FunctionCall,
     values: Sequence[Tensor],
     seeds: Sequence[Tensor] | None,
     *,

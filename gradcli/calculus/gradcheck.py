@@ -191,15 +191,15 @@ class _Checker:
     ) -> Check:
         x = _entry(self.point[name], index)
         scale = abs(x) or 1.0
-        judge = _Judge(reverse or 0.0, rounding, self.magnitude / scale, self.tolerance)
+        comparison = _Comparison(reverse or 0.0, rounding, self.magnitude / scale, self.tolerance)
         found = None
         if math.isfinite(centre) and math.isfinite(x):
             along = self._along(name, index, order - 1)
-            found = ridders_derivative(along, x, centre, scale, judge.accepts)
-            if scale < 1.0 and (found is None or judge.is_coarse(found)):
+            found = ridders_derivative(along, x, centre, scale, comparison.accepts)
+            if scale < 1.0 and (found is None or comparison.is_coarse(found)):
                 # Near 0, the function may vary on the scale of 1 rather than on that of the number.
-                found = judge.better(found, ridders_derivative(along, x, centre, 1.0, judge.accepts))
-        return judge.check(name, order, index, reverse, found)
+                found = comparison.better(found, ridders_derivative(along, x, centre, 1.0, comparison.accepts))
+        return comparison.check(name, order, index, reverse, found)
 
     def _along(self, name: str, index: tuple[int, ...], order: int) -> Callable[[float], float]:
         """The derivative of this order as a function of one entry of a leaf."""
@@ -241,8 +241,8 @@ def _along_directions(
     return leaves, value
 
 
-class _Judge:
-    """Judges a derivative of reverse mode by a difference.
+class _Comparison:
+    """Compares a derivative of reverse mode with a difference.
 
     `rounding` is the estimated error of the derivative itself. `natural` is the slope at which doubling x changes the
     value by its own magnitude; differences near 0 are judged relative to it.

@@ -34,13 +34,13 @@ def partials(program: Program, point: Mapping[str, Any], names: Sequence[str], o
     if any(e.primitive.selects or e.primitive.smooth is not None for e in program.equations):
         raise NotImplementedError
     name, *others = names
-    found = _Series(program, point, name, order)
+    found = _SeriesProgram(program, point, name, order)
     yield found.derivative(order)
     for n in range(order - 1, -1, -1) if others else ():
         yield from partials(found.derivative(n).program, point, others, order - n)
 
 
-class _Series:
+class _SeriesProgram:
     """The derivatives by one input up to an order."""
 
     def __init__(self, program: Program, point: Mapping[str, Any], name: str, order: int) -> None:

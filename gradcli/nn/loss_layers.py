@@ -7,13 +7,13 @@ from typing import Any
 from gradcli.nn.function_modules import FunctionModule, defaults
 
 
-class _Loss(FunctionModule):
+class _LossLayer(FunctionModule):
     """The base class of losses, whose text shows no settings, as in PyTorch."""
 
     shown = ()
 
 
-class _WeightedLoss(_Loss):
+class _WeightedLoss(_LossLayer):
     """A loss with tensors among its settings, which are registered as buffers so that they move with the module."""
 
     buffers_among: tuple[str, ...] = ("weight",)
@@ -25,28 +25,28 @@ class _WeightedLoss(_Loss):
             super().set(name, value)
 
 
-class MSELoss(_Loss):
+class MSELoss(_LossLayer):
     """The mean of squared differences; with `reduction` "sum" their sum, with "none" one for each element."""
 
     function = "mse_loss"
     settings = defaults(reduction="mean")
 
 
-class L1Loss(_Loss):
+class L1Loss(_LossLayer):
     """The mean of absolute differences."""
 
     function = "l1_loss"
     settings = defaults(reduction="mean")
 
 
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_LossLayer):
     """The mean over elements of d - beta/2 where d = abs(input - target) >= beta, else d**2/(2*beta)."""
 
     function = "smooth_l1_loss"
     settings = defaults(reduction="mean", beta=1.0)
 
 
-class HuberLoss(_Loss):
+class HuberLoss(_LossLayer):
     """`SmoothL1Loss` times delta, with delta for beta."""
 
     function = "huber_loss"
@@ -82,49 +82,49 @@ class BCEWithLogitsLoss(_WeightedLoss):
     buffers_among = ("weight", "pos_weight")
 
 
-class KLDivLoss(_Loss):
+class KLDivLoss(_LossLayer):
     """The mean of target*(log(target) - input); reduction="batchmean" gives the divergence."""
 
     function = "kl_div"
     settings = defaults(reduction="mean", log_target=False)
 
 
-class GaussianNLLLoss(_Loss):
+class GaussianNLLLoss(_LossLayer):
     """The mean of (log(var) + (input - target)**2/var)/2."""
 
     function = "gaussian_nll_loss"
     settings = defaults(full=False, eps=1e-6, reduction="mean")
 
 
-class PoissonNLLLoss(_Loss):
+class PoissonNLLLoss(_LossLayer):
     """The mean of exp(input) - target*input."""
 
     function = "poisson_nll_loss"
     settings = defaults(log_input=True, full=False, eps=1e-8, reduction="mean")
 
 
-class CosineEmbeddingLoss(_Loss):
+class CosineEmbeddingLoss(_LossLayer):
     """The mean of 1 - cos where the target is 1, else of max(0, cos - margin)."""
 
     function = "cosine_embedding_loss"
     settings = defaults(margin=0.0, reduction="mean")
 
 
-class HingeEmbeddingLoss(_Loss):
+class HingeEmbeddingLoss(_LossLayer):
     """The mean of the input where the target is 1, else of max(0, margin - input)."""
 
     function = "hinge_embedding_loss"
     settings = defaults(margin=1.0, reduction="mean")
 
 
-class MarginRankingLoss(_Loss):
+class MarginRankingLoss(_LossLayer):
     """The mean of max(0, -target*(input1 - input2) + margin)."""
 
     function = "margin_ranking_loss"
     settings = defaults(margin=0.0, reduction="mean")
 
 
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(_LossLayer):
     """The mean of log(1 + exp(-target*input))."""
 
     function = "soft_margin_loss"
@@ -145,7 +145,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     settings = defaults(weight=None, reduction="mean")
 
 
-class TripletMarginLoss(_Loss):
+class TripletMarginLoss(_LossLayer):
     """The mean of max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
 
     function = "triplet_margin_loss"

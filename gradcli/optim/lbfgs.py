@@ -68,10 +68,10 @@ class LBFGS(Optimizer):
         group = self.param_groups[0]
         state = self.state[group["params"][0]]
         with no_grad():
-            return _Step(closure, group, state).taken()
+            return _LBFGSStep(closure, group, state).taken()
 
 
-class _Step:
+class _LBFGSStep:
     def __init__(self, closure: Closure, group: Mapping[str, Any], state: dict[str, Any]) -> None:
         self._closure, self._group, self._state = closure, group, state
         self._parameters: Sequence[Tensor] = group["params"]
