@@ -214,9 +214,6 @@ class _Once(Node):
     def pull(self, *_arguments: Any, **_options: Any) -> NoReturn:
         raise DifferentiationError("trying to differentiate twice a function that was marked with @once_differentiable")
 
-    def release(self) -> None:
-        """Do nothing: no tensors are saved."""
-
 
 # --- attach the outputs of a user-defined Function to its node
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.autograd.node import Edge, Node
-from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, edge_of_saved
+from gradcli.autograd.node import RELEASED, Edge, Node
+from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
 from gradcli.autograd.primitive_node import fit
-from gradcli.autograd.saved import RELEASED, SAVED_INFERENCE, SavedOutput, check_version, shape_only
+from gradcli.autograd.saved import SAVED_INFERENCE, SavedOutput, shape_only
 from gradcli.autograd.saved_hooks import innermost
 from gradcli.autograd.tensor import Tensor
 from gradcli.autograd.untaken_masks import drop_if_untaken
@@ -68,7 +68,7 @@ class FunctionCtx:
         if self._saved is None:
             raise DifferentiationError(RELEASED)
         node = self._node() if self._node is not None else None
-        return tuple(_restored(saved, version, node) for saved, version in self._saved)
+        return tuple(_saved_tensor(saved, version, node) for saved, version in self._saved)
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -77,10 +77,7 @@ class FunctionCtx:
         return self.saved_tensors
 
 
-def _restored(saved: Any, version: int | None, node: FunctionNode | None) -> Any:
-    if isinstance(saved, Packed):
-        assert node is not None
-        return saved.tensor(node)
+def _saved_tensor(saved: Any, version: int | None, node: FunctionNode | None) -> Any:
     if isinstance(saved, SavedOutput):
         assert node is not None
         numbers = saved.numbers(node)
@@ -89,9 +86,7 @@ def _restored(saved: Any, version: int | None, node: FunctionNode | None) -> Any
             if isinstance(numbers, Tensor)
             else Tensor(numbers, node, saved.number)
         )
-    if isinstance(saved, Tensor):
-        check_version(saved, version)
-    return saved
+    return restored(saved, version, node)
 
 
 class FunctionNode(Node):
@@ -147,8 +142,7 @@ class FunctionNode(Node):
 
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
-        if self.is_released():
-            raise DifferentiationError(RELEASED)
+        self.check_saved()
         return tuple(SavedTensor(self, place) for place in range(len(self.context._saved or ())))
 
     def is_released(self) -> bool:
@@ -168,7 +162,7 @@ class FunctionNode(Node):
             output = numbers if isinstance(numbers, Tensor) else Tensor(numbers)
             packed = Packed(output, (None, kept.number), pack, unpack)
         elif isinstance(kept, Tensor):
-            packed = Packed(kept, edge_of_saved(kept, self), pack, unpack)
+            packed = Packed.saved_by(self, kept, pack, unpack)
         else:
             return
         self.context._saved[place] = packed, None

@@ -12,8 +12,15 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.hooks import Attached, Hook, HookHandle
 from gradcli.autograd.modes import grad_enabled, span_now
-from gradcli.errors import CallError, Span
+from gradcli.errors import CallError, DifferentiationError, Span
 from gradcli.primitives.node_name import NodeName
+
+RELEASED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they "
+    "have already been freed). Saved intermediate values of the graph are freed when you call .backward() "
+    "or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
+    "or if you need to access saved tensors after calling backward."
+)
 
 # The destination of a cotangent: a node and the number of its output, or a leaf Tensor.
 Edge = tuple[Any, int]
@@ -148,8 +155,15 @@ class Node:
         """Note that an output was modified in place and is now at this version; it may be saved for `pull`."""
 
     def release(self) -> None:
-        """Free the tensors saved for `pull`."""
-        raise NotImplementedError
+        """Free the tensors saved for `pull`, if there are any."""
+
+    def is_released(self) -> bool:
+        return False
+
+    def check_saved(self) -> None:
+        """Raise DifferentiationError if the saved tensors were freed."""
+        if self.is_released():
+            raise DifferentiationError(RELEASED)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"

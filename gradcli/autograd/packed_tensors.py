@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
-from gradcli.autograd.node import Edge, Node
+from gradcli.autograd.node import Node
 from gradcli.autograd.saved import ShapeOnly, check_version
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError, DifferentiationError
@@ -53,6 +53,14 @@ class Packed(ShapeOnly):
             raise DifferentiationError(_IN_PLACE)
         self._is_itself = self._held is tensor
 
+    @classmethod
+    def saved_by(cls, node: Node | None, tensor: TensorBase, pack: Pack, unpack: Unpack) -> Packed:
+        """Pack a tensor that `node` saves, with its place in the graph."""
+        edge: Any = None
+        if tensor.requires_grad:
+            edge = (None, tensor.output_nr) if node is not None and tensor.grad_fn is node else tensor.edge
+        return cls(tensor, edge, pack, unpack)
+
     def tensor(self, node: Node | None) -> Any:
         """The unpacked tensor, with its place in the graph; `node` is the node that saved it, if any.
 
@@ -83,11 +91,14 @@ def _alias_of(leaf: TensorBase) -> Any:
         grad_enabled.reset(token)
 
 
-def edge_of_saved(tensor: TensorBase, node: Node) -> Edge | tuple[None, int] | None:
-    """The place in the graph of a tensor that `node` saves, in the form that Packed stores."""
-    if not tensor.requires_grad:
-        return None
-    return (None, tensor.output_nr) if tensor.grad_fn is node else tensor.edge
+def restored(saved: Any, version: int | None, node: Node | None) -> Any:
+    """What `node` saved, unpacked if it was packed. Raises DifferentiationError for a tensor that is no longer at this
+    version."""
+    if isinstance(saved, Packed):
+        return saved.tensor(node)
+    if isinstance(saved, TensorBase):
+        check_version(saved, version)
+    return saved
 
 
 class SavedTensor:

@@ -9,11 +9,10 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.modes import span_now
-from gradcli.autograd.node import Edge, Node, named_class, next_sequence
-from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, edge_of_saved
+from gradcli.autograd.node import RELEASED, Edge, Node, named_class, next_sequence
+from gradcli.autograd.packed_tensors import Pack, Packed, SavedTensor, Unpack, restored
 from gradcli.autograd.saved import (
     DETACHED,
-    RELEASED,
     SAVED_INFERENCE,
     SCALAR,
     ModifiedResult,
@@ -211,8 +210,7 @@ class PrimitiveNode(Node):
             self.result = ModifiedResult(self.result, version)
 
     def shape_of(self, _number: int) -> Shape:
-        if self.saved is None:
-            raise DifferentiationError(RELEASED)
+        self.check_saved()
         return arrays.shape(self.result)
 
     def keeps_results(self) -> bool:
@@ -239,7 +237,7 @@ class PrimitiveNode(Node):
         if place < 0 and kept is not None and not isinstance(kept, (Packed, Kind)):
             self.result = Packed(self.leaf().made(kept), (None, 0), pack, unpack)
         elif isinstance(kept, TensorBase) and self.saved is not None:
-            packed = Packed(kept, edge_of_saved(kept, self), pack, unpack)
+            packed = Packed.saved_by(self, kept, pack, unpack)
             if place < 0:
                 self.result = packed
             else:
@@ -276,16 +274,10 @@ class PrimitiveNode(Node):
 
     def _saved_tensor(self, place: int) -> Any:
         kept = self.kept(place)
-        if type(kept) is Packed:
-            return kept.tensor(self)
         if isinstance(kept, ModifiedResult):
             kept.refuse(self)
-        if place >= 0:
-            if isinstance(kept, TensorBase):
-                check_version(kept, self.versions[place])
-            return kept
-        if kept is None:
-            return None
+        if place >= 0 or kept is None or type(kept) is Packed:
+            return restored(kept, self.versions[place], self)
         return kept._as_output(self, 0) if isinstance(kept, TensorBase) else self.leaf().made(kept, self, 0)
 
 
@@ -372,9 +364,6 @@ class AddZero(Node):
 
     def keeps_results(self) -> bool:
         return False
-
-    def release(self) -> None:
-        """Do nothing: no tensors are saved."""
 
 
 def with_zero_dependence(gradient: Any, operand: Edge | None, operand_shape: Shape, node_name: str) -> Any:

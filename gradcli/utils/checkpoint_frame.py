@@ -11,8 +11,7 @@ from typing import Any
 from gradcli.autograd.graph import current_graph_task_id, saved_tensors_hooks
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.node import Node, recorders
-from gradcli.autograd.packed_tensors import Packed
-from gradcli.autograd.saved import check_version
+from gradcli.autograd.packed_tensors import Packed, restored
 from gradcli.autograd.saved_hooks import innermost
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CheckpointError
@@ -175,17 +174,9 @@ class _Argument:
 
     def __init__(self, tensor: Tensor) -> None:
         packer = innermost()
-        self._packed = None
-        if packer is not None:
-            edge = tensor.edge if tensor.requires_grad else None
-            self._packed = Packed(tensor, edge, packer.pack, packer.unpack)
-        self._tensor = tensor if packer is None else None
+        self._kept = tensor if packer is None else Packed.saved_by(None, tensor, packer.pack, packer.unpack)
         self._version = tensor.version
 
     def tensor(self) -> Tensor:
-        if self._packed is not None:
-            unpacked: Tensor = self._packed.tensor(None)
-            return unpacked
-        assert self._tensor is not None
-        check_version(self._tensor, self._version)
-        return self._tensor
+        found: Tensor = restored(self._kept, self._version, None)
+        return found
