@@ -142,7 +142,7 @@ class Dual(Tensor):
         self._drop_tangent()
         return self
 
-    def _apart(self) -> Tensor:
+    def _without_graph(self) -> Tensor:
         return with_tangent(Tensor(self.inner), _as_it_is(self._tangent))
 
     def _as_output(self, node: Any, number: int) -> Tensor:
@@ -171,7 +171,7 @@ class Dual(Tensor):
         self._tangent._see_otherwise(operation, *arguments, **params)
         return self
 
-    def _given_to(self, target: Tensor) -> None:
+    def _write_dual_to(self, target: Tensor) -> None:
         target._become(self._primal())
         if gives_tangents():
             give_tangent(target, self._tangent)

@@ -18,6 +18,7 @@ from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence, recorders
 from gradcli.autograd.observers import observer, visit_wrapper
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.stacks import run_in_new_thread
 from gradcli.autograd.targets import (
     Target,
     as_gradient,
@@ -30,7 +31,7 @@ from gradcli.autograd.targets import (
     seed_of,
 )
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.autograd.untaken_masks import UntakenMasks, everything, has_zeros, taken_of_sum
+from gradcli.autograd.untaken_masks import UntakenMasks, all_taken, has_zeros, taken_of_sum
 from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, Span, as_bool
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import zeros_like
@@ -181,9 +182,6 @@ class BackwardPass:
         if outer is not None:
             self.depth = outer.depth + 1
         if self.depth % _PASSES_PER_STACK == _PASSES_PER_STACK - 1:
-            # Imported here, because only programs with nested passes need it.
-            from gradcli.autograd.stacks import run_in_new_thread
-
             found: list[Any] = run_in_new_thread(self._run)
             return found
         return self._run()
@@ -302,7 +300,7 @@ class BackwardPass:
         guarded = mask is not True
         if selects and not guarded:
             zeros = not self.partial and has_zeros(cotangents[0])
-            mask = everything(cotangents[0]) if zeros else None
+            mask = all_taken(cotangents[0]) if zeros else None
         lift = self.tensor if self.create_graph else None
         if node.span is not self.span:
             self.span = node.span

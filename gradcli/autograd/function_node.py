@@ -124,7 +124,7 @@ class FunctionNode(Node):
     def save(self, outputs: Sequence[Any]) -> None:
         """Store the tensors that `forward` asked to save, after its outputs have been attached to the graph."""
         kept = [
-            SavedOutput(saved._apart() if saved.dual else saved.inner, saved.output_nr)
+            SavedOutput(saved._without_graph() if saved.dual else saved.inner, saved.output_nr)
             if _is_of(saved, self) and among(saved, outputs)
             else saved
             for saved in self.context.to_save

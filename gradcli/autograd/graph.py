@@ -66,7 +66,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise DifferentiationError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )
-    return GradientEdge(tensor.grad_fn or tensor._end(), tensor.output_nr)
+    return GradientEdge(tensor.grad_fn or tensor._accumulate_grad_node(), tensor.output_nr)
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
@@ -165,7 +165,7 @@ class _Saved:
     def __init__(self, tensor: Tensor) -> None:
         self.alias = tensor.detach()
         self.numbers = tensor.inner
-        self.dual = tensor._apart() if tensor.dual else None
+        self.dual = tensor._without_graph() if tensor.dual else None
         self.version = self.alias.version
 
     @property
@@ -201,7 +201,7 @@ class Mutations:
             "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
             "originally recorded."
         )
-        return Tensor(saved.numbers) if saved.dual is None else saved.dual._apart()
+        return Tensor(saved.numbers) if saved.dual is None else saved.dual._without_graph()
 
 
 _current: ContextVar[Mutations | None] = ContextVar("gradcli_mutations", default=None)

@@ -57,7 +57,10 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The destinations of the cotangents as nodes and output numbers; a leaf has its AccumulateGrad node."""
-        return tuple((None, 0) if e is None else e if isinstance(e[0], Node) else (e[0]._end(), 0) for e in self.edges)
+        return tuple(
+            (None, 0) if e is None else e if isinstance(e[0], Node) else (e[0]._accumulate_grad_node(), 0)
+            for e in self.edges
+        )
 
     @property
     def metadata(self) -> dict[Any, Any]:

@@ -42,7 +42,7 @@ class Packed(ShapeOnly):
         self._edge = edge
         self._unpack = unpack
         if tensor.requires_grad:
-            tensor = tensor._apart() if tensor.dual else tensor.detach()
+            tensor = tensor._without_graph() if tensor.dual else tensor.detach()
         self._version = tensor.version
         token = grad_enabled.set(False)
         try:

@@ -224,7 +224,7 @@ class TensorBase(Operators):
             else:
                 known._become(known + cotangent)
 
-    def _end(self) -> AccumulateGrad:
+    def _accumulate_grad_node(self) -> AccumulateGrad:
         """The AccumulateGrad node of this leaf."""
         if self._accumulator is None:
             self._accumulator = AccumulateGrad(self)
@@ -238,7 +238,7 @@ class TensorBase(Operators):
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
         check_leaving_graph()
-        node = self.grad_fn or self._end()
+        node = self.grad_fn or self._accumulate_grad_node()
         return node.attach().of_output(self.output_nr).register(hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Self], None]) -> HookHandle:
@@ -251,7 +251,7 @@ class TensorBase(Operators):
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
         if self.grad_fn is not None:
             raise DifferentiationError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return self._end().accumulated.register(hook)
+        return self._accumulate_grad_node().accumulated.register(hook)
 
     def clone(self) -> Self:
         """A copy, in the same graph."""
@@ -331,7 +331,7 @@ class TensorBase(Operators):
         if isinstance(result.inner, Kind) and nestings(result.inner) - nestings(self.inner):
             raise NotBatchableError(_ONE_FOR_ALL_ROWS, hint=_IN_EACH_ROW)
         if result.dual:
-            result._given_to(self)
+            result._write_dual_to(self)
             return self
         if result.shape != self.shape:
             raise ShapeError(
@@ -348,11 +348,11 @@ class TensorBase(Operators):
             self.move_to(result.grad_fn, result.output_nr)
         return self
 
-    def _given_to(self, _target: Any) -> None:
+    def _write_dual_to(self, _target: Any) -> None:
         """Make `target` become this dual tensor."""
         raise NotImplementedError
 
-    def _apart(self) -> Any:
+    def _without_graph(self) -> Any:
         """This dual tensor, outside of the graph."""
         raise NotImplementedError
 

@@ -103,7 +103,7 @@ def same_zeros(a: Any, b: Any) -> bool:
     return arrays.all_true(equal(_nonzero(a), _nonzero(b)) if is_exact() else (a != 0) == (b != 0))
 
 
-def everything(cotangent: Any) -> Any:
+def all_taken(cotangent: Any) -> Any:
     """The mask of a cotangent whose zeros were all computed."""
     return True if type(cotangent) is float else logical_or(_nonzero(cotangent), True)
 

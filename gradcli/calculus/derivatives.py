@@ -68,7 +68,7 @@ def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -
     return found
 
 
-def without_graph(value: Any) -> Any:
+def inner_value(value: Any) -> Any:
     """The value inside tensors, which may be a Taylor series."""
     while isinstance(value, Tensor):
         value = value.inner

@@ -15,7 +15,7 @@ from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import deviation
-from gradcli.calculus.derivatives import all_finite, gradients, repeated, without_graph
+from gradcli.calculus.derivatives import all_finite, gradients, inner_value, repeated
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions, multiplicities
 from gradcli.calculus.rows import shaped
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, NotBatchableError, NotRecordableError
@@ -164,7 +164,7 @@ def _by_single_series(
 ) -> Derivatives:
     ((name, point),) = leaves.items()
     value = scalar(function({name: _series(point, arrays.ones_like(point), order, roundings, followed)}))
-    value = without_graph(value)
+    value = inner_value(value)
     keys = [",".join([name] * k) for k in range(1, order + 1)]
     if not isinstance(value, Jet):
         return Derivatives(value, dict.fromkeys(keys))

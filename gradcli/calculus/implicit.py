@@ -11,7 +11,7 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import element_ranges
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import without_graph
+from gradcli.calculus.derivatives import inner_value
 from gradcli.calculus.higher_orders import Function
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions, multiplicities
 from gradcli.calculus.jacobians import jacobians_by_either_mode
@@ -44,7 +44,7 @@ def square_jacobian(function: Function, unknowns: Mapping[str, Any], others: Map
         else reshape(found[name], (size, leaf.size))
         for name, leaf in leaves.items()
     ]
-    return without_graph(concat(parts, 1) if len(parts) > 1 else parts[0])
+    return inner_value(concat(parts, 1) if len(parts) > 1 else parts[0])
 
 
 def implicit_derivatives(
@@ -98,7 +98,7 @@ class _Solution:
                 known = [batch.Batched(self._part(c, name), nesting) for c in self.coefficients]
                 given[name] = Jet([value, *known], k)
             with batch.row_by_row(nesting):
-                rest = without_graph(self.function(given))
+                rest = inner_value(self.function(given))
             missing = rest.coefficient(k) if isinstance(rest, Jet) else None
             size = arrays.shape(self.jacobian)[0]
             if missing is None:

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import jacobians, without_graph
+from gradcli.calculus.derivatives import inner_value, jacobians
 from gradcli.calculus.higher_orders import Function
 from gradcli.calculus.rows import unit_tensors
 from gradcli.errors import EvaluationError, LimitError
@@ -72,7 +72,7 @@ def _forward(function: Function, name: str, point: Any, size: int) -> Any:
 
 def _derivative(value: Any, nesting: int | None, rows: int) -> Any:
     """The derivative along each direction, on a first axis; None where the value is no series."""
-    value = without_graph(value)
+    value = inner_value(value)
     if not isinstance(value, Jet):
         return None
     found = value.coefficient(1)

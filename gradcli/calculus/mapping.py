@@ -13,6 +13,7 @@ from gradcli.autograd.generators import RANDOMNESS, Batch, batches
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import pytrees
 from gradcli.calculus.batches_and_series import batch_of, rows_of
+from gradcli.calculus.function_rows import apply_to_rows
 from gradcli.errors import CallError, ShapeError, expect, expect_function
 from gradcli.kinds import batch
 from gradcli.primitives.axes import normalize_axis
@@ -81,9 +82,6 @@ def _own_rules(nesting: int, size: int) -> Iterator[None]:
     """Within the block, Functions that define `vmap` are applied by it."""
 
     def apply(function: Any, inputs: tuple[Any, ...]) -> Any:
-        # Loaded on demand: few programs have such Functions.
-        from gradcli.calculus.function_rows import apply_to_rows
-
         return apply_to_rows(function, inputs, nesting, size)
 
     token = mapped_rows.set((*mapped_rows.get(), (nesting, apply)))

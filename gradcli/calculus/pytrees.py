@@ -41,7 +41,7 @@ def mapped(function: Callable[..., Any], container: Any, *others: Any) -> Any:
 
 def aligned(container: Any, other: Any) -> list[Any]:
     """Return the leaves of `other`, which must have the structure of `container`. Raises CallError otherwise."""
-    if not _alike(container, other):
+    if not _same_structure(container, other):
         raise CallError(f"{_outline(other)} does not have the structure of {_outline(container)}")
     return leaves(other)
 
@@ -61,11 +61,15 @@ def broadcast_prefix(prefix: Any, container: Any) -> list[Any]:
     return [prefix] * len(leaves(container))
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _same_structure(one: Any, other: Any) -> bool:
     if isinstance(one, dict):
-        return isinstance(other, dict) and one.keys() == other.keys() and all(_alike(one[k], other[k]) for k in one)
+        return (
+            isinstance(other, dict)
+            and one.keys() == other.keys()
+            and all(_same_structure(one[k], other[k]) for k in one)
+        )
     if isinstance(one, (tuple, list)):
-        return isinstance(other, (tuple, list)) and len(one) == len(other) and all(map(_alike, one, other))
+        return isinstance(other, (tuple, list)) and len(one) == len(other) and all(map(_same_structure, one, other))
     return not isinstance(other, (dict, tuple, list))
 
 

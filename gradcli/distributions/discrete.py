@@ -66,7 +66,7 @@ def _clipped_probs(probs: Any) -> Any:
 class Bernoulli(_ProbabilityOrLogits):
     """1 with probability `probs`, else 0."""
 
-    shown = _ONE_OF_TWO
+    parameter_names = _ONE_OF_TWO
     support = BOOLEAN
     constraints = {"probs": PROBABILITY}  # noqa: RUF012
 
@@ -104,7 +104,7 @@ class Bernoulli(_ProbabilityOrLogits):
 class Geometric(_ProbabilityOrLogits):
     """The number of failures before the first success, which has probability `probs`."""
 
-    shown = _ONE_OF_TWO
+    parameter_names = _ONE_OF_TWO
     support = COUNT
     constraints = {"probs": PROBABILITY}  # noqa: RUF012
 
@@ -141,7 +141,7 @@ class Geometric(_ProbabilityOrLogits):
 class Binomial(_ProbabilityOrLogits):
     """The number of successes in `total_count` trials with probability `probs`."""
 
-    shown = ("total_count", *_ONE_OF_TWO)
+    parameter_names = ("total_count", *_ONE_OF_TWO)
     constraints = {"probs": PROBABILITY, "total_count": NOT_NEGATIVE}  # noqa: RUF012
 
     def __init__(
@@ -200,7 +200,7 @@ class Binomial(_ProbabilityOrLogits):
 class Poisson(Univariate):
     """The Poisson distribution with mean `rate`."""
 
-    shown = ("rate",)
+    parameter_names = ("rate",)
     support = COUNT
     constraints = {"rate": NOT_NEGATIVE}  # noqa: RUF012
 
@@ -229,7 +229,7 @@ class Poisson(Univariate):
 class Categorical(Distribution):
     """Class indices with probabilities proportional to `probs`, or to exp(logits), along the last axis."""
 
-    shown = _ONE_OF_TWO
+    parameter_names = _ONE_OF_TWO
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._given = exactly_one(probs=probs, logits=logits)

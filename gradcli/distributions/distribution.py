@@ -37,7 +37,7 @@ class Distribution:
 
     has_rsample: ClassVar[bool] = False
     # The names of the parameters in the order of the repr, and their constraints.
-    shown: ClassVar[tuple[str, ...]] = ()
+    parameter_names: ClassVar[tuple[str, ...]] = ()
     constraints: ClassVar[Mapping[str, Constraint]] = positive()
     # The constraint on values.
     support: ClassVar[Constraint | None] = None
@@ -143,7 +143,7 @@ class Distribution:
 
     def __repr__(self) -> str:
         parts = []
-        for name in self.shown:
+        for name in self.parameter_names:
             if name in vars(self):
                 value = getattr(self, name)
                 parts.append(f"{name}: {value.item() if value.numel() == 1 else value.shape}")
@@ -154,7 +154,7 @@ class Univariate(Distribution):
     """A distribution of single numbers, whose parameters are broadcast. Its density and distribution functions are
     those of the expression language, if it has a distribution with this name."""
 
-    # Each subclass has those in `shown`.
+    # Each subclass has those in `parameter_names`.
     loc: Any
     scale: Any
     low: Any
@@ -167,17 +167,17 @@ class Univariate(Distribution):
     total_count: Any
 
     def __init__(self, *parameters: Any, validate_args: bool | None = None) -> None:
-        for name, value in zip(self.shown, broadcast_all(*parameters)):
+        for name, value in zip(self.parameter_names, broadcast_all(*parameters)):
             setattr(self, name, value)
-        super().__init__(getattr(self, self.shown[0]).shape, (), validate_args)
+        super().__init__(getattr(self, self.parameter_names[0]).shape, (), validate_args)
 
     @property
     def _parameters(self) -> list[Any]:
-        return [getattr(self, name) for name in self.shown]
+        return [getattr(self, name) for name in self.parameter_names]
 
     def expand(self, batch_shape: Any) -> Self:
         shape = tuple(batch_shape)
-        return self._with_parameters(shape, **{n: broadcast_to(getattr(self, n), shape) for n in self.shown})
+        return self._with_parameters(shape, **{n: broadcast_to(getattr(self, n), shape) for n in self.parameter_names})
 
     def _log_prob(self, value: Any) -> Any:
         return self._function("log_prob", value)

@@ -37,7 +37,7 @@ class MultivariateNormal(Distribution):
     lower triangular matrix L with L@L.T = covariance_matrix."""
 
     has_rsample = True
-    shown = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
+    parameter_names = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
     support = REAL
     loc: Any
 
@@ -73,7 +73,7 @@ class MultivariateNormal(Distribution):
         super().__init__(batch, (size,), validate_args)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self.shown or "_scale" not in vars(self):
+        if name not in self.parameter_names or "_scale" not in vars(self):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
         size = self.event_shape[0]
         scale = broadcast_to(self._scale, (*self.batch_shape, size, size))
@@ -121,7 +121,7 @@ class Dirichlet(Distribution):
     """Probability vectors (nonnegative with sum 1) along the last axis."""
 
     has_rsample = True
-    shown = ("concentration",)
+    parameter_names = ("concentration",)
     constraints = positive("concentration")
     support = ("Simplex()", lambda x: (x >= 0).all(-1) & (abs(x.sum(-1) - 1) < _SUM_ERROR))
 

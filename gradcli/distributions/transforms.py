@@ -30,7 +30,7 @@ class Transform:
     def __call__(self, x: Any) -> Any:
         return self._call(as_tensor(x))
 
-    def widened(self, shape: Shape) -> Shape:
+    def forward_shape(self, shape: Shape) -> Shape:
         """The output shape for an input of this shape."""
         return shape
 
@@ -76,8 +76,8 @@ class _Inverse(Transform):
     def inv(self) -> Transform:
         return self.transform
 
-    def widened(self, shape: Shape) -> Shape:
-        return self.transform.widened(shape)
+    def forward_shape(self, shape: Shape) -> Shape:
+        return self.transform.forward_shape(shape)
 
     def _call(self, x: Any) -> Any:
         return self.transform._inverse(x)
@@ -104,7 +104,7 @@ class AffineTransform(Transform):
     def sign(self) -> Any:
         return as_tensor(self.scale).sign()
 
-    def widened(self, shape: Shape) -> Shape:
+    def forward_shape(self, shape: Shape) -> Shape:
         return broadcast([shape, arrays.shape(self.loc), arrays.shape(self.scale)])
 
     def _call(self, x: Any) -> Any:
@@ -207,9 +207,9 @@ class ComposeTransform(Transform):
     def sign(self) -> Any:
         return math.prod(part.sign for part in self.parts)
 
-    def widened(self, shape: Shape) -> Shape:
+    def forward_shape(self, shape: Shape) -> Shape:
         for part in self.parts:
-            shape = part.widened(shape)
+            shape = part.forward_shape(shape)
         return shape
 
     def _call(self, x: Any) -> Any:
@@ -243,7 +243,7 @@ class TransformedDistribution(Distribution):
         self.transforms = [transforms] if isinstance(transforms, Transform) else [*transforms]
         whole = ComposeTransform(self.transforms)
         base, size = base_distribution, len(base_distribution.event_shape)
-        shape = whole.widened((*base.batch_shape, *base.event_shape))
+        shape = whole.forward_shape((*base.batch_shape, *base.event_shape))
         batch = shape[: len(shape) - size]
         base = base if batch == base.batch_shape else base.expand(batch)
         short = whole.event_dim - size

@@ -32,7 +32,7 @@ class Normal(Univariate):
 
     has_rsample = True
     support = REAL
-    shown = ("loc", "scale")
+    parameter_names = ("loc", "scale")
     constraints = positive("scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -65,7 +65,7 @@ class LogNormal(Univariate):
 
     has_rsample = True
     support = POSITIVE
-    shown = ("loc", "scale")
+    parameter_names = ("loc", "scale")
     constraints = positive("scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -96,7 +96,7 @@ class HalfNormal(Univariate):
 
     has_rsample = True
     support = NOT_NEGATIVE
-    shown = ("scale",)
+    parameter_names = ("scale",)
     constraints = positive("scale")
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
@@ -139,7 +139,7 @@ class Uniform(Univariate):
     """The uniform distribution on [low, high)."""
 
     has_rsample = True
-    shown = ("low", "high")
+    parameter_names = ("low", "high")
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         super().__init__(low, high, validate_args=validate_args)
@@ -181,7 +181,7 @@ class Exponential(Univariate):
 
     has_rsample = True
     support = NOT_NEGATIVE
-    shown = ("rate",)
+    parameter_names = ("rate",)
     constraints = positive("rate")
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
@@ -213,7 +213,7 @@ class Laplace(Univariate):
 
     has_rsample = True
     support = REAL
-    shown = ("loc", "scale")
+    parameter_names = ("loc", "scale")
     constraints = positive("scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -256,7 +256,7 @@ class Cauchy(Univariate):
 
     has_rsample = True
     support = REAL
-    shown = ("loc", "scale")
+    parameter_names = ("loc", "scale")
     constraints = positive("scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -295,7 +295,7 @@ class Gumbel(Univariate):
 
     has_rsample = True
     support = REAL
-    shown = ("loc", "scale")
+    parameter_names = ("loc", "scale")
     constraints = positive("scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -336,7 +336,7 @@ class Gamma(Univariate):
 
     has_rsample = True
     support = NOT_NEGATIVE
-    shown = ("concentration", "rate")
+    parameter_names = ("concentration", "rate")
     constraints = positive("concentration", "rate")
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
@@ -369,7 +369,7 @@ class Chi2(Univariate):
 
     has_rsample = True
     support = NOT_NEGATIVE
-    shown = ("df",)
+    parameter_names = ("df",)
     constraints = positive("df")
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
@@ -403,7 +403,7 @@ class Beta(Univariate):
 
     has_rsample = True
     support = PROBABILITY
-    shown = ("concentration1", "concentration0")
+    parameter_names = ("concentration1", "concentration0")
     constraints = positive("concentration1", "concentration0")
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
@@ -438,7 +438,7 @@ class StudentT(Univariate):
 
     has_rsample = True
     support = REAL
-    shown = ("df", "loc", "scale")
+    parameter_names = ("df", "loc", "scale")
     constraints = positive("df", "scale")
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:

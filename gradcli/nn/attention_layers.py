@@ -219,11 +219,11 @@ class TransformerEncoderLayer(Module):
         x: Any = src
         if self.norm_first:
             x = x + attended(self.norm1(x))
-            return x + self._fed(self.norm2(x))
+            return x + self._feed_forward(self.norm2(x))
         x = self.norm1(x + attended(x))
-        return self.norm2(x + self._fed(x))
+        return self.norm2(x + self._feed_forward(x))
 
-    def _fed(self, x: Any) -> Any:
+    def _feed_forward(self, x: Any) -> Any:
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
@@ -283,12 +283,12 @@ class TransformerDecoderLayer(Module):
         if self.norm_first:
             x = x + to_itself(self.norm1(x))
             x = x + to_memory(self.norm2(x))
-            return x + self._fed(self.norm3(x))
+            return x + self._feed_forward(self.norm3(x))
         x = self.norm1(x + to_itself(x))
         x = self.norm2(x + to_memory(x))
-        return self.norm3(x + self._fed(x))
+        return self.norm3(x + self._feed_forward(x))
 
-    def _fed(self, x: Any) -> Any:
+    def _feed_forward(self, x: Any) -> Any:
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
