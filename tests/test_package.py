@@ -15,6 +15,7 @@ import pytest
 import gradcli
 
 ROOT = Path(__file__).parent.parent
+PREPARED = ("gradcli/language/syntax/_lalr.py", "gradcli/primitives/_entry_files.py")
 
 
 def run(*words: str, **options) -> str:
@@ -29,7 +30,8 @@ def wheel(tmp_path_factory):
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     copied = ["pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "gradcli", "grammar"]
     subprocess.run(["cp", "-r", *(str(ROOT / name) for name in copied), str(source)], check=True)
-    (source / "gradcli/language/syntax/_lalr.py").unlink(missing_ok=True)
+    for prepared in PREPARED:
+        (source / prepared).unlink(missing_ok=True)
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source))
     (built,) = out.glob("gradcli-*.whl")
     return built
@@ -37,7 +39,7 @@ def wheel(tmp_path_factory):
 
 def test_what_is_in_the_wheel(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"gradcli/grammar/gradcli.lark", "gradcli/language/syntax/_lalr.py", "gradcli/py.typed"} <= names
+    assert {"gradcli/grammar/gradcli.lark", "gradcli/py.typed", *PREPARED} <= names
     assert not any(name.startswith(("tests/", "benchmarks/", "docs/")) for name in names)
     assert not any("__pycache__" in name for name in names)
 
@@ -61,6 +63,16 @@ def test_the_prepared_tables_are_those_of_the_grammar(wheel, tmp_path):
     code = "import sys, gradcli; gradcli.compile('x'); print('lark' in sys.modules)"
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     assert run(sys.executable, "-c", code, cwd=tmp_path, env=environment) == "False\n"
+
+
+def test_the_prepared_index_is_that_of_the_entries(wheel, tmp_path):
+    """Looking up a function in the wheel imports its file, and not those of all functions."""
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    code = "import sys; from gradcli.primitives import table; table.known('conv2d'); print(*sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    loaded = run(sys.executable, "-c", code, cwd=tmp_path, env=environment).split()
+    assert "gradcli.primitives.entries.convolutions" in loaded
+    assert "gradcli.primitives.entries.orthogonal_polynomials" not in loaded
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,14 @@ differentiated; everything else is a parameter or a constant.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import itertools
 import math
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -333,6 +337,28 @@ def test_every_name_finds_its_function():
             assert operation in ENTRIES
             assert all(table.find(n) is operation for n in (operation.name, *operation.aliases))
     assert table.find("no such function") is None
+
+
+def test_a_file_imports_functions_only_from_files_before_it_in_the_table():
+    """So that the first file with a function is the one that makes it."""
+    found: set[Operation] = set()
+    for module in (*table._AT_START, *map(table._load, table._LATER)):
+        public = {name: o for name, o in vars(module).items() if isinstance(o, Operation) and not o.internal}
+        imports = (node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ImportFrom))
+        imported = {alias.asname or alias.name for node in imports for alias in node.names}
+        assert found.issuperset(public[name] for name in imported & public.keys())
+        found.update(public.values())
+
+
+@pytest.mark.parametrize("fingerprint", [None, "00"])
+def test_the_index_is_computed_where_none_fits(monkeypatch, fingerprint):
+    index = ModuleType("_entry_files")
+    exec(table.prepared_text(), vars(index))
+    expected = index.files
+    if fingerprint is not None:
+        index.fingerprint, index.files = fingerprint, {}
+    monkeypatch.setitem(sys.modules, "gradcli.primitives._entry_files", index if fingerprint else None)
+    assert table._files.__wrapped__() == expected
 
 
 # --- values

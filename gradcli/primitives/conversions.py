@@ -19,6 +19,8 @@ from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import always
 
+SUBJECT = "shape"
+
 Operands = Sequence[Any]
 Flags = Sequence[bool]
 Params = Mapping[str, Any]

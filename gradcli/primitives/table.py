@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
+from importlib.util import source_hash
+from os import path
 from types import ModuleType
 
 from gradcli.primitives import conversions
@@ -27,147 +29,63 @@ from gradcli.primitives.entries import (
 from gradcli.primitives.operation import Operation
 from gradcli.primitives.primitive import Primitive
 
-# The modules of entries that are imported at the start, and the subject of entries that do not set their own.
-_MODULES: dict[ModuleType, str] = {
-    conversions: "shape",
-    comparisons: "elementwise",
-    arithmetic: "elementwise",
-    exponential: "elementwise",
-    powers: "elementwise",
-    trigonometric: "elementwise",
-    special: "special",
-    shape: "shape",
-    indexing: "shape",
-    reductions: "reductions",
-    statistics: "reductions",
-    scans: "reductions",
-    linear: "linear algebra",
-    creation: "creation",
-}
+# The files of entries that are imported at the start. Here and in `_LATER` each file imports entries only from those
+# before it, and the functions of a subject are listed in the order of the files.
+_AT_START = (
+    conversions,
+    comparisons,
+    arithmetic,
+    exponential,
+    powers,
+    trigonometric,
+    special,
+    indexing,
+    shape,
+    reductions,
+    statistics,
+    scans,
+    linear,
+    creation,
+)
 
-# The modules that are imported when one of their names is first looked up, with their subject and names: functions that
-# formulas rarely use do not slow the start.
-_LATER = {
-    "order_statistics": (
-        "reductions",
-        "argsort topk kthvalue cummax cummin count_nonzero nansum nanmean ptp average quantile percentile logcumsumexp "
-        "trapezoid trapz cumulative_trapezoid cumtrapz aminmax msort var_mean std_mean",
-    ),
-    "losses": (
-        "losses",
-        "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits nll_loss "
-        "cross_entropy gaussian_nll_loss poisson_nll_loss",
-    ),
-    "networks": (
-        "layers",
-        "normalize cosine_similarity pairwise_distance layer_norm rms_norm prelu glu embedding "
-        "scaled_dot_product_attention",
-    ),
-    "normalisations": ("layers", "group_norm batch_norm instance_norm local_response_norm"),
-    "convolutions": (
-        "layers",
-        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d "
-        "max_pool1d max_pool2d max_pool3d",
-    ),
-    "resampling": (
-        "layers",
-        "interpolate upsample upsample_nearest upsample_bilinear adaptive_avg_pool1d adaptive_avg_pool2d "
-        "adaptive_avg_pool3d",
-    ),
-    "margin_losses": (
-        "losses",
-        "margin_ranking_loss soft_margin_loss hinge_embedding_loss cosine_embedding_loss multi_margin_loss "
-        "multilabel_soft_margin_loss triplet_margin_loss",
-    ),
-    "products": (
-        "linear algebra",
-        "addmv addr addbmm vecdot bilinear dist pdist block_diag tensorsolve tensorinv lu_solve",
-    ),
-    "covariances": ("reductions", "cov corrcoef"),
-    "slice_updates": (
-        "shape",
-        "narrow narrow_copy split_with_sizes broadcast_tensors broadcast_arrays expand_as reshape_as view_as dstack "
-        "diagflat cartesian_prod select_scatter slice_scatter diagonal_scatter index_fill index_copy index_put masked_scatter "
-        "pixel_shuffle pixel_unshuffle channel_shuffle",
-    ),
-    "elementary": (
-        "elementwise",
-        "clamp_min clamp_max rsub sec csc cot csch coth sinpi cospi fmax fmin nextafter logaddexp2 isinf nan_to_num isclose allclose lerp addcmul addcdiv "
-        "threshold sind cosd tand asind acosd atand",
-    ),
-    "activations": (
-        "special",
-        "softsign hardtanh relu6 hardsigmoid hardswish hard_swish celu selu mish tanhshrink softshrink hardshrink softmin",
-    ),
-    "gather_scatter": (
-        "shape",
-        "split chunk unbind meshgrid nonzero argwhere take_along_axis take_along_dim gather scatter scatter_add index_select "
-        "index_add masked_fill masked_select one_hot unflatten diag_embed rot90 "
-        "as_strided",
-    ),
-    "numpy_shape": (
-        "shape",
-        "array_split tensor_split vsplit hsplit dsplit column_stack append atleast_1d atleast_2d atleast_3d rollaxis flipud fliplr "
-        "partition",
-    ),
-    "sampling": ("shape", "interp searchsorted bincount convolve pad unfold"),
-    "matrices": ("linear algebra", "inv inverse det logdet solve matrix_power kron cross tensordot dot inner vdot"),
-    "decompositions": ("linear algebra", "cholesky eigvalsh eigh qr svdvals pinv pinverse"),
-    "matrix_exponential": ("linear algebra", "matrix_exp expm"),
-    "linear_systems": (
-        "linear algebra",
-        "linear baddbmm addmm cdist slogdet solve_triangular cholesky_solve solve_sylvester solve_banded lstsq multi_dot "
-        "vander matrix_norm cond",
-    ),
-    "singular_vectors": ("linear algebra", "svd"),
-    "distributions": (
-        "special",
-        "factorial comb perm beta rgamma gammasgn erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln mvlgamma",
-    ),
-    "bessel": (
-        "special",
-        "i0e i1e y0 y1 k0 k1 k0e k1e jv jn besselj yv yn bessely iv besseli ive bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 "
-        "scaled_modified_bessel_k0 scaled_modified_bessel_k1",
-    ),
-    "integrals": (
-        "special",
-        "exp1 E1 expi Ei expn dawsn ellipk elliptic_k ellipe gammainc gammaincc igamma igammac betainc zeta lambertw LambertW",
-    ),
-    "numerical_partials": ("special", ""),
-    "bessel_orders": (
-        "special",
-        "kv kn besselk kve struve modstruve spherical_jn spherical_yn spherical_in spherical_kn airyai airy_ai airyaiprime "
-        "airybi airybiprime airy",
-    ),
-    "special_integrals": (
-        "special",
-        "erfi fresnels fresnelc fresnel si Si ci Ci sici shi Shi chi Chi shichi owens_t polylog",
-    ),
-    "elliptic": (
-        "special",
-        "ellipkinc elliptic_f ellipeinc ellipkm1 elliprf elliprd elliprg elliprc elliprj elliptic_e",
-    ),
-    "hypergeometric": ("special", "hyp0f1 hyp1f1 hyperu hyp2f1"),
-    "incomplete_inverses": ("special", "gammaincinv gammainccinv betaincc betaincinv betainccinv"),
-    "reciprocal_inverses": (
-        "elementwise",
-        "acot arccot asec arcsec acsc arccsc acoth arccoth asech arcsech acsch arccsch",
-    ),
-    "orthogonal_polynomials": (
-        "special",
-        "eval_hermite hermite eval_hermitenorm hermite_prob eval_chebyt chebyshevt eval_chebyu chebyshevu eval_legendre "
-        "legendre eval_laguerre laguerre eval_genlaguerre assoc_laguerre eval_gegenbauer gegenbauer eval_jacobi jacobi "
-        "lpmv assoc_legendre assoc_legendre_p sph_legendre_p Znm",
-    ),
-    "student_t": ("special", "stdtr stdtrit"),
-    "computer_algebra": ("special", "Max Min loggamma lowergamma uppergamma"),
-    "copies": (
-        "shape",
-        "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item real "
-        "real_if_close conj conjugate conj_physical resolve_conj resolve_neg positive imag angle isreal iscomplex",
-    ),
-}
-_HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.split()}
+# The files that are imported when one of their names is first looked up: functions that formulas rarely use do not slow
+# the start.
+_LATER = (
+    "elementary",
+    "reciprocal_inverses",
+    "activations",
+    "distributions",
+    "numerical_partials",
+    "integrals",
+    "bessel",
+    "bessel_orders",
+    "special_integrals",
+    "elliptic",
+    "hypergeometric",
+    "incomplete_inverses",
+    "student_t",
+    "orthogonal_polynomials",
+    "computer_algebra",
+    "order_statistics",
+    "covariances",
+    "gather_scatter",
+    "numpy_shape",
+    "sampling",
+    "slice_updates",
+    "copies",
+    "losses",
+    "networks",
+    "margin_losses",
+    "normalisations",
+    "convolutions",
+    "resampling",
+    "matrices",
+    "decompositions",
+    "matrix_exponential",
+    "linear_systems",
+    "singular_vectors",
+    "products",
+)
 
 # Names with another meaning in a library or module. "base" is a log with a base, "method" a method of a tensor.
 LIBRARY_MEANINGS = {
@@ -195,34 +113,6 @@ TORCH_EXTENSIONS = {
     "torch.linalg": frozenset(["cholesky", "eigh", "eigvalsh", "lstsq", "pinv"]),
 }
 
-# The order of functions in a listing; those that are not here follow at the end of their subject.
-_LISTING_ORDER = """
-    abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan sec csc cot sinpi
-    cospi asin acos atan acot asec acsc atan2 sinh cosh tanh sech csch coth asinh acosh atanh acoth asech acsch logcosh hypot floor ceil round trunc
-    frac clip maximum minimum Max Min fmax fmin where heaviside copysign nextafter fmod remainder logaddexp logaddexp2 pow
-    lerp addcmul addcdiv threshold nan_to_num deg2rad rad2deg add subtract multiply divide floor_divide negative
-    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not isfinite isinf isnan
-    isclose
-    sigmoid logsigmoid softplus softsign relu relu6 leaky_relu elu celu selu silu gelu mish hardtanh hardsigmoid
-    hardswish tanhshrink softshrink hardshrink sinc logit erf erfc erfcx erfinv erfcinv gamma lgamma digamma polygamma
-    multigammaln factorial comb perm beta betaln betainc gammainc gammaincc zeta xlogy xlog1py entr rel_entr ndtr
-    log_ndtr ndtri norm_pdf norm_cdf stdtr stdtrit gammaincinv gammainccinv betaincc betaincinv betainccinv owens_t
-    i0 i0e i1 i1e j0 j1 jv y0 y1 yv k0 k0e k1 k1e iv ive kv kve
-    spherical_jn spherical_yn spherical_in spherical_kn struve modstruve airyai airyaiprime airybi airybiprime airy
-    lambertw expi exp1 expn dawsn erfi si ci sici shi chi shichi fresnels fresnelc fresnel polylog
-    ellipk ellipkm1 ellipe ellipkinc ellipeinc elliptic_e elliprf elliprd elliprg elliprj elliprc
-    hyp0f1 hyp1f1 hyperu hyp2f1
-    eval_legendre lpmv assoc_legendre sph_legendre_p Znm eval_hermite eval_hermitenorm eval_laguerre eval_genlaguerre
-    eval_chebyt eval_chebyu eval_gegenbauer eval_jacobi
-    sum mean prod max min var std median norm logsumexp any all argmax argmin cumsum cumprod softmax log_softmax
-    softmin sort
-    reshape transpose permute moveaxis squeeze expand_dims broadcast_to concat stack vstack hstack flip roll tile
-    repeat ravel diag tril triu take
-    matmul dot outer einsum trace diagonal tensordot kron cross inv det logdet solve cholesky qr eigh eigvalsh
-    svdvals pinv matrix_power matrix_exp
-    zeros ones full zeros_like ones_like full_like eye arange linspace randn rand
-""".split()  # noqa: SIM905
-
 
 def entries() -> tuple[Operation, ...]:
     """Every entry except `library_entries`: the functions of the language and the internal primitives."""
@@ -231,41 +121,77 @@ def entries() -> tuple[Operation, ...]:
 
 @cache
 def _all() -> dict[Operation, str]:
-    later = {_load(file): subject for file, (subject, _) in _LATER.items()}
-    return _subjects(_MODULES | later)
+    return _subjects((*_AT_START, *map(_load, _LATER)))
 
 
 def _load(file: str) -> ModuleType:
     return import_module(f"gradcli.primitives.entries.{file}")
 
 
-def _subjects(modules: dict[ModuleType, str]) -> dict[Operation, str]:
+def _subjects(modules: Iterable[ModuleType]) -> dict[Operation, str]:
     """The subject of every entry defined in the modules, in order."""
     found: dict[Operation, str] = {}
-    for module, subject in modules.items():
-        for value in vars(module).values():
-            if isinstance(value, Operation):
-                # An entry that a module merely imports was found in its own module before.
-                found.setdefault(value, value.subject or subject)
+    for module in modules:
+        for entry in _entries_in(module):
+            # An entry that a module merely imports was found in its own module before.
+            found.setdefault(entry, entry.subject or module.SUBJECT)
     return found
+
+
+def _entries_in(module: ModuleType) -> list[Operation]:
+    return [value for value in vars(module).values() if isinstance(value, Operation)]
 
 
 @cache
 def subjects() -> dict[str, tuple[Operation, ...]]:
     """The functions of the language by subject, in the order of a listing."""
-    public = {e: subject for e, subject in _all().items() if not e.internal}
-    places = {name: place for place, name in enumerate(_LISTING_ORDER)}
-    listed = sorted(public, key=lambda e: places.get(e.name, len(places)))
     order = ("elementwise", "special", "reductions", "losses", "layers", "shape", "linear algebra", "creation")
-    return {subject: tuple(e for e in listed if public[e] == subject) for subject in order}
+    return {
+        subject: tuple(e for e, its_subject in _all().items() if its_subject == subject and not e.internal)
+        for subject in order
+    }
 
 
 def _named(operations: Iterable[Operation]) -> dict[str, Operation]:
     return {name: o for o in operations if not o.internal for name in (o.name, *o.aliases)}
 
 
-_LOADED = _subjects(_MODULES)
+_LOADED = _subjects(_AT_START)
 _BY_NAME = _named(_LOADED)
+
+
+@cache
+def _files() -> dict[str, str]:
+    """The file of each name that `_LATER` adds: as prepared when the package was built, if no file has changed since."""
+    try:
+        prepared = vars(import_module("gradcli.primitives._entry_files"))
+    except ImportError:
+        prepared = {}
+    return prepared["files"] if prepared.get("fingerprint") == _fingerprint() else _computed_files()
+
+
+def _computed_files() -> dict[str, str]:
+    """As `_files`, from the files themselves, which imports all of them. Takes 0.1 s."""
+    found: dict[str, str] = dict.fromkeys(_BY_NAME, "")
+    for file in _LATER:
+        for name in _named(_entries_in(_load(file))):
+            found.setdefault(name, file)
+    return {name: file for name, file in found.items() if file}
+
+
+def _fingerprint() -> str:
+    """A text that identifies the contents of the files."""
+    folder = path.join(path.dirname(__file__), "entries")
+    contents = []
+    for file in _LATER:
+        with open(path.join(folder, f"{file}.py"), "rb") as source:
+            contents += [file.encode(), source.read()]
+    return source_hash(b"\n".join(contents)).hex()
+
+
+def prepared_text() -> str:
+    """The source of the module that `_files` imports; the build of a wheel writes it."""
+    return f"fingerprint = {_fingerprint()!r}\nfiles = {_computed_files()!r}\n"
 
 
 def find(name: str, *dialects: str) -> Operation | None:
@@ -284,12 +210,8 @@ def find(name: str, *dialects: str) -> Operation | None:
         if name in LIBRARY_MEANINGS.get(dialect, ()) or name in TORCH_EXTENSIONS.get(dialect, ()):
             return _of_libraries()[dialect, name]
     found = _BY_NAME.get(name)
-    if found is None and name in _HOMES:
-        file = _HOMES[name]
-        defined = (o for o in vars(_load(file)).values() if isinstance(o, Operation) and o not in _LOADED)
-        found = _named(defined).get(name)
-        if found is not None:
-            _BY_NAME[name] = found
+    if found is None and name in _files():
+        found = _BY_NAME[name] = _named(_entries_in(_load(_files()[name])))[name]
     return found
 
 
@@ -360,7 +282,7 @@ def known(name: str) -> Operation:
 
 def names() -> tuple[str, ...]:
     """Every name and alias of the language's functions."""
-    return (*dict.fromkeys((*_BY_NAME, *_HOMES)),)
+    return (*dict.fromkeys((*_BY_NAME, *_files())),)
 
 
 def operators() -> dict[str, str]:

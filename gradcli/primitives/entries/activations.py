@@ -16,6 +16,8 @@ from gradcli.primitives.entries.trigonometric import tanh
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "special"
+
 _ANYWHERE = (0.7, [-1.0, 2.0])
 # Constants of SELU to the digits that PyTorch uses: https://arxiv.org/abs/1706.02515
 _selu_alpha, _selu_scale = decimal("1.6732632423543772848170429916717"), decimal("1.0507009873554804934193349852946")

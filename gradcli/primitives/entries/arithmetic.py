@@ -19,6 +19,8 @@ from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.strides import always
 from gradcli.primitives.value_costs import of_quotients
 
+SUBJECT = "elementwise"
+
 # The largest number of decimals that is accepted: 10**309 overflows a double.
 _MOST_DECIMALS = 300
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))

@@ -26,6 +26,8 @@ from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, Vjp, names_elsewhere
 from gradcli.primitives.value_costs import of_bessel_of_number, of_derivative
 
+SUBJECT = "special"
+
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 

@@ -16,6 +16,8 @@ from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "special"
+
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _ORDERS = ((2.5, 0.7), (1.5, [0.4, 2.5]))
 _HIGHEST_ORDER = 1000

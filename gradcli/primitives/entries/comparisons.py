@@ -11,6 +11,8 @@ from gradcli.primitives.jet_rules import linear
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "elementwise"
+
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 less: Primitive = predicate(

@@ -13,6 +13,8 @@ from gradcli.primitives.entries.integrals import gammainc, gammaincc
 from gradcli.primitives.entries.special import gamma, lgamma
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "special"
+
 _PAIR = ([0.3, -1.2], [0.8, -2.5])
 
 

@@ -20,6 +20,8 @@ from gradcli.primitives.entries.sampling import padded
 from gradcli.primitives.entries.shape import expand_dims, flip, matrix_transpose
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "layers"
+
 _SIGNAL = [[1.0, 2.5, -3.0, 0.5, 2.0]]
 _IMAGE = [[[1.0, 2.0, 3.5, -1.0], [4.0, -5.5, 6.0, 0.5], [0.25, 7.0, -2.0, 3.0]]]
 _TAPS, _SQUARES = [[[0.5, -1.0]], [[2.0, 0.25]]], [[[[1.0, -0.5], [0.25, 2.0]]]]

@@ -15,6 +15,8 @@ from gradcli.primitives.entries.arithmetic import identity, zeros_like
 from gradcli.primitives.entries.comparisons import equal, isnan, less, not_equal, where
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "shape"
+
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _FLOATS = {"float64": ("float64", "float", "double", "d"), "float32": ("float32", "single", "f")}
 

@@ -19,6 +19,8 @@ from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import concat, matrix_transpose, squeeze
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "reductions"
+
 _ROWS = [[1.0, 2.0, 4.0, 3.0], [0.5, -1.0, 2.0, 1.5]]
 
 

@@ -17,6 +17,8 @@ from gradcli.primitives.entries.comparisons import maximum, minimum
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "creation"
+
 # Costs in eighths of a step (see `gradcli.limits`): a call of an array library, and a random generator (`_GENERATOR`).
 _CALL = 16
 _INT64 = range(-(2**63), 2**63)

@@ -21,6 +21,8 @@ from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "special"
+
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _CHOICES = ((3.7, 1.3), ([[2.3, 5.2]], [[0.8], [1.5]]))

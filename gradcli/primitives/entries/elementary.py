@@ -41,6 +41,8 @@ from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "elementwise"
+
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 _rtol, _atol = mathematical_constants.decimal("1e-5"), mathematical_constants.decimal("1e-8")

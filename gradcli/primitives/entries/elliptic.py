@@ -12,6 +12,8 @@ from gradcli.primitives.families import elementwise
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "special"
+
 _PAIRS = ((0.7, 0.4), ([0.4, -1.2], [0.8, -2.5]))
 _POSITIVE_PAIRS = ((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]))
 _TRIPLES = ((0.7, 1.3, 0.4), ([0.3, 1.2], [0.8, 2.5], 0.6))

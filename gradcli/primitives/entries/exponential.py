@@ -23,6 +23,8 @@ from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "elementwise"
+
 # Factors of the derivatives of log2 and log10. g/x*factor is used, as x*log(10) can overflow where its inverse does
 # not.
 _over_log_2, _over_log_10 = by_formula(lambda m: 1.0 / m.log(2)), by_formula(lambda m: 1.0 / m.log(10))

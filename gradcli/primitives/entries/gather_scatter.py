@@ -22,6 +22,8 @@ from gradcli.primitives.entries.indexing import scatter as put_at
 from gradcli.primitives.entries.shape import along_axis, flip, moveaxis, ravel, take, transpose
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "shape"
+
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _PLACES = [[0, 2, 0], [1, 1, 2]]

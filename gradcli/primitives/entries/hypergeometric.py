@@ -10,6 +10,8 @@ from gradcli.primitives.entries.numerical_partials import derivative
 from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "special"
+
 # The time of one value in FLINT, in elements (the time of one element of a sum).
 _TIME = 5_000
 

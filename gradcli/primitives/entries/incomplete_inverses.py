@@ -13,6 +13,8 @@ from gradcli.primitives.entries.numerical_partials import derivative, partial_of
 from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "special"
+
 _BY_PARAMETERS = "by the parameters g*-d/f, d being the derivative of {0} by each and f that by x"
 
 

@@ -20,6 +20,8 @@ from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive
 
+SUBJECT = "shape"
+
 Key = tuple[Any, ...]
 
 _VECTOR = [1.0, 2.5, -3.0]

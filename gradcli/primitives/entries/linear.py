@@ -24,6 +24,8 @@ from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive
 
+SUBJECT = "linear algebra"
+
 _NO_PARAMS: Mapping[str, Any] = {}
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]

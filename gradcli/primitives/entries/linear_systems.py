@@ -42,6 +42,8 @@ from gradcli.primitives.jet_rules import locally_constant
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive
 
+SUBJECT = "linear algebra"
+
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]

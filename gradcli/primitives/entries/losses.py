@@ -30,6 +30,8 @@ from gradcli.primitives.entries.scans import log_softmax
 from gradcli.primitives.entries.shape import expand_dims, moveaxis, squeeze
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "losses"
+
 _X, _TARGET = [1.0, 2.5, -3.0], [0.5, 2.0, 1.0]
 _P, _LABELS = [0.7, 0.2, 0.5], [1.0, 0.25, 0.5]
 _LOGITS, _CLASSES = [[1.0, 2.0, 3.5], [4.0, -5.5, 6.0]], [2, 0]

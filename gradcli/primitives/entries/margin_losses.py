@@ -20,6 +20,8 @@ from gradcli.primitives.entries.reductions import mean, sum_
 from gradcli.primitives.entries.special import relu
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "losses"
+
 _X, _OTHER, _SIGNS = [1.0, 2.5, -3.0], [0.5, 4.0, 1.0], [1.0, -1.0, 1.0]
 _CHOICES = [1, -1, 1]
 _ROWS, _SECOND, _THIRD = (

@@ -47,6 +47,8 @@ from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, p
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "linear algebra"
+
 _VECTOR = [1.0, 2.5, -3.0]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 _BATCH = [_SQUARE, [[1.0, 0.2], [0.3, 2.0]]]

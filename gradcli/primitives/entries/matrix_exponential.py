@@ -21,6 +21,8 @@ from gradcli.primitives.jet_rules import Coefficients
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.value_costs import of_matrix_exp
 
+SUBJECT = "linear algebra"
+
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 _SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
 

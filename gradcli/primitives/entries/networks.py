@@ -25,6 +25,8 @@ from gradcli.primitives.entries.shape import matrix_transpose, repeat
 from gradcli.primitives.entries.statistics import norm
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "layers"
+
 _VECTOR, _OTHER = [1.0, 2.5, -3.0], [0.5, -2.0, 1.0]
 _MATRIX, _SECOND = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]], [[0.5, -1.0, 2.0], [1.5, 0.25, -2.0]]
 _least_spread, _least_norm = decimal("1e-5"), decimal("1e-12")

@@ -18,6 +18,8 @@ from gradcli.primitives.entries.reductions import mean
 from gradcli.primitives.entries.sampling import padded
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "layers"
+
 _VECTOR, _OTHER = [1.0, 2.5], [0.5, -2.0]
 _MATRIX = [[1.0, 2.0], [4.0, 5.5], [-1.0, 0.5]]
 _SIGNALS = [[[1.0, 2.5, -3.0], [0.5, 2.0, 1.0]], [[0.0, 1.0, 2.0], [2.5, -1.0, 0.75]]]

@@ -10,6 +10,8 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.primitive import Primitive
 
+SUBJECT = "special"
+
 # The time of one derivative in FLINT, in elements (the time of one element of a sum).
 _FLINT_COST = 20_000
 

@@ -17,6 +17,8 @@ from gradcli.primitives.entries.scans import sort
 from gradcli.primitives.entries.shape import concat, flip, moveaxis, ravel, sequence
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "shape"
+
 # The largest number of sections of an axis: sections beyond its size are only empty arrays.
 _MOST_SECTIONS = 100_000
 _VECTOR = [1.0, 2.5, -3.0]

@@ -45,6 +45,8 @@ from gradcli.primitives.jet_rules import locally_constant
 from gradcli.primitives.operation import Composite, Operation
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "reductions"
+
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]
 _SCANS = ((_VECTOR, 0), (_MATRIX, 0), (_MATRIX, 1))

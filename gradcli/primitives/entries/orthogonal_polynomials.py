@@ -13,6 +13,8 @@ from gradcli.primitives.entries.powers import power, sqrt
 from gradcli.primitives.entries.trigonometric import cos, one_minus_square, sin
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "special"
+
 _HIGHEST_DEGREE = 1000
 _over_4_pi, _sqrt_2 = by_formula(lambda m: 1.0 / (4.0 * m.pi)), by_formula(lambda m: m.sqrt(2.0))
 

@@ -29,6 +29,8 @@ from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_powers
 
+SUBJECT = "elementwise"
+
 _NO_PARAMS: Mapping[str, Any] = {}
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])

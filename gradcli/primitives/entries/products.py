@@ -24,6 +24,8 @@ from gradcli.primitives.entries.shape import concat, matrix_transpose, moveaxis,
 from gradcli.primitives.entries.statistics import norm
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "linear algebra"
+
 _VECTOR, _OTHER = [1.0, 2.5, -3.0], [0.5, -2.0, 1.0]
 _PAIR = [0.5, -1.0]
 _MATRIX, _SECOND = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]], [[0.5, -1.0, 2.0], [1.5, 0.25, -2.0]]

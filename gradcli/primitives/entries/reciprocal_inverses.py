@@ -12,6 +12,8 @@ from gradcli.primitives.entries.trigonometric import hypot, one_minus_square, ov
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import names_elsewhere
 
+SUBJECT = "elementwise"
+
 _BEYOND_ONE = (1.7, [-1.2, 3.0])
 _ANYWHERE = (0.7, [-1.0, 2.0])
 

@@ -39,6 +39,8 @@ from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients, l
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "reductions"
+
 # Bounds for products of others without overflow: up to 512 factors in [1, 2) do not overflow, nor do powers of 2 whose
 # exponents' magnitudes sum to less than 900; exponents beyond 3000 make the product with such factors 0 or infinite.
 _MODERATE, _FEW_FACTORS, _MOST_HALVINGS = 900.0, 512, 3000.0

@@ -20,6 +20,8 @@ from gradcli.primitives.entries.indexing import axis_key, index
 from gradcli.primitives.entries.linear import matmul
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "layers"
+
 # For each new position, the weights of old positions, by index.
 Rows = Iterable[dict[int, Fraction]]
 

@@ -28,6 +28,8 @@ from gradcli.primitives.entries.reductions import sum_
 from gradcli.primitives.entries.shape import concat, expand_dims, flip, moveaxis
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "shape"
+
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _KNOTS, _HEIGHTS = [0.0, 1.0, 2.5, 4.0], [1.0, -0.5, 2.0, 3.0]

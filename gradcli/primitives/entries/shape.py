@@ -26,6 +26,8 @@ from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import always
 
+SUBJECT = "shape"
+
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 

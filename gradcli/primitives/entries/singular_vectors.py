@@ -22,6 +22,8 @@ from gradcli.primitives.jet_rules import Coefficients, integrate_coefficients
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 
+SUBJECT = "linear algebra"
+
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 _TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]

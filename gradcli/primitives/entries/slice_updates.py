@@ -19,6 +19,8 @@ from gradcli.primitives.entries.numpy_shape import atleast_3d
 from gradcli.primitives.entries.shape import along_axis, concat, moveaxis, ravel, sequence, stack
 from gradcli.primitives.operation import Composite
 
+SUBJECT = "shape"
+
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 

@@ -26,6 +26,8 @@ from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_bessel_i, of_bessel_j, of_digamma, of_digamma_rise
 
+SUBJECT = "special"
+
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
 _POSITIVE = (0.7, [0.4, 2.5])

@@ -20,6 +20,8 @@ from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_derivative
 
+SUBJECT = "special"
+
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _two_over_sqrt_pi, _over_pi = by_formula(lambda m: 2.0 / m.sqrt(m.pi)), by_formula(lambda m: 1.0 / m.pi)

@@ -13,6 +13,8 @@ from gradcli.primitives.entries.special import betaln
 from gradcli.primitives.families import elementwise, keeping_float32
 from gradcli.primitives.primitive import names_elsewhere
 
+SUBJECT = "special"
+
 
 def log_student_density(df: Any, t: Any) -> Any:
     """The logarithm of the density of Student's t distribution."""

@@ -18,6 +18,8 @@ from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, names_elsewhere
 from gradcli.primitives.value_costs import of_angles, of_points, of_sinc
 
+SUBJECT = "elementwise"
+
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
 _degree, _radian = by_formula(lambda m: m.pi / 180.0), by_formula(lambda m: 180.0 / m.pi)
