@@ -130,6 +130,7 @@ def diagonal_number(k: Any, rows: int, columns: int) -> int:
 
 
 def normalize_axis(axis: Any, ndim: int) -> int:
+    """The axis as a non-negative number. Raises ShapeError if it is out of range."""
     number = _no_truth(axis, "an axis")
     if not -ndim <= number < ndim:
         raise ShapeError(f"axis {number} is out of range for a tensor of {ndim} dimensions")

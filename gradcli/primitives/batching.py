@@ -62,6 +62,7 @@ def _all_batched(operands: Operands, batched: Flags) -> list[Any]:
 
 
 def elementwise(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    """Rule of an elementwise function: unbatched operands are aligned with the axes after the batch axis."""
     if len(operands) > 1:
         ranks = _ranks(operands, batched)
         if not all(ranks):
@@ -113,6 +114,7 @@ def position(primitive: Primitive, operands: Operands, batched: Flags, params: P
 
 
 def roll(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
+    """Rule of roll: `axis` is moved by one, and where it is None each row is rolled as a vector."""
     shift, axis = params["shift"], params["axis"]
     if axis is not None:
         return bind(primitive, operands, {"shift": shift, "axis": tuple(a + 1 for a in axis)})
@@ -122,10 +124,12 @@ def roll(primitive: Primitive, operands: Operands, _batched: Flags, params: Para
 
 
 def joined(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    """Rule of concat and stack: unbatched operands are repeated for each row."""
     return bind(primitive, _all_batched(operands, batched), {"axis": params["axis"] + 1})
 
 
 def index(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
+    """Rule of indexing: the batch axis is taken whole, and comes first in the result."""
     key = params["key"]
     taken = bind(primitive, operands, {"key": (slice(None), *key)})
     front = _axes_in_front(key)
@@ -134,6 +138,7 @@ def index(primitive: Primitive, operands: Operands, _batched: Flags, params: Par
 
 
 def scatter(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    """Rule of scattering, the transpose of indexing: each row is scattered to a row of the result."""
     (x,), key = operands, params["key"]
     front = _axes_in_front(key)
     if front:
@@ -188,6 +193,7 @@ def _rows_times(matmul: Primitive, rows: Any, b: Any) -> Any:
 
 
 def contract(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    """Rule of einsum: the batch axis has a letter of its own."""
     terms, result = params["terms"], params["result"]
     letter = next(c for c in map(chr, range(ord("a"), 0x3FF)) if not any(c in t for t in terms))
     named = tuple(letter + t if b else t for t, b in zip(terms, batched))

@@ -46,6 +46,7 @@ class NotImplementedRule:
 
 
 def not_implemented(why: str) -> NotImplementedRule:
+    """A rule that is missing deliberately, for the reason `why`."""
     return NotImplementedRule(why)
 
 

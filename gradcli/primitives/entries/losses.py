@@ -47,6 +47,7 @@ _REDUCTIONS: Mapping[str, Callable[[Any], Any]] = {"mean": mean, "sum": sum_, "n
 
 
 def reduced(loss: Any, reduction: Any) -> Any:
+    """The mean or the sum of the losses, or the losses themselves, as `reduction` says."""
     return _REDUCTIONS[option(reduction, _REDUCTIONS, "reduction")](loss)
 
 

@@ -61,6 +61,8 @@ _FEW_ROWS, _NEARLY_SINGULAR = 8, 2.0**-10
 
 
 def square_matrix(name: str) -> Any:
+    """`Primitive.prepare` of the function `name` of one square matrix, or a batch of them."""
+
     def prepare(x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
         sizes = arrays.shape(x)
         if len(sizes) < 2 or sizes[-1] != sizes[-2]:

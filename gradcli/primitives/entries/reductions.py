@@ -111,6 +111,7 @@ sum_ = _reduction(
 
 
 def count_along(shape: Shape, axis: Shape) -> int:
+    """The number of elements along the axes."""
     return math.prod(shape[a] for a in axis)
 
 

@@ -168,6 +168,10 @@ def _check_joined(tensors: Sequence[Any], axis: int) -> None:
 
 
 def sequence(tensors: Any, name: str) -> list[Any]:
+    """The tensors of a list or tuple, or the slices of a tensor along its first axis.
+
+    Raises EvaluationError if there are none.
+    """
     items = list(tensors) if isinstance(tensors, (list, tuple)) else list(iter_first_axis(tensors))
     if not items:
         raise EvaluationError(f"'{name}' needs at least one tensor")
