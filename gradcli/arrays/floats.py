@@ -136,12 +136,8 @@ def cbrt(x: float) -> float:
         if x == 0 or not isfinite(x):
             return root
         return cbrt(x * 2.0**900) * 2.0**-300 if abs(x) < 1 else cbrt(x * 2.0**-900) * 2.0**300
-    # The leading 17 bits are split off, because their cube is exact.
-    shifted = root * 68719476737.0
-    high = shifted - (shifted - root)
-    low = root - high
-    rest = x - high * high * high - low * (3.0 * high * root + low * low)
-    return root + rest / (3.0 * root * root)
+    corrected: float = common_definitions.corrected_cube_root(x, root)
+    return corrected
 
 
 def floor_divide(x: float, y: float) -> float:

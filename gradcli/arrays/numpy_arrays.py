@@ -414,13 +414,8 @@ def cbrt(x: Array) -> Array:
     size = np.abs(x)
     scale = np.where(size < 1e-280, 2.0**300, np.where(size > 1e280, 2.0**-300, 1.0))
     scaled, near = x * (scale * scale * scale), root * scale
-    # The leading 17 bits are split off, because their cube is exact.
-    shifted = near * 68719476737.0
-    high = shifted - (shifted - near)
-    low = near - high
-    rest = scaled - high * high * high - low * (3.0 * high * near + low * low)
     usable = np.isfinite(x) & (x != 0)
-    return np.where(usable, (near + rest / (3.0 * near * near)) / scale, root)
+    return np.where(usable, common_definitions.corrected_cube_root(scaled, near) / scale, root)
 
 
 def sigmoid(x: Array) -> Array:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.index_keys import has_arrays
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError
 from gradcli.primitives.conversions import broadcast_to, cast
 from gradcli.primitives.entries.arithmetic import add, divide, multiply, negative
 from gradcli.primitives.entries.comparisons import maximum, minimum
-from gradcli.primitives.entries.indexing import has_arrays, index, normalize_key, scatter
+from gradcli.primitives.entries.indexing import index, normalize_key, scatter
 from gradcli.primitives.entries.powers import power
 
 

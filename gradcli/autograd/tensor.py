@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.index_keys import has_arrays
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import check_leaving_graph, grad_enabled, inference, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
@@ -35,7 +36,7 @@ from gradcli.primitives.bind import (
     readings,
 )
 from gradcli.primitives.entries import arithmetic, comparisons, powers
-from gradcli.primitives.entries.indexing import has_arrays, index, normalize_key
+from gradcli.primitives.entries.indexing import index, normalize_key
 from gradcli.primitives.entries.shape import iter_first_axis
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.index_keys import has_arrays
 from gradcli.errors import DifferentiationError, LimitError, UsageError, locating
 from gradcli.formulas.derivation import By, derivation, example, value_of
 from gradcli.formulas.documents import Formulas
@@ -22,7 +23,6 @@ from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.axes import MOST_AXES
 from gradcli.primitives.entries.comparisons import equal, isfinite, not_equal
-from gradcli.primitives.entries.indexing import has_arrays
 from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
 from gradcli.program.passes import optimise
 from gradcli.program.record import record

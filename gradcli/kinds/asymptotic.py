@@ -300,9 +300,7 @@ def _without_lead(a: Asymptotic) -> tuple[Term, Asymptotic]:
     if _is_noise(lead.c):
         raise NoLimitError("a coefficient is not told from 0")
     rest = Asymptotic(a.terms[1:], a.end, a.count)
-    inverse = Coefficient(*_apply(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
-    down = bind(negative, (lead.power,), _NO_PARAMS) if isinstance(lead.power, Kind) else -lead.power
-    return lead, _scaled(rest, Term(down, -lead.exponent, 0, inverse))
+    return lead, _scaled(rest, _inverse(lead))
 
 
 def _composed(coefficients: Callable[[int], Sequence[Coefficient]], r: Asymptotic) -> Asymptotic:

@@ -232,6 +232,16 @@ def _cotangent_derivative(n: int, c: Array) -> Array:
     return total
 
 
+def corrected_cube_root(x: Any, root: Any) -> Any:
+    """A cube root after one step of Newton's method, for numbers and arrays from 1e-280 to 1e280."""
+    # The leading 17 bits are split off, because their cube is exact.
+    shifted = root * 68719476737.0
+    high = shifted - (shifted - root)
+    low = root - high
+    rest = x - high * high * high - low * (3.0 * high * root + low * low)
+    return root + rest / (3.0 * root * root)
+
+
 def stirling(z: Array) -> Array:
     """The correction lgamma(z) - ((z - 1/2)*log(z) - z + log(2*pi)/2) of Stirling's formula, for z >= 10."""
     inverse = 1.0 / z

@@ -96,13 +96,14 @@ def _half_triangle(x: Any) -> Any:
     return multiply(tril(x), 1.0 - 0.5 * _identity(x))
 
 
-def _solve_lower(a: Any, b: Any) -> Any:
-    """Solve a lower triangular system from the last row to the first.
+def solve_lower(a: Any, b: Any) -> Any:
+    """Solve a lower triangular system, for a vector or the columns of a matrix, from the last row to the first.
 
     All eliminated entries are 0 then, so that no rows are exchanged; pivoting could underflow a small diagonal
     entry.
     """
-    return flip(solve(flip(a, (-2, -1)), flip(b, -2)), -2)
+    rows = -1 if len(arrays.shape(b)) == 1 else -2
+    return flip(solve(flip(a, (-2, -1)), flip(b, rows)), rows)
 
 
 def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
@@ -123,7 +124,7 @@ def _cholesky_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
         if rest is None:
             yield None
         else:
-            both = _solve_lower(y.inner, matrix_transpose(_solve_lower(y.inner, rest)))
+            both = solve_lower(y.inner, matrix_transpose(solve_lower(y.inner, rest)))
             yield matmul(y.inner, _half_triangle(both))
 
 
@@ -260,7 +261,7 @@ def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     """With B = x'@inv(R), the component of y' in the column space of y is skew with the lower triangle of y.T@B."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     r = triu(matmul(matrix_transpose(y), inner))
-    b = matrix_transpose(_solve_lower(matrix_transpose(r), matrix_transpose(x.derivative())))
+    b = matrix_transpose(solve_lower(matrix_transpose(r), matrix_transpose(x.derivative())))
     within = matmul(matrix_transpose(y), b)
     lower = tril(within, -1)
     yield from integrate_coefficients(y, b + matmul(y, lower - matrix_transpose(lower) - within))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.index_keys import has_arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import LimitError, ShapeError
 from gradcli.primitives import batching, strides
@@ -107,11 +108,6 @@ def _index_array(item: Any) -> tuple[Any, ...]:
     mask = _Mask(xp.nonzero(array))
     mask.shape = array.shape
     return mask
-
-
-def has_arrays(key: Key) -> bool:
-    """Whether an index contains arrays of positions, so that the result is a copy."""
-    return any(hasattr(item, "dtype") for item in key)
 
 
 def _taken_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:

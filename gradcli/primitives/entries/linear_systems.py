@@ -14,7 +14,7 @@ from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import absolute, add, divide, multiply, subtract
 from gradcli.primitives.entries.comparisons import greater, where
-from gradcli.primitives.entries.decompositions import pinv, svdvals
+from gradcli.primitives.entries.decompositions import pinv, solve_lower, svdvals
 from gradcli.primitives.entries.indexing import index, scatter
 from gradcli.primitives.entries.linear import einsum, matmul
 from gradcli.primitives.entries.matrices import (
@@ -29,7 +29,6 @@ from gradcli.primitives.entries.powers import power, square
 from gradcli.primitives.entries.reductions import max_, min_, sum_
 from gradcli.primitives.entries.shape import (
     expand_dims,
-    flip,
     matrix_transpose,
     moveaxis,
     sequence,
@@ -147,15 +146,6 @@ slogdet = Composite(
 # --- linear systems
 
 
-def _solve_triangle(a: Any, b: Any, lower: bool) -> Any:
-    """Solve a triangular system, a lower one with rows and columns reversed, so that eliminated entries are 0
-    already."""
-    if not lower:
-        return solve(a, b)
-    rows = -1 if len(arrays.shape(b)) == 1 else -2
-    return flip(solve(flip(a, (-2, -1)), flip(b, rows)), rows)
-
-
 def _solve_triangular(
     A: Any,  # noqa: N803
     b: Any,
@@ -177,8 +167,8 @@ def _solve_triangular(
     if trans in ("T", "C") if isinstance(trans, str) else boolean(trans, "'trans'"):
         triangle, below = matrix_transpose(triangle), not below
     if boolean(left, "'left'"):
-        return _solve_triangle(triangle, b, below)
-    return matrix_transpose(_solve_triangle(matrix_transpose(triangle), matrix_transpose(b), not below))
+        return (solve_lower if below else solve)(triangle, b)
+    return matrix_transpose((solve if below else solve_lower)(matrix_transpose(triangle), matrix_transpose(b)))
 
 
 solve_triangular = Composite(
@@ -199,7 +189,7 @@ def _cholesky_solve(B: Any, L: Any, upper: Any = False) -> Any:  # noqa: N803
         raise ShapeError("'cholesky_solve' needs a vector or a matrix, and this is a number")
     below = matrix_transpose(L) if boolean(upper, "'upper'") else L
     below = tril(below)
-    return _solve_triangle(matrix_transpose(below), _solve_triangle(below, B, True), False)
+    return solve(matrix_transpose(below), solve_lower(below, B))
 
 
 cholesky_solve = Composite(
