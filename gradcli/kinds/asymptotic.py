@@ -48,7 +48,7 @@ class NoLimitError(EvaluationError):
     """There is no asymptotic series, or none is found."""
 
 
-class Coefficient(NamedTuple):
+class AsymptoticCoefficient(NamedTuple):
     """A coefficient of any kind, its sample, and the magnitude of the summands of the sample."""
 
     value: Any
@@ -56,13 +56,13 @@ class Coefficient(NamedTuple):
     size: float
 
 
-class Term(NamedTuple):
+class AsymptoticTerm(NamedTuple):
     """The term c*t**power*log(t)**logs, where `exponent` is the numeric value of the power."""
 
     power: Any
     exponent: float
     logs: int
-    c: Coefficient
+    c: AsymptoticCoefficient
 
 
 class Asymptotic(Operators):
@@ -75,8 +75,8 @@ class Asymptotic(Operators):
     level = PATTERN
     shape = ()
 
-    def __init__(self, terms: Iterable[Term], end: float, count: int) -> None:
-        known: dict[tuple[float, int, int], Term] = {}
+    def __init__(self, terms: Iterable[AsymptoticTerm], end: float, count: int) -> None:
+        known: dict[tuple[float, int, int], AsymptoticTerm] = {}
         for term in terms:
             # Exponents that vary are distinct even if they have the same value now.
             varies = id(term.power) if isinstance(term.power, Kind) else 0
@@ -94,12 +94,14 @@ class Asymptotic(Operators):
 
     @staticmethod
     def constant(value: Any, sample: float, count: int) -> Asymptotic:
-        return Asymptotic([Term(0.0, 0.0, 0, Coefficient(value, sample, abs(sample)))], math.inf, count)
+        return Asymptotic(
+            [AsymptoticTerm(0.0, 0.0, 0, AsymptoticCoefficient(value, sample, abs(sample)))], math.inf, count
+        )
 
     @staticmethod
     def variable(point: Any, sample: float, count: int, side: float = 1.0) -> Asymptotic:
         """The variable point + t, or point - t on the left side (-1)."""
-        t = Term(1.0, 1.0, 0, Coefficient(side, side, 1.0))
+        t = AsymptoticTerm(1.0, 1.0, 0, AsymptoticCoefficient(side, side, 1.0))
         return Asymptotic([*Asymptotic.constant(point, sample, count).terms, t], math.inf, count)
 
     @staticmethod
@@ -134,7 +136,7 @@ class Asymptotic(Operators):
         )
 
 
-def _is_cut(found: Sequence[Term], end: float, count: int) -> bool:
+def _is_cut(found: Sequence[AsymptoticTerm], end: float, count: int) -> bool:
     return end < math.inf or found[-1].exponent >= found[0].exponent + count
 
 
@@ -148,7 +150,7 @@ def _times(value: Any, factor: Any) -> Any:
     return value if factor is None else factor if type(value) is float and value == 1.0 else value * factor
 
 
-def _powered(t: Any, term: Term) -> Any:
+def _powered(t: Any, term: AsymptoticTerm) -> Any:
     """t**q*log(t)**m; None stands for 1."""
     if term.logs:
         if isinstance(term.power, Kind):
@@ -199,7 +201,7 @@ def samples(*, independent: bool) -> Iterator[None]:
         _known.reset(tokens[1])
 
 
-def _apply(primitive: Primitive, *operands: Coefficient) -> tuple[Any, float]:
+def _apply(primitive: Primitive, *operands: AsymptoticCoefficient) -> tuple[Any, float]:
     """Apply a primitive to coefficients: the value and the sample of the result."""
     values, known = [c.value for c in operands], _known.get()
     if known is None:
@@ -216,25 +218,25 @@ def _in_floats() -> Any:
     return arrays.using_namespace(None) if is_exact() else nullcontext()
 
 
-def _sum(a: Coefficient, b: Coefficient) -> Coefficient:
+def _sum(a: AsymptoticCoefficient, b: AsymptoticCoefficient) -> AsymptoticCoefficient:
     known = _known.get()
     if known is not None and known.cancel(a.value, b.value):
-        return Coefficient(0.0, 0.0, 0.0)
-    return Coefficient(*_apply(add, a, b), a.size + b.size)
+        return AsymptoticCoefficient(0.0, 0.0, 0.0)
+    return AsymptoticCoefficient(*_apply(add, a, b), a.size + b.size)
 
 
-def _product(a: Coefficient, b: Coefficient) -> Coefficient:
-    return Coefficient(*_apply(multiply, a, b), abs(a.sample) * b.size + a.size * abs(b.sample))
+def _product(a: AsymptoticCoefficient, b: AsymptoticCoefficient) -> AsymptoticCoefficient:
+    return AsymptoticCoefficient(*_apply(multiply, a, b), abs(a.sample) * b.size + a.size * abs(b.sample))
 
 
-def _is_noise(c: Coefficient) -> bool:
+def _is_noise(c: AsymptoticCoefficient) -> bool:
     """Whether a sample is 0 up to rounding."""
     if not math.isfinite(c.sample):
         raise NoLimitError("a coefficient is no number")
     return abs(c.sample) <= _NOISE * c.size
 
 
-def _is_zero(c: Coefficient) -> bool:
+def _is_zero(c: AsymptoticCoefficient) -> bool:
     """Whether a coefficient is 0 for all values of the variables; in ball arithmetic this must be proved."""
     if not _is_noise(c) or (not _independent.get() and isinstance(c.value, Kind) and c.value.differential):
         return False
@@ -246,7 +248,7 @@ def _is_zero(c: Coefficient) -> bool:
         return False
 
 
-def _is_positive(c: Coefficient) -> bool:
+def _is_positive(c: AsymptoticCoefficient) -> bool:
     return c.sample > 0.0 and assume(greater(constant(c.value), 0.0))
 
 
@@ -254,7 +256,7 @@ def _is_positive(c: Coefficient) -> bool:
 
 
 def _negative(a: Asymptotic) -> Asymptotic:
-    terms = [t._replace(c=Coefficient(*_apply(negative, t.c), t.c.size)) for t in a.terms]
+    terms = [t._replace(c=AsymptoticCoefficient(*_apply(negative, t.c), t.c.size)) for t in a.terms]
     return Asymptotic(terms, a.end, a.count)
 
 
@@ -262,7 +264,7 @@ def _add(a: Asymptotic, b: Asymptotic) -> Asymptotic:
     return Asymptotic([*a.terms, *b.terms], min(a.end, b.end), a.count)
 
 
-def _lead(a: Asymptotic) -> Term:
+def _lead(a: Asymptotic) -> AsymptoticTerm:
     if not a.terms:
         raise NoLimitError("a function that is 0 as far as is known")
     return a.terms[0]
@@ -274,7 +276,7 @@ def _multiply(a: Asymptotic, b: Asymptotic) -> Asymptotic:
     end = min(_lead(a).exponent + b.end, _lead(b).exponent + a.end)
     reach = min(end, _lead(a).exponent + _lead(b).exponent + a.count)
     terms = [
-        Term(_plus(s.power, t.power), s.exponent + t.exponent, s.logs + t.logs, _product(s.c, t.c))
+        AsymptoticTerm(_plus(s.power, t.power), s.exponent + t.exponent, s.logs + t.logs, _product(s.c, t.c))
         for s in a.terms
         for t in b.terms
         if s.exponent + t.exponent < reach
@@ -287,12 +289,12 @@ def _plus(a: Any, b: Any) -> Any:
     return bind(add, (a, b), _NO_PARAMS) if isinstance(a, Kind) or isinstance(b, Kind) else a + b
 
 
-def _scaled(a: Asymptotic, by: Term) -> Asymptotic:
+def _scaled(a: Asymptotic, by: AsymptoticTerm) -> Asymptotic:
     """A series times a term without a logarithm."""
     return _multiply(a, Asymptotic([by], math.inf, a.count))
 
 
-def _without_lead(a: Asymptotic) -> tuple[Term, Asymptotic]:
+def _without_lead(a: Asymptotic) -> tuple[AsymptoticTerm, Asymptotic]:
     """The leading term, and the series r such that the whole is that term times (1 + r)."""
     lead = _lead(a)
     if lead.logs:
@@ -303,22 +305,22 @@ def _without_lead(a: Asymptotic) -> tuple[Term, Asymptotic]:
     return lead, _scaled(rest, _inverse(lead))
 
 
-def _composed(coefficients: Callable[[int], Sequence[Coefficient]], r: Asymptotic) -> Asymptotic:
+def _composed(coefficients: Callable[[int], Sequence[AsymptoticCoefficient]], r: Asymptotic) -> Asymptotic:
     """The sum of c[k]*r**k, for r that vanishes at the point."""
     if not r.terms:
         # Terms unknown in r are unknown in the sum.
-        return Asymptotic([Term(0.0, 0.0, 0, coefficients(1)[0])], r.end, r.count)
+        return Asymptotic([AsymptoticTerm(0.0, 0.0, 0, coefficients(1)[0])], r.end, r.count)
     first = _lead(r).exponent
     needed = min(r.end, r.count)
     known = coefficients(math.ceil(needed / first) + 1)
     found = Asymptotic([], len(known) * first - first * (len(known) - 1), r.count)
     for c in reversed(known):
-        found = _add(_multiply(found, r), Asymptotic([Term(0.0, 0.0, 0, c)], math.inf, r.count))
+        found = _add(_multiply(found, r), Asymptotic([AsymptoticTerm(0.0, 0.0, 0, c)], math.inf, r.count))
     return Asymptotic(found.terms, min(found.end, needed), r.count)
 
 
-def _exact_coefficients(numbers: Iterable[float]) -> list[Coefficient]:
-    return [Coefficient(n, n, abs(n)) for n in numbers]
+def _exact_coefficients(numbers: Iterable[float]) -> list[AsymptoticCoefficient]:
+    return [AsymptoticCoefficient(n, n, abs(n)) for n in numbers]
 
 
 def _reciprocal(a: Asymptotic) -> Asymptotic:
@@ -327,10 +329,10 @@ def _reciprocal(a: Asymptotic) -> Asymptotic:
     return _scaled(found, _inverse(lead))
 
 
-def _inverse(lead: Term) -> Term:
-    c = Coefficient(*_apply(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
+def _inverse(lead: AsymptoticTerm) -> AsymptoticTerm:
+    c = AsymptoticCoefficient(*_apply(reciprocal, lead.c), lead.c.size / lead.c.sample**2)
     down = bind(negative, (lead.power,), _NO_PARAMS) if isinstance(lead.power, Kind) else -lead.power
-    return Term(down, -lead.exponent, 0, c)
+    return AsymptoticTerm(down, -lead.exponent, 0, c)
 
 
 def _whole_power(a: Asymptotic, *, n: float) -> Asymptotic:
@@ -347,7 +349,7 @@ def _whole_power(a: Asymptotic, *, n: float) -> Asymptotic:
 def _general_power(a: Asymptotic, q: Asymptotic) -> Asymptotic:
     if any(t.exponent or t.logs for t in q.terms) or q.end < math.inf:
         return _exp(_multiply(q, _log(a)))
-    exponent = q.terms[0].c if q.terms else Coefficient(0.0, 0.0, 0.0)
+    exponent = q.terms[0].c if q.terms else AsymptoticCoefficient(0.0, 0.0, 0.0)
     lead, r = _without_lead(a)
     if not _is_positive(lead.c):
         raise NoLimitError("a power of what is not positive")
@@ -355,20 +357,20 @@ def _general_power(a: Asymptotic, q: Asymptotic) -> Asymptotic:
     if lead.exponent and exponent.sample != number:
         # Other exponents would give other terms.
         raise NoLimitError("a sample of another exponent")
-    c = Coefficient(*_apply(general_power, lead.c, exponent), 0.0)
+    c = AsymptoticCoefficient(*_apply(general_power, lead.c, exponent), 0.0)
     c = c._replace(size=abs(c.sample * (1.0 + exponent.sample * lead.c.size / lead.c.sample)))
     by = lead.exponent * number
     live = bind(multiply, (exponent.value, lead.power), _NO_PARAMS) if isinstance(exponent.value, Kind) else by
 
-    def binomials(n: int) -> list[Coefficient]:
+    def binomials(n: int) -> list[AsymptoticCoefficient]:
         found = _exact_coefficients([1.0])
         for k in range(1, n):
-            factor = _sum(exponent, Coefficient(1.0 - k, 1.0 - k, k - 1.0))
-            found.append(_product(_product(found[-1], factor), Coefficient(1.0 / k, 1.0 / k, 1.0 / k)))
+            factor = _sum(exponent, AsymptoticCoefficient(1.0 - k, 1.0 - k, k - 1.0))
+            found.append(_product(_product(found[-1], factor), AsymptoticCoefficient(1.0 / k, 1.0 / k, 1.0 / k)))
         return found
 
     # If the exponent is an integer, the binomial series is finite.
-    return _scaled(_composed(binomials, r), Term(live if lead.exponent else 0.0, by, 0, c))
+    return _scaled(_composed(binomials, r), AsymptoticTerm(live if lead.exponent else 0.0, by, 0, c))
 
 
 def _number(value: Any) -> float:
@@ -387,10 +389,14 @@ def _log(a: Asymptotic) -> Asymptotic:
     if not _is_positive(lead.c):
         raise NoLimitError("the logarithm of what is not positive")
     value, sample = _apply(log, lead.c)
-    terms = [Term(0.0, 0.0, 0, Coefficient(value, sample, abs(sample) + lead.c.size / abs(lead.c.sample)))]
+    terms = [
+        AsymptoticTerm(
+            0.0, 0.0, 0, AsymptoticCoefficient(value, sample, abs(sample) + lead.c.size / abs(lead.c.sample))
+        )
+    ]
     if lead.exponent:
         live = lead.power if isinstance(lead.power, Kind) else lead.exponent
-        terms.append(Term(0.0, 0.0, 1, Coefficient(live, lead.exponent, abs(lead.exponent))))
+        terms.append(AsymptoticTerm(0.0, 0.0, 1, AsymptoticCoefficient(live, lead.exponent, abs(lead.exponent))))
     series = _composed(lambda n: _exact_coefficients([0.0, *((-1.0) ** (k + 1) / k for k in range(1, n))]), r)
     return _add(series, Asymptotic(terms, math.inf, a.count))
 
@@ -399,7 +405,7 @@ def _exp(a: Asymptotic) -> Asymptotic:
     if a.terms and a.terms[0].exponent < 0.0 and _tends_to_minus_infinity(a.terms[0]):
         # exp of -inf vanishes to all orders.
         return Asymptotic([], math.inf, a.count)
-    c, powers, rest = Coefficient(0.0, 0.0, 0.0), Coefficient(0.0, 0.0, 0.0), []
+    c, powers, rest = AsymptoticCoefficient(0.0, 0.0, 0.0), AsymptoticCoefficient(0.0, 0.0, 0.0), []
     for term in a.terms:
         if term.exponent < 0.0 or (term.exponent == 0.0 and term.logs > 1):
             raise NoLimitError("the exponential of what is infinite")
@@ -412,15 +418,15 @@ def _exp(a: Asymptotic) -> Asymptotic:
     if a.end <= 0.0:
         raise NoLimitError("too few terms are known")
     value, sample = _apply(exp, c)
-    lead = Coefficient(value, sample, abs(sample) * (1.0 + c.size))
+    lead = AsymptoticCoefficient(value, sample, abs(sample) * (1.0 + c.size))
     by = _number(powers.value)
     series = _composed(
         lambda n: _exact_coefficients(1.0 / math.factorial(k) for k in range(n)), Asymptotic(rest, a.end, a.count)
     )
-    return _scaled(series, Term(powers.value if isinstance(powers.value, Kind) else by, by, 0, lead))
+    return _scaled(series, AsymptoticTerm(powers.value if isinstance(powers.value, Kind) else by, by, 0, lead))
 
 
-def _tends_to_minus_infinity(lead: Term) -> bool:
+def _tends_to_minus_infinity(lead: AsymptoticTerm) -> bool:
     """Whether a term tends to -inf at the point, on both sides if it is defined on both."""
     both = lead.exponent % 2.0 == 0.0 or lead.exponent % 1.0
     return bool(both) and not lead.logs and lead.c.sample < 0.0 and assume(less(constant(lead.c.value), 0.0))
@@ -441,13 +447,13 @@ def _analytic(primitive: Primitive, operands: Sequence[Asymptotic], params: Mapp
     if len(varying) < 2:
         place = varying[0] if varying else 0
 
-        def coefficients(n: int) -> list[Coefficient]:
+        def coefficients(n: int) -> list[AsymptoticCoefficient]:
             # One coefficient more, for the propagated error of the value at the point.
             operands = [[c, _exact_coefficients([1.0])[0]] if i == place else [c] for i, (c, _) in enumerate(parts)]
             found = _taylor(primitive, operands, params, n + 1)
             size = parts[place][0].size
             sizes = [abs(f[1]) + (k + 1) * abs(g[1]) * size for k, (f, g) in enumerate(itertools.pairwise(found))]
-            return [Coefficient(*f, size) for f, size in zip(found, sizes)]
+            return [AsymptoticCoefficient(*f, size) for f, size in zip(found, sizes)]
 
         return _composed(coefficients, parts[place][1])
     end = min([count, *(operands[i].end for i in varying)])
@@ -457,26 +463,26 @@ def _analytic(primitive: Primitive, operands: Sequence[Asymptotic], params: Mapp
     given = [_by_order(o, orders) for o in operands]
     found = _taylor(primitive, given, params, orders)
     size = max([abs(f[1]) for f in found] + [c.size for o in given for c in o])
-    terms = [Term(float(k), float(k), 0, Coefficient(*f, size)) for k, f in enumerate(found)]
+    terms = [AsymptoticTerm(float(k), float(k), 0, AsymptoticCoefficient(*f, size)) for k, f in enumerate(found)]
     return Asymptotic(terms, float(orders), count)
 
 
-def _by_order(a: Asymptotic, orders: int) -> list[Coefficient]:
+def _by_order(a: Asymptotic, orders: int) -> list[AsymptoticCoefficient]:
     found = {int(t.exponent): t.c for t in a.terms}
-    zero = Coefficient(0.0, 0.0, 0.0)
+    zero = AsymptoticCoefficient(0.0, 0.0, 0.0)
     return [found.get(k, zero) for k in range(min(orders, max(found, default=0) + 1))]
 
 
-def _split_constant(a: Asymptotic) -> tuple[Coefficient, Asymptotic]:
+def _split_constant(a: Asymptotic) -> tuple[AsymptoticCoefficient, Asymptotic]:
     """The value at the point, and the remaining series, which vanishes there."""
     if a.end <= 0.0 or any(t.exponent < 0.0 or (t.exponent == 0.0 and t.logs) for t in a.terms):
         raise NoLimitError("a function of what is infinite")
-    at_point = next((t.c for t in a.terms if t.exponent == 0.0), Coefficient(0.0, 0.0, 0.0))
+    at_point = next((t.c for t in a.terms if t.exponent == 0.0), AsymptoticCoefficient(0.0, 0.0, 0.0))
     return at_point, Asymptotic([t for t in a.terms if t.exponent > 0.0], a.end, a.count)
 
 
 def _taylor(
-    primitive: Primitive, operands: Sequence[Sequence[Coefficient]], params: Mapping[str, Any], count: int
+    primitive: Primitive, operands: Sequence[Sequence[AsymptoticCoefficient]], params: Mapping[str, Any], count: int
 ) -> list[tuple[Any, float]]:
     """The Taylor coefficients of a primitive applied to power series, as values and samples."""
     given, known = [[c.value for c in o] for o in operands], _known.get()

@@ -41,7 +41,7 @@ _WHOLE = 2**53
 _EXACT = 2
 
 
-class _LinearAlgebra:
+class _BallLinearAlgebra:
     """The functions of matrices, by their names in the Python array API."""
 
     def __init__(self, arrays: FlintArrays) -> None:
@@ -112,7 +112,7 @@ class FlintArrays(_FunctionInfo):
     device_name = "cpu"
 
     def __init__(self, scalars: _Scalars) -> None:
-        self.linalg = _LinearAlgebra(self)
+        self.linalg = _BallLinearAlgebra(self)
         self.scalars = scalars
 
     def of_floats(self) -> FlintArrays:
