@@ -12,7 +12,7 @@ from gradcli.arrays.dtypes import PYTHON_NUMBERS
 _ON_HOST = ("gradcli.arrays.floats", "gradcli.arrays.numpy_arrays")
 # The precisions in bits that are tried in turn, and the accurate bits that suffice for a float.
 _PRECISIONS, _ENOUGH = (100, 200, 400, 800, 1600, 3200), 56
-# The size of the cache of results.
+# The number of results in the cache.
 _KEPT = 4096
 
 

@@ -16,6 +16,8 @@ _AIRY_FAR = 1e6
 _U, _V = 5 / 72, -7 / 72
 # Below this abs(a)*max(abs(h), 1), three terms of the series of Owen's T in a are accurate to rounding.
 _OWEN_SMALL = 1e-4
+# Below this abs(x), the second term of the series of spherical Bessel functions, x**2/(4*n + 6) of the first, is far
+# below rounding.
 _SMALL = 1e-50
 # For t**2*(1 + 1/df) below this, three terms of the series of Student's CDF are accurate to rounding.
 _STUDENT_NEAR = 1e-6
