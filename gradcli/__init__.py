@@ -352,7 +352,7 @@ def __getattr__(name: str) -> Any:
         if found is not None:
             globals()[name] = found
             return found
-        reason = table.beyond(name)
+        reason = table.reason_suffix(name)
     raise AttributeError(f"module 'gradcli' has no attribute {name!r}{reason}")
 
 

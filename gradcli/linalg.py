@@ -10,5 +10,5 @@ def __getattr__(name: str) -> Any:
 
     found = None if name.startswith("_") else table.find(name, "linalg")
     if found is None:
-        raise AttributeError(f"module 'gradcli.linalg' has no attribute {name!r}{table.beyond(name)}")
+        raise AttributeError(f"module 'gradcli.linalg' has no attribute {name!r}{table.reason_suffix(name)}")
     return found

@@ -160,7 +160,7 @@ def __getattr__(name: str) -> Any:
         elif found is not None and name in _WITH_PLACES:
             found = _with_places(found)
     if found is None:
-        raise AttributeError(f"module 'gradcli.nn.functional' has no attribute {name!r}{table.beyond(name)}")
+        raise AttributeError(f"module 'gradcli.nn.functional' has no attribute {name!r}{table.reason_suffix(name)}")
     globals()[name] = found
     return found
 

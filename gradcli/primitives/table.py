@@ -239,7 +239,7 @@ def why_missing(name: str) -> str | None:
     return REASONS.get(name)
 
 
-def beyond(name: str) -> str:
+def reason_suffix(name: str) -> str:
     """The reason of `why_missing` as the end of an error message; empty if there is none."""
     reason = why_missing(name)
     return f": {reason}" if reason else ""
