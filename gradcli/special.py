@@ -10,5 +10,5 @@ def __getattr__(name: str) -> Any:
 
     found = None if name.startswith("_") else table.find(name, "scipy.special")
     if found is None:
-        raise AttributeError(f"module 'gradcli.special' has no attribute {name!r}{table.beyond(name)}")
+        raise AttributeError(f"module 'gradcli.special' has no attribute {name!r}{table.reason_suffix(name)}")
     return found
