@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays
 from gradcli.errors import BindingError, UsageError
 from gradcli.evaluation import python_values
+from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.primitives.bind import concrete
 from gradcli.rows.row_programs import RowProgram
 
@@ -25,7 +26,7 @@ class RowGradients:
     def __init__(self, computation: Computation, limits: tuple[int, int]) -> None:
         self._computation = computation
         self._limits = limits
-        self._programs: dict[tuple[str, ...], RowProgram] = {}
+        self._programs: BoundedCache[tuple[str, ...], RowProgram] = BoundedCache(_MOST)
 
     def value_and_grad(
         self, bindings: Mapping[str, Any], wrt: Sequence[str], rows: bool | Sequence[str]
@@ -48,8 +49,6 @@ class RowGradients:
 
     def _program(self, wrt: tuple[str, ...]) -> RowProgram:
         if wrt not in self._programs:
-            if len(self._programs) >= _MOST:
-                self._programs.pop(next(iter(self._programs)))
             max_steps, max_elements = self._limits
             self._programs[wrt] = RowProgram(self._computation, wrt, max_steps=max_steps, max_elements=max_elements)
         return self._programs[wrt]

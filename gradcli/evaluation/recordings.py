@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, GradcliError
+from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.evaluation.derivative_traces import (
     Outcome,
     Trace,
@@ -185,8 +186,9 @@ class Recordings:
 
     def __init__(self, program: Computation) -> None:
         self.program = program
-        self._known: dict[Any, _Versions] = {}
-        self._seen: dict[Any, _Versions] = {}
+        # By the shapes and dtypes of the inputs as arrays, and by the keys of inputs that are not converted yet.
+        self._known: BoundedCache[Any, _Versions] = BoundedCache(_MOST_KINDS)
+        self._seen: BoundedCache[Any, _Versions] = BoundedCache(_MOST_KINDS)
 
     def again(self, seen: Any, values: Mapping[str, Any]) -> Outcome | None:
         """Return the outcome for `values` whose kind, under the key `seen`, had an outcome in `run`.
@@ -221,7 +223,7 @@ class Recordings:
         known = self._known.get(key)
         largest = max(map(arrays.size, inputs.values()), default=1)
         if known is None:
-            known = self._add(key)
+            known = self._known[key] = _Versions()
             if wanted.kind != "gradients" or largest < backend.worth_on(namespace).first:
                 return None
         if known.versions is None or largest < backend.worth_on(namespace).again:
@@ -238,12 +240,6 @@ class Recordings:
         except (GradcliError, MemoryError):
             # Eager evaluation raises the error with its position.
             return None
-
-    def _add(self, key: Any) -> _Versions:
-        if len(self._known) >= _MOST_KINDS:
-            self._known.pop(next(iter(self._known)), None)
-            self._seen.clear()
-        return self._known.setdefault(key, _Versions())
 
     def _outcome(
         self, known: _Versions, inputs: Mapping[str, Any], wanted: WantedDerivatives, cotangent: Any

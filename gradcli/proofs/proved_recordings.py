@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
+from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.evaluation.derivative_traces import Trace, value_and_derivatives, value_and_gradients
 from gradcli.evaluation.recordings import Recording
 from gradcli.evaluation.session import EvaluationRequest, Result
@@ -27,7 +28,7 @@ class ProvedRecordings:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Any, list[Recording | None]] = {}
+        self._known: BoundedCache[Any, list[Recording | None]] = BoundedCache(_MOST)
 
     def result(self, request: Request) -> Result:
         """Return the result of a run in balls, at the current working precision.
@@ -39,8 +40,6 @@ class ProvedRecordings:
             return digits.at_precision(request)
         known = self._known.get(key := _key(asked))
         if known is None:
-            if len(self._known) >= _MOST:
-                self._known.pop(next(iter(self._known)), None)
             self._known[key] = []
             return digits.at_precision(request)
         if not known:

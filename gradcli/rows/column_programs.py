@@ -9,6 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, GradcliError
+from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.executors.executor_choice import executable
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Atom, Executable, Program
@@ -33,7 +34,7 @@ class ColumnProgram:
         self._limits = most
         self._largest = max((arrays.size(e.output) for e in program.equations), default=1)
         # By key: the compiled program; None where it has not paid so far, `_refused` where it cannot be compiled.
-        self._compiled: dict[Any, Executable | None] = {}
+        self._compiled: BoundedCache[Any, Executable | None] = BoundedCache(_MOST_KEPT)
         self._lock = Lock()
 
     def run(self, rows: Rows, *, guards: bool) -> list[Any] | None:
@@ -89,8 +90,6 @@ class ColumnProgram:
 
     def _keep(self, key: Any, run: Executable | None) -> Executable | None:
         with self._lock:
-            if len(self._compiled) >= _MOST_KEPT and key not in self._compiled:
-                self._compiled.pop(next(iter(self._compiled)))
             self._compiled[key] = run
         return run
 

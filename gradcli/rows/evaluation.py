@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, did_you_mean, locating
+from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.executors import sincos
 from gradcli.executors.sincos_policy import WAVES
 from gradcli.language.names import scope
@@ -75,7 +75,7 @@ class Evaluation:
         self._texts_fail = texts_fail
         self._keys = tuple(key for key in plan.results if key != VALUE)
         self._shared = dict(plan.asked.shared)
-        self._programs: OrderedDict[str, _Program | GradcliError] = OrderedDict()
+        self._programs: BoundedCache[str, _Program | GradcliError] = BoundedCache(_MOST_PROGRAMS)
         self._lock = Lock()
         if plan.program is not None and _has_waves(plan.program):
             # Compiles in a thread while modules are imported and the first rows are read.
@@ -142,14 +142,13 @@ class Evaluation:
     def _of_text(self, text: str) -> _Program | GradcliError:
         """The program of a text from the cache, or the error of its compilation."""
         with self._lock:
-            if text in self._programs:
-                self._programs.move_to_end(text)
-                return self._programs[text]
+            known = self._programs.pop(text, None)
+            if known is not None:
+                self._programs[text] = known
+                return known
         made = self._parsed(text)
         with self._lock:
             self._programs[text] = made
-            if len(self._programs) > _MOST_PROGRAMS:
-                self._programs.popitem(last=False)
         return made
 
     def _parsed(self, text: str) -> _Program | GradcliError:

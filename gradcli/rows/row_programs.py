@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays
 from gradcli.errors import BindingError, GradcliError
 from gradcli.evaluation import python_values
+from gradcli.evaluation.bounded_cache import BoundedCache
+from gradcli.evaluation.recordings import input_key
 from gradcli.evaluation.row_evaluation import evaluated, keys
 from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.thread_pool import cores
@@ -50,7 +52,7 @@ class RowProgram:
         self.order = order
         self.keys = keys(self.wrt, order)
         self.limits = max_steps, max_elements
-        self._kinds: dict[Any, Paths] = {}
+        self._kinds: BoundedCache[Any, Paths] = BoundedCache(_MOST_KINDS)
         self._lone: SingleRowRunner | None = None
         self._lock = threading.Lock()
 
@@ -143,8 +145,6 @@ class RowProgram:
         with self._lock:
             paths = self._kinds.get(kind)
             if paths is None:
-                if len(self._kinds) >= _MOST_KINDS:
-                    self._kinds.pop(next(iter(self._kinds)))
                 paths = self._kinds[kind] = Paths()
             return paths
 
@@ -210,18 +210,13 @@ class SingleRowRunner:
     """
 
     def __init__(self, path: RowPath, inputs: Mapping[str, Any]) -> None:
-        self._kind = _kind(inputs)
+        self._key = input_key(inputs, ())
         self._path = path
 
     def results(self, inputs: Mapping[str, Any]) -> RowResults | None:
         """Return the results of a row; None where its inputs have other types, shapes or dtypes, or its evaluation
         fails."""
-        outputs = self._path.of_one(inputs) if _kind(inputs) == self._kind else None
+        outputs = self._path.of_one(inputs) if input_key(inputs, ()) == self._key else None
         if outputs is None:
             return None
         return RowResults(outputs[0], {k: None if i is None else outputs[i] for k, i in self._path.positions.items()})
-
-
-def _kind(inputs: Mapping[str, Any]) -> Any:
-    """A key that is equal for rows whose inputs have the same types, shapes and dtypes."""
-    return [(n, type(v), getattr(v, "shape", None), getattr(v, "dtype", None)) for n, v in inputs.items()]

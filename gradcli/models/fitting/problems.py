@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
+from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.evaluation.row_evaluation import evaluated
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
@@ -261,7 +261,7 @@ def in_row(when: str, place: int, error: GradcliError) -> GradcliError:
 # Number of programs in the cache, and the longest source text in characters that is cached.
 _MOST, _LONGEST = 16, 2**12
 
-_programs: OrderedDict[Any, RowProgram] = OrderedDict()
+_programs: BoundedCache[Any, RowProgram] = BoundedCache(_MOST)
 _lock = threading.Lock()
 
 
@@ -278,6 +278,4 @@ def row_program(model: Module, wrt: Sequence[str], order: int, max_steps: int, m
             found = RowProgram(model, wrt, order, max_steps=max_steps, max_elements=max_elements)
         if len(model.source) <= _LONGEST:
             _programs[key] = found
-        if len(_programs) > _MOST:
-            _programs.popitem(last=False)
     return found
