@@ -19,6 +19,7 @@ from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
     CONDITIONAL,
+    SCALAR_FUNCTIONS,
     SUM,
     TANHSHRINK,
     TIMES,
@@ -28,6 +29,7 @@ from gradcli.formulas.text_writer import (
     Language,
     by_part,
     calls,
+    expect_numbers,
     function,
     operators,
     template,
@@ -68,11 +70,7 @@ _ESCAPE = re.compile("u(?=[0-9a-f]{4})|U(?=[0-9a-f]{8})|[^\x00-\x7f]")
 def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> Code:
     """A program of scalars as a function of doubles; with several outputs it fills an array parameter.
     Raises DifferentiationError for tensor inputs."""
-    for variable in program.inputs:
-        if variable.shape:
-            raise DifferentiationError(
-                f"'{variable.name}' is a tensor, and C has numbers alone", hint="--to python has tensors"
-            )
+    expect_numbers(program, "C")
     parameters = [*itertools.starmap(_parameter, names.parameters.items())]
     results = names.new("results")
     written = write(program, LANGUAGE, names, short=short)
@@ -102,7 +100,7 @@ def _elements(name: str, key: Sequence[int]) -> Iterator[str]:
     yield name + "".join(f"[{i}]" for i in key)
 
 
-def number(value: Any) -> Fragment:
+def _number(value: Any) -> Fragment:
     """A floating-point constant: 1/2 of integers would be 0 in C."""
     if arrays.dtype_name(value) == "bool":
         return Fragment("1" if value else "0")
@@ -110,7 +108,7 @@ def number(value: Any) -> Fragment:
     if value != value:
         return Fragment("NAN")
     if math.copysign(1.0, value) < 0:
-        return Fragment(f"-{number(-value).text}", UNARY)
+        return Fragment(f"-{_number(-value).text}", UNARY)
     return Fragment("INFINITY" if value == math.inf else repr(value))
 
 
@@ -132,49 +130,11 @@ def _is_taken(name: str) -> bool:
     return name in _RESERVED or _MACROS.fullmatch(name) is not None
 
 
-def whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+def _whole_power(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     base, n = operands[0], equation.params["n"]
     if n == 2 and re.fullmatch(r"\w+(\[\d+\])*", base.text):
         return Fragment(f"{base.text}*{base.text}", TIMES)
-    return function("pow", base.text, number(n).text)
-
-
-# Functions that C lacks, by those it has; a function of one operand receives its text in parentheses.
-FORMULAS = {
-    "reciprocal": template("1.0/{0}", TIMES),
-    "sigmoid": template("1.0/(1.0 + exp(-{0}))", TIMES),
-    "logsigmoid": template("fmin({0}, 0.0) - log1p(exp(-fabs({0})))", SUM),
-    "softplus": template("fmax({0}, 0.0) + log1p(exp(-fabs({0})))", SUM),
-    # The equal case comes first: the difference of two equal infinities is nan.
-    "logaddexp": template(
-        "{0} == {1} ? {0} + 0.6931471805599453 : fmax({0}, {1}) + log1p(exp(-fabs({0} - {1})))", CONDITIONAL
-    ),
-    "logcosh": template(
-        "fabs({0}) < 1.0 ? log1p(2.0*pow(sinh({0}/2.0), 2.0)) "
-        ": fabs({0}) + log1p(exp(-2.0*fabs({0}))) - 0.6931471805599453",
-        CONDITIONAL,
-    ),
-    "logaddexp2": template(
-        "{0} == {1} ? {0} + 1.0 : fmax({0}, {1}) + log1p(exp2(-fabs({0} - {1})))/0.6931471805599453", CONDITIONAL
-    ),
-    "sech": template("1.0/cosh({0})", TIMES),
-    "csch": template("1.0/sinh({0})", TIMES),
-    "coth": template("1.0/tanh({0})", TIMES),
-    "softsign": template("{0}/(1.0 + fabs({0}))", TIMES),
-    "tanhshrink": template(f"fabs({{0}}) < 0.01 ? {TANHSHRINK} : {{0}} - tanh({{0}})", CONDITIONAL),
-    "relu": template("{0} < 0.0 ? 0.0 : {0}", CONDITIONAL, inner=SUM),
-    "sign": template("{0} != {0} ? {0} : ({0} > 0.0) - ({0} < 0.0)", CONDITIONAL, inner=SUM),
-    # Not fmax and fmin, which ignore nan.
-    "maximum": template("{0} > {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
-    "minimum": template("{0} < {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
-    "where": lambda _equation, operands: Fragment(
-        f"{operands[0].at(COMPARE)} ? {operands[1].at(COMPARE)} : {operands[2].at(CONDITIONAL)}", CONDITIONAL
-    ),
-    "xlogy": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log({1})", CONDITIONAL),
-    "xlog1py": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log1p({1})", CONDITIONAL),
-    "zeros_like": lambda _equation, _operands: Fragment("0.0"),
-    "ones_like": lambda _equation, _operands: Fragment("1.0"),
-}
+    return function("pow", base.text, _number(n).text)
 
 
 def _clip(_equation: Equation, operands: Sequence[Fragment], part: Callable[[str], str]) -> Fragment:
@@ -217,28 +177,54 @@ LANGUAGE = Language(
     comment="//",
     functions={
         **operators("// % @ **"),
-        **FORMULAS,
+        **SCALAR_FUNCTIONS,
+        "sigmoid": template("1.0/(1.0 + exp(-{0}))", TIMES),
+        "logsigmoid": template("fmin({0}, 0.0) - log1p(exp(-fabs({0})))", SUM),
+        "softplus": template("fmax({0}, 0.0) + log1p(exp(-fabs({0})))", SUM),
+        # The equal case comes first: the difference of two equal infinities is nan.
+        "logaddexp": template(
+            "{0} == {1} ? {0} + 0.6931471805599453 : fmax({0}, {1}) + log1p(exp(-fabs({0} - {1})))", CONDITIONAL
+        ),
+        "logcosh": template(
+            "fabs({0}) < 1.0 ? log1p(2.0*pow(sinh({0}/2.0), 2.0)) "
+            ": fabs({0}) + log1p(exp(-2.0*fabs({0}))) - 0.6931471805599453",
+            CONDITIONAL,
+        ),
+        "logaddexp2": template(
+            "{0} == {1} ? {0} + 1.0 : fmax({0}, {1}) + log1p(exp2(-fabs({0} - {1})))/0.6931471805599453", CONDITIONAL
+        ),
+        "sech": template("1.0/cosh({0})", TIMES),
+        "csch": template("1.0/sinh({0})", TIMES),
+        "coth": template("1.0/tanh({0})", TIMES),
+        "softsign": template("{0}/(1.0 + fabs({0}))", TIMES),
+        "tanhshrink": template(f"fabs({{0}}) < 0.01 ? {TANHSHRINK} : {{0}} - tanh({{0}})", CONDITIONAL),
+        "relu": template("{0} < 0.0 ? 0.0 : {0}", CONDITIONAL, inner=SUM),
+        "sign": template("{0} != {0} ? {0} : ({0} > 0.0) - ({0} < 0.0)", CONDITIONAL, inner=SUM),
+        # Not fmax and fmin, which ignore nan.
+        "maximum": template("{0} > {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
+        "minimum": template("{0} < {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
+        "where": lambda _equation, operands: Fragment(
+            f"{operands[0].at(COMPARE)} ? {operands[1].at(COMPARE)} : {operands[2].at(CONDITIONAL)}", CONDITIONAL
+        ),
+        "xlogy": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log({1})", CONDITIONAL),
+        "xlog1py": template("{0} == 0.0 && {1} == {1} ? 0.0 : {0}*log1p({1})", CONDITIONAL),
         "rsqrt": lambda _equation, operands: Fragment(f"1.0/sqrt({operands[0].text})", TIMES),
         "negative": negated,
-        "whole_power": whole_power,
+        "whole_power": _whole_power,
         "logical_and": template("({0} && {1})"),
         "logical_or": template("({0} || {1})"),
         "logical_not": template("!{0}", UNARY),
-        "one_minus_square": template("(1.0 - {0})*(1.0 + {0})", TIMES),
-        "over_one_plus_square": template("1.0/(1.0 + {0}*{0})", TIMES),
         "sech_square": template("pow(cosh({0}), -2.0)"),
-        "identity": lambda _equation, operands: operands[0],
-        "cast": lambda _equation, operands: operands[0],
     },
     others=calls("c", lambda primitive: primitive.spelling.get("c", "")),
-    number=number,
+    number=_number,
     array=_array,
     document=_document,
     with_parts={
         "clip": _clip,
         "remainder": _remainder,
         "floor_divide": _floor_divide,
-        "sinc": sinc(_sinc_or_wave, number),
+        "sinc": sinc(_sinc_or_wave, _number),
         "sinpi": by_part(
             "remainder({0}, 2.0)", "sin(3.141592653589793*(fabs({0}) > 0.5 ? copysign(1.0, {0}) - {0} : {0}))"
         ),

@@ -22,7 +22,7 @@ def find(name: str, dialect: str | None = None) -> Language:
 
 
 def document(name: str, formulas: Formulas, dialect: str | None = None) -> Document:
-    """Derivatives in the language `name`. The hint of a LackingError names the languages that have the missing
+    """Derivatives in the language `name`. The hint of a UnsupportedPrimitiveError names the languages that have the missing
     function."""
     try:
         return find(name, dialect).document(formulas)

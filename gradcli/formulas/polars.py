@@ -31,6 +31,8 @@ from gradcli.formulas.text_writer import (
     by_part,
     by_powers_of_two,
     clipped,
+    comparisons_without_nan,
+    expect_numbers,
     function,
     infix,
     operators,
@@ -44,11 +46,7 @@ from gradcli.program.ir import Element, Equation, Key, Variable
 def polars(formulas: Formulas) -> Document:
     """The value and its derivatives as Polars columns, with common subexpressions named. Raises DifferentiationError
     for tensor inputs."""
-    for variable in formulas.value.inputs:
-        if variable.shape:
-            raise DifferentiationError(
-                f"'{variable.name}' is a tensor, and a column has numbers alone", hint="--to python has tensors"
-            )
+    expect_numbers(formulas.value, "a column")
     formulas = stable(formulas, LANGUAGE)
     names, results = names_of(formulas.value, _NAMING), Names(_NAMING)
     programs = {"value": formulas.value} | {identifier("d", key): d for key, d in formulas.derivatives.items()}
@@ -139,20 +137,6 @@ def _operator(symbol: str, level: int) -> Spelling:
     return spelled
 
 
-def _comparison(symbol: str, place: int) -> Spelling:
-    """A comparison that is false where the operand at `place` is nan; Polars treats nan as the largest number and as
-    equal to itself."""
-    plain = _operator(symbol, COMPARE)
-
-    def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
-        found = plain(equation, operands)
-        if not isinstance(equation.inputs[place], Variable):
-            return found
-        return Fragment(f"(({found.text}) & {operands[place].at(ATOM)}.is_not_nan())")
-
-    return spelled
-
-
 def _by_rest(form: str) -> SpellingWithPart:
     """A function of period 2, applied to its operand reduced modulo 2."""
     spelling = by_part("({0} - 2.0*({0}/2.0).round())", form)
@@ -186,11 +170,7 @@ LANGUAGE = Language(
     name="polars",
     functions={
         **operators("// % @", form=_operator),
-        "less": _comparison("<", 1),
-        "less_equal": _comparison("<=", 1),
-        "greater": _comparison(">", 0),
-        "greater_equal": _comparison(">=", 0),
-        "equal": _comparison("==", 0),
+        **comparisons_without_nan("(({0}) & {1}.is_not_nan())", _operator),
         "not_equal": _template("(({0} != {1}) | {0}.is_nan())"),
         "negative": negated,
         "whole_power": _power,

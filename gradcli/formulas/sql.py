@@ -19,6 +19,7 @@ from gradcli.formulas.text_writer import (
     ATOM,
     COMPARE,
     PRODUCT,
+    SCALAR_FUNCTIONS,
     SUM,
     TANHSHRINK,
     TIMES,
@@ -29,12 +30,13 @@ from gradcli.formulas.text_writer import (
     by_powers_of_two,
     calls,
     clipped,
+    expect_numbers,
     function,
     operators,
     template,
     write,
 )
-from gradcli.program.ir import Equation, Program
+from gradcli.program.ir import Equation
 
 # Words that cannot be column names without quotes in SQLite, PostgreSQL, MySQL, SQL Server or Oracle.
 _RESERVED = frozenset(
@@ -109,7 +111,9 @@ def _document(formulas: Formulas, language: Language, dialect: Dialect | None) -
     programs = [("value", formulas.value), *((identifier("d", key), d) for key, d in formulas.derivatives.items())]
     lines = []
     for name, program in programs:
-        text = _with_nulls(_expression(program, names, language), [columns[n] for n in inputs_read_by(program)])
+        expect_numbers(program, "a column")
+        text = write(program, language, names).result
+        text = _with_nulls(text, [columns[n] for n in inputs_read_by(program)])
         lines.append(f"    {text} AS {results.new(name)}")
     select = "\n".join(["SELECT", ",\n".join(lines), *renamed])
     return Document(select, {"select": select})
@@ -120,15 +124,6 @@ def _renamed(names: Names) -> Iterator[str]:
     for name, column in names.inputs.items():
         if _bare(column) != name:
             yield f"/* {column} stands for {name} */"
-
-
-def _expression(program: Program, names: Names, language: Language) -> str:
-    for variable in program.inputs:
-        if variable.shape:
-            raise DifferentiationError(
-                f"'{variable.name}' is a tensor, and a column has numbers alone", hint="--to python has tensors"
-            )
-    return write(program, language, names).result
 
 
 def _with_nulls(text: str, columns: Sequence[str]) -> str:
@@ -239,10 +234,10 @@ LANGUAGE = Language(
     comment="--",
     functions={
         **operators("// % @ **", equal="=", not_equal="<>"),
+        **SCALAR_FUNCTIONS,
         "divide": _divided,
         "negative": negated,
         "whole_power": _power,
-        "reciprocal": template("1.0/{0}", TIMES),
         "rsqrt": lambda _equation, operands: Fragment(f"1.0/SQRT({operands[0].text})", TIMES),
         "cbrt": template("(SIGN({0})*POWER(ABS({0}), 1.0/3.0))"),
         "exp2": lambda _equation, operands: function("POWER", "2.0", operands[0].text),
@@ -269,8 +264,6 @@ LANGUAGE = Language(
         "logical_and": template("({0} AND {1})"),
         "logical_or": template("({0} OR {1})"),
         "logical_not": template("NOT {0}", COMPARE),
-        "one_minus_square": template("(1.0 - {0})*(1.0 + {0})", TIMES),
-        "over_one_plus_square": template("1.0/(1.0 + {0}*{0})", TIMES),
         "logaddexp2": template(_larger_and(f"{_SOFT2_DIFFERENCE}/LN(2.0)", "1.0")),
         "sech": template("1.0/COSH({0})", TIMES),
         "csch": template("1.0/SINH({0})", TIMES),
@@ -284,10 +277,6 @@ LANGUAGE = Language(
             f"CASE WHEN ABS({{0}}) < 1.0 THEN {_LOG1P_OF_POSITIVE.format('(2.0*POWER(SINH({0}/2.0), 2.0))')} "
             f"ELSE ABS({{0}}) + {_LOG1P_OF_POSITIVE.format('EXP(-2.0*ABS({0}))')} - LN(2.0) END"
         ),
-        "identity": lambda _equation, operands: operands[0],
-        "cast": lambda _equation, operands: operands[0],
-        "zeros_like": lambda _equation, _operands: Fragment("0.0"),
-        "ones_like": lambda _equation, _operands: Fragment("1.0"),
     },
     others=calls("sql", lambda primitive: primitive.spelling.get("sql", "").upper()),
     number=_number,

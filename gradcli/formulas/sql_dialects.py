@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from gradcli.formulas.text_writer import (
-    ATOM,
     COMPARE,
     SUM,
     TIMES,
-    Fragment,
     Spelling,
     by_powers_of_two,
     clipped,
+    comparisons_without_nan,
     infix,
     template,
     unsupported,
 )
-from gradcli.program.ir import Equation, Variable
 
 
 class Dialect(NamedTuple):
@@ -69,11 +67,7 @@ def _with_largest_nan(isnan: str) -> Mapping[str, Spelling]:
     """Spellings for a database that treats nan as larger than every number and equal to itself."""
     nan, other = isnan.format("{0}"), isnan.format("{1}")
     return {
-        "less": _comparison("<", 1, isnan),
-        "less_equal": _comparison("<=", 1, isnan),
-        "greater": _comparison(">", 0, isnan),
-        "greater_equal": _comparison(">=", 0, isnan),
-        "equal": _comparison("=", 0, isnan),
+        **comparisons_without_nan(f"({{0}} AND NOT {other})", infix, equal="="),
         "not_equal": template(f"({{0}} <> {{1}} OR {nan})"),
         "minimum": _SMALLER,
         "clip": clipped(
@@ -82,19 +76,6 @@ def _with_largest_nan(isnan: str) -> Mapping[str, Spelling]:
         "sign": template(f"CASE WHEN {nan} THEN {{0}} ELSE SIGN({{0}}) END"),
         "xlogy": template(f"CASE WHEN {{0}} = 0.0 AND NOT {other} THEN 0.0 ELSE {{0}}*LN({{1}}) END"),
     }
-
-
-def _comparison(symbol: str, place: int, isnan: str) -> Spelling:
-    """A comparison that is false where the operand at `place`, a variable, is nan."""
-    plain = infix(symbol, COMPARE)
-
-    def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
-        found = plain(equation, operands)
-        if not isinstance(equation.inputs[place], Variable):
-            return found
-        return Fragment(f"({found.text} AND NOT {isnan.format(operands[place].at(ATOM))})")
-
-    return spelled
 
 
 # Columns are cast to float64, so that / is not an integer division.

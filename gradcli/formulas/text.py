@@ -230,7 +230,7 @@ def contraction(name: str, outer: str) -> Spelling:
 
 
 def of_order(language: str, *names: str) -> Any:
-    """A family of functions of which only the first orders have a name; raises LackingError for the others."""
+    """A family of functions of which only the first orders have a name; raises UnsupportedPrimitiveError for the others."""
 
     def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         n = equation.params["n"]

@@ -121,7 +121,7 @@ def write(program: Program, language: Language, names: Names | None = None, *, s
     """A program in a language, whose inputs have the given names.
 
     An expression that is used once, or has at most `short` characters, is written where it is used; others are named.
-    Raises LackingError for a function that the language lacks, and LimitError for a text that is too long."""
+    Raises UnsupportedPrimitiveError for a function that the language lacks, and LimitError for a text that is too long."""
     program = without_dead_code(program._replace(guards=()))
     return _TextWriter(program, language, names or names_of(program, language.naming), short).write()
 
@@ -219,6 +219,15 @@ class _TextWriter:
         return name
 
 
+def expect_numbers(program: Program, place: str) -> None:
+    """Raise DifferentiationError for tensor inputs, which `place`, a column or a language, does not have."""
+    for variable in program.inputs:
+        if variable.shape:
+            raise DifferentiationError(
+                f"'{variable.name}' is a tensor, and {place} has numbers alone", hint="--to python has tensors"
+            )
+
+
 def operands_of(
     equation: Equation,
     same: Callable[[Atom], Operand],
@@ -263,7 +272,7 @@ _SIDES = {COMPARE: (SUM, SUM), SUM: (SUM, PRODUCT), PRODUCT: (PRODUCT, UNARY), P
 
 
 def with_order(name: str) -> Spelling:
-    """A function of its order and an operand. Raises LackingError for orders below 0, as derivatives of expn have."""
+    """A function of its order and an operand. Raises UnsupportedPrimitiveError for orders below 0, as derivatives of expn have."""
 
     def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         n = equation.params["n"]
@@ -329,7 +338,7 @@ def template(text: str, level: int = ATOM, *, inner: int = ATOM) -> Spelling:
 
 def by_powers_of_two(exact: Spelling, others: Spelling | None, language: str) -> Spelling:
     """`exact` where the second operand is a constant power of two, for which the quotient is not rounded; else
-    `others`, or a LackingError if there is none."""
+    `others`, or a UnsupportedPrimitiveError if there is none."""
 
     def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         if _is_power_of_two(equation.inputs[1]):
@@ -368,8 +377,31 @@ def clipped(between_numbers: Spelling, maximum: Spelling, minimum: Spelling) -> 
     return spelled
 
 
+def comparisons_without_nan(
+    form: str, operator: Callable[[str, int], Spelling], equal: str = "=="
+) -> dict[str, Spelling]:
+    """Spellings for a language that treats nan as larger than every number and as equal to itself.
+
+    `operator` makes a comparison from its symbol. Where it would hold for nan, `form` combines its text {0} with the
+    operand {1} that must not be nan, unless that is a constant.
+    """
+    symbols = {"less": ("<", 1), "less_equal": ("<=", 1), "greater": (">", 0), "greater_equal": (">=", 0)}
+    symbols["equal"] = (equal, 0)
+    return {name: _without_nan(operator(symbol, COMPARE), place, form) for name, (symbol, place) in symbols.items()}
+
+
+def _without_nan(comparison: Spelling, place: int, form: str) -> Spelling:
+    def spelled(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
+        found = comparison(equation, operands)
+        if not isinstance(equation.inputs[place], Variable):
+            return found
+        return Fragment(form.format(found.text, operands[place].at(ATOM)))
+
+    return spelled
+
+
 def unsupported(language: str) -> Spelling:
-    """A spelling that raises LackingError, for a function that other dialects of the language have."""
+    """A spelling that raises UnsupportedPrimitiveError, for a function that other dialects of the language have."""
 
     def spelled(equation: Equation, _operands: Sequence[Fragment]) -> Fragment:
         raise UnsupportedPrimitiveError(equation, language)
@@ -394,7 +426,7 @@ def calls(
 
 
 def plain_call(language: str, name: str) -> Spelling:
-    """A call with the operands only; raises LackingError if there are parameters."""
+    """A call with the operands only; raises UnsupportedPrimitiveError if there are parameters."""
 
     def spelling(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
         if equation.params:
@@ -415,3 +447,15 @@ def listed(value: Any, number: Callable[[Any], str]) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(listed(v, number) for v in value)}]"
     return number(value)
+
+
+# Spellings of languages without tensors whose literals are those of C.
+SCALAR_FUNCTIONS: Mapping[str, Spelling] = {
+    "reciprocal": template("1.0/{0}", TIMES),
+    "one_minus_square": template("(1.0 - {0})*(1.0 + {0})", TIMES),
+    "over_one_plus_square": template("1.0/(1.0 + {0}*{0})", TIMES),
+    "identity": lambda _equation, operands: operands[0],
+    "cast": lambda _equation, operands: operands[0],
+    "zeros_like": lambda _equation, _operands: Fragment("0.0"),
+    "ones_like": lambda _equation, _operands: Fragment("1.0"),
+}
