@@ -6,11 +6,11 @@ NumPy's functions called one after the other, except for the signs of nan. No op
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from gradcli import arrays
+from gradcli.executors.llvm_vectors import VectorCode
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, powers
 from gradcli.primitives.primitive import Primitive
@@ -30,12 +30,12 @@ def _writers() -> Mapping[Primitive, Callable[..., str]]:
         comparisons.greater_equal: "oge", comparisons.equal: "oeq", comparisons.not_equal: "une",
     }  # fmt: skip
     return {
-        arithmetic.add: lambda body, x, y: body.number(f"fadd {body.kind} {x}, {y}"),
-        arithmetic.subtract: lambda body, x, y: body.number(f"fsub {body.kind} {x}, {y}"),
-        arithmetic.multiply: lambda body, x, y: body.number(f"fmul {body.kind} {x}, {y}"),
-        arithmetic.divide: lambda body, x, y: body.number(f"fdiv {body.kind} {x}, {y}"),
-        arithmetic.reciprocal: lambda body, x: body.number(f"fdiv {body.kind} {body.literal(1.0)}, {x}"),
-        arithmetic.negative: lambda body, x: body.number(f"fneg {body.kind} {x}"),
+        arithmetic.add: lambda body, x, y: body.operation("fadd", x, y),
+        arithmetic.subtract: lambda body, x, y: body.operation("fsub", x, y),
+        arithmetic.multiply: lambda body, x, y: body.operation("fmul", x, y),
+        arithmetic.divide: lambda body, x, y: body.operation("fdiv", x, y),
+        arithmetic.reciprocal: lambda body, x: body.operation("fdiv", body.literal(1.0), x),
+        arithmetic.negative: lambda body, x: body.operation("fneg", x),
         arithmetic.absolute: lambda body, x: body.intrinsic("fabs", x),
         arithmetic.sign: lambda body, x: body.sign(x),
         powers.sqrt: lambda body, x: body.intrinsic("sqrt", x),
@@ -71,8 +71,8 @@ def text(name: str, equations: Sequence[Equation], inputs: Sequence[Variable], o
     read once.
     """
     operands = [*inputs, *outputs]
-    wide = _Body("wide", _WIDTH, equations, inputs, outputs)
-    narrow = _Body("narrow", 1, equations, inputs, outputs)
+    wide = _LoopBody("wide", _WIDTH, equations, inputs, outputs)
+    narrow = _LoopBody("narrow", 1, equations, inputs, outputs)
     dense = "true"
     lines = []
     for place, variable in enumerate(operands):
@@ -122,7 +122,7 @@ end:
 """
 
 
-class _Body:
+class _LoopBody(VectorCode):
     """One iteration of the loop, for `width` elements, with a name for every intermediate result."""
 
     def __init__(
@@ -133,15 +133,9 @@ class _Body:
         inputs: Sequence[Variable],
         outputs: Sequence[Variable],
     ) -> None:
-        self.name = name
-        self.width = width
-        self.kind = f"<{width} x double>"
-        self.truths = f"<{width} x i1>"
-        self.declared: set[str] = set()
+        super().__init__(name, width)
         # Instructions that are executed once, before the loop.
         self.before: list[str] = []
-        self.lines: list[str] = []
-        self._count = 0
         self._names: dict[Variable, str] = {}
         for place, variable in enumerate(inputs):
             self._names[variable] = self._loaded(place, variable) if variable.shape else self._spread(place, variable)
@@ -150,50 +144,24 @@ class _Body:
         for place, variable in enumerate(outputs, len(inputs)):
             self._store(place, variable)
 
-    def number(self, instruction: str) -> str:
-        """Write an instruction, and return the name of its result."""
-        self._count += 1
-        name = f"%{self.name}.v{self._count}"
-        self.lines.append(f"  {name} = {instruction}")
-        return name
-
-    def intrinsic(self, function: str, x: str) -> str:
-        called = f"@llvm.{function}.v{self.width}f64"
-        self.declared.add(f"declare {self.kind} {called}({self.kind})")
-        return self.number(f"call {self.kind} {called}({self.kind} {x})")
-
-    def compared(self, order: str, x: str, y: str) -> str:
-        return self.number(f"fcmp {order} {self.kind} {x}, {y}")
-
     def sign(self, x: str) -> str:
         """1, -1 or 0, and nan for nan."""
         zero = self.literal(0.0)
-        found = self._chosen(self.compared("oeq", x, zero), zero, x)
-        found = self._chosen(self.compared("olt", x, zero), self.literal(-1.0), found)
-        return self._chosen(self.compared("ogt", x, zero), self.literal(1.0), found)
-
-    def literal(self, number: float) -> str:
-        bits = struct.unpack("<Q", struct.pack("<d", number))[0]
-        return self._all(f"double 0x{bits:016X}")
-
-    def _all(self, element: str) -> str:
-        return f"<{', '.join([element] * self.width)}>"
-
-    def _chosen(self, condition: str, x: str, y: str, kind: str | None = None) -> str:
-        kind = kind or self.kind
-        return self.number(f"select {self.truths} {condition}, {kind} {x}, {kind} {y}")
+        found = self.chosen(self.compared("oeq", x, zero), zero, x)
+        found = self.chosen(self.compared("olt", x, zero), self.literal(-1.0), found)
+        return self.chosen(self.compared("ogt", x, zero), self.literal(1.0), found)
 
     def _computed(self, equation: Equation) -> str:
         primitive, inputs, output = equation.primitive, equation.inputs, equation.output
         if primitive in _LOGIC:
             # The negation of x is x xor True.
             other = inputs[1] if len(inputs) > 1 else True
-            return self.number(f"{_LOGIC[primitive]} {self.truths} {self._truth(inputs[0])}, {self._truth(other)}")
+            return self.put(f"{_LOGIC[primitive]} {self.truths} {self._truth(inputs[0])}, {self._truth(other)}")
         if primitive is conversions.cast:
             return self._truth(inputs[0]) if output.dtype == "bool" else self._number(inputs[0])
         if primitive is comparisons.where:
             read, kind = (self._truth, self.truths) if output.dtype == "bool" else (self._number, self.kind)
-            return self._chosen(self._truth(inputs[0]), read(inputs[1]), read(inputs[2]), kind)
+            return self.chosen(self._truth(inputs[0]), read(inputs[1]), read(inputs[2]), kind)
         operands = [self._number(a) for a in inputs]
         if primitive is powers.whole_power:
             return _writers()[arithmetic.multiply](self, *operands * 2)
@@ -204,27 +172,27 @@ class _Body:
         if not isinstance(atom, Variable):
             return self.literal(float(atom))
         name = self._names[atom]
-        return name if atom.dtype == "float64" else self.number(f"uitofp {self.truths} {name} to {self.kind}")
+        return name if atom.dtype == "float64" else self.put(f"uitofp {self.truths} {name} to {self.kind}")
 
     def _truth(self, atom: Atom) -> str:
         """An atom as a truth value: a number is true if it is not 0."""
         if not isinstance(atom, Variable):
-            return self._all(f"i1 {int(bool(atom))}")
+            return self.filled(f"i1 {int(bool(atom))}")
         name = self._names[atom]
         return name if atom.dtype == "bool" else self.compared("une", name, self.literal(0.0))
 
     def _loaded(self, place: int, variable: Variable) -> str:
         pointer, memory = self._pointer(place), self._memory(variable)
-        loaded = self.number(f"load {memory}, ptr {pointer}, align {_SIZES[variable.dtype]}")
+        loaded = self.put(f"load {memory}, ptr {pointer}, align {_SIZES[variable.dtype]}")
         return loaded if variable.dtype == "float64" else self._from_bytes(loaded)
 
     def _spread(self, place: int, variable: Variable) -> str:
         """A 0-d operand, broadcast to all elements before the loop."""
         within, self.lines = self.lines, self.before
         memory, element = self._memory(variable), _IN_MEMORY[variable.dtype]
-        one = self.number(f"load {element}, ptr %array.{place}")
-        first = self.number(f"insertelement {memory} undef, {element} {one}, i64 0")
-        spread = self.number(f"shufflevector {memory} {first}, {memory} undef, <{self.width} x i32> zeroinitializer")
+        one = self.put(f"load {element}, ptr %array.{place}")
+        first = self.put(f"insertelement {memory} undef, {element} {one}, i64 0")
+        spread = self.put(f"shufflevector {memory} {first}, {memory} undef, {self.vector('i32')} zeroinitializer")
         found = spread if variable.dtype == "float64" else self._from_bytes(spread)
         self.lines = within
         return found
@@ -232,15 +200,15 @@ class _Body:
     def _store(self, place: int, variable: Variable) -> None:
         name, memory = self._names[variable], self._memory(variable)
         if variable.dtype == "bool":
-            name = self.number(f"zext {self.truths} {name} to {memory}")
+            name = self.put(f"zext {self.truths} {name} to {memory}")
         self.lines.append(f"  store {memory} {name}, ptr {self._pointer(place)}, align {_SIZES[variable.dtype]}")
 
     def _pointer(self, place: int) -> str:
-        offset = self.number(f"mul i64 %{self.name}.i, %step.{place}")
-        return self.number(f"getelementptr i8, ptr %array.{place}, i64 {offset}")
+        offset = self.put(f"mul i64 %{self.name}.i, %step.{place}")
+        return self.put(f"getelementptr i8, ptr %array.{place}, i64 {offset}")
 
     def _memory(self, variable: Variable) -> str:
-        return f"<{self.width} x {_IN_MEMORY[variable.dtype]}>"
+        return self.vector(_IN_MEMORY[variable.dtype])
 
     def _from_bytes(self, name: str) -> str:
-        return self.number(f"icmp ne <{self.width} x i8> {name}, zeroinitializer")
+        return self.put(f"icmp ne {self.vector('i8')} {name}, zeroinitializer")

@@ -14,13 +14,13 @@ result for a number depends neither on its position nor on its neighbours.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from functools import cache
 from threading import Thread
 from typing import Any
 
 from gradcli.executors import llvm_ufuncs
+from gradcli.executors.llvm_vectors import VectorCode
 
 # Beyond this magnitude three parts of pi/2 do not suffice for the argument reduction.
 LIMIT = 2.0**20
@@ -85,14 +85,12 @@ def _text() -> str:
 
     The remaining numbers, and groups of eight with one beyond LIMIT, are computed one by one.
     """
-    wide, narrow = _Body("wide", 8), _Body("narrow", 1)
+    wide, narrow = _SinCosBody("wide", 8), _SinCosBody("narrow", 1)
     wide.write()
     narrow.write()
+    newline = "\n"
     return f"""
-declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
-declare <1 x double> @llvm.fma.v1f64(<1 x double>, <1 x double>, <1 x double>)
-declare <8 x double> @llvm.fabs.v8f64(<8 x double>)
-declare <1 x double> @llvm.fabs.v1f64(<1 x double>)
+{newline.join(sorted(wide.declared | narrow.declared))}
 declare i1 @llvm.vector.reduce.or.v8i1(<8 x i1>)
 declare i1 @llvm.vector.reduce.or.v1i1(<1 x i1>)
 declare double @sin(double)
@@ -162,17 +160,13 @@ def _pick(kind: str, table: str, prefix: str) -> str:
     )
 
 
-class _Body:
-    """The text of one iteration of a loop, with a name for every intermediate result."""
+class _SinCosBody(VectorCode):
+    """The text of one iteration of a loop."""
 
     def __init__(self, name: str, width: int) -> None:
-        self.name = name
-        self.width = width
-        self.kind = f"<{width} x double>"
-        self.whole = f"<{width} x i64>"
-        self.lines: list[str] = []
+        super().__init__(name, width)
+        self.whole = self.vector("i64")
         self.loads = self.stores = self.beyond = ""
-        self.count = 0
 
     def write(self) -> None:
         self.lines += [
@@ -180,96 +174,76 @@ class _Body:
             f"  {self.pointer(a)} = getelementptr i8, ptr %{a}, i64 {self.pointer(a)}.offset"
             for a in _OPERANDS
         ]
-        x = self._put(f"load {self.kind}, ptr {self.pointer('x')}, align 8")
-        size = self._put(f"call {self.kind} @llvm.fabs.v{self.width}f64({self.kind} {x})")
-        outside = self._put(f"fcmp ogt {self.kind} {size}, {self._number(LIMIT)}")
-        mask = f"<{self.width} x i1>"
-        self.beyond = self._put(f"call i1 @llvm.vector.reduce.or.v{self.width}i1({mask} {outside})")
+        x = self.put(f"load {self.kind}, ptr {self.pointer('x')}, align 8")
+        outside = self.compared("ogt", self.intrinsic("fabs", x), self.literal(LIMIT))
+        self.beyond = self.put(f"call i1 @llvm.vector.reduce.or.v{self.width}i1({self.truths} {outside})")
         self.loads, self.lines = "\n".join(self.lines), []
-        shifted = self._fma(x, self._number(_TWO_OVER_PI), self._number(_ROUNDING))
-        k = self._put(f"fsub {self.kind} {shifted}, {self._number(_ROUNDING)}")
-        minus_k = self._put(f"fneg {self.kind} {k}")
+        shifted = self.intrinsic("fma", x, self.literal(_TWO_OVER_PI), self.literal(_ROUNDING))
+        k = self.operation("fsub", shifted, self.literal(_ROUNDING))
+        minus_k = self.operation("fneg", k)
         r, t = self._reduced(x, minus_k)
         sine, cosine = self._sine(r, t), self._cosine(r, t)
-        bits = self._put(f"bitcast {self.kind} {shifted} to {self.whole}")
-        odd = self._put(f"trunc {self.whole} {bits} to {mask}")
+        bits = self.put(f"bitcast {self.kind} {shifted} to {self.whole}")
+        odd = self.put(f"trunc {self.whole} {bits} to {self.truths}")
         one = self._integer(1)
-        self._store("sine", self._select(odd, cosine, sine), bits)
-        self._store("cosine", self._select(odd, sine, cosine), self._put(f"add {self.whole} {bits}, {one}"))
+        self._store("sine", self.chosen(odd, cosine, sine), bits)
+        self._store("cosine", self.chosen(odd, sine, cosine), self.put(f"add {self.whole} {bits}, {one}"))
         self.stores = "\n".join(self.lines)
 
     def _reduced(self, x: str, minus_k: str) -> tuple[str, str]:
         """x - k*pi/2 as the sum of two numbers."""
-        first, second, third = map(self._number, _HALF_PI)
-        high = self._fma(minus_k, first, x)
-        product = self._two("fmul", minus_k, second)
-        r = self._two("fadd", high, product)
+        first, second, third = map(self.literal, _HALF_PI)
+        high = self.intrinsic("fma", minus_k, first, x)
+        product = self.operation("fmul", minus_k, second)
+        r = self.operation("fadd", high, product)
         # The rounding errors of the product and the sum (Knuth's TwoSum).
-        back = self._two("fsub", r, high)
-        lost_high = self._two("fsub", high, self._two("fsub", r, back))
-        lost = self._two("fadd", lost_high, self._two("fsub", product, back))
-        low = self._fma(minus_k, second, self._put(f"fneg {self.kind} {product}"))
-        return r, self._fma(minus_k, third, self._two("fadd", lost, low))
+        back = self.operation("fsub", r, high)
+        lost_high = self.operation("fsub", high, self.operation("fsub", r, back))
+        lost = self.operation("fadd", lost_high, self.operation("fsub", product, back))
+        low = self.intrinsic("fma", minus_k, second, self.operation("fneg", product))
+        return r, self.intrinsic("fma", minus_k, third, self.operation("fadd", lost, low))
 
     def _sine(self, r: str, t: str) -> str:
-        z = self._two("fmul", r, r)
-        v = self._two("fmul", z, r)
+        z = self.operation("fmul", r, r)
+        v = self.operation("fmul", z, r)
         series = self._horner(z, _SINE[1:])
-        half = self._two("fmul", t, self._number(0.5))
-        inner = self._two("fsub", half, self._two("fmul", v, series))
-        small = self._two("fsub", self._fma(z, inner, self._put(f"fneg {self.kind} {t}")), self._scaled(v, _SINE[0]))
-        return self._two("fsub", r, small)
+        half = self.operation("fmul", t, self.literal(0.5))
+        inner = self.operation("fsub", half, self.operation("fmul", v, series))
+        small = self.operation(
+            "fsub", self.intrinsic("fma", z, inner, self.operation("fneg", t)), self._scaled(v, _SINE[0])
+        )
+        return self.operation("fsub", r, small)
 
     def _cosine(self, r: str, t: str) -> str:
-        z = self._two("fmul", r, r)
-        series = self._two("fmul", self._two("fmul", z, z), self._horner(z, _COSINE))
-        half = self._two("fmul", z, self._number(0.5))
-        w = self._two("fsub", self._number(1.0), half)
-        lost = self._two("fsub", self._two("fsub", self._number(1.0), w), half)
-        minus_r = self._put(f"fneg {self.kind} {r}")
-        return self._two("fadd", w, self._two("fadd", lost, self._fma(minus_r, t, series)))
+        z = self.operation("fmul", r, r)
+        series = self.operation("fmul", self.operation("fmul", z, z), self._horner(z, _COSINE))
+        half = self.operation("fmul", z, self.literal(0.5))
+        w = self.operation("fsub", self.literal(1.0), half)
+        lost = self.operation("fsub", self.operation("fsub", self.literal(1.0), w), half)
+        minus_r = self.operation("fneg", r)
+        return self.operation("fadd", w, self.operation("fadd", lost, self.intrinsic("fma", minus_r, t, series)))
 
     def _horner(self, z: str, coefficients: tuple[float, ...]) -> str:
-        found = self._number(coefficients[-1])
+        found = self.literal(coefficients[-1])
         for c in reversed(coefficients[:-1]):
-            found = self._fma(z, found, self._number(c))
+            found = self.intrinsic("fma", z, found, self.literal(c))
         return found
 
     def _scaled(self, value: str, factor: float) -> str:
-        return self._two("fmul", value, self._number(factor))
+        return self.operation("fmul", value, self.literal(factor))
 
     def _store(self, name: str, value: str, quadrant: str) -> None:
         """Store `value`, with its sign changed in quadrants 2 and 3."""
-        second = self._put(f"and {self.whole} {quadrant}, {self._integer(2)}")
-        sign = self._put(f"shl {self.whole} {second}, {self._integer(62)}")
-        bits = self._put(f"bitcast {self.kind} {value} to {self.whole}")
-        signed = self._put(f"xor {self.whole} {bits}, {sign}")
-        number = self._put(f"bitcast {self.whole} {signed} to {self.kind}")
+        second = self.put(f"and {self.whole} {quadrant}, {self._integer(2)}")
+        sign = self.put(f"shl {self.whole} {second}, {self._integer(62)}")
+        bits = self.put(f"bitcast {self.kind} {value} to {self.whole}")
+        signed = self.put(f"xor {self.whole} {bits}, {sign}")
+        number = self.put(f"bitcast {self.whole} {signed} to {self.kind}")
         self.lines.append(f"  store {self.kind} {number}, ptr {self.pointer(name)}, align 8")
-
-    def _select(self, condition: str, first: str, second: str) -> str:
-        return self._put(f"select <{self.width} x i1> {condition}, {self.kind} {first}, {self.kind} {second}")
 
     def pointer(self, array: str) -> str:
         """The name of the pointer to the current element of an array."""
         return f"%{self.name}.{array}"
 
-    def _fma(self, a: str, b: str, c: str) -> str:
-        kind = self.kind
-        return self._put(f"call {kind} @llvm.fma.v{self.width}f64({kind} {a}, {kind} {b}, {kind} {c})")
-
-    def _two(self, operation: str, a: str, b: str) -> str:
-        return self._put(f"{operation} {self.kind} {a}, {b}")
-
-    def _put(self, text: str) -> str:
-        self.count += 1
-        name = f"%{self.name}.{self.count}"
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def _number(self, value: float) -> str:
-        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-        return f"<{', '.join([f'double 0x{bits:016X}'] * self.width)}>"
-
     def _integer(self, value: int) -> str:
-        return f"<{', '.join([f'i64 {value}'] * self.width)}>"
+        return self.filled(f"i64 {value}")
