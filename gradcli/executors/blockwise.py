@@ -129,8 +129,8 @@ class _Writer:
             fails = f"0 in {name}.base" if self.lines.is_buffer(variable) else f"not assume({name})"
             self.lines.body.append(f"if {fails}: return None")
 
-    def _segment(self, segment: Segment, dying: frozenset[Variable]) -> None:
-        kernel, lines = Kernel(segment, dying, reproducible=self.reproducible), self.lines
+    def _segment(self, segment: Segment, overwritable: frozenset[Variable]) -> None:
+        kernel, lines = Kernel(segment, overwritable, reproducible=self.reproducible), self.lines
         operands = ", ".join(map(lines.operand, kernel.reads))
         results = "".join(f"{lines.new_name(v)}, " for v in kernel.results)
         lines.body.append(f"found = {lines.constant(kernel.run)}({operands})")

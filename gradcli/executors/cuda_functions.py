@@ -155,7 +155,7 @@ def takes(equation: Equation) -> bool:
     if not floating and equation.output.dtype != "bool":
         return False
     known = (*_FLOATING, "bool", "int64") if floating else (*_FLOATING, "bool")
-    if not all(type(a) is int or dtype_of(a) in known for a in equation.inputs):
+    if not all(type(a) is int or arrays.dtype_name(a) in known for a in equation.inputs):
         return False
     primitive = equation.primitive
     return not primitive.elementwise or _is_written(primitive, len(equation.inputs), tuple(equation.params.items()))
@@ -178,10 +178,6 @@ def _is_written(primitive: Primitive, operands: int, params: tuple[tuple[str, An
 def _called(spelling: Spelling) -> str | None:
     """The name of a function in CUDA, which includes the C library; None if CUDA lacks it."""
     return spelling.names.get("cuda") or spelling.names.get("c")
-
-
-def dtype_of(atom: Atom) -> str:
-    return atom.dtype if isinstance(atom, Variable) else arrays.dtype_name(atom)
 
 
 def literal(number: Any, dtype: str) -> str:
@@ -223,7 +219,7 @@ class Statements:
             self._lines[name] = f"const {TYPES[dtype]} {name} = {expression};"
         return name
 
-    def wave(self, dtype: str, function: str, operand: str) -> str:
+    def sine_or_cosine(self, dtype: str, function: str, operand: str) -> str:
         """The name of a sine or cosine; if both are requested, one call of `sincos` computes them."""
         expression = f"{function}({operand})"
         other = self._names.get((dtype, f"{_WAVES[function]}({operand})"))
@@ -257,7 +253,7 @@ def _working_dtype(equation: Equation) -> str:
     output = equation.output.dtype
     if equation.primitive is conversions.cast and output in _FLOATING:
         return output
-    strong = {dtype_of(a) for a in equation.inputs if not _is_weak(a)}
+    strong = {arrays.dtype_name(a) for a in equation.inputs if not _is_weak(a)}
     return next((d for d in _FLOATING if d in strong), output if output in _FLOATING else "float64")
 
 
@@ -358,10 +354,14 @@ class Functions(common_definitions.SpecialFunctions):
         return Value(self, CudaTerm(self.statements.name(dtype, expression), dtype))
 
     def sin(self, x: Any) -> Value:
-        return Value(self, CudaTerm(self.statements.wave(self.dtype, "sin", self._number(x).text), self.dtype))
+        return Value(
+            self, CudaTerm(self.statements.sine_or_cosine(self.dtype, "sin", self._number(x).text), self.dtype)
+        )
 
     def cos(self, x: Any) -> Value:
-        return Value(self, CudaTerm(self.statements.wave(self.dtype, "cos", self._number(x).text), self.dtype))
+        return Value(
+            self, CudaTerm(self.statements.sine_or_cosine(self.dtype, "cos", self._number(x).text), self.dtype)
+        )
 
     def logical_and(self, x: Value, y: Value) -> Value:
         return self._result(f"{self._truth(x)} && {self._truth(y)}", "bool")

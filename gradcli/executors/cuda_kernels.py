@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.executors.cuda_functions import PRELUDE as FUNCTIONS
-from gradcli.executors.cuda_functions import TYPES, CudaTerm, Statements, dtype_of, literal
+from gradcli.executors.cuda_functions import TYPES, CudaTerm, Statements, literal
 from gradcli.executors.schedule import Segment
 from gradcli.primitives.entries import reductions
 from gradcli.program import program_constants
@@ -57,26 +57,28 @@ struct Minimum {
     static __device__ double join(double x, double y) { return smaller(x, y); }
 };
 
-/* The shares of the threads of a block as one, the same for each of them. */
-template <class Join> __device__ double of_block(double share)
+/* Combine the partial results of all threads of a block; each thread returns the combined result. */
+template <class Join> __device__ double combine_block(double partial)
 {
-    __shared__ double shares[THREADS];
-    shares[threadIdx.x] = share;
+    __shared__ double partials[THREADS];
+    partials[threadIdx.x] = partial;
     for (int half = THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
-        if (threadIdx.x < half) shares[threadIdx.x] = Join::join(shares[threadIdx.x], shares[threadIdx.x + half]);
+        if (threadIdx.x < half) partials[threadIdx.x] = Join::join(partials[threadIdx.x], partials[threadIdx.x + half]);
     }
     __syncthreads();
-    share = shares[0];
+    partial = partials[0];
+    /* Before the next call overwrites the shared memory, all threads must have read the result. */
     __syncthreads();
-    return share;
+    return partial;
 }
 
-template <class Join> __device__ double of_partials(const double* partials, int count)
+/* Combine the partial results of all blocks, with the threads of one block. */
+template <class Join> __device__ double combine_blocks(const double* partials, int count)
 {
-    double share = Join::start();
-    for (int i = threadIdx.x; i < count; i += THREADS) share = Join::join(share, partials[i]);
-    return of_block<Join>(share);
+    double partial = Join::start();
+    for (int i = threadIdx.x; i < count; i += THREADS) partial = Join::join(partial, partials[i]);
+    return combine_block<Join>(partial);
 }
 """
 
@@ -149,7 +151,7 @@ def _steps(shape: Shape, operand: Atom, strides: Shape) -> Shape:
 
 
 def _width(atom: Atom) -> int:
-    return int(arrays.numpy_namespace().dtype(dtype_of(atom)).itemsize)
+    return int(arrays.numpy_namespace().dtype(arrays.dtype_name(atom)).itemsize)
 
 
 class _KernelWriter:
@@ -166,7 +168,7 @@ class _KernelWriter:
         self.statements = Statements()
         self.terms: dict[int, CudaTerm] = {}
         for k, operand in enumerate(operands):
-            self.terms[id(operand)] = CudaTerm(f"x{k}[k]" if k in self.read else f"x{k}", dtype_of(operand))
+            self.terms[id(operand)] = CudaTerm(f"x{k}[k]" if k in self.read else f"x{k}", arrays.dtype_name(operand))
         for equation in segment.equations.values():
             if equation.primitive.elementwise:
                 terms = [self._term(a) for a in equation.inputs]
@@ -178,7 +180,7 @@ class _KernelWriter:
             return self.terms[id(atom)]
         number = program_constants.number(atom)
         assert number is not None
-        return CudaTerm(literal(number, "bool"), "bool") if dtype_of(atom) == "bool" else number
+        return CudaTerm(literal(number, "bool"), "bool") if arrays.dtype_name(atom) == "bool" else number
 
     def _batch(self) -> int:
         """The number of elements that a thread processes at a time."""
@@ -194,11 +196,11 @@ class _KernelWriter:
         return Kernels(name, text, blocks)
 
     def _first(self, name: str) -> list[str]:
-        parameters = [f"const {TYPES[dtype_of(a)]}* __restrict__ a{k}" for k, a in enumerate(self.operands)]
+        parameters = [f"const {TYPES[arrays.dtype_name(a)]}* __restrict__ a{k}" for k, a in enumerate(self.operands)]
         parameters += [f"{TYPES[v.dtype]}* __restrict__ s{k}" for k, v in enumerate(self.segment.stored)]
         parameters += ["double* __restrict__ partials"] if self.reductions else []
-        parameters += ["bool* broken"] if self.segment.guards else []
-        shares = [f"double r{k} = {_joining(e)}::start();" for k, e in enumerate(self.reductions)]
+        parameters += ["bool* guard_failed"] if self.segment.guards else []
+        starts = [f"double r{k} = {_joining(e)}::start();" for k, e in enumerate(self.reductions)]
         holds = ["bool holds = true;"] if self.segment.guards else []
         first, last = f"THREADS * {self.batch}", self.size - 1
         start, step = f"({self.index})blockIdx.x * ({first}) + threadIdx.x", f"({self.index})gridDim.x * ({first})"
@@ -206,14 +208,14 @@ class _KernelWriter:
             name,
             parameters,
             [
-                *(f"const {TYPES[dtype_of(a)]} x{k} = a{k}[0];" for k, a in self._fixed()),
-                *shares,
+                *(f"const {TYPES[arrays.dtype_name(a)]} x{k} = a{k}[0];" for k, a in self._fixed()),
+                *starts,
                 *holds,
                 f"for ({self.index} first = {start}; first <= {last}; first += {step}) {{",
                 *_indented([*self._loads(last), *self._batched(self._element(last))]),
                 "}",
-                *self._shares(),
-                *(["if (!__syncthreads_and(holds) && threadIdx.x == 0) *broken = true;"] if holds else []),
+                *self._block_results(),
+                *(["if (!__syncthreads_and(holds) && threadIdx.x == 0) *guard_failed = true;"] if holds else []),
             ],
         )
 
@@ -228,7 +230,7 @@ class _KernelWriter:
         """Statements that load a batch of each operand; beyond the end they load the last element."""
         if not self.read:
             return []
-        arrays_ = [f"{TYPES[dtype_of(self.operands[k])]} x{k}[{self.batch}];" for k in self.read]
+        arrays_ = [f"{TYPES[arrays.dtype_name(self.operands[k])]} x{k}[{self.batch}];" for k in self.read]
         index = f"const {self.index} i = first + k * THREADS < {last} ? first + k * THREADS : {last};"
         reads = [f"x{k}[k] = a{k}[{self._place(self.axes.steps[k])}];" for k in self.read]
         return [*arrays_, *self._batched([index, *self._positions(), *reads])]
@@ -251,18 +253,20 @@ class _KernelWriter:
     def _element(self, last: int) -> list[str]:
         """The statements that compute one element."""
         stores = [f"s{k}[i] = {self.terms[id(v)].text};" for k, v in enumerate(self.segment.stored)]
-        joins = [f"r{k} = {_joining(e)}::join({self._share(e)}, r{k});" for k, e in enumerate(self.reductions)]
+        joins = [f"r{k} = {_joining(e)}::join({self._operand(e)}, r{k});" for k, e in enumerate(self.reductions)]
         holds = [f"holds = holds && {self.terms[id(g)].text};" for g in self.segment.guards]
         body = [*self.statements.lines, *stores, *joins, *holds]
         index = f"const {self.index} i = first + k * THREADS;"
         return [index, f"if (i <= {last}) {{", *_indented(body), "}"]
 
-    def _share(self, equation: Equation) -> str:
+    def _operand(self, equation: Equation) -> str:
+        """The number that an element contributes to a reduction."""
         term = self._term(equation.inputs[0])
         return term.text if isinstance(term, CudaTerm) else literal(term, "float64")
 
-    def _shares(self) -> list[str]:
-        lines = [f"r{k} = of_block<{_joining(e)}>(r{k});" for k, e in enumerate(self.reductions)]
+    def _block_results(self) -> list[str]:
+        """Statements that write the partial results of a block."""
+        lines = [f"r{k} = combine_block<{_joining(e)}>(r{k});" for k, e in enumerate(self.reductions)]
         if not lines:
             return []
         writes = [f"partials[{k} * gridDim.x + blockIdx.x] = r{k};" for k in range(len(lines))]
@@ -276,8 +280,8 @@ class _KernelWriter:
             count = f" / {literal(self.size, 'float64')}" if equation.primitive is reductions.mean else ""
             lines += [
                 f"if (blockIdx.x == {k}) {{",
-                f"    const double whole = of_partials<{join}>(partials + {k * blocks}, {blocks}){count};",
-                f"    if (threadIdx.x == 0) *o{k} = ({TYPES[equation.output.dtype]})whole;",
+                f"    const double result = combine_blocks<{join}>(partials + {k * blocks}, {blocks}){count};",
+                f"    if (threadIdx.x == 0) *o{k} = ({TYPES[equation.output.dtype]})result;",
                 "}",
             ]
         return _function(name, ["const double* __restrict__ partials", *parameters], lines)

@@ -69,21 +69,21 @@ class _Runner:
         limits.charge(self.elements)
         with device.namespace.quiet():
             try:
-                broken = device.cupy.zeros((), "bool") if program.guards else None
+                guard_failed = device.cupy.zeros((), "bool") if program.guards else None
                 known = {v: device.placed(a, v) for v, a in zip(program.inputs, inputs)}
                 for guard in program.guards:
                     if guard in known:
-                        device.require(known[guard], broken)
-                self._compute(known, broken)
+                        device.require(known[guard], guard_failed)
+                self._compute(known, guard_failed)
                 outputs = [known[a] if isinstance(a, Variable) else device.copy(a) for a in program.outputs]
             except MemoryError as error:
                 raise device.namespace.explained(error) or error from None
-            return outputs if broken is None or not bool(broken) else None
+            return outputs if guard_failed is None or not bool(guard_failed) else None
 
-    def _compute(self, known: Known, broken: Any) -> None:
+    def _compute(self, known: Known, guard_failed: Any) -> None:
         for number, parts in enumerate(self.steps):
             for part in parts:
-                known.update(part.run(known, broken))
+                known.update(part.run(known, guard_failed))
             for variable in self.freed.get(number, ()):
                 known.pop(variable, None)
 
@@ -118,9 +118,9 @@ class _Device:
             return self.namespace.asarray(constant)
         return self.namespace.copy(self.constant(constant))
 
-    def require(self, condition: Any, broken: Any) -> None:
-        """Set the flag `broken` if a condition does not hold everywhere."""
-        self.cupy.logical_or(broken, self.cupy.logical_not(self.cupy.all(condition)), out=broken)
+    def require(self, condition: Any, guard_failed: Any) -> None:
+        """Set the flag `guard_failed` if a condition does not hold everywhere."""
+        self.cupy.logical_or(guard_failed, self.cupy.logical_not(self.cupy.all(condition)), out=guard_failed)
 
 
 class _EagerEquation:
@@ -136,18 +136,18 @@ class _EagerEquation:
             if not isinstance(a, Variable) and type(a) not in arrays.PYTHON_NUMBERS
         }
 
-    def run(self, known: Known, broken: Any) -> Known:
+    def run(self, known: Known, guard_failed: Any) -> Known:
         primitive, inputs, params, output = self.equation
         operands = [known[a] if isinstance(a, Variable) else self.constants.get(id(a), a) for a in inputs]
         with arrays.using_namespace(self.device.namespace):
             result = self.device.placed(bind(primitive, operands, params), output)
         if self.guard:
-            self.device.require(result, broken)
+            self.device.require(result, guard_failed)
         return {output: result}
 
 
 class _CompiledKernels(NamedTuple):
-    """The compiled functions of `cuda_text.Kernels`, and the number of blocks."""
+    """The compiled functions of `cuda_kernels.Kernels`, and the number of blocks."""
 
     first: Any
     last: Any
@@ -169,7 +169,7 @@ class _Kernel:
         """The strides in bytes of contiguous operands."""
         return tuple(_strides(a) if c is None else tuple(c.strides) for a, c in zip(self.operands, self.constants))
 
-    def run(self, known: Known, broken: Any) -> Known:
+    def run(self, known: Known, guard_failed: Any) -> Known:
         given = [known[a] if c is None else c for a, c in zip(self.operands, self.constants)]
         strides = tuple(tuple(a.strides) for a in given)
         if strides not in self.compiled:
@@ -179,7 +179,7 @@ class _Kernel:
         stored = {v: empty(self.segment.shape, v.dtype) for v in self.segment.stored}
         reduced = {e.output: empty(e.output.shape, e.output.dtype) for e in self.reductions}
         partials = [empty((len(reduced), blocks), "float64")] if reduced else []
-        flag = [broken] if self.segment.guards else []
+        flag = [guard_failed] if self.segment.guards else []
         first((blocks,), threads, (*given, *stored.values(), *partials, *flag))
         if reduced:
             last((len(reduced),), threads, (*partials, *reduced.values()))

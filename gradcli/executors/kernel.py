@@ -26,18 +26,18 @@ _WORTH_A_THREAD = 2**20
 
 
 class Kernel:
-    """A compiled segment. The arrays of the variables in `dying` are not used elsewhere, and may be overwritten.
+    """A compiled segment. The arrays of the variables in `overwritable` are not used elsewhere, and may be overwritten.
 
     It reads the variables in `reads`, and returns `results`: its stored variables and its reductions.
     """
 
-    def __init__(self, segment: Segment, dying: frozenset[Variable], *, reproducible: bool) -> None:
+    def __init__(self, segment: Segment, overwritable: frozenset[Variable], *, reproducible: bool) -> None:
         self.segment = segment
-        self.dying = dying
+        self.overwritable = overwritable
         self.reductions = [*segment.reductions()]
         self.partial = segment.is_partial()
         self.demand = CompilePolicy([*segment.equations.values()], reproducible=reproducible)
-        self.code = BlockCode(segment, dying, self.demand)
+        self.code = BlockCode(segment, overwritable, self.demand)
         self.reads = [a for a in self.code.loaded if isinstance(a, Variable)]
         self.results = [*segment.stored, *(e.output for e in self.reductions)]
 
@@ -45,7 +45,7 @@ class Kernel:
         """The results for the values of `reads`; None if a guard does not hold."""
         if self.demand.counts and self.demand.count_run():
             with phase("compile"):
-                self.code = BlockCode(self.segment, self.dying, self.demand)
+                self.code = BlockCode(self.segment, self.overwritable, self.demand)
         return _Run(self, dict(zip(self.reads, given))).run()
 
 
@@ -103,7 +103,7 @@ class _Run:
 
     def run(self) -> Sequence[Any] | None:
         numbers = iter(range(self.blocks.count))
-        thread_pool.work(functools.partial(self._work, numbers), self._threads(), stay=True)
+        thread_pool.work(functools.partial(self._work, numbers), self._threads(), pinned=True)
         if self.error is not None:
             raise self.error
         if self.failed:
@@ -202,13 +202,13 @@ class BlockCode:
     not hold. A result in `over` is written over the array of the operand that it is mapped to.
     """
 
-    def __init__(self, segment: Segment, dying: frozenset[Variable], demand: CompilePolicy) -> None:
-        """Results may be written over the arrays of the variables in `dying`; `demand` says what is compiled."""
+    def __init__(self, segment: Segment, overwritable: frozenset[Variable], demand: CompilePolicy) -> None:
+        """Results may be written over the arrays of the variables in `overwritable`; `demand` says what is compiled."""
         self.segment = segment
         self.loaded: list[Atom] = []
         self.stored = [*segment.stored]
         self.over: dict[Variable, Variable] = {}
-        self._dying = dying
+        self._overwritable = overwritable
         equations = [*segment.equations.values()]
         steps: Sequence[Step] = equations
         if demand.merged:
@@ -286,7 +286,7 @@ class BlockCode:
         if output not in self.segment.stored:
             return
         for atom in self.loaded:
-            if not isinstance(atom, Variable) or atom not in self._dying or atom in self.over.values():
+            if not isinstance(atom, Variable) or atom not in self._overwritable or atom in self.over.values():
                 continue
             if self._last[atom] <= number and (atom.shape, atom.dtype) == (output.shape, output.dtype):
                 self.over[output] = atom

@@ -185,11 +185,7 @@ class NumpyCode:
 
 def _dtype_beside(atoms: Sequence[Atom]) -> str | None:
     """The dtype that a Python number takes beside the arrays among `atoms`."""
-    dtypes = {
-        a.dtype if isinstance(a, Variable) else arrays.dtype_name(a)
-        for a in atoms
-        if type(a) not in arrays.PYTHON_NUMBERS
-    }
+    dtypes = {arrays.dtype_name(a) for a in atoms if type(a) not in arrays.PYTHON_NUMBERS}
     return next((d for d in arrays.DTYPES if d in dtypes), None)
 
 

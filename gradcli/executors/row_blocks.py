@@ -50,10 +50,12 @@ class RowBlocks:
         return rows if stop - start == self.size else rows.take(self._places, 0, mode="clip")
 
 
-def over_blocks(compute: Compute, count: int, size: int, threads: int, *, stay: bool = False) -> list[tuple[int, int]]:
+def over_blocks(
+    compute: Compute, count: int, size: int, threads: int, *, pinned: bool = False
+) -> list[tuple[int, int]]:
     """Compute `count` rows in blocks, and return the blocks that failed.
 
-    With `stay`, each thread stays on one core, see `team.work`.
+    With `pinned`, each thread stays on one core, see `thread_pool.work`.
     """
     if count <= size:
         return [] if compute(0, count) else [(0, count)]
@@ -74,7 +76,7 @@ def over_blocks(compute: Compute, count: int, size: int, threads: int, *, stay: 
 
     # A context can be entered by one thread at a time only.
     contexts = [copy_context() for _ in range(threads)]
-    thread_pool.work(lambda: contexts.pop().run(work), threads, stay=stay)
+    thread_pool.work(lambda: contexts.pop().run(work), threads, pinned=pinned)
     if errors:
         raise errors[0]
     return sorted(failed)

@@ -162,7 +162,7 @@ class _FunctionWriter:
             return self._float(inputs[0]) if equation.output.dtype == "float64" else operands[0]
         text = template(primitive)
         # `where` between a number and a truth value returns the kind of the operand that is chosen.
-        mixed = primitive is comparisons.where and _dtype(inputs[1]) != _dtype(inputs[2])
+        mixed = primitive is comparisons.where and arrays.dtype_name(inputs[1]) != arrays.dtype_name(inputs[2])
         if text is None or mixed:
             return f"{self._named(_caller(primitive, equation.params))}({', '.join(operands)})"
         return text.format(*operands)
@@ -175,11 +175,11 @@ class _FunctionWriter:
     def _atom(self, atom: Atom) -> str:
         if isinstance(atom, Variable):
             return self.names[atom]
-        return repr(bool(atom)) if _dtype(atom) == "bool" else repr(float(atom))
+        return repr(bool(atom)) if arrays.dtype_name(atom) == "bool" else repr(float(atom))
 
     def _float(self, atom: Atom) -> str:
         text = self._atom(atom)
-        return f"float({text})" if _dtype(atom) == "bool" else text
+        return f"float({text})" if arrays.dtype_name(atom) == "bool" else text
 
 
 def _within_operators(program: Program) -> set[Variable]:
@@ -194,10 +194,6 @@ def _within_operators(program: Program) -> set[Variable]:
 
 def _variables(atoms: Sequence[Atom]) -> set[Variable]:
     return {a for a in atoms if isinstance(a, Variable)}
-
-
-def _dtype(atom: Atom) -> str:
-    return atom.dtype if isinstance(atom, Variable) else arrays.dtype_name(atom)
 
 
 def _caller(primitive: Primitive, params: Mapping[str, Any]) -> Callable[..., Any]:

@@ -144,16 +144,16 @@ def _places(threads: int) -> _Affinity | None:
     return _Affinity(core, allowed) if core in allowed else None
 
 
-def work(work: Work, threads: int, *, stay: bool = False) -> None:
+def work(work: Work, threads: int, *, pinned: bool = False) -> None:
     """Run `work` here and in up to `threads - 1` other threads at the same time; it must not raise.
 
-    With `stay`, each thread is pinned to one core; use it only if `work` starts no threads or processes, which would
+    With `pinned`, each thread is pinned to one core; use it only if `work` starts no threads or processes, which would
     inherit the pinning.
     """
     if threads < 2:
         work()
         return
-    shared = _Shared(work, _places(threads) if stay else None)
+    shared = _Shared(work, _places(threads) if pinned else None)
     _team.offer(shared, threads - 1)
     try:
         work()

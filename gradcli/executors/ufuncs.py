@@ -14,7 +14,7 @@ from gradcli.arrays.definitions import common_definitions
 from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
 from gradcli.primitives.primitive import Primitive
-from gradcli.program.ir import Equation, Variable
+from gradcli.program.ir import Equation
 
 Into = Callable[..., Any]
 
@@ -152,8 +152,7 @@ def is_plain(equation: Equation) -> bool:
 
     No operand may be an integer or truth value, except Python ints.
     """
-    dtypes = {a.dtype for a in equation.inputs if isinstance(a, Variable)}
-    dtypes |= {arrays.dtype_name(a) for a in equation.inputs if not isinstance(a, Variable) and type(a) is not int}
+    dtypes = {arrays.dtype_name(a) for a in equation.inputs if type(a) is not int}
     if equation.primitive.truths:
         dtypes -= {"bool"}
     return dtypes <= _FLOATING

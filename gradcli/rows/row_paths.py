@@ -219,7 +219,7 @@ class RowPath:
         compute = functools.partial(blocks.compute, inputs, outputs)
         lost = [
             row
-            for block in over_blocks(compute, whole, size, at_once, stay=True)
+            for block in over_blocks(compute, whole, size, at_once, pinned=True)
             for row in _failed_rows(compute, *block)
         ]
         if not left:
