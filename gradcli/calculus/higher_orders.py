@@ -97,16 +97,17 @@ def _derivatives(
 
 
 def first_derivatives(
-    function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any]
+    function: Function, leaves: Mapping[str, Any], value: Any, found: Mapping[str, Any], weights: Any = None
 ) -> Mapping[str, Any]:
     """Return the gradient or Jacobian of a function at a point where it switches; `found` is that of the branch
-    taken."""
-    return _settled(function, leaves, value, found, at_kink=False).found
+    taken. With `weights` it is the gradient of the weighted sum of the value."""
+    if weights is None:
+        return _settled(function, leaves, value, found, at_kink=False).found
 
+    def weighted(given: Mapping[str, Any]) -> Any:
+        return sum_(multiply(function(given), weights))
 
-def weighted(value: Any, weights: Any) -> Any:
-    """Weight a value by a cotangent and sum it; without weights return the value itself."""
-    return value if weights is None else sum_(multiply(value, weights))
+    return _settled(weighted, leaves, sum_(multiply(value, weights)), found, at_kink=False).found
 
 
 def _settled(

@@ -15,11 +15,11 @@ from gradcli.calculus.accuracy import digits_left, loss_text
 from gradcli.calculus.derivatives import all_finite, gradients
 from gradcli.calculus.higher_orders import (
     Derivatives,
+    Function,
     derivatives,
     derivatives_with_shadow,
     first_derivatives,
     note_kinks,
-    weighted,
 )
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
@@ -158,7 +158,11 @@ class Compiled:
                 if grad_output is None:
                     self._scalar.prepare(tuple(values), tuple(names), values)
                 return python_values.plain(outcome.value, {}), outcome.derivatives
-            return self._eager_value_and_grad(values, wrt, grad_output)
+
+            def gradient(_function: Function, leaves: Mapping[str, Tensor], value: Any) -> Mapping[str, Any]:
+                return dict(zip(leaves, gradients(value, list(leaves.values()), grad_output, retain_graph=False)))
+
+            return self._eager_first_derivatives(bindings, names, gradient, grad_output)
 
     def _of_rows(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any, rows: bool | Sequence[str]
@@ -229,39 +233,35 @@ class Compiled:
         with arrays.using_dtype(python_values.dtype(bindings)):
             return self._recordings.run(bindings, wanted, cotangent, seen)
 
-    def _eager_value_and_grad(
-        self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
-    ) -> tuple[Any, dict[str, Any]]:
-        switching = BranchPointWatcher(EQUALITIES)
-        with watching(switching):
-            leaves, value = self._differentiable(values, wrt)
-            note_kinks(value)
-        with locating(self._computation.source):
-            found: Mapping[str, Any] = dict(
-                zip(leaves, gradients(value, list(leaves.values()), grad_output, retain_graph=False))
-            )
-            if switching:
-                found = self._settled(values, leaves, value, found, grad_output)
-        return python_values.plain(value, leaves), python_values.plain_by_name(found, leaves)
-
-    def _settled(
+    def _eager_first_derivatives(
         self,
-        values: Mapping[str, Any],
-        leaves: Mapping[str, Tensor],
-        value: Any,
-        found: Mapping[str, Any],
-        grad_output: Any = None,
-    ) -> Mapping[str, Any]:
-        """Replace the derivatives that may be those of a single branch of an equality, or the convention at a kink: the
-        true derivative, or nan where none exists."""
-        bindings = self._bindings(values)
+        bindings: Mapping[str, Any],
+        names: Sequence[str],
+        differentiate: Callable[[Function, Mapping[str, Tensor], Any], Mapping[str, Any]],
+        weights: Any = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the value and its derivatives, which `differentiate` computes from the function, its leaves and its
+        value.
+
+        Those that may be derivatives of a single branch of an equality, or the convention at a kink, are replaced by
+        the true derivative, or nan where none exists.
+        """
 
         def function(given: Mapping[str, Any]) -> Any:
-            return weighted(self._run({**bindings, **given}), grad_output)
+            return self._run({**bindings, **given})
 
-        with enable_grad():
-            points = {name: concrete(leaf) for name, leaf in leaves.items()}
-            return first_derivatives(function, points, weighted(value, grad_output), found)
+        leaves = {n: python_values.leaf(bindings[n]) for n in names}
+        switching = BranchPointWatcher(EQUALITIES)
+        with watching(switching), enable_grad():
+            value = function(leaves)
+            note_kinks(value)
+        with locating(self._computation.source):
+            found = differentiate(function, leaves, value)
+            if switching:
+                points = {name: concrete(leaf) for name, leaf in leaves.items()}
+                with enable_grad():
+                    found = first_derivatives(function, points, value, found, weights)
+        return python_values.plain(value, leaves), python_values.plain_by_name(found, leaves)
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the Jacobian by each input, of shape value.shape + input.shape; None where the value does not depend
@@ -271,15 +271,7 @@ class Compiled:
             outcome = self._recorded(bindings, WantedDerivatives(tuple(names), "jacobians"))
             if outcome is not None:
                 return outcome.derivatives
-            switching = BranchPointWatcher(EQUALITIES)
-            with watching(switching):
-                leaves, value = self._differentiable(values, wrt)
-                note_kinks(value)
-            with locating(self._computation.source):
-                found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}), leaves, value)
-                if switching:
-                    found = {**self._settled(values, leaves, value, found)}
-            return python_values.plain_by_name(found, leaves)
+            return self._eager_first_derivatives(bindings, names, jacobians_by_either_mode)[1]
 
     def hessian(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
@@ -358,13 +350,6 @@ class Compiled:
             value=python_values.plain(result.value, bindings),
             found=python_values.plain_by_name(result.found, bindings),
         )
-
-    def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
-        """Return the leaves to differentiate by, and the value with its graph."""
-        bindings, names = self._leaves(values, wrt)
-        leaves = {n: python_values.leaf(bindings[n]) for n in names}
-        with enable_grad():
-            return leaves, self._run(bindings | leaves)
 
     def _leaves(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
         """Return the inputs as arrays, and the names to differentiate by."""
