@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,6 +65,9 @@ class EvaluationRequest(NamedTuple):
     rewrite: bool = True
     executor: str | None = None
 
+
+# Returns what to compute. Where inputs depend on the working precision, each call has those of the current one.
+RequestFactory = Callable[[], EvaluationRequest]
 
 # The members of a result that hold numbers by name.
 PARTS = ("grad", "derivatives", "jacobian", "retained")

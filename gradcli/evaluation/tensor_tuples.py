@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from gradcli.errors import SeveralTensorsError
-from gradcli.evaluation.session import EvaluationRequest
+from gradcli.evaluation.session import EvaluationRequest, RequestFactory
 from gradcli.language.syntax import tree
 
-Request = Callable[[], EvaluationRequest]
 
-
-def parts(request: Request, error: SeveralTensorsError) -> Iterator[Request]:
+def parts(request: RequestFactory, error: SeveralTensorsError) -> Iterator[RequestFactory]:
     """Yield a request for each of the tensors that `error` names. Raises `error` where the program ends with a
     block."""
     for number in range(len(error.names)):
         yield partial(_requested, request, number, error)
 
 
-def _requested(request: Request, number: int, error: SeveralTensorsError) -> EvaluationRequest:
+def _requested(request: RequestFactory, number: int, error: SeveralTensorsError) -> EvaluationRequest:
     asked = request()
     return asked._replace(program=_part(asked.program, number, error))
 

@@ -101,18 +101,10 @@ def _exactly(value: Any) -> Any:
     return arrays.in_default_namespace(arrays.on_host(value))
 
 
-def _numbers(result: Result) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the computed numbers, keyed by the member of the result and by name."""
-    yield ("value",), result.value
-    for part in PARTS:
-        for name, number in (getattr(result, part) or {}).items():
-            yield (part, name), number
-
-
 def _pairs(result: Result, exact: Result) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
     """Yield the numbers that exist, each with its key and its ball."""
-    balls = dict(_numbers(exact))
-    for key, number in _numbers(result):
+    balls = dict(digits.members(exact))
+    for key, number in digits.members(result):
         if number is not None and balls.get(key) is not None:
             yield key, number, balls[key]
 

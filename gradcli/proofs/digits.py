@@ -15,7 +15,7 @@ from gradcli.arrays import backends
 from gradcli.errors import LimitError
 from gradcli.evaluation import session
 from gradcli.evaluation.diagnose import Warning
-from gradcli.evaluation.session import PARTS, EvaluationRequest, Result
+from gradcli.evaluation.session import PARTS, RequestFactory, Result
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_PRECISION
@@ -31,10 +31,8 @@ _MARGIN = 3
 # The prefix of a magnitude bound.
 _BOUND = "|…| < "
 
-# Returns the request of a run, with inputs as balls at the working precision of the call.
-Request = Callable[[], EvaluationRequest]
-# Computes the result of a request at the current working precision.
-Compute = Callable[[Request], Result]
+# Computes the result of a request at the current working precision; its inputs are balls of that precision.
+Compute = Callable[[RequestFactory], Result]
 Computed = TypeVar("Computed")
 
 
@@ -59,7 +57,7 @@ class Texts(NamedTuple):
     complete: bool
 
 
-def run(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Texts:
+def run(request: RequestFactory, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Texts:
     """Evaluate and differentiate, within `computing`, to `digits` digits; exact numbers may have fewer.
 
     `compute` runs a request (None: `at_precision`). A number that is not distinguished from 0 with `most` digits
@@ -106,7 +104,7 @@ def text_of(number: Number, digits: int, most: int) -> str | float:
     return float(known) if known.endswith(("nan", "inf")) else known
 
 
-def proved(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Result:
+def proved(request: RequestFactory, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Result:
     """Return the result of a run as balls with `digits` proved digits, except for numbers not distinguished from 0,
     within `computing`.
 
@@ -157,23 +155,22 @@ def digits_of(bits: int) -> int:
     return round((bits - _GUARD) / _BITS_PER_DIGIT)
 
 
-def at_precision(request: Request) -> Result:
+def at_precision(request: RequestFactory) -> Result:
     """Run a request eagerly in balls, at the current working precision."""
     return session.run(request()._replace(executor="eager"))
 
 
-def numbers(result: Result) -> Iterator[Number]:
-    """Yield every number in a result."""
-    parts = [result.value]
-    for name in PARTS:
-        parts += (getattr(result, name) or {}).values()
-    for part in parts:
-        if part is not None:
-            yield from part.numbers.ravel() if part.shape else (part.numbers,)
+def members(result: Result) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the numbers and arrays of a result, keyed by the member of the result and by name."""
+    yield ("value",), result.value
+    for part in PARTS:
+        for name, found in (getattr(result, part) or {}).items():
+            yield (part, name), found
 
 
 def _has_digits(result: Result, digits: int) -> bool:
-    return have_digits(numbers(result), digits)
+    parts = (part for _, part in members(result) if part is not None)
+    return all(have_digits(part.numbers.ravel() if part.shape else (part.numbers,), digits) for part in parts)
 
 
 def have_digits(numbers: Iterable[Number], digits: int) -> bool:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError
+from gradcli.evaluation.session import RequestFactory
 from gradcli.proofs import digits
 
 # Bound on the number of input elements: each element is a separate ball, so evaluation of large arrays takes long.
@@ -15,7 +16,7 @@ _MOST_ELEMENTS = 100
 _DIGITS, _PRECISION = 3, 60
 
 
-def has_digits(request: digits.Request) -> bool:
+def has_digits(request: RequestFactory) -> bool:
     """Return whether all results of a run are finite in ball arithmetic.
 
     False as well where ball arithmetic lacks a function or python-flint is not installed, or where the evaluation

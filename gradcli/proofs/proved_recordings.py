@@ -10,11 +10,10 @@ from gradcli.errors import GradcliError
 from gradcli.evaluation.bounded_cache import BoundedCache
 from gradcli.evaluation.derivative_traces import Trace, value_and_derivatives, value_and_gradients
 from gradcli.evaluation.recordings import Recording
-from gradcli.evaluation.session import EvaluationRequest, Result
+from gradcli.evaluation.session import EvaluationRequest, RequestFactory, Result
 from gradcli.executors.executor_choice import executable
 from gradcli.language.interpreter.values import as_numpy
 from gradcli.proofs import digits
-from gradcli.proofs.digits import Request
 
 # Bound on the number of cached recordings.
 _MOST = 16
@@ -30,7 +29,7 @@ class ProvedRecordings:
     def __init__(self) -> None:
         self._known: BoundedCache[Any, list[Recording | None]] = BoundedCache(_MOST)
 
-    def result(self, request: Request) -> Result:
+    def result(self, request: RequestFactory) -> Result:
         """Return the result of a run in balls, at the current working precision.
 
         A replayed result has the value, gradients and derivatives, but no warnings. Raises what the run raises.

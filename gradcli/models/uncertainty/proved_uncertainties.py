@@ -49,7 +49,7 @@ def in_digits(
         bindings = {n: _balls(_estimate(each) if isinstance(each, Quantity) else each) for n, each in given.items()}
         return session.EvaluationRequest(module, bindings, names, jacobian=True)
 
-    def compute(asked: proved_digits.Request) -> session.Result:
+    def compute(asked: session.RequestFactory) -> session.Result:
         result = proved_digits.at_precision(asked)
         quantities = [input_of_value(values[name], name) for name in names]
         result.grad = {key: Balls(number) for key, number in _numbers(result, quantities, inputs, found.level)}
