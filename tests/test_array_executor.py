@@ -272,7 +272,7 @@ def test_a_fork_has_threads_of_its_own_and_the_process_ends():
     code = (
         "import os, numpy as np, gradcli\n"
         "from gradcli.executors import kernel\n"
-        "kernel._Run._threads = lambda self: 2\n"
+        "kernel._KernelRun._threads = lambda self: 2\n"
         "program = gradcli.compile('sum(sin(x)*x)')\n"
         "x = np.arange(300_000.0)\n"
         "def run(): return program.value_and_grad({'x': x})[0]\n"

@@ -238,7 +238,7 @@ def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):
     made = recording(parse(MIXED), values, ("x", "q"))
     found = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr(kernel._Run, "_threads", lambda self, cores=cores: cores)
+        monkeypatch.setattr(kernel._KernelRun, "_threads", lambda self, cores=cores: cores)
         found.append(made.outcome([*values.values()]))
     for outcome in found[1:]:
         assert outcome.value == found[0].value
@@ -302,14 +302,14 @@ def test_intermediate_arrays_are_written_over(small_blocks):
     values = {"A": RNG.random((6, 5)), "x": RNG.random((5, 3)), "b": RNG.random(3)}
     made = recording(parse(text), values, tuple(values))
     kernels = []
-    init = kernel._Run.__init__
+    init = kernel._KernelRun.__init__
 
     def note(self: Any, made: Any, known: Any) -> None:
         kernels.append(made)
         init(self, made, known)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel._Run, "__init__", note)
+        patch.setattr(kernel._KernelRun, "__init__", note)
         for _ in range(2):
             assert_as_eager(made, text, values)
     assert any(k.code.over for k in kernels)

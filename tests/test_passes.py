@@ -36,7 +36,7 @@ from gradcli.program.builder import Builder
 from gradcli.program.checker import check
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
-from gradcli.program.patterns import Term
+from gradcli.program.patterns import PatternTerm
 from gradcli.program.record import record
 from gradcli.program.rewrites import EXACT, FAST, TABLE, MovingRewrite, rewrites
 
@@ -360,9 +360,9 @@ def test_no_rules_undo_one_another(rule, monkeypatch):
     for atoms in itertools.product(ATOMS, repeat=len(parts(rule))):
         draft = Watched(rewrites(EXACT, FAST))
         with arrays.quiet():
-            made = rule.pattern(*(Term(draft, a) for a in atoms))
+            made = rule.pattern(*(PatternTerm(draft, a) for a in atoms))
             for outer in EVERY_PATTERN:
-                outer.pattern(*(made if i == 0 else Term(draft, atoms[0]) for i in range(len(parts(outer)))))
+                outer.pattern(*(made if i == 0 else PatternTerm(draft, atoms[0]) for i in range(len(parts(outer)))))
         assert draft.deepest < 8
 
 

@@ -94,7 +94,7 @@ class Compiled:
             return found[0]
         seen = input_key(values, ())
         with limits.within(*self._limits):
-            outcome = self._recordings.again(seen, values)
+            outcome = self._recordings.replay(seen, values)
             if outcome is not None:
                 return python_values.plain(outcome.value, {})
             if any(isinstance(v, Tensor) for v in values.values()):
@@ -147,7 +147,7 @@ class Compiled:
                 return found
             seen = input_key(values, wrt)
         with limits.within(*self._limits):
-            outcome = self._recordings.again(seen, values)
+            outcome = self._recordings.replay(seen, values)
             if outcome is not None:
                 return python_values.plain(outcome.value, {}), outcome.derivatives
             bindings, names = self._leaves(values, wrt)
@@ -158,11 +158,7 @@ class Compiled:
                 if grad_output is None:
                     self._scalar.prepare(tuple(values), tuple(names), values)
                 return python_values.plain(outcome.value, {}), outcome.derivatives
-
-            def gradient(_function: Function, leaves: Mapping[str, Tensor], value: Any) -> Mapping[str, Any]:
-                return dict(zip(leaves, gradients(value, list(leaves.values()), grad_output, retain_graph=False)))
-
-            return self._eager_first_derivatives(bindings, names, gradient, grad_output)
+            return self._eager_value_and_grad(values, wrt, grad_output)
 
     def _of_rows(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any, rows: bool | Sequence[str]
@@ -199,11 +195,11 @@ class Compiled:
             result = general(*values)
             if all(type(v) is float for v in values):
                 given = dict(zip(names, values))
-                others.append(self._scalar.version(given, leaves, raised=general, refused=general) or general)
+                others.append(self._scalar.generate_or_none(given, leaves, raised=general, refused=general) or general)
             return result
 
         some = dict.fromkeys(names, abstract(0.0))
-        return self._scalar.made(some, leaves, raised=general, refused=refused) or general
+        return self._scalar.generate(some, leaves, raised=general, refused=refused) or general
 
     def _by_position(self, names: Sequence[str], leaves: Sequence[str]) -> Callable[..., Any]:
         """Return `value_and_grad` as a function of the inputs `names`, by position. Raises BindingError where they are
@@ -232,6 +228,14 @@ class Compiled:
         cotangent = None if grad_output is None else operand(grad_output)
         with arrays.using_dtype(python_values.dtype(bindings)):
             return self._recordings.run(bindings, wanted, cotangent, seen)
+
+    def _eager_value_and_grad(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        def gradient(_function: Function, leaves: Mapping[str, Tensor], value: Any) -> Mapping[str, Any]:
+            return dict(zip(leaves, gradients(value, list(leaves.values()), grad_output, retain_graph=False)))
+
+        return self._eager_first_derivatives(*self._leaves(values, wrt), gradient, grad_output)
 
     def _eager_first_derivatives(
         self,
@@ -414,7 +418,7 @@ class ScalarFunctions:
         self.functions: dict[Any, Callable[..., Any]] = {}
         self._versions: Counter[Any] = Counter()
 
-    def made(
+    def generate(
         self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
     ) -> Callable[..., Any] | None:
         """Record the computation and generate a function of floats; None where it is no program on scalars.
@@ -439,12 +443,12 @@ class ScalarFunctions:
 
         return scalars.function(made.trace.program, result, raised=raised, refused=refused)
 
-    def version(
+    def generate_or_none(
         self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
     ) -> Callable[..., Any] | None:
-        """Like `made`, but None also where the computation cannot be recorded."""
+        """Like `generate`, but None also where the computation cannot be recorded."""
         with suppress(NotRecordableError):
-            return self.made(inputs, wrt, raised=raised, refused=refused)
+            return self.generate(inputs, wrt, raised=raised, refused=refused)
         return None
 
     def value_and_grad(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[Any, dict[str, Any]] | None:
@@ -472,16 +476,16 @@ class ScalarFunctions:
             self.functions[key] = self._first_version(values, wrt) or _no_result
         elif known is not None and self._versions[key] < _MOST_VERSIONS and known(*values.values()) is _REFUSED:
             self._versions[key] += 1
-            self.functions[key] = self.version(values, wrt, raised=_no_result, refused=known) or known
+            self.functions[key] = self.generate_or_none(values, wrt, raised=_no_result, refused=known) or known
 
     def _first_version(self, values: Mapping[str, Any], wrt: Sequence[str]) -> Callable[..., Any] | None:
         """A function for all numbers, or, where control flow depends on them, for numbers that take the execution path
         of `values`."""
         some = dict.fromkeys(values, abstract(0.0))
         try:
-            return self.made(some, wrt, raised=_no_result, refused=_refused)
+            return self.generate(some, wrt, raised=_no_result, refused=_refused)
         except NotRecordableError:
-            return self.version(values, wrt, raised=_no_result, refused=_refused)
+            return self.generate_or_none(values, wrt, raised=_no_result, refused=_refused)
 
 
 _REFUSED = ()

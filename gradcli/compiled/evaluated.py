@@ -36,7 +36,7 @@ class Evaluated(NamedTuple):
     jacobian: dict[str, Any] | None = None
 
 
-class Options(NamedTuple):
+class EvaluationOptions(NamedTuple):
     """The options of `CompiledProgram.evaluate`."""
 
     digits: int
@@ -49,7 +49,11 @@ class Options(NamedTuple):
 
 
 def evaluated(
-    program: Module, values: Mapping[str, Any], wrt: Sequence[str], options: Options, recordings: ProvedRecordings
+    program: Module,
+    values: Mapping[str, Any],
+    wrt: Sequence[str],
+    options: EvaluationOptions,
+    recordings: ProvedRecordings,
 ) -> Evaluated:
     """Evaluate a program to proved digits, from `recordings` where the same was requested before.
 
@@ -126,7 +130,7 @@ def _decimal_text(text: str, name: str) -> float:
         raise BindingError(f"the value of '{name}' is no number", hint='a text is a decimal, such as "0.1"') from None
 
 
-def _check(options: Options) -> None:
+def _check(options: EvaluationOptions) -> None:
     _check_number("digits", options.digits, MAX_DIGITS)
     check_digits(options.digits, options.max_precision)
     check_order(options.order)
@@ -152,7 +156,7 @@ def numbers(value: Any, what: str) -> Any:
         ) from None
 
 
-def _decimal(options: Options) -> Callable[[Any], Decimal]:
+def _decimal(options: EvaluationOptions) -> Callable[[Any], Decimal]:
     from gradcli.arrays.flint import ball_decimals
 
     def decimal(number: Any) -> Decimal:

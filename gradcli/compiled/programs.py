@@ -109,14 +109,14 @@ class CompiledProgram(Compiled):
         `max_precision` digits are computed with. Raises UndecidedError where a comparison remains undecided at that
         precision, and BackendError where python-flint is not installed or lacks a function.
         """
-        from gradcli.compiled.evaluated import Options, evaluated
+        from gradcli.compiled.evaluated import EvaluationOptions, evaluated
 
         jacobian, gradient, balls = (
             as_bool(jacobian, "jacobian"),
             as_bool(gradient, "gradient"),
             as_bool(balls, "balls"),
         )
-        options = Options(digits, order, jacobian, gradient, grad_output, max_precision, balls)
+        options = EvaluationOptions(digits, order, jacobian, gradient, grad_output, max_precision, balls)
         names = self._names(values, wrt)
         self._expect_known(values)
         with limits.within(*self._limits):

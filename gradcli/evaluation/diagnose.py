@@ -70,13 +70,13 @@ class Watch:
         # The first operation whose Taylor series lost digits.
         self.lossy: Span | None = None
         # The estimate of rounding errors, where requested.
-        self.felt: RoundingErrorEstimate | None = None
+        self.rounding_estimate: RoundingErrorEstimate | None = None
 
     @contextmanager
     def roundings(self) -> Iterator[None]:
         """Within the block, record the forward pass for the rounding-error estimate of the backward pass."""
-        self.felt = RoundingErrorEstimate()
-        with self.felt.recording():
+        self.rounding_estimate = RoundingErrorEstimate()
+        with self.rounding_estimate.recording():
             yield
 
     @contextmanager
@@ -105,8 +105,8 @@ class Watch:
 
     def _see_plain(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
         self.see_kink(node, cotangents, pulled)
-        if self.felt is not None:
-            self.felt.see(node, cotangents, pulled)
+        if self.rounding_estimate is not None:
+            self.rounding_estimate.see(node, cotangents, pulled)
 
     def _see_node(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
         self.see_kink(node, cotangents, pulled)

@@ -35,7 +35,7 @@ _FUNCTION_ERROR = 4.0
 _SPLITTER = 2.0**27 + 1.0
 
 
-class _Step(NamedTuple):
+class _RoundingError(NamedTuple):
     """The rounding error of an operation: its value if `known`, else a bound of its magnitude.
 
     `constants` are the operands that are rounded constants, by index. Operations with equal `key` have equal rounding
@@ -53,11 +53,11 @@ class _Step(NamedTuple):
 class ErrorBounds(NamedTuple):
     """Bounds of the error of a number, and the gradients of that number.
 
-    `apart` assumes that no errors cancel; in `together` errors of known sign cancel.
+    `without_cancellation` assumes that no errors cancel; in `with_cancellation` errors of known sign cancel.
     """
 
-    apart: float
-    together: float
+    without_cancellation: float
+    with_cancellation: float
     gradients: Sequence[Any]
 
 
@@ -67,7 +67,7 @@ class ErrorTerms:
     def __init__(self, exact: Collection[float]) -> None:
         # Literals that count as exact although they have many digits.
         self._exact = exact
-        self._steps: dict[Node, _Step] = {}
+        self._steps: dict[Node, _RoundingError] = {}
         self._last: tuple[Sequence[Any], Any] = ((), None)
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class ErrorTerms:
             error, known = _rounded_off(node.primitive, number, numbers, node.params)
         if constants or (error is not None and not (known and _is_zero(error))):
             key = rounding_key(node.primitive, numbers, node.params) or node
-            self._steps[node] = _Step(key, 0.0 if error is None else error, known, constants, numbers, number)
+            self._steps[node] = _RoundingError(key, 0.0 if error is None else error, known, constants, numbers, number)
 
     def bounds(self, result: Tensor, cotangent: Any, leaves: Sequence[Tensor]) -> ErrorBounds:
         """Bound the error of the sum of `result` weighted by `cotangent`."""
@@ -122,13 +122,13 @@ class ErrorTerms:
         with observing(see):
             found = gradients(result, leaves, cotangent)
         with arrays.quiet():
-            apart = math.fsum(_size(term) for term in terms.values())
+            without_cancellation = math.fsum(_size(term) for term in terms.values())
             unknown = math.fsum(_size(term) for key, term in terms.items() if key not in known)
             joint = math.fsum(_total(term) for key, term in terms.items() if key in known)
-        return ErrorBounds(apart, abs(joint) + unknown, found)
+        return ErrorBounds(without_cancellation, abs(joint) + unknown, found)
 
 
-def _terms(node: Any, step: _Step, cotangent: Any) -> Iterator[tuple[Any, Any]]:
+def _terms(node: Any, step: _RoundingError, cotangent: Any) -> Iterator[tuple[Any, Any]]:
     """Yield (key, term): the first-order contributions of an operation's rounding error and of its rounded constants to
     a result."""
     yield step.key, cotangent * step.error

@@ -190,7 +190,7 @@ class Recordings:
         self._known: BoundedCache[Any, _Versions] = BoundedCache(_MOST_KINDS)
         self._seen: BoundedCache[Any, _Versions] = BoundedCache(_MOST_KINDS)
 
-    def again(self, seen: Any, values: Mapping[str, Any]) -> Outcome | None:
+    def replay(self, seen: Any, values: Mapping[str, Any]) -> Outcome | None:
         """Return the outcome for `values` whose kind, under the key `seen`, had an outcome in `run`.
 
         None for an unknown kind, and for values that take another execution path.
@@ -213,7 +213,7 @@ class Recordings:
     ) -> Outcome | None:
         """Return the outcome for `inputs`, arrays by name; None where it must be computed eagerly.
 
-        Where there is an outcome, `again` accepts further inputs under the key `seen`, if that is given.
+        Where there is an outcome, `replay` accepts further inputs under the key `seen`, if that is given.
         """
         namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
         backend = backends.of_namespace(namespace)

@@ -36,7 +36,11 @@ _MORE = "; --digits gives more, --certify proves which are"
 
 
 def first_losses(
-    program: tree.Module, felt: RoundingErrorEstimate, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str]
+    program: tree.Module,
+    rounding_estimate: RoundingErrorEstimate,
+    run: Function,
+    bindings: Mapping[str, Any],
+    wrt: Sequence[str],
 ) -> list[Warning]:
     """Return warnings where the scalar value or its gradient lost more than half of the digits, at the operation with
     the largest error term.
@@ -50,35 +54,35 @@ def first_losses(
         value = run(leaves)
         wrt = [name for name in wrt if name in leaves]
         found = dict(zip(wrt, gradients(value, [leaves[name] for name in wrt], create_graph=True)))
-    judge = _Judge(terms, [*leaves.values()])
+    judge = _LossEstimator(terms, [*leaves.values()])
     warnings = []
     loss = judge.loss(value)
     if loss is not None:
         digits = digits_of(loss.relative)
         text = loss_of_value(digits if loss.told else None)
-        warnings.append(_rounding_warning(program, felt, "forward", text, {"value": digits}))
+        warnings.append(_rounding_warning(program, rounding_estimate, "forward", text, {"value": digits}))
     judged = {name: judge.digits(gradient) for name, gradient in found.items() if gradient is not None}
     left = {name: digits for name, digits in judged.items() if digits is not None}
     if left:
-        warnings.append(_rounding_warning(program, felt, "backward", loss_text(left), left))
+        warnings.append(_rounding_warning(program, rounding_estimate, "backward", loss_text(left), left))
     return warnings
 
 
 def _rounding_warning(
-    program: tree.Module, felt: RoundingErrorEstimate, phase: str, text: str, left: Mapping[str, int]
+    program: tree.Module, rounding_estimate: RoundingErrorEstimate, phase: str, text: str, left: Mapping[str, int]
 ) -> Warning:
-    found = inaccurate(program, felt.place, "what '{}' rounds off here is felt: " + text + _MORE, left)
+    found = inaccurate(program, rounding_estimate.place, "what '{}' rounds off here is felt: " + text + _MORE, left)
     return found._replace(phase=phase)
 
 
-class _Loss(NamedTuple):
+class _RoundingLoss(NamedTuple):
     """The relative error of a number, and whether the number is distinguished from 0."""
 
     relative: float
     told: bool
 
 
-class _Judge:
+class _LossEstimator:
     """Judges the value of a run and its gradient by its rounding errors."""
 
     def __init__(self, terms: ErrorTerms, leaves: Sequence[Tensor]) -> None:
@@ -96,7 +100,7 @@ class _Judge:
         losses = [loss for unit in _units(gradient) for loss in [self.loss(gradient, unit)] if loss is not None]
         return min((digits_of(loss.relative) for loss in losses), default=None)
 
-    def loss(self, result: Any, unit: Any = None) -> _Loss | None:
+    def loss(self, result: Any, unit: Any = None) -> _RoundingLoss | None:
         """Return the loss of a number, or of the gradient element that `unit` selects.
 
         None where less than half of the digits are lost, where the number is as close to 0 as the uncertainty of the
@@ -105,19 +109,19 @@ class _Judge:
         if not isinstance(result, Tensor) or not result.requires_grad or not len(self.terms):
             return None
         number, distance = (_element(numbers, unit) for numbers in (number_of(result), shadow_distance(result)))
-        apart, together, gradient = self.terms.bounds(result, unit, self.leaves)
+        bound, cancelled, gradient = self.terms.bounds(result, unit, self.leaves)
         size = abs(number)
-        if size == 0.0 < apart and together <= _OF_TERMS * apart:
+        if size == 0.0 < bound and cancelled <= _OF_TERMS * bound:
             # After correction by the known rounding errors, the number is 0 again.
             return None
         # Errors cancel to first order only.
-        error = min(apart, together + apart * (apart / size)) if size > apart else apart
+        error = min(bound, cancelled + bound * (bound / size)) if size > bound else bound
         error = max(error, distance / _EXAGGERATED)
         if error == 0.0 or error <= half_of_digits(number_of(result)) * (size - error):
             return None
         if not (self.short and size > 0.0) and max(size, error) <= self._by_inputs(gradient):
             return None
-        return _Loss(error / (size - error), True) if size > error else _Loss(1.0, False)
+        return _RoundingLoss(error / (size - error), True) if size > error else _RoundingLoss(1.0, False)
 
     def _by_inputs(self, gradient: Sequence[Any]) -> float:
         """Bound the error of a number that is due to the rounding of the inputs."""

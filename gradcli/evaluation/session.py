@@ -149,8 +149,8 @@ def _result(request: EvaluationRequest) -> Result:
             result.warnings.append(watch.inaccurate(result.digits_left))
         elif seen is not None and seen.taken and result.finite:
             result.warnings += _losses_inside(request, seen)
-        if (seen is None or not seen.taken) and result.finite and watch.felt is not None:
-            result.warnings += _first_losses(request, watch.felt, result)
+        if (seen is None or not seen.taken) and result.finite and watch.rounding_estimate is not None:
+            result.warnings += _first_losses(request, watch.rounding_estimate, result)
         return result
 
 
@@ -171,7 +171,7 @@ def _replace_derivatives_at_switches(request: EvaluationRequest, watch: Watch, r
         setattr(result, part, {name: as_numpy(d) for name, d in found.items()})
         if any(found[name] is not d for name, d in given.items()):
             # The rounding-error estimate belongs to the branch that was taken.
-            watch.felt = None
+            watch.rounding_estimate = None
         if smooth:
             watch.settled = watch.settled is not False
         elif watch.nonsmooth or watch.ties:
@@ -183,15 +183,19 @@ def _weighted(function: Function, weights: Any) -> Function:
     return function if weights is None else lambda given: sum_(multiply(function(given), weights))
 
 
-def _first_losses(request: EvaluationRequest, felt: RoundingErrorEstimate, result: Result) -> Sequence[Warning]:
+def _first_losses(
+    request: EvaluationRequest, rounding_estimate: RoundingErrorEstimate, result: Result
+) -> Sequence[Warning]:
     """Return warnings where the value or the gradient lost more than half of its digits."""
-    if arrays.shape(result.value) or not felt.is_suspect(result.value, result.grad or {}, request.bindings):
+    if arrays.shape(result.value) or not rounding_estimate.is_suspect(
+        result.value, result.grad or {}, request.bindings
+    ):
         return []
     from gradcli.evaluation.rounding_loss import first_losses
 
     # Perturbed numbers may leave a domain. The result is available already, so that errors are ignored.
     with suppress(GradcliError, NotImplementedError), limits.optional_budget(), enable_grad():
-        return first_losses(request.program, felt, _again(request), request.bindings, request.wrt)
+        return first_losses(request.program, rounding_estimate, _again(request), request.bindings, request.wrt)
     return []
 
 

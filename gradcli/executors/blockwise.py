@@ -35,18 +35,18 @@ class Blocks:
         self.reproducible = reproducible
         self.steps = schedule.schedule(program).steps
         self.demand = CompilePolicy([e for e in self.steps if isinstance(e, Equation)], reproducible=reproducible)
-        self.function = _Writer(self).compiled()
+        self.function = _ProgramWriter(self).compiled()
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs for `inputs`, or None if a guard does not hold. Raises what its primitives raise."""
         if self.demand.counts and self.demand.count_run():
             with phase("compile"):
-                self.function = _Writer(self).compiled()
+                self.function = _ProgramWriter(self).compiled()
         outputs: list[Any] | None = self.function(*inputs)
         return outputs
 
 
-class _Writer:
+class _ProgramWriter:
     """Writes the source text of the function that runs a program."""
 
     def __init__(self, blocks: Blocks) -> None:

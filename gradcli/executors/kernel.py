@@ -46,7 +46,7 @@ class Kernel:
         if self.demand.counts and self.demand.count_run():
             with phase("compile"):
                 self.code = BlockCode(self.segment, self.overwritable, self.demand)
-        return _Run(self, dict(zip(self.reads, given))).run()
+        return _KernelRun(self, dict(zip(self.reads, given))).run()
 
 
 class _Blocks:
@@ -82,7 +82,7 @@ class _Blocks:
         return prefix[::-1], slice(start, min(start + self.rows, self.shape[self.axis]))
 
 
-class _Run:
+class _KernelRun:
     """One run of a kernel."""
 
     def __init__(self, kernel: Kernel, known: Mapping[Variable, Any]) -> None:

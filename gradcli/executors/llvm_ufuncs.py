@@ -22,7 +22,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
-class Code(NamedTuple):
+class MachineCode(NamedTuple):
     """The machine code of the loop `name` at an `address`, valid as long as its `engine` is alive."""
 
     name: str
@@ -50,7 +50,7 @@ def is_available() -> bool:
         return _target() is not None and _make() is not None
 
 
-def compile_loop(name: str, text: str, symbols: Sequence[str] = ()) -> Code | None:
+def compile_loop(name: str, text: str, symbols: Sequence[str] = ()) -> MachineCode | None:
     """The compiled loop `name` of an IR text; None without `llvmlite` or if compiling fails.
 
     `symbols` are the C library functions that it calls. NumPy is not needed.
@@ -61,13 +61,13 @@ def compile_loop(name: str, text: str, symbols: Sequence[str] = ()) -> Code | No
             return None
         try:
             engine = _engine(*target, text)
-            return Code(name, engine.get_function_address(name), engine)
+            return MachineCode(name, engine.get_function_address(name), engine)
         except Exception:
             # The compiler may raise any exception; NumPy computes the same without it.
             return None
 
 
-def as_ufunc(code: Code | None, inputs: Sequence[str], outputs: Sequence[str]) -> Loop | None:
+def as_ufunc(code: MachineCode | None, inputs: Sequence[str], outputs: Sequence[str]) -> Loop | None:
     """The code wrapped as a ufunc over arrays of these dtypes; None if there is no code, or NumPy lacks the C API."""
     if code is None or _make() is None:
         return None

@@ -71,7 +71,7 @@ def compile_in_background() -> None:
 
 
 @cache
-def _code() -> llvm_ufuncs.Code | None:
+def _code() -> llvm_ufuncs.MachineCode | None:
     return llvm_ufuncs.compile_loop("sincos", _text(), ("sin", "cos"))
 
 

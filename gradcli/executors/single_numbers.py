@@ -13,7 +13,7 @@ from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Executable, Program, Variable
 
 
-class _Step(NamedTuple):
+class _ScalarStep(NamedTuple):
     """A call of a function: the slots of its operands, and the slot of its result."""
 
     function: Callable[..., Any]
@@ -44,7 +44,7 @@ def executable(program: Program, namespace: Any) -> Executable:
         operands = tuple(map(place_of, equation.inputs))
         places[equation.output] = len(numbers)
         numbers.append(None)
-        steps.append(_Step(function, equation.params, operands, places[equation.output]))
+        steps.append(_ScalarStep(function, equation.params, operands, places[equation.output]))
     outputs, guards = [*map(place_of, program.outputs)], [*map(place_of, program.guards)]
     eighths = sum(namespace.scalars.eighths(e.primitive.name, e.primitive.time) for e in program.equations)
 

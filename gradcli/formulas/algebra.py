@@ -14,7 +14,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.numbers import Decimal, common_factor, square_part
+from gradcli.formulas.numbers import TypedDecimal, common_factor, square_part
 from gradcli.primitives.entries.arithmetic import absolute
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.builder import frozen
@@ -177,7 +177,7 @@ class Algebra:
         """The sum of terms with coefficients."""
         self.charge(len(terms))
         left = {term: c for term, c in terms.items() if c}
-        decimals = {term for term, c in left.items() if isinstance(c, Decimal)} if self.typed else ()
+        decimals = {term for term, c in left.items() if isinstance(c, TypedDecimal)} if self.typed else ()
         for term in [term for term in decimals if left[term].denominator == 1]:
             left[term] = Fraction(left[term])
         if len(left) == 1:
@@ -327,7 +327,7 @@ class Algebra:
 
     def power(self, base: Formula, exponent: Formula) -> Formula:
         n = self.as_number(exponent)
-        if isinstance(n, Decimal) and n.denominator == 2:
+        if isinstance(n, TypedDecimal) and n.denominator == 2:
             # Roots are recognised by an exponent that is a plain fraction.
             n = Fraction(n)
             exponent = self.number(n)
@@ -373,7 +373,7 @@ class Algebra:
         if n.denominator != 2 or coefficient <= 0:
             return Fraction(1), base
         root = type(coefficient)(square_part(coefficient.numerator), square_part(coefficient.denominator))
-        if isinstance(coefficient, Decimal) and coefficient != root**2:
+        if isinstance(coefficient, TypedDecimal) and coefficient != root**2:
             # Decimals stay as they were typed.
             return Fraction(1), base
         return root ** int(2 * n), self.scale(coefficient / root**2, rest)

@@ -80,7 +80,7 @@ def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Docum
     by = {key: f"by {re.sub(', *', ', ', key)}" for key in formulas.derivatives}
 
     def written(name: str, program: Program, doc: str, short: int = SHORT) -> Code:
-        return write(program, names.inside(), name=names.new(name), doc=one_line(doc), short=short)
+        return write(program, names.local_scope(), name=names.new(name), doc=one_line(doc), short=short)
 
     program = _with_squares(formulas.value)
     value = written("value", program, f"The value of {of}.")

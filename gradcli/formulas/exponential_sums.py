@@ -59,7 +59,7 @@ class _Sums(Rewriter):
         # The terms of the sums inside logarithms, by the result of the logarithm.
         self.logarithms: dict[Atom, Sequence[_Term]] = {}
 
-    def replaced(self, equation: Equation) -> Atom | None:
+    def replacement(self, equation: Equation) -> Atom | None:
         found = self._stable(equation)
         if found is None and self._is_sum(equation):
             self.sums[equation.output] = equation
@@ -105,8 +105,8 @@ class _Sums(Rewriter):
     def _stable(self, equation: Equation) -> Atom | None:
         """The stable form of a logarithm or quotient of sums of exponentials; None for everything else."""
         if equation.primitive is log:
-            total = self.maker(equation.inputs[0], sum_)
-            exponentials = None if total is None else self.maker(total.inputs[0], exp)
+            total = self.defining_equation(equation.inputs[0], sum_)
+            exponentials = None if total is None else self.defining_equation(total.inputs[0], exp)
             if total is not None and exponentials is not None and not self._is_shifted(exponentials.inputs[0]):
                 return self.call(logsumexp, exponentials.inputs, total.params, total.output.shape)
             terms = self._positive_terms(equation.inputs[0])
@@ -119,12 +119,12 @@ class _Sums(Rewriter):
             return self._minus_logarithm(*equation.inputs)
         if equation.primitive is not divide:
             return None
-        return self._quotient(*equation.inputs) or self._share(*equation.inputs)
+        return self._quotient(*equation.inputs) or self._softmax(*equation.inputs)
 
     def _is_shifted(self, exponent: Atom) -> bool:
         """Whether the maximum is already subtracted from the exponent, so that nothing overflows."""
-        made = self.maker(exponent, subtract)
-        return made is not None and self.maker(made.inputs[1], max_) is not None
+        made = self.defining_equation(exponent, subtract)
+        return made is not None and self.defining_equation(made.inputs[1], max_) is not None
 
     def _minus_logarithm(self, first: Atom, second: Atom) -> Atom | None:
         """x - log(sum of exponentials that contains exp(x)), as minus the logarithm of the sum of exponentials of the
@@ -143,7 +143,7 @@ class _Sums(Rewriter):
     def _quotient(self, above: Atom, below: Atom) -> Atom | None:
         """A product with sums of exponentials divided by a power of one: each such factor is divided by one factor of
         it."""
-        power = self.maker(below, whole_power)
+        power = self.defining_equation(below, whole_power)
         base, n = (below, 1) if power is None else (power.inputs[0], int(power.params["n"]))
         divisor = self._positive_terms(base)
         if len(divisor) < 2 or n < 1:
@@ -158,7 +158,7 @@ class _Sums(Rewriter):
                 degree = degrees.pop() if len(degrees) == 1 else 1
                 if degree > left or degrees:
                     degree, products = 1, [[t.exponent] for t in terms]
-                found.append(self._over([t.factor for t in terms], products, divisor))
+                found.append(self._sum_of_quotients([t.factor for t in terms], products, divisor))
                 left -= degree
             else:
                 found.append(factor)
@@ -179,7 +179,7 @@ class _Sums(Rewriter):
             if any(_same(t.exponent, atom) for t in divisor):
                 found.append(atom)
                 continue
-            made = self.maker(atom, add, multiply)
+            made = self.defining_equation(atom, add, multiply)
             number = None if made is None or made.primitive is add else finite_number(made.inputs[0])
             if made is not None and made.primitive is add:
                 waiting += reversed(made.inputs)
@@ -189,7 +189,7 @@ class _Sums(Rewriter):
                 return [exponent]
         return found or [exponent]
 
-    def _over(
+    def _sum_of_quotients(
         self, factors: Sequence[float], products: Sequence[Sequence[Atom | None]], divisor: Sequence[_Term]
     ) -> Atom:
         """A sum of products of exponentials, each divided by as many factors of `divisor` as it has itself."""
@@ -211,10 +211,10 @@ class _Sums(Rewriter):
     def _times(self, first: Atom, second: Atom) -> Atom:
         return self.apply(multiply, first, second)
 
-    def _share(self, above: Atom, below: Atom) -> Atom | None:
+    def _softmax(self, above: Atom, below: Atom) -> Atom | None:
         """exp(x)/sum(exp(x)) of a tensor, also as one factor of the numerator, as softmax(x)."""
-        total = self.maker(below, sum_)
-        made = None if total is None else self.maker(total.inputs[0], exp)
+        total = self.defining_equation(below, sum_)
+        made = None if total is None else self.defining_equation(total.inputs[0], exp)
         if total is None or made is None or total.inputs[0] not in (factors := self.factors(above)):
             return None
         axes, ndim = total.params["axis"], len(made.output.shape)

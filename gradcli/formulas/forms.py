@@ -13,7 +13,7 @@ from gradcli.formulas.expansion import MOST_TERMS, expanded
 from gradcli.formulas.identities import make_where
 from gradcli.formulas.matrix_products import without_transposes
 from gradcli.formulas.nested_conditionals import branch_values, conditions
-from gradcli.formulas.numbers import Decimal, numerator_and_denominator
+from gradcli.formulas.numbers import TypedDecimal, numerator_and_denominator
 from gradcli.formulas.printed_equations import negated_sums
 from gradcli.formulas.quotients import Quotients
 from gradcli.formulas.text_writer import ATOM, POWER, PRODUCT, SUM, UNARY
@@ -106,8 +106,8 @@ class Forms:
             if self.algebra.has_time():
                 yield from self._collected(form)
                 yield self.quotients.factored(form)
-                yield from self.quotients.joined(form)
-                yield from self.quotients.in_parts(form, self.best)
+                yield from self.quotients.with_factors_multiplied_out(form)
+                yield from self.quotients.with_pairs_combined(form, self.best)
 
     def _forms(self, node: Formula) -> Iterator[Formula]:
         algebra = self.algebra
@@ -120,7 +120,7 @@ class Forms:
         yield from without_transposes(algebra, node, self.best)
         if algebra.has_time():
             for form in dict.fromkeys([node, trigonometric_identities.with_tangents_as_quotients(algebra, node)]):
-                yield self._with_best_factors(self.quotients.flat(form))
+                yield self._with_best_factors(self.quotients.over_common_denominator(form))
 
     def _with_other_roots(self, node: Formula) -> Iterator[Formula]:
         """Products with roots of squares of sines and cosines replaced through the other function."""
@@ -326,7 +326,7 @@ _LONGEST_NUMBER = 14_000
 
 
 def _number(n: Fraction) -> Length:
-    if isinstance(n, Decimal):
+    if isinstance(n, TypedDecimal):
         return _digits(n)
     return Length(len(str(n)), 1, ATOM if n.denominator == 1 else PRODUCT)
 

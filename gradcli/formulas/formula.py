@@ -77,7 +77,7 @@ def _formula(program: Program, algebra: Callable[[], Algebra]) -> Program:
 
 def _shortened(program: Program, algebra: Algebra) -> Program:
     (output,) = program.outputs
-    reader = _Reader(program, algebra)
+    reader = _ProgramReader(program, algebra)
     shape = arrays.shape(output)
     node = reader.centred(reader.in_shape(reader.atom(output), shape))
     best = reader.in_shape(Forms(reader.algebra).shortest(node), shape)
@@ -86,7 +86,7 @@ def _shortened(program: Program, algebra: Algebra) -> Program:
     return without_dead_code(check(Program(program.inputs, tuple(writer.equations), (result,))))
 
 
-class _Reader:
+class _ProgramReader:
     """Reads the equations of a program as expressions of the algebra."""
 
     def __init__(self, program: Program, algebra: Algebra) -> None:

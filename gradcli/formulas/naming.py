@@ -76,7 +76,7 @@ class Names:
         """The parameters that the outputs of a program depend on."""
         return [*dict.fromkeys(self.owners[name] for name in inputs_read_by(program))]
 
-    def inside(self) -> Names:
+    def local_scope(self) -> Names:
         """The names inside a function of this text: the same inputs, and room for local names."""
         names = Names(self._naming)
         names._taken |= self._taken

@@ -41,7 +41,7 @@ class ClosedForm(NamedTuple):
     logarithm: int = 0
 
 
-class Decimal(Fraction):
+class TypedDecimal(Fraction):
     """An exact fraction that was typed with a decimal point, or computed from such a number, and is written as a
     decimal."""
 
@@ -51,21 +51,21 @@ class Decimal(Fraction):
 def _keeping(name: str) -> Any:
     operation = getattr(Fraction, name)
 
-    def method(self: Decimal, *others: Any) -> Any:
+    def method(self: TypedDecimal, *others: Any) -> Any:
         found = operation(self, *others)
-        return Decimal(found) if type(found) is Fraction else found
+        return TypedDecimal(found) if type(found) is Fraction else found
 
     return method
 
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "neg", "pos", "abs"):
-    setattr(Decimal, f"__{_name}__", _keeping(f"__{_name}__"))
+    setattr(TypedDecimal, f"__{_name}__", _keeping(f"__{_name}__"))
 
 
 def numerator_and_denominator(number: Fraction) -> tuple[Fraction | int, int]:
     """A number as (numerator, denominator). For a decimal the numerator terminates as a decimal: a third of 0.2 is
     (0.2, 3)."""
-    if not isinstance(number, Decimal):
+    if not isinstance(number, TypedDecimal):
         return number.as_integer_ratio()
     below = number.denominator
     for prime in (2, 5):
@@ -74,19 +74,19 @@ def numerator_and_denominator(number: Fraction) -> tuple[Fraction | int, int]:
     return Fraction(number) * below, below
 
 
-def typed_decimal(value: float, typed: Collection[float]) -> Decimal | None:
-    """A finite number as a Decimal where its digits show that it comes from the `typed` decimals; else None."""
+def typed_decimal(value: float, typed: Collection[float]) -> TypedDecimal | None:
+    """A finite number as a TypedDecimal where its digits show that it comes from the `typed` decimals; else None."""
     if not typed or value.is_integer():
         return None
     if abs(value) in typed:
-        return Decimal(repr(value))
+        return TypedDecimal(repr(value))
     found: Fraction | None = Fraction(repr(value))
     if not _is_short(value):
         short = float(f"{value:.{_ROUNDED}g}")
         close = abs(short - value) <= _CLOSE * abs(value)
         found = Fraction(repr(short)) if close else simple_fraction(value)
     # Only a denominator with the factor 5 shows a typed decimal; halves and thirds are in many rules.
-    return None if found is None or found.denominator % 5 else Decimal(found)
+    return None if found is None or found.denominator % 5 else TypedDecimal(found)
 
 
 def _is_short(value: float) -> bool:
@@ -95,7 +95,7 @@ def _is_short(value: float) -> bool:
 
 def common_factor(coefficients: Collection[Fraction]) -> Fraction:
     """`content`, or for decimals, which keep their digits, the common absolute value if there is only one, else 1."""
-    if any(isinstance(c, Decimal) for c in coefficients):
+    if any(isinstance(c, TypedDecimal) for c in coefficients):
         first, *others = {abs(c) for c in coefficients}
         return Fraction(1) if others else first
     return content(coefficients)

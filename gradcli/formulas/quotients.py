@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gradcli.formulas import polynomial_algebra
 from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, is_constant, topological_order
 from gradcli.formulas.expansion import expanded
-from gradcli.formulas.numbers import Decimal, content
+from gradcli.formulas.numbers import TypedDecimal, content
 from gradcli.formulas.polynomial_algebra import Polynomial
 from gradcli.formulas.trigonometric_identities import with_pythagorean_identities
 
@@ -46,7 +46,7 @@ class Quotients:
         self._flat: dict[Formula, Formula] = {}
         self._divisors: dict[tuple[Formula, Formula], tuple[Formula, Formula, Formula] | None] = {}
 
-    def flat(self, root: Formula) -> Formula:
+    def over_common_denominator(self, root: Formula) -> Formula:
         """A formula without fractions inside sums, with common divisors of numerators and denominators cancelled."""
         for node in topological_order(root):
             if node not in self._flat:
@@ -56,7 +56,9 @@ class Quotients:
     def _over_one_bar(self, node: Formula) -> Formula:
         algebra = self.algebra
         if isinstance(node, Sum):
-            return self._together(algebra.add(*[algebra.scale(c, self._flat[t]) for t, c in node.terms.items()]))
+            return self._over_common_denominator(
+                algebra.add(*[algebra.scale(c, self._flat[t]) for t, c in node.terms.items()])
+            )
         if isinstance(node, Product):
             return self._cancelled(algebra.multiply(*[self._flat_power(b, e) for b, e in node.powers.items()]))
         return node
@@ -69,7 +71,7 @@ class Quotients:
         n = self.algebra.as_number(exponent)
         return int(n) if n is not None and n.denominator == 1 else 0
 
-    def _together(self, node: Formula) -> Formula:
+    def _over_common_denominator(self, node: Formula) -> Formula:
         """A sum over its common denominator."""
         algebra = self.algebra
         least: dict[Formula, Fraction] = {}
@@ -86,7 +88,7 @@ class Quotients:
         forms = dict.fromkeys([algebra.add(*terms), numerator, *with_pythagorean_identities(algebra, numerator)])
         return min((self._cancelled(algebra.divide(form, denominator)) for form in forms), key=self.length)
 
-    def in_parts(self, node: Formula, best: Callable[[Formula], Formula]) -> Iterator[Formula]:
+    def with_pairs_combined(self, node: Formula, best: Callable[[Formula], Formula]) -> Iterator[Formula]:
         """Sums in which two terms, one of them a fraction with a sum in its denominator, are combined."""
         if not isinstance(node, Sum) or not 2 < len(node.terms) <= _MOST_PAIRED:
             return
@@ -96,7 +98,7 @@ class Quotients:
                 two = algebra.sum({t: node.terms[t] for t in pair})
                 yield algebra.add(algebra.sum({t: c for t, c in node.terms.items() if t not in pair}), best(two))
 
-    def joined(self, node: Formula) -> Iterator[Formula]:
+    def with_factors_multiplied_out(self, node: Formula) -> Iterator[Formula]:
         """Products in which factors of equal power are multiplied out to one sum: (x - 1)*(x + 1) as x**2 - 1."""
         algebra = self.algebra
         _, rest = algebra.split(node)
@@ -135,13 +137,13 @@ class Quotients:
 
     def _cancelled(self, node: Formula) -> Formula:
         for _ in range(_MOST_STEPS):
-            shorter = self._with_one_cancelled(self._opened(node))
+            shorter = self._with_one_cancelled(self._with_common_powers_outside(node))
             if shorter is None:
                 break
             node = shorter
         return node
 
-    def _opened(self, node: Formula) -> Formula:
+    def _with_common_powers_outside(self, node: Formula) -> Formula:
         """A product with common powers taken out of its sums, where they cancel with another factor."""
         algebra = self.algebra
         coefficient, rest = algebra.split(node)
@@ -243,8 +245,8 @@ def _append(read: _SharedPolynomials, terms: Sequence[tuple[Sequence[Fraction | 
     """Append a sum of powers with coefficients to `read`; False if its numbers are too large."""
     lowest = [int(min(column)) for column in zip(*(exponents for exponents, _ in terms))]
     number = content([c for _, c in terms])
-    if any(isinstance(c, Decimal) for _, c in terms):
-        number = Decimal(number)
+    if any(isinstance(c, TypedDecimal) for _, c in terms):
+        number = TypedDecimal(number)
     polynomial: dict[tuple[int, ...], int] = {}
     for exponents, c in terms:
         key = tuple(int(n) - low for n, low in zip(exponents, lowest))

@@ -16,7 +16,7 @@ from gradcli.program.passes import without_dead_code
 
 
 class Rewriter:
-    """Replaces each equation for which `replaced` returns an atom; subclasses define `replaced`."""
+    """Replaces each equation for which `replacement` returns an atom; subclasses define `replacement`."""
 
     def __init__(self) -> None:
         self.equations: list[Equation] = []
@@ -28,7 +28,7 @@ class Rewriter:
         for equation in program.equations:
             inputs = tuple(become.get(a, a) if isinstance(a, Variable) else a for a in equation.inputs)
             equation = equation._replace(inputs=inputs)
-            found = self.replaced(equation)
+            found = self.replacement(equation)
             if found is None:
                 self._add(equation)
             else:
@@ -36,7 +36,7 @@ class Rewriter:
         outputs = tuple(become.get(o, o) if isinstance(o, Variable) else o for o in program.outputs)
         return without_dead_code(program._replace(equations=tuple(self.equations), outputs=outputs))
 
-    def replaced(self, equation: Equation) -> Atom | None:
+    def replacement(self, equation: Equation) -> Atom | None:
         """The atom that replaces the output of an equation; None keeps the equation."""
         raise NotImplementedError
 
@@ -56,14 +56,14 @@ class Rewriter:
         self._add(Equation(primitive, inputs, params, output))
         return output
 
-    def maker(self, atom: Atom, *primitives: Primitive) -> Equation | None:
+    def defining_equation(self, atom: Atom, *primitives: Primitive) -> Equation | None:
         """The equation that computes an operand, if it applies one of `primitives`; else None."""
         found = self.made.get(atom) if isinstance(atom, Variable) else None
         return found if found is not None and found.primitive in primitives else None
 
     def number(self, atom: Atom) -> float | None:
         """The value of an operand that is a number or a quotient of two numbers, else None."""
-        made = self.maker(atom, divide)
+        made = self.defining_equation(atom, divide)
         if made is None:
             return finite_number(atom)
         above, below = map(finite_number, made.inputs)
@@ -75,7 +75,11 @@ class Rewriter:
         waiting = [atom]
         while waiting:
             atom = waiting.pop()
-            made = None if isinstance(atom, Variable) and atom in whole else self.maker(atom, multiply, negative)
+            made = (
+                None
+                if isinstance(atom, Variable) and atom in whole
+                else self.defining_equation(atom, multiply, negative)
+            )
             if made is None:
                 found.append(atom)
             else:

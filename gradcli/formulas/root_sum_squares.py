@@ -80,7 +80,7 @@ class _Squares(Rewriter):
 
     def square(self, atom: Atom) -> Atom | None:
         """The operand whose square an atom is, else None."""
-        made = self.maker(atom, whole_power, multiply, divide)
+        made = self.defining_equation(atom, whole_power, multiply, divide)
         if made is None:
             return None
         if made.primitive is whole_power:
@@ -92,7 +92,7 @@ class _Squares(Rewriter):
         return None if squares[0] is None or squares[1] is None else self.apply(made.primitive, *squares)
 
     def _parts(self, atom: Atom, factor: float) -> Sequence[tuple[float, Atom]]:
-        made = self.maker(atom, add, multiply, divide)
+        made = self.defining_equation(atom, add, multiply, divide)
         if made is None:
             return []
         first, second = made.inputs
@@ -107,14 +107,14 @@ class _Squares(Rewriter):
 
     def square_sum(self, atom: Atom) -> tuple[Equation, Atom] | None:
         """The sum over axes that computes an atom and the operand whose squares it adds; None for anything else."""
-        made = self.maker(atom, sum_)
+        made = self.defining_equation(atom, sum_)
         square = None if made is None else self.square(made.inputs[0])
         return None if made is None or square is None else (made, square)
 
     def is_scaled(self, atom: Atom) -> bool:
         """Whether an operand is divided by its size already, as the function norm does."""
-        made = self.maker(atom, divide)
-        return made is not None and self.maker(made.inputs[1], where) is not None
+        made = self.defining_equation(atom, divide)
+        return made is not None and self.defining_equation(made.inputs[1], where) is not None
 
 
 class _Finder(_Squares):
@@ -123,12 +123,12 @@ class _Finder(_Squares):
         self.found = False
         self.scaled = False
 
-    def replaced(self, equation: Equation) -> Atom | None:
+    def replacement(self, equation: Equation) -> Atom | None:
         self.scaled = self.scaled or equation.primitive is hypot
         place = {sqrt: 0, flat_sqrt: 0, rsqrt: 0, general_power: 0, divide: 1}.get(equation.primitive)
         if place is not None:
             # std divides the sum of squares by its count.
-            mean = self.maker(equation.inputs[place], divide)
+            mean = self.defining_equation(equation.inputs[place], divide)
             atom = equation.inputs[place] if mean is None or isinstance(mean.inputs[1], Variable) else mean.inputs[0]
             over_axes = self.square_sum(atom)
             is_scaled = over_axes is not None and self.is_scaled(over_axes[1])
@@ -147,7 +147,7 @@ class _Roots(_Squares):
         # The operands (in the sense of hypot) of each root.
         self.roots: dict[Variable, Sequence[Atom]] = {}
 
-    def replaced(self, equation: Equation) -> Atom | None:
+    def replacement(self, equation: Equation) -> Atom | None:
         primitive, inputs = equation.primitive, equation.inputs
         if primitive is hypot:
             operands = [t for a in inputs for t in (self._of_root(a) or [a])]
@@ -168,7 +168,7 @@ class _Roots(_Squares):
 
     def _quotient(self, above: Atom, below: Atom) -> Atom | None:
         """A quotient by a power of a root as repeated divisions, each paired with a factor of similar size."""
-        power, n = self.maker(below, whole_power), 2
+        power, n = self.defining_equation(below, whole_power), 2
         root: Atom | None = None
         if power is not None and power.inputs[0] in self.roots and power.params["n"] == 3:
             root, n = power.inputs[0], 3

@@ -12,7 +12,7 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import Document, Formulas, identifier
 from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
-from gradcli.formulas.sql_dialects import DIALECTS, FLOORED, FLOORED_REST, LARGER, Dialect
+from gradcli.formulas.sql_dialects import DIALECTS, FLOORED, FLOORED_REST, LARGER, SqlDialect
 from gradcli.formulas.stability import stable
 from gradcli.formulas.text import negated
 from gradcli.formulas.text_writer import (
@@ -101,7 +101,7 @@ def of_dialect(name: str) -> Language:
     return language._replace(document=lambda formulas: _document(formulas, language, dialect))
 
 
-def _document(formulas: Formulas, language: Language, dialect: Dialect | None) -> Document:
+def _document(formulas: Formulas, language: Language, dialect: SqlDialect | None) -> Document:
     formulas = stable(formulas, language)
     names, results = names_of(formulas.value, language.naming), Names(language.naming)
     renamed, columns = [*_renamed(names)], names.inputs
@@ -152,7 +152,7 @@ def _bare(column: str) -> str:
     return column.strip('"`')
 
 
-def _number(value: Any, dialect: Dialect | None = None) -> Fragment:
+def _number(value: Any, dialect: SqlDialect | None = None) -> Fragment:
     if arrays.dtype_name(value) == "bool":
         return Fragment("(1 = 1)" if value else "(1 = 0)")
     value = float(value)

@@ -19,7 +19,7 @@ from gradcli.formulas.text_writer import (
 )
 
 
-class Dialect(NamedTuple):
+class SqlDialect(NamedTuple):
     """A SQL dialect: `real` is the type of float64 numbers, `number` the format of a literal, `infinity` and `nan` the
     spellings of these (empty if there are none), and `functions` the spellings that differ from generic SQL."""
 
@@ -81,7 +81,7 @@ def _with_largest_nan(isnan: str) -> Mapping[str, Spelling]:
 # Columns are cast to float64, so that / is not an integer division.
 _DIVIDED = {"divide": infix("/", TIMES)}
 
-_DUCKDB = Dialect(
+_DUCKDB = SqlDialect(
     name="duckdb",
     real="DOUBLE",
     infinity="CAST('Infinity' AS DOUBLE)",
@@ -94,7 +94,7 @@ _DUCKDB = Dialect(
     },
 )
 
-_POSTGRES = Dialect(
+_POSTGRES = SqlDialect(
     name="postgres",
     real="DOUBLE PRECISION",
     infinity="CAST('Infinity' AS DOUBLE PRECISION)",
@@ -109,7 +109,7 @@ _POSTGRES = Dialect(
     },
 )
 
-_SQLITE = Dialect(
+_SQLITE = SqlDialect(
     name="sqlite",
     real="REAL",
     infinity="9e999",
@@ -123,7 +123,7 @@ _SQLITE = Dialect(
     },
 )
 
-_BIGQUERY = Dialect(
+_BIGQUERY = SqlDialect(
     name="bigquery",
     real="FLOAT64",
     infinity="CAST('inf' AS FLOAT64)",
@@ -140,7 +140,7 @@ _BIGQUERY = Dialect(
     quote="`",
 )
 
-_SPARK = Dialect(
+_SPARK = SqlDialect(
     name="spark",
     real="DOUBLE",
     infinity="CAST('Infinity' AS DOUBLE)",

@@ -55,7 +55,7 @@ class _Differences(Rewriter):
         # Variables that are operands of sums; a sum among them is rewritten as part of the longer sum.
         self.parts = parts
 
-    def replaced(self, equation: Equation) -> Atom | None:
+    def replacement(self, equation: Equation) -> Atom | None:
         if equation.primitive not in (add, subtract):
             return None
         if equation.primitive is subtract and finite_number(equation.inputs[0]) == 1:
@@ -76,8 +76,8 @@ class _Differences(Rewriter):
         return self._differences(centre, {v: -c for v, c in terms.items() if v is not centre})
 
     def _sech_square(self, atom: Atom) -> Atom | None:
-        square = self.maker(atom, whole_power)
-        made = None if square is None or square.params["n"] != 2 else self.maker(square.inputs[0], tanh)
+        square = self.defining_equation(atom, whole_power)
+        made = None if square is None or square.params["n"] != 2 else self.defining_equation(square.inputs[0], tanh)
         return None if made is None else self.apply(sech_square, made.inputs[0])
 
     def _terms(self, equation: Equation) -> Mapping[Variable, Fraction]:
@@ -93,7 +93,7 @@ class _Differences(Rewriter):
                 seen += 1
                 if not isinstance(atom, Variable) or seen > _MOST_TERMS:
                     return {}
-                below = self.maker(atom, add, subtract)
+                below = self.defining_equation(atom, add, subtract)
                 if below is not None:
                     waiting.append((c, below))
                     continue
@@ -106,7 +106,7 @@ class _Differences(Rewriter):
         """An atom as (factor, variable), with constant factors, divisors and signs taken out."""
         factor = Fraction(1)
         while True:
-            made = self.maker(atom, multiply, divide, negative)
+            made = self.defining_equation(atom, multiply, divide, negative)
             if made is None:
                 return factor, atom
             of_number, other = (-1.0, *made.inputs) if made.primitive is negative else made.inputs
@@ -138,7 +138,7 @@ class _Differences(Rewriter):
     def _about_mean(self, x: Atom, middle: Atom) -> Variable | None:
         """x - mean(x) minus the mean of that, which corrects the rounding error of the computed mean; None if no
         match."""
-        made = self.maker(middle, mean)
+        made = self.defining_equation(middle, mean)
         if made is None or made.inputs[0] is not x:
             return None
         deviations = self.apply(subtract, x, middle)

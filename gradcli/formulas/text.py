@@ -340,7 +340,7 @@ def _document(formulas: Formulas) -> Document:
 
     def written(program: Program) -> str:
         program = without_squares(program, LANGUAGE, own=formulas.squares, read=True)
-        return text(program, names.inside(), short=SHORT)
+        return text(program, names.local_scope(), short=SHORT)
 
     return separate_formulas(formulas, written)
 

@@ -1,7 +1,7 @@
 """Patterns of equations, written with the primitives that they match.
 
 A pattern is an ordinary Python function of its parts, such as `lambda x: exp(log(x))`. Called with `Pattern`s it
-describes what to match. Its replacement is another function, called with `Term`s, which add equations to a program.
+describes what to match. Its replacement is another function, called with `PatternTerm`s, which add equations to a program.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Pattern(Operators):
         return Pattern(None, primitive, operands, params)
 
 
-class Term(Operators):
+class PatternTerm(Operators):
     """An atom of a program under construction; applying a primitive to terms adds an equation."""
 
     __slots__ = ("atom", "draft")
@@ -71,10 +71,10 @@ class Term(Operators):
         self.atom = atom
 
     @staticmethod
-    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Term:
-        draft = next(o.draft for o in operands if isinstance(o, Term))
-        atoms = [o.atom if isinstance(o, Term) else o for o in operands]
-        return Term(draft, draft.elementwise(primitive, atoms, params))
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> PatternTerm:
+        draft = next(o.draft for o in operands if isinstance(o, PatternTerm))
+        atoms = [o.atom if isinstance(o, PatternTerm) else o for o in operands]
+        return PatternTerm(draft, draft.elementwise(primitive, atoms, params))
 
 
 class Template(NamedTuple):

@@ -41,9 +41,9 @@ from gradcli.program.patterns import (
     Draft,
     MatchKey,
     Parts,
+    PatternTerm,
     Sorts,
     Template,
-    Term,
     match,
     may_begin,
     parts_of,
@@ -293,5 +293,5 @@ def _holds(draft: Draft, given: Template, parts: Parts) -> bool:
 
 
 def _replaced(draft: Draft, rule: _Prepared, parts: Parts) -> Atom:
-    result = rule.replacement(**{name: Term(draft, parts[name]) for name in rule.replacement_parts})
-    return result.atom if isinstance(result, Term) else result
+    result = rule.replacement(**{name: PatternTerm(draft, parts[name]) for name in rule.replacement_parts})
+    return result.atom if isinstance(result, PatternTerm) else result

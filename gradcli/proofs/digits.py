@@ -50,14 +50,14 @@ def computing(*, as_written: bool = True) -> Iterator[arrays.Namespace]:
         yield namespace
 
 
-class Texts(NamedTuple):
+class DigitTexts(NamedTuple):
     """A result whose numbers are texts or object arrays of texts, and whether all have their digits."""
 
     result: Result
     complete: bool
 
 
-def run(request: RequestFactory, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Texts:
+def run(request: RequestFactory, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> DigitTexts:
     """Evaluate and differentiate, within `computing`, to `digits` digits; exact numbers may have fewer.
 
     `compute` runs a request (None: `at_precision`). A number that is not distinguished from 0 with `most` digits
@@ -74,7 +74,7 @@ def run(request: RequestFactory, digits: int, most: int = MAX_PRECISION, compute
     result = map_numbers(proved(request, digits, most, compute), text)
     if missing:
         result.warnings = [*result.warnings, _too_few(request().program, most)]
-    return Texts(result, not missing)
+    return DigitTexts(result, not missing)
 
 
 def _too_few(program: Module, most: int) -> Warning:

@@ -76,7 +76,7 @@ def enclose(
     boxed = IntervalProgram(program, fixed, {n: interval.shape for n, interval in given.items()}, box)
     found = enclosures(boxed, order, digits or _DIGITS, jacobian=jacobian)
     made = Enclosure(boxed.shape, digits or _DIGITS)
-    writer = _Writer(boxed, found, made.digits, exactly=digits is not None, number=number)
+    writer = _EnclosureWriter(boxed, found, made.digits, exactly=digits is not None, number=number)
     made.box = {
         n: writer.nested(interval.shape, iter(interval.parts))
         for n, interval in given.items()
@@ -127,7 +127,7 @@ def _said(slope: Bounds, up: str, down: str, flat: str) -> str | None:
     return None
 
 
-class _Writer:
+class _EnclosureWriter:
     def __init__(self, boxed: IntervalProgram, found: Enclosed, digits: int, *, exactly: bool, number: Any) -> None:
         self.boxed = boxed
         self.found = found.found

@@ -93,10 +93,10 @@ def enclosures(boxed: IntervalProgram, order: int, digits: int, *, jacobian: boo
     UnboundedError where the value has no bounds.
     """
     with precise(_BITS + 4 * digits):
-        return _Search(boxed, order, digits, jacobian).run()
+        return _EnclosureSearch(boxed, order, digits, jacobian).run()
 
 
-class _Search:
+class _EnclosureSearch:
     def __init__(
         self, boxed: IntervalProgram, order: int, digits: int, jacobian: bool, most: int | None = None
     ) -> None:
@@ -155,7 +155,7 @@ class _Search:
 
     def _bounds_of_round(self, boxed: IntervalProgram) -> Sequence[Bounds]:
         """Enclose each element of the value of a loop iteration, as a part of the budget of runs."""
-        search = _Search(boxed, 0, self.digits, jacobian=False, most=_MOST_FOR_ROUND)
+        search = _EnclosureSearch(boxed, 0, self.digits, jacobian=False, most=_MOST_FOR_ROUND)
         if self.readings > _MOST_FOR_VALUE // 2:
             raise UndecidedError("the bounds of many rounds are wanted")
         found = search.run().found
@@ -178,7 +178,7 @@ class _Search:
         return Enclosed(joined, (value, first), self.reached)
 
     def _unbounded(self, piece: _Piece) -> UnboundedError:
-        place = self.boxed.described(piece.box)
+        place = self.boxed.box_text(piece.box)
         last = self.boxed.program.body[-1]
         source, span = self.boxed.program.source, last.span
         if piece.why is not None and piece.why.span is not None:
@@ -249,7 +249,7 @@ class _Search:
             near = [c for c in self.centers.get(name, ()) if _is_near(c, part)]
             for center in near or [intervals.simplest(part)]:
                 self.readings += 1
-                coefficients = self.boxed.around(box, name, center, highest)
+                coefficients = self.boxed.enclose_taylor_coefficients(box, name, center, highest)
                 if coefficients:
                     self.centers.setdefault(name, {})[center] = None
                     found = {(0, (i,) * n): _times(b, factorial(n)) for n, b in enumerate(coefficients)}
@@ -265,7 +265,7 @@ class _Search:
         before = len(self.boxed.known)
         for span, program in operands_at(self.boxed.program, error.span):
             boxed = IntervalProgram(program, self.boxed.fixed, self.boxed.leaves, self.boxed.whole)
-            search = _Search(boxed, 0, self.digits, jacobian=False)
+            search = _EnclosureSearch(boxed, 0, self.digits, jacobian=False)
             boxed.known, search.asked = self.boxed.known, self.asked
             with suppress(GradcliError):
                 found = search.run().found

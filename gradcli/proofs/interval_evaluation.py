@@ -140,7 +140,7 @@ class IntervalProgram:
                 found[entry] = known.joined(found[entry]) if doubts.decisions and entry in found else known
         return ContinuousEnclosures(found, continuous)
 
-    def around(self, box: Box, name: str, point: fmpq, order: int) -> Sequence[Bounds]:
+    def enclose_taylor_coefficients(self, box: Box, name: str, point: fmpq, order: int) -> Sequence[Bounds]:
         """Enclose the Taylor coefficients up to `order` by the scalar leaf `name`, near a possible removable
         singularity.
 
@@ -167,7 +167,7 @@ class IntervalProgram:
                 return found if is_proved else ()
         return ()
 
-    def described(self, box: Box) -> str:
+    def box_text(self, box: Box) -> str:
         """The box as text for messages."""
         places = []
         for name, inputs in self.inputs.items():

@@ -166,7 +166,7 @@ class _Path:
             return INFINITY
         order = self.question.order + 1
         (name,), (center,) = self.boxed.leaves, self.center
-        known = self.boxed.around(way, name, center, order)
+        known = self.boxed.enclose_taylor_coefficients(way, name, center, order)
         return max(abs(known[order].low), abs(known[order].high)) if known else INFINITY
 
     def _box(self, side: Box, start: fmpq, end: fmpq) -> Box:
@@ -182,7 +182,7 @@ class _Path:
         box = self._box(side, part.start, part.end)
         span = part.why.span if part.why is not None and part.why.span is not None else last.span
         return UnboundedError(
-            f"the remainder has no bound, or the program no value, at some point{self.boxed.described(box)}",
+            f"the remainder has no bound, or the program no value, at some point{self.boxed.box_text(box)}",
             hint="give a narrower range: this may be a pole, a kink, a jump or the end of a domain",
             span=span,
             source=source,
