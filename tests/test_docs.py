@@ -30,6 +30,7 @@ import pytest
 import gradcli
 from gradcli.cli.main import COMMANDS, main
 from gradcli.cli.process.environment import Environment
+from tests import forking_server
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -110,14 +111,18 @@ def output_of(example: Path) -> Path:
 
 
 class Workspace:
-    """A directory with a copy of the examples, in which `gradcli` and `python` are those of this run."""
+    """A directory with a copy of the examples, in which `gradcli` and `python` are those of this run. With the socket
+    of a server (see tests/forking_server.py), that runs `gradcli`."""
 
-    def __init__(self, directory: Path, package: Path = PACKAGE) -> None:
+    def __init__(self, directory: Path, package: Path = PACKAGE, server: str | None = None) -> None:
         self.directory = directory / "work"
         shutil.copytree(ROOT / "examples", self.directory / "examples")
         programs = directory / "bin"
         programs.mkdir()
-        for name, arguments in (("gradcli", "-m gradcli"), ("python", "")):
+        command = "-m gradcli" if server is None else f"-I -S '{directory / 'forked.py'}' '{server}'"
+        if server is not None:
+            (directory / "forked.py").write_text(forking_server.PROGRAM, encoding="utf-8")
+        for name, arguments in (("gradcli", command), ("python", "")):
             program = programs / name
             program.write_text(f"#!/bin/sh\nexec '{sys.executable}' {arguments} \"$@\"\n", encoding="utf-8")
             program.chmod(0o755)
@@ -190,9 +195,15 @@ def need_jq(text: str) -> None:
         pytest.skip("jq is not installed")
 
 
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with forking_server.started(tmp_path_factory.mktemp("server"), {**os.environ, "PYTHONPATH": str(PACKAGE)}) as path:
+        yield path
+
+
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return Workspace(tmp_path)
+def workspace(tmp_path: Path, server: str) -> Workspace:
+    return Workspace(tmp_path, server=server)
 
 
 BLOCKS = {page.name: blocks(page) for page in PAGES}

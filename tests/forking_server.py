@@ -1,0 +1,104 @@
+"""Runs gradcli commands in forks of one process that has imported the libraries, which otherwise take most of the time
+of a command of a shell script.
+
+A command has its own process, descriptors, directory and environment variables; only its imports are shared. `PROGRAM`
+is the script that stands for `gradcli`: it passes its descriptors to the server, and exits with the command's status.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PROGRAM = """\
+import json, os, socket, sys
+server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server.connect(sys.argv[1])
+socket.send_fds(server, [json.dumps([sys.argv[2:], os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
+sys.exit(int(server.recv(16) or 1))
+"""
+_LIBRARIES = ("numpy", "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.sparse.linalg", "flint", "typer")
+_LARGEST_MESSAGE = 200_000
+
+
+def _run(words: list[str], directory: str, variables: dict[str, str], descriptors: list[int]) -> None:
+    """Run a command in this process, as `python -m gradcli` does."""
+    for target, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, target)
+    os.chdir(directory)
+    os.environ.clear()
+    os.environ.update(variables)
+    sys.stdin, sys.stdout, sys.stderr = (
+        open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+        for descriptor, mode in enumerate(["r", "w", "w"])
+    )
+    sys.argv = ["gradcli", *words]
+    runpy.run_module("gradcli", run_name="__main__", alter_sys=True)
+
+
+def _answer(connection: socket.socket) -> None:
+    """Run one command in a child process, and send its exit status."""
+    message, descriptors, *_ = socket.recv_fds(connection, _LARGEST_MESSAGE, 3)
+    child = os.fork()
+    if child:
+        for descriptor in (0, 1, 2, *descriptors):
+            os.close(descriptor)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        connection.send(str(status if status >= 0 else 128 - status).encode())
+        return
+    connection.close()
+    _run(*json.loads(message), descriptors)
+
+
+def serve(path: str) -> None:
+    """Answer until standard input ends."""
+    for command in (Path(__file__).parent.parent / "gradcli/cli/commands").glob("[!_]*.py"):
+        importlib.import_module(f"gradcli.cli.commands.{command.stem}")
+    for name in _LIBRARIES:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server.bind(path)
+    server.listen()
+    print("ready", flush=True)
+    # A collection would copy the pages of all imported objects in each child.
+    gc.freeze()
+    # Children are not waited for.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while sys.stdin not in (ready := select.select([server, sys.stdin], [], [])[0]):
+        assert ready
+        connection, _ = server.accept()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            server.close()
+            _answer(connection)
+            sys.exit()
+        connection.close()
+
+
+@contextmanager
+def started(directory: Path, variables: dict[str, str]) -> Iterator[str]:
+    """The path of the socket of a server."""
+    path = str(directory / "gradcli")
+    command = [sys.executable, "-m", "tests.forking_server", path]
+    with subprocess.Popen(command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"ready\n"
+        yield path
+        server.stdin.close()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
