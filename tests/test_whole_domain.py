@@ -26,10 +26,11 @@ EXACT: dict[str, list[list[float | None]]] = json.loads(DATA.read_text())
 CASES = {case.program: case for case in cases()}
 
 
-def one_by_one(case: Case, program: Callable[[], gradcli.CompiledProgram]) -> Iterable[Numbers]:
+def one_by_one(case: Case, compiled: Callable[[], gradcli.CompiledProgram]) -> Iterable[Numbers]:
     for point in case.points:
-        given = {n: x for n, x in zip(case.names, point) if n in program().inputs}
-        value, gradient = program().value_and_grad(given)
+        program = compiled()
+        given = {n: x for n, x in zip(case.names, point) if n in program.inputs}
+        value, gradient = program.value_and_grad(given)
         yield [value, *(gradient.get(n, 0.0) for n in case.names)]
 
 
