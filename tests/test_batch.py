@@ -336,6 +336,7 @@ def assert_same_rows(found: Any, nesting: int, expected: Sequence[Any]) -> None:
         )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", PROGRAMS, ids=[c["id"] for c in PROGRAMS])
 def test_a_program_in_a_batch_gives_what_it_gives_for_each_row(case):
     names = [n for n in case["bindings"] if n in case["grad"]]
@@ -381,6 +382,7 @@ def assert_same_arrays(found: Any, expected: Any) -> None:
             np.testing.assert_allclose(found[name], wanted, rtol=1e-10, atol=1e-13 * scale)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", PROGRAMS, ids=[c["id"] for c in PROGRAMS])
 def test_a_jacobian_in_one_pass_is_that_of_a_pass_for_each_row(case, looped):
     program = gradcli.compile(case["program"])

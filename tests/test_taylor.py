@@ -103,6 +103,7 @@ def test_mixed_derivatives_are_those_of_sympy(case):
 # --- programs
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CONFORMANCE, ids=lambda case: case["id"])
 def test_programs_along_a_direction_have_the_derivatives_of_repeated_reverse_mode(case):
     program = gradcli.compile(case["program"])

@@ -73,7 +73,8 @@ def is_right(found: Any, exact: float | None, condition: float | None) -> bool:
     return abs(found - exact) <= tolerance
 
 
-@pytest.mark.parametrize("path", PATHS)
+# The first run of a compiled program is eager too.
+@pytest.mark.parametrize("path", [pytest.param("eager", marks=pytest.mark.one_in(4)), *list(PATHS)[1:]])
 @pytest.mark.parametrize("case", [CASES[program] for program in EXACT], ids=[*EXACT])
 def test_the_digits_of_a_function(case, path):
     wrong = []

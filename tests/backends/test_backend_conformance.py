@@ -24,6 +24,7 @@ def with_truths(case: dict[str, Any]) -> bool:
     return "(x<y)*x" in case["program"]
 
 
+@pytest.mark.one_in(2)
 @each_of([c for c in CASES if not with_truths(c)])
 def test_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
     check_value_and_gradients(case, xp)
@@ -52,6 +53,7 @@ def check_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
         assert_same(None if found is None else arrays.on_host(found), expected, scale)
 
 
+@pytest.mark.one_in(4)
 @each_of(CASES)
 def test_compiled(case: dict[str, Any], backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not case["id"].startswith("edge"):
