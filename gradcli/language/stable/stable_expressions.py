@@ -33,8 +33,8 @@ MODULE = "gradcli"
 
 # The name of a common factor in a stable form.
 _FACTOR = "c"
-# The name of a function that a pattern calls.
-_CALLED = re.compile(r"\w+(?=\()")
+# A function or operator that an expression needs to match a pattern. A square also matches a whole number.
+_NEEDED = re.compile(r"\w+(?=\()|\*\*(?!2)|(?<!\*)\*(?!\*)|[+/]")
 # A name in a pattern; `argument` matches where it is a whole argument of a call.
 _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
 
@@ -66,7 +66,7 @@ def stable_expressions(
         node: StableExpression(node.span, _OF_EULER, node, call, {"x": call.arguments}) for node, call in powers.items()
     }
     nodes = tree.all_nodes(program)
-    called = frozenset([c for c in map(_called, nodes) if c] + ["exp"] * bool(powers))
+    used = _used(nodes, powers)
     # Subexpressions come before the expressions that contain them.
     for node in reversed(nodes):
         if not isinstance(node, tree.Expression) or node in powers:
@@ -75,7 +75,7 @@ def stable_expressions(
         if root not in RULES_BY_ROOT:
             continue
         fits: tree.Expression = node
-        for rule, read in [*_readings(root, node, powers, called)]:
+        for rule, read in [*_readings(root, node, powers, used)]:
             parts = _match(read.pattern, read.node, own_functions, powers)
             if parts is None:
                 continue
@@ -99,17 +99,17 @@ class _Reading(NamedTuple):
 
 
 def _readings(
-    root: str, node: tree.Expression, powers: _ReadAs, called: frozenset[str]
+    root: str, node: tree.Expression, powers: _ReadAs, used: frozenset[str]
 ) -> Iterator[tuple[StableForm, _Reading]]:
     """The rules that may match an expression, in ascending precedence.
 
     For a sum, these begin with rules for the sum without its common factor, or with the signs exchanged.
     """
-    if root in ("+", "-") and called:
+    if root in ("+", "-") and (_usable("+", used) or _usable("-", used)):
         for factor, sign, terms in _with_factor(node):  # type: ignore[arg-type]
-            for rule, pattern in _likely(terms.operator, _outline(terms, powers), called):
+            for rule, pattern in _likely(terms.operator, _outline(terms, powers), used):
                 yield rule, _Reading(pattern, terms, factor, sign)
-    for rule, pattern in _likely(root, _outline(node, powers), called):
+    for rule, pattern in _likely(root, _outline(node, powers), used):
         yield rule, _Reading(pattern, node)
 
 
@@ -149,6 +149,16 @@ def _root(node: tree.SyntaxNode) -> str | None:
     return node.operator if isinstance(node, tree.Binary) else None
 
 
+def _used(nodes: Sequence[tree.SyntaxNode], powers: _ReadAs) -> frozenset[str]:
+    """The functions and operators of a program, `-` as `+`, since -x + y matches y - x."""
+    roots = {"+" if isinstance(node, tree.Unary) else _root(node) for node in nodes}
+    if "-" in roots:
+        roots.add("+")
+    if powers:
+        roots.add("exp")
+    return frozenset(filter(None, roots))
+
+
 # The type, operator or function at the root of an expression, and the outlines of its operands down to `_LEVELS`; None
 # for operands that are not compared.
 _Outline = tuple[Any, tuple[Any, ...] | None]
@@ -184,33 +194,24 @@ def _operands(node: Any) -> Sequence[tree.SyntaxNode]:
 
 
 @lru_cache(_MOST_OUTLINES)
-def _likely(root: str, outline: _Outline, called: frozenset[str]) -> Sequence[tuple[StableForm, tree.Expression]]:
+def _likely(root: str, outline: _Outline, used: frozenset[str]) -> Sequence[tuple[StableForm, tree.Expression]]:
     """The rules that may match an expression with this outline, in ascending precedence; usually there are none.
 
-    `called` are the functions that the program calls. Each rule comes with its pattern in the order of operands that
-    may
-    match.
+    `used` are the functions and operators of the program. Each rule comes with its pattern in the order of operands
+    that may match.
     """
-    rules = [rule for rule in RULES_BY_ROOT[root] if _functions(rule) <= called]
     return [
         (rule, order)
-        for rule in reversed(rules)
+        for rule in reversed(_usable(root, used))
         for order, expected in reversed(_ordered(rule))
         if _may_fit(expected, outline)
     ]
 
 
-@cache
-def _functions(rule: StableForm) -> frozenset[str]:
-    """The functions that a pattern calls, or `**` where it calls none, found faster than by parsing it."""
-    return frozenset(table.known(name).name for name in _CALLED.findall(rule.pattern)) or frozenset({"**"})
-
-
-def _called(node: tree.SyntaxNode) -> str | None:
-    if isinstance(node, tree.Binary):
-        return "**" if node.operator == "**" else None
-    operation = table.find(node.name) if isinstance(node, tree.Call) else None
-    return operation.name if operation else None
+@lru_cache(_MOST_OUTLINES)
+def _usable(root: str, used: frozenset[str]) -> Sequence[StableForm]:
+    """The rules whose patterns have no other functions and operators, found faster than by parsing the patterns."""
+    return [rule for rule in RULES_BY_ROOT[root] if used.issuperset(_NEEDED.findall(rule.pattern.replace("-", "+")))]
 
 
 @cache
