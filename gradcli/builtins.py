@@ -11,9 +11,6 @@ dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
 __all__ = ["dict", "isinstance", "list", "tuple"]
 
 
-dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
-
-
 def isinstance(value: Any, kinds: Any) -> bool:
     """Like Python's `isinstance`, except that a tensor is also an instance of `numpy.ndarray`."""
     if builtins.isinstance(value, kinds):

@@ -10,9 +10,10 @@ import pytest
 
 import gradcli
 from gradcli.language.stable import stable_expressions, stable_forms
-from gradcli.language.stable.stable_forms import RULES
+from gradcli.language.stable.stable_forms import RULES_BY_ROOT
 from gradcli.language.syntax import parse
 
+RULES = [rule for rules in RULES_BY_ROOT.values() for rule in rules]
 # Smaller numbers have fewer digits; by default pytest treats numbers below 1e-12 as 0.
 TINY = sys.float_info.min
 

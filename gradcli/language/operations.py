@@ -27,6 +27,8 @@ ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     # A string, to be passed as `dtype=`.
     "dtype": lambda x: "bool" if arrays.dtype_name(x) == "bool" else arrays.default_dtype(),
 }
+# Whole numbers below this are exact as floats.
+EXACT_INTEGERS = 2.0**53
 # Longest span in characters; the span of a longer expression is that of its operator.
 _LONG_SPAN = 72
 
@@ -44,6 +46,11 @@ def operation_at(program: tree.Module, span: Span) -> str | None:
         if isinstance(node, tree.Binary) and error_span(node) == span:
             return BINARY[node.operator].name
         if isinstance(node, tree.Call) and node.span == span:
-            operation = table.find(node.name)
-            return operation.name if operation else node.name
+            return called_function(node) or node.name
     return None
+
+
+def called_function(node: tree.SyntaxNode) -> str | None:
+    """The function of the library that a node calls, None where it calls none."""
+    operation = table.find(node.name) if isinstance(node, tree.Call) else None
+    return operation.name if operation else None

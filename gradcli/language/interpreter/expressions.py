@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, Proposal, UnknownNameError, closest_word
@@ -14,7 +14,7 @@ from gradcli.language.interpreter.mutable_references import ElementwiseInput, Mu
 from gradcli.language.interpreter.statements import bind, evaluate_index, loop_values
 from gradcli.language.interpreter.values import Value, as_bool, as_tensor_or_number, select_result
 from gradcli.language.names.scope import unknown_name
-from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
+from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, EXACT_INTEGERS, TRUTH
 from gradcli.language.stable.removable import ExpressionWithLimit, RemovableSingularity, RemovableSingularityOverBalls
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
 from gradcli.language.syntax import tree
@@ -27,9 +27,6 @@ from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.powers import power
 from gradcli.primitives.entries.special import gamma
 from gradcli.primitives.operation import Operation
-
-if TYPE_CHECKING:
-    pass
 
 
 def _list(machine: Evaluator, node: tree.List, _scope: Scope) -> Task:
@@ -66,8 +63,6 @@ def _comprehension(machine: Evaluator, node: tree.Comprehension, scope: Scope) -
 
 
 _END = object()
-# Whole numbers below this are exact as floats.
-_WHOLE = 2.0**53
 
 
 def _factorial(machine: Evaluator, node: tree.Factorial, _scope: Scope) -> Task:
@@ -443,7 +438,7 @@ def _view(machine: Evaluator, node: tree.Index, value: MutableReference, key: An
 
 def _number(machine: Evaluator, node: Any, _scope: Scope) -> Value:
     # Whole numbers are exact as floats.
-    if machine.scalars is None or not node.text or (node.value % 1.0 == 0.0 and 0.0 < node.value < _WHOLE):
+    if machine.scalars is None or not node.text or (node.value % 1.0 == 0.0 and 0.0 < node.value < EXACT_INTEGERS):
         return node.value
     return machine.scalars.number(node.text)
 

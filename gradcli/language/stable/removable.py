@@ -20,6 +20,7 @@ from gradcli import arrays, limits
 from gradcli.arrays.mathematical_constants import is_exact, ratio
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.language.names import scope
+from gradcli.language.operations import EXACT_INTEGERS
 from gradcli.language.stable import singularity_search, stable_expressions
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.stable.stable_forms import COMPLETE_AT_0, StableForm
@@ -50,8 +51,6 @@ _TOLERANCE = 1e-7
 # 2**-n at which the series is compared with the expression, each with the bits needed, as digits cancel there.
 _BITS = 256
 _NEAR = {30: 1200, 100: 1600, 300: 2000, 1000: 4000, 3000: 9000}
-# Whole numbers below this are exact as floats.
-_WHOLE = 2**53
 
 
 class RemovableSingularity(RewrittenExpression):
@@ -205,7 +204,7 @@ def _in_numbers(read: OneVariable) -> tuple[tuple[Place, ...], tuple[tuple[Place
 
 def _number(value: Real) -> Any:
     """A number of the namespace in use; a float where it is whole, as orders are."""
-    if not is_exact() or (value % 1 == 0 and abs(value) < _WHOLE):
+    if not is_exact() or (value % 1 == 0 and abs(value) < EXACT_INTEGERS):
         return float(value)
     return ratio(*value.as_integer_ratio())
 

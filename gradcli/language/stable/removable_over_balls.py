@@ -18,12 +18,12 @@ from gradcli.arrays.flint.balls import Balls, Number, Undecided, exact, interval
 from gradcli.errors import EvaluationError, LimitError, UndecidedError
 from gradcli.kinds.laurent_range import LaurentRange
 from gradcli.language.names import scope
+from gradcli.language.operations import called_function
 from gradcli.language.stable import removable, stable_expressions
 from gradcli.language.stable.one_variable import Form
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
 from gradcli.language.stable.stable_forms import StableForm
 from gradcli.language.syntax import tree
-from gradcli.primitives import table
 from gradcli.primitives.entries.taylor_series import BallSeries
 
 # The series is used for balls whose distance from the point is at most this many radii: that close, the direct quotient
@@ -165,15 +165,9 @@ def _factors(node: tree.Expression, inner: set[tree.SyntaxNode]) -> Iterator[tre
 
 
 def _is_log(node: tree.Expression, own: Collection[str]) -> bool:
-    if (
-        not isinstance(node, tree.Call)
-        or node.receiver
-        or node.keywords
-        or len(node.arguments) != 1
-        or node.name in own
-    ):
+    if not isinstance(node, tree.Call) or node.receiver or node.keywords or node.name in own:
         return False
-    return getattr(table.find(node.name), "name", "") == "log"
+    return len(node.arguments) == 1 and called_function(node) == "log"
 
 
 def _with_entropy(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gradcli.language.operations import called_function
 from gradcli.language.syntax import tree
-from gradcli.primitives import table
 
 if TYPE_CHECKING:
     from gradcli.language.stable.one_variable import Reader
@@ -100,8 +100,7 @@ class SingularitySearch:
 def _singular_with(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> tree.Expression:
     """The operand in which an expression is singular: the base of a power, the last operand of any other function."""
     is_power = isinstance(node, tree.Binary) and node.operator == "**"
-    is_power |= isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") == "pow"
-    return below[0] if is_power else below[-1]
+    return below[0] if is_power or called_function(node) == "pow" else below[-1]
 
 
 class WrittenReader:
@@ -130,7 +129,7 @@ def has_irregular(program: tree.Module) -> bool:
 
 def _is_exp(node: tree.SyntaxNode) -> bool:
     """Whether it is a call of `exp`, which has limits at infinite operands."""
-    return isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") == "exp"
+    return called_function(node) == "exp"
 
 
 def singular_operand(node: tree.SyntaxNode, below: Sequence[tree.Expression]) -> int | None:
@@ -142,15 +141,13 @@ def may_be_irregular(node: tree.SyntaxNode) -> bool:
     """Whether a derivative may be infinite or nan at finite operands."""
     if isinstance(node, tree.Binary) and node.operator == "**" and isinstance(node.right, tree.Number):
         return node.right.value % 1.0 != 0.0
-    if isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") in _IRREGULAR:
-        return True
-    return may_be(node)
+    return called_function(node) in _IRREGULAR or may_be(node)
 
 
 def may_be(node: tree.SyntaxNode) -> bool:
     if isinstance(node, tree.Binary):
         return (node.operator == "/" or node.operator == "**") and not isinstance(node.right, tree.Number)
-    return isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") in _SINGULAR
+    return called_function(node) in _SINGULAR
 
 
 def _multiplies(node: tree.SyntaxNode) -> bool:

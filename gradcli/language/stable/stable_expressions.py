@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from gradcli.errors import Span
+from gradcli.language.operations import EXACT_INTEGERS, called_function
 from gradcli.language.stable.stable_forms import RULES_BY_ROOT, RULES_FOR_STABLE_SUMS, StableForm
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
@@ -24,8 +25,6 @@ _COMMUTATIVE = ("+", "*")
 _MOST_FACTORS = 8
 # The numbers that occur in patterns.
 _NUMBERS = (1.0, 2.0)
-# Whole numbers below this are exact as floats.
-_WHOLE = 2.0**53
 # The most arguments of a call in a pattern.
 _MOST_ARGUMENTS = 2
 # The module prefix of functions in stable forms, so that a function of the program does not shadow them.
@@ -143,10 +142,7 @@ def _is_loose(node: tree.SyntaxNode) -> bool:
 
 def _root(node: tree.SyntaxNode) -> str | None:
     """The function or operator at the root of an expression, by which rules are looked up."""
-    if isinstance(node, tree.Call):
-        operation = table.find(node.name)
-        return operation.name if operation else None
-    return node.operator if isinstance(node, tree.Binary) else None
+    return node.operator if isinstance(node, tree.Binary) else called_function(node)
 
 
 def _used(nodes: Sequence[tree.SyntaxNode], powers: _ReadAs) -> frozenset[str]:
@@ -357,7 +353,7 @@ def _match(
 def _root_of_square(expected: tree.Binary, given: tree.Number) -> tree.Number | None:
     """The x for which a whole number matches the pattern `x**2`, or None."""
     is_square = expected.operator == "**" and isinstance(expected.right, tree.Number) and expected.right.value == 2.0
-    if not is_square or not given.text.isdigit() or given.value >= _WHOLE:
+    if not is_square or not given.text.isdigit() or given.value >= EXACT_INTEGERS:
         return None
     root = math.isqrt(int(given.value))
     return tree.Number(given.span, float(root), str(root)) if root * root == given.value else None

@@ -299,7 +299,6 @@ RULES_BY_ROOT = {
         StableForm("x**x", "1 - entr(x)", "x**x = 1 + x*log(x) + o(x)", _is_0, (0.0, 1.0)),
     ),
 }
-RULES = tuple(rule for rules in RULES_BY_ROOT.values() for rule in rules)
 
 # Patterns of the forms at 0 whose derivatives are those of the limit, in all orders.
 COMPLETE_AT_0 = frozenset({"x*log(x)", "-x*log(x)", "x*log2(x)", "-x*log2(x)", "x**x"})
