@@ -15,6 +15,7 @@ from gradcli.cli import command, hints
 from gradcli.cli.main import COMMANDS
 from gradcli.errors import Proposal, Span
 from gradcli.language.suggestions import unknown_names
+from gradcli.language.syntax import foreign_notations, parse
 from gradcli.primitives import table
 
 NAMES = {
@@ -92,6 +93,17 @@ def test_a_notation_that_is_refused_has_a_hint_that_runs(run, program, expected)
         assert_runs(run, f"{program.rpartition(';')[0]}; {written}", 12)
     else:
         assert_runs(run, written, expected)
+
+
+NOTATIONS_OF_RULES = [rule for rule in foreign_notations._RULES if isinstance(rule, foreign_notations.Notation)]
+
+
+@pytest.mark.parametrize("notation", NOTATIONS_OF_RULES, ids=lambda notation: notation.example)
+def test_the_example_of_a_notation_has_a_hint(notation):
+    assert notation(notation.example) != notation.example
+    with pytest.raises(gradcli.GradcliError) as refused:
+        parse(notation.example)
+    assert refused.value.hint.startswith("write ")
 
 
 TWO_READINGS = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
@@ -88,19 +87,15 @@ def _run(machine: Evaluator) -> Evaluation:
     return Evaluation(value, names, tuple(machine.rewritten))
 
 
-def _with_points(text: str) -> str:
-    """A text with its decimal commas turned into points, or without the commas between thousands."""
-    thousands = re.sub(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?=\.\d)", lambda m: m[0].replace(",", ""), text)
-    decimal = re.sub(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+(?=,\d)", lambda m: m[0].replace(".", ""), text)
-    return re.sub(r"(?<=\d),(?=\d)", ".", decimal) if thousands == text else thousands
-
-
 def _tensor(program: tree.Module, value: Value) -> Value:
     last = program.body[-1].span
     if isinstance(value, ProgramList) and value.made == "tuple":
+        # Imported here as only wrong programs need it.
+        from gradcli.language.syntax.foreign_notations import with_decimal_points
+
         text = program.source[last.start : last.end]
         hint = "write one of them, or [a, b] for a tensor of them"
-        decimal = text if text.startswith("(") else _with_points(text)
+        decimal = text if text.startswith("(") else with_decimal_points(text)
         if decimal != text:
             hint = Proposal(f"write {decimal}, or [a, b] for a tensor of them", decimal, otherwise=hint)
         raise EvaluationError(

@@ -1,7 +1,7 @@
 """Proposes corrections for notations of books, spreadsheets and other languages that the parser does not accept.
 
 Each rule rewrites one notation in a statement that could not be parsed; the result of all rules is proposed if it
-parses.
+parses. A rule is a pattern with its replacement and an example, or a function where a pattern is not enough.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from typing import NamedTuple
 
 from gradcli.errors import Proposal, Span
 from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS
@@ -16,6 +17,17 @@ from gradcli.language.syntax.foreign_keywords import FOREIGN_COMMANDS
 # Longest statement and longest source, in characters: the time for rewriting is a power of the length of the statement,
 # and the rewritten source is parsed as a whole.
 _LONGEST, _LONGEST_TEXT = 300, 20_000
+
+
+class Notation(NamedTuple):
+    """A notation and how it is written in the language; `example` contains the notation."""
+
+    pattern: str
+    replacement: str | Callable[[re.Match[str]], str]
+    example: str
+
+    def __call__(self, text: str) -> str:
+        return re.sub(self.pattern, self.replacement, text)
 
 
 def propose_correction(source: str, place: int, is_read: Callable[[str, int], bool]) -> Proposal | None:
@@ -81,46 +93,17 @@ _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 # An argument without parentheses: a number and a name, with exponents or superscripts.
 _BARE = rf"(?:{_NUMBER})?(?:[^\W\d_]\w*(?:\([^()]*\))?)?(?:\^\w+|[⁰¹²³⁴-⁹]+)?"
 _BRACKETED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_OPERAND = rf"({_NUMBER}|[^\W\d]\w*|{_BRACKETED})"
+# A part of a call in Mathematica.
+_PART = r"((?:[^][{},]|\[[^][]*\])+)"
 
 # --- LaTeX
 
 _GREEK = [
-    "alpha",
-    "beta",
-    "gamma",
-    "delta",
-    "epsilon",
-    "varepsilon",
-    "zeta",
-    "eta",
-    "theta",
-    "vartheta",
-    "iota",
-    "kappa",
-    "mu",
-    "nu",
-    "xi",
-    "pi",
-    "rho",
-    "sigma",
-    "tau",
-    "upsilon",
-    "phi",
-    "varphi",
-    "chi",
-    "psi",
-    "omega",
-    "Gamma",
-    "Delta",
-    "Theta",
-    "Lambda",
-    "Xi",
-    "Pi",
-    "Sigma",
-    "Phi",
-    "Psi",
-    "Omega",
-]
+    "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota", "kappa",
+    "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega", "Gamma",
+    "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega",
+]  # fmt: skip
 _SIGNS = {
     "cdot": "*", "times": "*", "ast": "*", "div": "/", "leq": "<=", "le": "<=", "geq": ">=", "ge": ">=", "neq": "!=",
     "ne": "!=", "infty": "inf", "lvert": "|", "rvert": "|", "vert": "|", "lambda": "lambda_", "lVert": "‖", "rVert": "‖",
@@ -199,18 +182,15 @@ def _inverse(name: str) -> str:
     return {"exp": "log", "log": "exp", "ln": "exp"}.get(name, f"a{name}")
 
 
-def _functions_without_brackets(text: str) -> str:
-    return re.sub(rf"{_FUNCTION}\s+(?=[\w.])(?!(?:if|else|and|or|in)\b)({_BARE})", r"\1(\2)", text)
+_functions_without_brackets = Notation(
+    rf"{_FUNCTION}\s+(?=[\w.])(?!(?:if|else|and|or|in)\b)({_BARE})", r"\1(\2)", "sin 2x + 1"
+)
 
 
 def _bars(text: str) -> str:
     if text.count("|") % 2 == 0 and not re.search(r"\|\||\|>", text):
-        text = re.sub(r"(?:(?<=[\w)])(?=\|[^|]*\|\s*(?:[-+*/^)]|$)))?\|([^|]+)\|", _absolute, text)
-    text = re.sub(r"^\|\|([^|]+)\|([^|]+)\|$", r"abs(abs(\1)\2)", text)
-    text = re.sub(r"\|\|\s*([^|]+?)\s*\|\|(?=\s*(?:$|[-+*/^),]))", r"norm(\1)", text)
-    text = re.sub(r"‖([^‖]+)‖", r"norm(\1)", text)
-    text = re.sub(r"⟨([^⟨⟩|,]+)[,|]([^⟨⟩|,]+)⟩", r"dot(\1,\2)", text)
-    return re.sub(r"⌈([^⌈⌉]+)⌉", r"ceil(\1)", re.sub(r"⌊([^⌊⌋]+)⌋", r"floor(\1)", text))
+        return re.sub(r"(?:(?<=[\w)])(?=\|[^|]*\|\s*(?:[-+*/^)]|$)))?\|([^|]+)\|", _absolute, text)
+    return text
 
 
 def _absolute(m: re.Match[str]) -> str:
@@ -242,16 +222,7 @@ _CHARACTERS = str.maketrans({
 
 
 def _characters(text: str) -> str:
-    text = text.translate(_CHARACTERS)
-    text = re.sub(r"\^(?=[⁺⁻⁰¹²³⁴-⁹])", "", text)
-    # A superscript before a root is its index, unless it can be an exponent of what stands before it.
-    text = re.sub(r"(?<![\w)\]²³!])³\s*√", "∛", re.sub(r"(?<![\w)\]²³!])⁴\s*√", "∜", text))
-    text = re.sub(rf"∜\s*({_BRACKETED}|\w+)", r"(\1)^(1/4)", text)
-    text = re.sub(r"(\w+)\s*∈\s*\[([^][,]+),([^][,]+)\]", r"\2 <= \1 <=\3", text)
-    text = re.sub(r"[∑Σ]\s*(?=\()", "sum", re.sub(r"[∏Π]\s*(?=\()", "prod", text))
-    text = re.sub(r"(\w)⁺(?=\W|$)", r"\1", text)
-    # Subscripts.
-    return re.sub(r"(?<=\w)[₀-₉]+", lambda m: unicodedata.normalize("NFKC", m[0]), text)
+    return text.translate(_CHARACTERS)
 
 
 def _derivatives(text: str) -> str:
@@ -273,25 +244,6 @@ def _derivatives(text: str) -> str:
 _UNITS = "kg|g|mg|km|m|cm|mm|nm|s|ms|h|min|N|J|kJ|W|kW|V|A|K|Pa|kPa|bar|Hz|kHz|MHz|GHz|eV|keV|MeV|mol|L|l|mL|ml|C|F|T|USD|EUR"
 
 
-def _numbers(text: str) -> str:
-    text = re.sub(r"(?<![\w.])(0[xXoObB][0-9a-fA-F]+)\b", _in_decimals, text)
-    text = re.sub(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)[dD]([-+]?\d+)", r"\1e\2", text)
-    text = re.sub(r"(?<![\w.])(\d+\.\d*|\.\d+)(?:[fFL]|_[a-z]+\d*)\b", r"\1", text)
-    text = re.sub(rf"({_NUMBER})\s*(?:°\s*[CFK]|℃|℉)(?!\w)", r"\1", text)
-    text = re.sub(rf"({_NUMBER})\s*°(?!\s*[CFK])", r"deg2rad(\1)", text)
-    text = re.sub(rf"({_NUMBER})\s+deg(?:rees?)?\b", r"deg2rad(\1)", text)
-    text = re.sub(rf"(?<=[/%@])\s*({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", r"(\1/100)", text)
-    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%\s*of\s+(?=[\w(])", r"\1/100*", text)
-    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", _hundredths, text)
-    if "[" not in text:
-        # Spaces between thousands; inside brackets, they separate numbers.
-        text = re.sub(r"(?<![\w.])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\w])", lambda m: re.sub(r"\s", "_", m[0]), text)
-    text = re.sub(r"\$?\b([A-Z]{1,2})\$(\d+)\b", r"\1\2", text)
-    text = re.sub(rf"[$€£]\s*({_NUMBER})|({_NUMBER})\s*[€£]", r"\1\2", text)
-    one = rf"(?:{_UNITS})(?:(?:\^|\*\*)-?\d|[²³])?"
-    return re.sub(rf"(?<![\w.])({_NUMBER})\s+{one}(?:\s*[/*·]\s*{one})*(?![\w(])", r"\1", text)
-
-
 def _hundredths(m: re.Match[str]) -> str:
     """A percentage as a fraction, unless it is added to something other than 1, of which it may be a share."""
     before = m.string[: m.start()]
@@ -306,40 +258,34 @@ def _in_decimals(m: re.Match[str]) -> str:
         return m[1]
 
 
+_UNIT = rf"(?:{_UNITS})(?:(?:\^|\*\*)-?\d|[²³])?"
+
+
+def _thousands(text: str) -> str:
+    """`1 000*x`. Inside brackets, spaces separate numbers."""
+    if "[" in text:
+        return text
+    return re.sub(r"(?<![\w.])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\w])", lambda m: re.sub(r"\s", "_", m[0]), text)
+
+
 def _commas(text: str) -> str:
-    """Convert decimal commas and thousands separators in a statement that is a single number."""
-    if re.fullmatch(r"[-+]?\d{1,3}(?:,\d{3})+\.\d+", text):
-        return text.replace(",", "")
-    if re.fullmatch(r"[-+]?\d{1,3}(?:\.\d{3})*,\d+", text) and not re.fullmatch(r"[-+]?[1-9]\d{0,2},\d{3}", text):
-        return text.replace(".", "").replace(",", ".")
-    return (
-        re.sub(r"^\s*([-+]?\d+)\s(?=\d{3}\b)", r"\1", text) if re.fullmatch(r"[-+]?\d{1,3}(?: \d{3})+", text) else text
-    )
+    """A statement that is a single number, unless it is as 1,234, which has two readings."""
+    number = re.fullmatch(r"[-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})*,\d+)", text)
+    return text if number is None or re.fullmatch(r"[-+]?[1-9]\d{0,2},\d{3}", text) else with_decimal_points(text)
+
+
+def with_decimal_points(text: str) -> str:
+    """A text with its decimal commas turned into points, or without the commas between thousands."""
+    thousands = re.sub(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?=\.\d)", lambda m: m[0].replace(",", ""), text)
+    decimal = re.sub(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+(?=,\d)", lambda m: m[0].replace(".", ""), text)
+    return re.sub(r"(?<=\d),(?=\d)", ".", decimal) if thousands == text else thousands
 
 
 # --- spreadsheets and other languages
 
 
-def _operators(text: str) -> str:
-    if re.match(r"\s*=\s*[^=\s]", text):
-        text = _of_spreadsheet(text.lstrip("= \t"))
-    text = re.sub(r"\.\^", "**", text)
-    text = re.sub(r"\.(\*\*?|/)", r"\1", text)
-    text = re.sub(r"^([^\W\d]\w*)(\+\+|--)$", lambda m: f"{m[1]} {m[2][0]}= 1", text)
-    text = re.sub(rf"(?<![\w.])({_NUMBER}|[^\W\d]\w*)\s+choose\s+({_NUMBER}|[^\W\d]\w*)", r"comb(\1, \2)", text)
-    text = re.sub(r"\b(?:std|math)::", "", re.sub(r"\((?:float|double|real)\)\s*(?=[\w(.])", "", text))
-    text = re.sub(r"^(?:const\s+)?(?:double|float|auto|real|const|var|let)\s+(?=[^\W\d]\w*\s*=(?!=)[^;]*$)", "", text)
-    text = text.replace("%*%", "@").replace("%/%", "//").replace("%%", "%").replace("~=", "!=").replace("<>", "!=")
-    text = re.sub(r"&&", " and ", re.sub(r"\|\|", " or ", text)) if re.search(r"&&|\w\s*\|\|\s*\w", text) else text
-    text = re.sub(r"(?<![\w)\]!])!\s*(?=[\w(])", "not ", text)
-    text = re.sub(r"\b(AND|OR|NOT)\b", lambda m: m[1].lower(), text)
-    text = re.sub(r"(?<=[\w)])\s+(?:mod|MOD)\s+(?=[\w(])", " % ", text)
-    text = re.sub(r"(?<=[\w)])\s+(?:div|DIV)\s+(?=[\w(])", " // ", text)
-    text = re.sub(r"\.(?:gt|lt|ge|le|eq|ne)\.", lambda m: _FORTRAN[m[0].strip(".")], text)
-    text = re.sub(r"\s*:=\s*", " = ", text) if re.match(r"[^\W\d]\w*(?:\([\w, ]*\))?\s*:=", text) else text
-    text = re.sub(r"=<", "<=", text)
-    text = re.sub(r"^([\w.]+)\s*\\\s*([\w.]+)$", r"solve(\1, \2)", text)
-    return re.sub(r" {2,}", " ", text)
+def _formula_of_spreadsheet(text: str) -> str:
+    return _of_spreadsheet(text.lstrip("= \t")) if re.match(r"\s*=\s*[^=\s]", text) else text
 
 
 def _of_spreadsheet(text: str) -> str:
@@ -352,36 +298,20 @@ def _of_spreadsheet(text: str) -> str:
 _FORTRAN = {"gt": ">", "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!="}
 
 
-def _of_mathematica(text: str) -> str:
-    """Mathematica's `Sum[k^2, {k, 1, n}]`, `Table[…]` and `D[y, {x, 2}]`, innermost first."""
-    part, index = r"((?:[^][{},]|\[[^][]*\])+)", r"\{\s*(\w+)\s*,\s*([^{},]+),\s*([^{},]+)\}"
-
-    def summed(m: re.Match[str]) -> str:
-        name = {"Sum": "sum", "Product": "prod", "Table": ""}[m[1]]
-        items = f"{m[2]} for {m[3]} in range({m[4].strip()}, {_next(m[5])})"
-        return f"{name}({items})" if name else f"[{items}]"
-
-    text = re.sub(rf"\b(Sum|Product|Table)\[{part},\s*{index}\s*\]", summed, text)
-    return re.sub(rf"\bD\[{part},\s*\{{\s*(\w+)\s*,\s*(\d+)\s*\}}\s*\]", r"diff(\1, \2, \3)", text)
+def _logical(text: str) -> str:
+    """`x && y` and `x || y`."""
+    return text.replace("&&", " and ").replace("||", " or ") if re.search(r"&&|\w\s*\|\|\s*\w", text) else text
 
 
-def _in_words(text: str) -> str:
-    """`log base 2 of 8`, `square root of 2` and `3 squared`."""
-    operand = rf"({_NUMBER}|[^\W\d]\w*|{_BRACKETED})"
-    text = re.sub(rf"\blog base {operand} of {operand}", r"log(\2, \1)", text)
-    text = re.sub(
-        rf"\b(?:square root|sqrt) of {operand}", r"sqrt(\1)", re.sub(rf"\bcube root of {operand}", r"cbrt(\1)", text)
-    )
-    return re.sub(rf"{operand} cubed\b", r"\1^3", re.sub(rf"{operand} squared\b", r"\1^2", text))
+def _assignment(text: str) -> str:
+    """`y := x^2` and `f(x) := x^2`."""
+    return re.sub(r"\s*:=\s*", " = ", text) if re.match(r"[^\W\d]\w*(?:\([\w, ]*\))?\s*:=", text) else text
 
 
-def _choices(text: str) -> str:
-    """`a ? b : c`, `if a then b else c` and `IF(a, b, c)`."""
-    text = re.sub(r"\(([^()?:]+?)\s*\?\s*([^()?:]+?)\s*:\s*([^()?:]+)\)", r"(\2 if \1 else \3)", text)
-    text = re.sub(r"^(.*?(?<![<>!=~])=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", text)
-    text = re.sub(r"\bif\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)$", r"\2 if \1 else \3", text)
-    text = re.sub(r"\b(?:IF|if)\(([^(),]+),([^(),]+),([^(),]+)\)", r"where(\1,\2,\3)", text)
-    return re.sub(r"^(.+?)\s+where\s+([^\W\d]\w*\s*=(?!=).+)$", r"\2; \1", text)
+def _sum_of_mathematica(m: re.Match[str]) -> str:
+    name = {"Sum": "sum", "Product": "prod", "Table": ""}[m[1]]
+    items = f"{m[2]} for {m[3]} in range({m[4].strip()}, {_next(m[5])})"
+    return f"{name}({items})" if name else f"[{items}]"
 
 
 def _separated_arguments(text: str) -> str:
@@ -391,13 +321,6 @@ def _separated_arguments(text: str) -> str:
         return text
     text = re.sub(r"(?<=\d),(?=\d)", ".", text)
     return re.sub(_BRACKETED, lambda m: m[0].replace(";", ","), text)
-
-
-def _functions(text: str) -> str:
-    """`f <- function(x) x^2`, `@(x) x^2`, `function(x) x^2` and `\\x -> x^2`."""
-    text = re.sub(r"^([^\W\d]\w*)\s*<-\s*function\s*\(([\w, ]*)\)\s*(?=[^\s{])", r"\1(\2) = ", text)
-    text = re.sub(r"(?:@|\bfunction)\s*\(([\w, ]*)\)\s*", r"lambda \1: ", text)
-    return re.sub(r"^\\?([^\W\d]\w*)\s*(?:->|→|↦)\s*(?=\S)", r"lambda \1: ", text)
 
 
 _WHOLE = r"\d+|end"
@@ -450,15 +373,6 @@ def _matrices(text: str) -> str:
     return re.sub(rf"(?<![\w)\]])\[({row}(?:;{row})*;?\s*)\]", written, text)
 
 
-def _products(text: str) -> str:
-    text = re.sub(r"\)\s*\((?=[^()]*\))", ")*(", text)
-    text = re.sub(
-        r"(?<=[)⁰¹²³⁴-⁹])\s*(?=\d|[^\W\d_])(?!(?:if|for|in|is|or|and|not|else|where|then)\b|[⁰¹²³⁴-⁹])", "*", text
-    )
-    text = re.sub(r"(?<=[\w)\]⁰¹²³⁴-⁹])\s*(?=√)", "*", text)
-    return re.sub(rf"(?<![\w.])({_NUMBER}|[^\W\d_])\s+(?={_FUNCTION}\()", r"\1*", text)
-
-
 def _braces(text: str) -> str:
     if re.search(r"\b(?:if|for|while|else|def)\b", text):
         return text
@@ -466,7 +380,88 @@ def _braces(text: str) -> str:
     return re.sub(r"(?<![\w)\]])\{([^{}:;=]*)\}", r"(\1)", text)
 
 
-_RULES: tuple[Callable[[str], str], ...] = (
-    _from_latex, _of_mathematica, _in_words, _characters, _fractions, _numbers, _separated_arguments, _commas, _derivatives, _operators, _choices, _functions, _statements, _indices, _matrices,
-    _powers_of_functions, _functions_without_brackets, _bars, _braces, _products,
+# In this order, as the result of a rule may be a notation of the next.
+_RULES: tuple[Notation | Callable[[str], str], ...] = (
+    _from_latex,
+    # Mathematica, and words.
+    Notation(rf"\b(Sum|Product|Table)\[{_PART},\s*\{{\s*(\w+)\s*,\s*([^{{}},]+),\s*([^{{}},]+)\}}\s*\]", _sum_of_mathematica, "Sum[k^2, {k, 1, 3}]"),
+    Notation(rf"\bD\[{_PART},\s*\{{\s*(\w+)\s*,\s*(\d+)\s*\}}\s*\]", r"diff(\1, \2, \3)", "D[x^3, {x, 2}]"),
+    Notation(rf"\blog base {_OPERAND} of {_OPERAND}", r"log(\2, \1)", "log base x of 8"),
+    Notation(rf"\bcube root of {_OPERAND}", r"cbrt(\1)", "cube root of x"),
+    Notation(rf"\b(?:square root|sqrt) of {_OPERAND}", r"sqrt(\1)", "square root of x"),
+    Notation(rf"{_OPERAND} squared\b", r"\1^2", "x squared"),
+    Notation(rf"{_OPERAND} cubed\b", r"\1^3", "x cubed"),
+    # Typographic characters.
+    _characters,
+    Notation(r"\^(?=[⁺⁻⁰¹²³⁴-⁹])", "", "x^²"),
+    # A superscript before a root is its index, unless it can be an exponent of what stands before it.
+    Notation(r"(?<![\w)\]²³!])⁴\s*√", "∜", "⁴√16"),
+    Notation(r"(?<![\w)\]²³!])³\s*√", "∛", "³√(x + 6)"),
+    Notation(rf"∜\s*({_BRACKETED}|\w+)", r"(\1)^(1/4)", "∜16"),
+    Notation(r"(\w+)\s*∈\s*\[([^][,]+),([^][,]+)\]", r"\2 <= \1 <=\3", "x ∈ [1, 3]"),
+    Notation(r"[∏Π]\s*(?=\()", "prod", "∏(v)"),
+    Notation(r"[∑Σ]\s*(?=\()", "sum", "∑(v)"),
+    Notation(r"(\w)⁺(?=\W|$)", r"\1", "x⁺ + 1"),
+    Notation(r"(?<=\w)[₀-₉]+", lambda m: unicodedata.normalize("NFKC", m[0]), "log₁₀(x)"),
+    _fractions,
+    # Numbers and units.
+    Notation(r"(?<![\w.])(0[xXoObB][0-9a-fA-F]+)\b", _in_decimals, "0x1F"),
+    Notation(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)[dD]([-+]?\d+)", r"\1e\2", "1.5d0*x"),
+    Notation(r"(?<![\w.])(\d+\.\d*|\.\d+)(?:[fFL]|_[a-z]+\d*)\b", r"\1", "1.0_dp*x"),
+    Notation(rf"({_NUMBER})\s*(?:°\s*[CFK]|℃|℉)(?!\w)", r"\1", "20°C"),
+    Notation(rf"({_NUMBER})\s*°(?!\s*[CFK])", r"deg2rad(\1)", "90°"),
+    Notation(rf"({_NUMBER})\s+deg(?:rees?)?\b", r"deg2rad(\1)", "sin 90 degrees"),
+    Notation(rf"(?<=[/%@])\s*({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", r"(\1/100)", "x/5%"),
+    Notation(rf"(?<![\w.])({_NUMBER})\s*%\s*of\s+(?=[\w(])", r"\1/100*", "5% of x"),
+    Notation(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", _hundredths, "5% * x"),
+    _thousands,
+    Notation(r"\$?\b([A-Z]{1,2})\$(\d+)\b", r"\1\2", "$A$1*2"),
+    Notation(rf"[$€£]\s*({_NUMBER})|({_NUMBER})\s*[€£]", r"\1\2", "$5"),
+    Notation(rf"(?<![\w.])({_NUMBER})\s+{_UNIT}(?:\s*[/*·]\s*{_UNIT})*(?![\w(])", r"\1", "9.81 m/s^2"),
+    _separated_arguments, _commas, _derivatives,
+    # Spreadsheets, MATLAB, R, C and Fortran.
+    _formula_of_spreadsheet,
+    Notation(r"\.\^", "**", "x.^2"),
+    Notation(r"\.(\*\*?|/)", r"\1", "x.*3"),
+    Notation(r"^([^\W\d]\w*)(\+\+|--)$", lambda m: f"{m[1]} {m[2][0]}= 1", "x++"),
+    Notation(rf"(?<![\w.])({_NUMBER}|[^\W\d]\w*)\s+choose\s+({_NUMBER}|[^\W\d]\w*)", r"comb(\1, \2)", "10 choose x"),
+    Notation(r"\((?:float|double|real)\)\s*(?=[\w(.])", "", "(float)x*2"),
+    Notation(r"\b(?:std|math)::", "", "std::sin(x)"),
+    Notation(r"^(?:const\s+)?(?:double|float|auto|real|const|var|let)\s+(?=[^\W\d]\w*\s*=(?!=)[^;]*$)", "", "double y = x*x"),
+    Notation(r"%\*%", "@", "b %*% v"),
+    Notation(r"%/%", "//", "x %/% 2"),
+    Notation(r"%%", "%", "x %% 2"),
+    Notation(r"~=|<>", "!=", "x ~= 2"),
+    _logical,
+    Notation(r"(?<![\w)\]!])!\s*(?=[\w(])", "not ", "!(x > 3)"),
+    Notation(r"\b(AND|OR|NOT)\b", lambda m: m[1].lower(), "x AND 1"),
+    Notation(r"(?<=[\w)])\s+(?:mod|MOD)\s+(?=[\w(])", " % ", "x mod 2"),
+    Notation(r"(?<=[\w)])\s+(?:div|DIV)\s+(?=[\w(])", " // ", "x div 2"),
+    Notation(r"\.(gt|lt|ge|le|eq|ne)\.", lambda m: _FORTRAN[m[1]], "x .gt. 1"),
+    _assignment,
+    Notation(r"=<", "<=", "x =< 3"),
+    Notation(r"^([\w.]+)\s*\\\s*([\w.]+)$", r"solve(\1, \2)", "A\\b"),
+    Notation(r" {2,}", " ", "x  mod 2"),
+    # Conditions and functions.
+    Notation(r"\(([^()?:]+?)\s*\?\s*([^()?:]+?)\s*:\s*([^()?:]+)\)", r"(\2 if \1 else \3)", "1 + (x > 2 ? 5 : 6)"),
+    Notation(r"^(.*?(?<![<>!=~])=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", "x >= 2 ? 5 : 6"),
+    Notation(r"\bif\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)$", r"\2 if \1 else \3", "if x > 1 then 2 else 3"),
+    Notation(r"\b(?:IF|if)\(([^(),]+),([^(),]+),([^(),]+)\)", r"where(\1,\2,\3)", "if(x > 1, 2, 3)"),
+    Notation(r"^(.+?)\s+where\s+([^\W\d]\w*\s*=(?!=).+)$", r"\2; \1", "beta*x where beta = 3"),
+    Notation(r"^([^\W\d]\w*)\s*<-\s*function\s*\(([\w, ]*)\)\s*(?=[^\s{])", r"\1(\2) = ", "f <- function(u) u^2"),
+    Notation(r"(?:@|\bfunction)\s*\(([\w, ]*)\)\s*", r"lambda \1: ", "f = @(u) u^2"),
+    Notation(r"^\\?([^\W\d]\w*)\s*(?:->|→|↦)\s*(?=\S)", r"lambda \1: ", "u → u^2"),
+    _statements, _indices, _matrices, _powers_of_functions, _functions_without_brackets, _bars,
+    # Brackets, and products without a sign.
+    Notation(r"^\|\|([^|]+)\|([^|]+)\|$", r"abs(abs(\1)\2)", "||x - 5| - 1|"),
+    Notation(r"\|\|\s*([^|]+?)\s*\|\|(?=\s*(?:$|[-+*/^),]))", r"norm(\1)", "||v||"),
+    Notation(r"‖([^‖]+)‖", r"norm(\1)", "‖v‖"),
+    Notation(r"⟨([^⟨⟩|,]+)[,|]([^⟨⟩|,]+)⟩", r"dot(\1,\2)", "⟨b,v⟩"),
+    Notation(r"⌊([^⌊⌋]+)⌋", r"floor(\1)", "⌊x/3⌋"),
+    Notation(r"⌈([^⌈⌉]+)⌉", r"ceil(\1)", "⌈x/3⌉"),
+    _braces,
+    Notation(r"\)\s*\((?=[^()]*\))", ")*(", "(x+1)(x+2)"),
+    Notation(r"(?<=[)⁰¹²³⁴-⁹])\s*(?=\d|[^\W\d_])(?!(?:if|for|in|is|or|and|not|else|where|then)\b|[⁰¹²³⁴-⁹])", "*", "(x+1)x"),
+    Notation(r"(?<=[\w)\]⁰¹²³⁴-⁹])\s*(?=√)", "*", "2π√(x)"),
+    Notation(rf"(?<![\w.])({_NUMBER}|[^\W\d_])\s+(?={_FUNCTION}\()", r"\1*", "2 sin(x)"),
 )  # fmt: skip

@@ -27,8 +27,12 @@ def explain(source: str, unexpected: UnexpectedToken) -> ProgramSyntaxError:
     return ProgramSyntaxError(finding.message, hint=finding.hint, span=finding.span or place(mistake.token))
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
 def _quoted(token: Token) -> str:
-    text = token.value if len(token.value) <= 40 else token.value[:39] + "…"
+    text = _cut(token.value)
     return text if token.type == "STRING" else f"'{text}'"
 
 
@@ -288,8 +292,7 @@ def _bad_number(m: ErrorContext) -> Explanation | None:
         hint = "a number has one '.', as in 1.5"
     else:
         return None
-    shown = text if len(text) <= 40 else text[:39] + "…"
-    return Explanation(f"'{shown}' is not a number", hint, Span(*match.span()))
+    return Explanation(f"'{_cut(text)}' is not a number", hint, Span(*match.span()))
 
 
 def _bars(m: ErrorContext) -> Explanation | None:
