@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -40,6 +41,24 @@ def largest_offset(size: Any, rest: Any, dof: Any) -> Any:
     root = np.sqrt(np.maximum(dof, 1))
     with np.errstate(all="ignore"):
         return np.fmax(CONVERGED, ROUNDING * np.fmax(1, root / 4) * size / (np.abs(rest) / root))
+
+
+def root_mean_squares(values: Any, sigma: Any, count: Any) -> Any:
+    """The root mean squares `[…]` of `values` `[…, n]` divided by their standard deviations, over `count` rows; rows
+    beyond these are padding, whose standard deviation is infinite."""
+    np = arrays.numpy_namespace()
+    weighted = values / sigma
+    return np.sqrt(np.vecdot(weighted, weighted) / count)
+
+
+def without_effect(value: Any, derivatives: Sequence[Any], sigma: Any, points: Any, count: Any) -> Any:
+    """Which parameters `[g, p]` do not change the model's values `[g, n]` beyond their rounding errors at points
+    `[g, p]`, given the derivatives by each parameter, `[g, n]` each."""
+    np = arrays.numpy_namespace()
+    with np.errstate(all="ignore"):
+        size = root_mean_squares(value, sigma, count)
+        slopes = np.stack([root_mean_squares(column, sigma, count) for column in derivatives], axis=-1)
+        return ~(slopes * np.maximum(np.abs(points), 1) > ROUNDING * size[:, None])
 
 
 def terms(value: Any, first: Any, point: Any) -> Any:

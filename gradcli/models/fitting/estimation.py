@@ -10,12 +10,13 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError, ExitStatus, GradcliError, LimitError
 from gradcli.models.fitting.convergence import (
     CONVERGED,
-    ROUNDING,
     largest_offset,
     message_of,
     of_one_minimum,
     relative_offset,
+    root_mean_squares,
     terms,
+    without_effect,
 )
 from gradcli.models.fitting.fit_results import SearchEnd, Starts
 from gradcli.models.fitting.information import RANK_TOLERANCE
@@ -103,7 +104,8 @@ def estimate(problem: Problem, start: Any, search: SearchOptions | None = None) 
     if failure is not None:
         raise failure
     given = not np.isnan(start).any()
-    found = _from_one(problem, point, projected, [way for way in DESCENT_VARIANTS if given or way.projected], search)
+    ways = [way for way in DESCENT_VARIANTS if (projected if way.projected else given)]
+    found = _from_one(problem, point, projected, ways, search)
     if found.reason is None and (len(projected) == len(start) or not _is_poor(problem, found.best.point)):
         return _ending(found, [])
     try:
@@ -118,7 +120,9 @@ def estimate(problem: Problem, start: Any, search: SearchOptions | None = None) 
         tried=1 + others.tried,
     )
     lower = others.best.cost < found.best.cost
-    if others.reason is not None and (not lower or of_one_minimum(others.best.cost, found.best.cost, _size(problem))):
+    if others.reason is not None and (
+        not lower or of_one_minimum(others.best.cost, found.best.cost, problem.response_norm)
+    ):
         # A cost that is lower by rounding alone is no reason to abandon the given start.
         return _ending(both._replace(best=found.best, reason=found.reason, agreed=0), [])
     warning = f"from the start that was given the search did not converge: {found.reason}"
@@ -146,7 +150,7 @@ def _is_poor(problem: Problem, point: Any) -> bool:
 
 def _multistart_warnings(problem: Problem, found: _Found) -> list[str]:
     """Warnings that a minimum found from several points may not be the lowest one."""
-    if found.reason is not None or of_one_minimum(0.0, found.best.cost, _size(problem)):
+    if found.reason is not None or of_one_minimum(0.0, found.best.cost, problem.response_norm):
         return []
     doubts = []
     if found.agreed == 1 < found.tried:
@@ -178,22 +182,16 @@ def _ending(found: _Found, warnings: Sequence[str]) -> SearchEnd:
 def _from_one(
     problem: Problem, point: Any, linear: Sequence[int], ways: Sequence[_DescentVariant], search: SearchOptions
 ) -> _Found:
-    """Search from one point, by the variants `ways` in order until one reaches a minimum."""
-    best, iterations, evaluations = None, 0, 0
+    """Search from one point, by the variants `ways`, at least one, in order until one reaches a minimum."""
+    tried: list[tuple[Refined, str | None]] = []
     for way in ways:
-        if way.projected and not linear:
-            continue
         settled = _minimum_near(problem, point, linear if way.projected else (), way.reach, search)
-        iterations += settled.iterations
-        evaluations += settled.evaluations
-        reason = _convergence_failure(problem, settled)
-        if best is None or reason is None or settled.cost < best[0].cost:
-            best = settled, reason
-        if reason is None:
+        tried.append((settled, _convergence_failure(problem, settled)))
+        if tried[-1][1] is None:
             break
-    if best is None:
-        # All variants project linear parameters out, and there are none: search without projection.
-        return _from_one(problem, point, linear, DESCENT_VARIANTS[:1], search)
+    best = tried[-1] if tried[-1][1] is None else min(tried, key=lambda each: each[0].cost)
+    iterations = sum(settled.iterations for settled, _ in tried)
+    evaluations = sum(settled.evaluations for settled, _ in tried)
     return _Found(*best, iterations, evaluations, 1, int(best[1] is None))
 
 
@@ -246,11 +244,11 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
             best is None or (reason is None, -settled.cost) > (best[1] is None, -best[0].cost)
         ):
             best = settled, reason
-            agreed = int(of_one_minimum(descended.costs, descended.costs[i], _size(problem)).sum())
+            agreed = int(of_one_minimum(descended.costs, descended.costs[i], problem.response_norm).sum())
     if best is None:
         raise _no_finite_start(problem, points)
     cost = best[0].cost
-    lower = [why for c, why in ends if c < cost and not of_one_minimum(c, cost, _size(problem))]
+    lower = [why for c, why in ends if c < cost and not of_one_minimum(c, cost, problem.response_norm)]
     return _Found(*best, iterations, evaluations, len(points), agreed, lower[0] if lower else None)
 
 
@@ -274,7 +272,7 @@ def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> li
     costs = np.where(np.isfinite(descended.costs), descended.costs, np.inf)
     left = np.isfinite(costs)
     while left.any() and len(found) < _POLISHED:
-        same = np.flatnonzero(left & of_one_minimum(costs, costs[left].min(), _size(problem)))
+        same = np.flatnonzero(left & of_one_minimum(costs, costs[left].min(), problem.response_norm))
         found.append(int(same[representative(descended.points[same], linear)]))
         left[same] = False
     return found
@@ -290,22 +288,14 @@ def representative(points: Any, linear: Sequence[int]) -> int:
     return min(range(len(points)), key=lambda i: (sum(b < 0 for b in rounded[i]), *(rounded[i][k] for k in others)))
 
 
-def _size(problem: Problem) -> float:
-    """The length of the responses divided by their standard deviations."""
-    np = arrays.numpy_namespace()
-    return float(np.sqrt(np.sum((problem.response / problem.sigma) ** 2)))
-
-
 def _convergence_failure(problem: Problem, found: Refined) -> str | None:
     """Why a point is not known to be a minimum; None where it is."""
     np = arrays.numpy_namespace()
     value, derivatives = problem.columns_of(found.point[None])
-    with np.errstate(all="ignore"):
-        size, *slopes = (_root_mean_square(column[0] / problem.sigma) for column in (value, *derivatives))
-        effects = slopes * np.maximum(np.abs(found.point), 1)
-    lost = [name for name, effect in zip(problem.parameters, effects) if not effect > ROUNDING * size]
-    if lost and not np.isfinite(problem.priors[1]).any():
-        return f"the model does not depend on {' and '.join(lost)} any more there"
+    lost = without_effect(value, derivatives, problem.sigma, found.point[None], problem.count)[0]
+    if lost.any() and not problem.has_priors:
+        names = [name for name, is_lost in zip(problem.parameters, lost) if is_lost]
+        return f"the model does not depend on {' and '.join(names)} any more there"
     if not found.determined:
         return "the data do not determine all parameters there"
     if not found.least_eigenvalue > 0:
@@ -315,7 +305,7 @@ def _convergence_failure(problem: Problem, found: Refined) -> str | None:
     if found.offset <= CONVERGED:
         return None
     first = np.stack(derivatives, axis=-1)[0]
-    size = _root_mean_square(terms(value[0], first, found.point) / problem.sigma)
+    size = root_mean_squares(terms(value[0], first, found.point), problem.sigma, problem.count)
     if not found.offset <= largest_offset(size, np.sqrt(2 * found.cost), problem.dof):
         return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
     return None
@@ -334,11 +324,9 @@ def _has_no_maximum(value: Any, derivatives: Sequence[Any], step: Any, family: s
         return bool((np.abs(change) > _MAX_MEAN_CHANGE * np.abs(room)).any())
 
 
-def _root_mean_square(values: Any) -> float:
-    return float(arrays.numpy_namespace().sqrt(values @ values / len(values)))
-
-
 # --- refines a minimum to full precision by Newton's method with the exact Hessian, in coordinates in which the
+# Gauss-Newton matrix is the unit matrix. `group_fits` has Newton steps of its own: they factorise the Hessian itself,
+# fast for many small groups, and leave a group whose Hessian is not clearly definite to the search here.
 
 # Relative rise of the cost that may be a rounding error.
 _HIDDEN = 1e-9

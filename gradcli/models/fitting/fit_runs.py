@@ -71,7 +71,7 @@ def run_fit(fitting: FitJob, group: str | None = None) -> FitOutcome:
 def _has_unscaled_priors(problem: Problem) -> bool:
     """Whether there are priors, which are in units of the parameters, while the standard deviations of the rows are
     known up to a factor only."""
-    return problem.known.is_least_squares and problem.known.is_scaled and bool(np.isfinite(problem.priors[1]).any())
+    return problem.known.is_least_squares and problem.known.is_scaled and problem.has_priors
 
 
 def _solve(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solution]:
@@ -157,7 +157,7 @@ def _solution(problem: Problem, ending: SearchEnd) -> Solution:
         np.ones((1, len(value)), "bool"),
         first[None],
         second[None],
-        ((ending.point - mean)[None, free], u[None, free]) if np.isfinite(u).any() else None,
+        ((ending.point - mean)[None, free], u[None, free]) if problem.has_priors else None,
         None if proved is None else proved.residuals[None],
         problem.loss_scale if problem.known.is_robust else np.nan,
     )
@@ -173,12 +173,7 @@ def _proved(problem: Problem, ending: SearchEnd, value: Any, first: Any) -> Prov
         return None
     with np.errstate(all="ignore"):
         size, left = (np.linalg.norm(part / problem.sigma) for part in (problem.response, problem.response - value))
-    if (
-        not size < np.inf
-        or left > _MAX_RESIDUAL_RATIO * size
-        or not ending.converged
-        or np.isfinite(problem.priors[1]).any()
-    ):
+    if not size < np.inf or left > _MAX_RESIDUAL_RATIO * size or not ending.converged or problem.has_priors:
         return None
     try:
         with digits.computing():

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.models.fitting import batched_matrices
-from gradcli.models.fitting.convergence import ROUNDING, largest_offset, of_one_minimum, relative_offset, terms
+from gradcli.models.fitting.convergence import (
+    largest_offset,
+    of_one_minimum,
+    relative_offset,
+    root_mean_squares,
+    terms,
+    without_effect,
+)
 from gradcli.models.fitting.estimation import (
     DESCENT_VARIANTS,
     INITIAL_STEP,
@@ -92,9 +99,8 @@ def _starts(stacked: Stacked, plan: GroupSearch) -> Any:
 def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: ProgressCallback | None = None) -> GroupFits:
     """Fit every group; `watch` is called with each iteration."""
     p = stacked.low.size
-    dof = stacked.real.sum(axis=1) - p + int(np.isfinite(stacked.priors[1]).sum())
-    searched = _searched(stacked, plan, dof, watch)
-    points, steps, here = _polished(stacked, searched.points, dof)
+    searched = _searched(stacked, plan, watch)
+    points, steps, here = _polished(stacked, searched.points)
     rows = _rows_at(stacked, points, here)
     found = statistics(rows, stacked.known)
     minimum = searched.agreed & _is_minimum(stacked, points, here, rows, found) & _newton(here).is_definite
@@ -116,13 +122,13 @@ class _Searched(NamedTuple):
     evaluations: Any
 
 
-def _searched(stacked: Stacked, plan: GroupSearch, dof: Any, watch: ProgressCallback | None) -> _Searched:
+def _searched(stacked: Stacked, plan: GroupSearch, watch: ProgressCallback | None) -> _Searched:
     starts = _starts(stacked, plan)
     g, m, p = starts.shape
     ended = levenberg_marquardt(
         lambda points, which: stacked.linearised(points, which // m),
         starts.reshape(-1, p),
-        np.repeat(dof, m),
+        np.repeat(stacked.dof, m),
         linear=plan.linear,
         low=stacked.low,
         high=stacked.high,
@@ -131,10 +137,7 @@ def _searched(stacked: Stacked, plan: GroupSearch, dof: Any, watch: ProgressCall
         watch=watch,
     )
     costs = np.where(np.isfinite(ended.costs), ended.costs, np.inf).reshape(g, m)
-    with np.errstate(all="ignore"):
-        weighted = stacked.response / stacked.sigma
-        size = np.sqrt(np.vecdot(weighted, weighted))
-    agreed = of_one_minimum(costs, costs.min(axis=1, keepdims=True), size[:, None]).all(axis=1)
+    agreed = of_one_minimum(costs, costs.min(axis=1, keepdims=True), stacked.response_norm[:, None]).all(axis=1)
     points = ended.points.reshape(g, m, p)
     best = [representative(own, plan.linear) for own in points] if m > 1 else np.zeros(g, int)
     iterations, evaluations = ended.iterations.reshape(g, m).sum(axis=1), ended.evaluations.reshape(g, m).sum(axis=1)
@@ -170,10 +173,11 @@ class _Newton(NamedTuple):
     is_definite: Any
 
 
-def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _PointState]:
+def _polished(stacked: Stacked, points: Any) -> tuple[Any, Any, _PointState]:
     """The points after steps of Newton's method, taken where the Hessian is positive definite; the number of these
     steps for each group; and the rows and costs there."""
     g, p = points.shape
+    dof = stacked.dof
     points, steps, left = points.copy(), np.zeros(g, int), np.arange(g)
     here = there = _at(stacked, points)
     for _ in range(_STEPS):
@@ -225,7 +229,7 @@ def _rows_at(stacked: Stacked, points: Any, here: _PointState) -> Rows:
     p = points.shape[-1]
     derivatives = np.stack(here.derivatives).transpose(1, 2, 0)
     priors = None
-    if np.isfinite(stacked.priors[1]).any():
+    if stacked.has_priors:
         priors = stacked.prior_residuals(points), np.tile(stacked.priors[1], (len(points), 1))
     deviations = np.where(stacked.real, stacked.sigma, 1.0)
     first, second = derivatives[..., :p], derivatives[..., p:]
@@ -238,21 +242,10 @@ def _is_minimum(stacked: Stacked, points: Any, here: _PointState, rows: Rows, fo
     p = points.shape[-1]
     inside = np.sqrt(np.einsum("gji,jg->gi", found.information.axes, here.pull) ** 2 @ np.ones(p))
     with np.errstate(all="ignore"):
-        weight = 1 / stacked.sigma
         rest = np.sqrt(2 * here.cost)
-        size = _root_mean_squares(here.value, weight, found.n)
-        largest = largest_offset(
-            _root_mean_squares(terms(here.value, rows.first, points), weight, found.n), rest, found.dof
-        )
-        minimum = relative_offset(inside, rest, p, found.dof) <= largest
-        effects = np.stack([_root_mean_squares(column, weight, found.n) for column in here.derivatives[:p]], axis=-1)
-        lost = ~(effects * np.maximum(np.abs(points), 1) > ROUNDING * size[:, None]) & np.isinf(stacked.priors[1])
-    minimum &= ~lost.any(axis=1) & found.information.is_determined
+        size = root_mean_squares(terms(here.value, rows.first, points), stacked.sigma, found.n)
+        minimum = relative_offset(inside, rest, p, found.dof) <= largest_offset(size, rest, found.dof)
+    lost = without_effect(here.value, here.derivatives[:p], stacked.sigma, points, found.n)
+    # Unlike in a single fit, a prior excuses only its own parameter: a group in doubt is searched alone.
+    minimum &= ~(lost & np.isinf(stacked.priors[1])).any(axis=1) & found.information.is_determined
     return minimum & ((points > stacked.low) & (points < stacked.high)).all(axis=1)
-
-
-def _root_mean_squares(values: Any, weight: Any, count: Any) -> Any:
-    """The weighted root mean squares `[g]` of `values` `[g, m]` of groups of `count` rows; padding rows have the weight
-    0."""
-    weighted = np.where(weight > 0, values * weight, 0.0)
-    return np.sqrt(np.vecdot(weighted, weighted) / count)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.errors import BackendError, BindingError, did_you_mean
 from gradcli.install_command import install_command
-from gradcli.models.fitting.convergence import largest_offset, relative_offset, terms
+from gradcli.models.fitting.convergence import largest_offset, relative_offset, root_mean_squares, terms
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 
@@ -199,7 +199,7 @@ class _Distances:
             offset = float(relative_offset(newton.length, rest, len(point), problem.dof))
             both = np.concatenate([here.by_parameters, slopes * (self.x + deltas)], axis=1)
             ones = np.concatenate([point, np.ones(len(self._names))])
-            size = float(np.sqrt(np.mean((terms(value, both, ones) / sigma) ** 2)))
+            size = root_mean_squares(terms(value, both, ones), sigma, problem.count)
             is_minimum = offset <= largest_offset(size, rest, problem.dof)
             reason = None if is_minimum else f"the relative offset is {offset:.1e}"
             free = newton.free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -80,11 +81,22 @@ class Problem:
         """The degrees of freedom; each prior counts as a row."""
         return self.count + int(arrays.numpy_namespace().isfinite(self.priors[1]).sum()) - len(self.parameters)
 
+    @property
+    def has_priors(self) -> bool:
+        return bool(arrays.numpy_namespace().isfinite(self.priors[1]).any())
+
+    @property
+    def response_norm(self) -> Any:
+        """The length of the responses divided by their standard deviations."""
+        np = arrays.numpy_namespace()
+        with np.errstate(all="ignore"):
+            weighted = self.response / self.sigma
+            return np.sqrt(np.vecdot(weighted, weighted))
+
     def with_rows(self, rows: Any) -> Problem:
         """The same problem with some of the rows."""
         np = arrays.numpy_namespace()
-        found: Problem = object.__new__(Problem)
-        found.__dict__.update(self.__dict__)
+        found = copy.copy(self)
         found.columns = {name: column[rows] for name, column in self.columns.items()}
         found.response, found.places = self.response[rows], self.places[rows]
         found.sigma = self.sigma[rows] if np.ndim(self.sigma) else self.sigma
@@ -93,8 +105,7 @@ class Problem:
     def with_scaled_priors(self, scale: float) -> Problem:
         """The same problem where the standard deviations of the rows are `scale` times `sigma`: those of the priors are
         divided by `scale` to keep the weights of rows and priors in proportion."""
-        found: Problem = object.__new__(Problem)
-        found.__dict__.update(self.__dict__)
+        found = copy.copy(self)
         found.priors = self.priors[0], self.priors[1] / scale
         return found
 
@@ -108,8 +119,7 @@ class Problem:
 
     def of_least_squares(self) -> Problem:
         """The same problem with a gaussian family and no robust loss."""
-        found: Problem = object.__new__(Problem)
-        found.__dict__.update(self.__dict__)
+        found = copy.copy(self)
         found.known = self.known._replace(family="gaussian", loss="linear")
         found.likelihood = found.known.likelihood
         return found

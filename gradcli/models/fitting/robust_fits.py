@@ -39,7 +39,7 @@ def robust_fit(problem: Problem, start: Any, search: SearchOptions) -> RobustFit
     Raises EvaluationError where the model has no finite value at the start.
     """
     known = problem.known
-    if known.loss_scale is not None and (known.absolute or not _has_priors(problem)):
+    if known.loss_scale is not None and (known.absolute or not problem.has_priors):
         scaled = problem.with_loss_scale(known.loss_scale, 1.0)
         return RobustFit(scaled, estimate(scaled, start, search))
     first = estimate(problem.of_least_squares(), start, search)
@@ -74,10 +74,6 @@ def robust_fit(problem: Problem, start: Any, search: SearchOptions) -> RobustFit
     elif deviation <= _rounding_deviation(problem):
         ending = ending._replace(warnings=[*ending.warnings, "half of the rows and more are fitted without a residual"])
     return RobustFit(scaled, ending)
-
-
-def _has_priors(problem: Problem) -> bool:
-    return bool(np.isfinite(problem.priors[1]).any())
 
 
 def _scaled(problem: Problem, deviation: float) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -49,6 +50,11 @@ class Stacked(Problem):
     def count(self) -> int:
         return int(self.real.shape[1])
 
+    @property
+    def dof(self) -> Any:
+        """The degrees of freedom `[g]` of each group."""
+        return super().dof - self.count + self.real.sum(axis=1)
+
     def chosen(self, which: Any) -> Stacked:
         """The groups at some indices."""
         return self._part(lambda of_rows: of_rows.take(which, axis=0))
@@ -57,8 +63,7 @@ class Stacked(Problem):
         return self._part(lambda of_rows: of_rows[:, rows])
 
     def _part(self, taken: Callable[[Any], Any]) -> Stacked:
-        found = Stacked.__new__(Stacked)
-        found.__dict__.update(self.__dict__)
+        found = copy.copy(self)
         found.columns = {name: taken(column) for name, column in self.columns.items()}
         found.response, found.real = taken(self.response), taken(self.real)
         found.sigma = taken(self.sigma) if np.ndim(self.sigma) else self.sigma

@@ -45,7 +45,7 @@ def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int
     points = hypercube(few, start, looked_at, seed)
     if problem.known.is_least_squares:
         points[:, [*linear]] = np.where(np.isnan(start[[*linear]]), 0.0, start[[*linear]])
-        costs = projected_costs(linearised(few, points), linear)
+        costs = _costs_by_qr(linearised(few, points), linear)
     else:
         unknown = [i for i in linear if np.isnan(start[i])]
         points[::2] = _with_least_squares(few, points[::2], unknown)
@@ -65,8 +65,9 @@ def fewer_rows(problem: Problem, start: Any) -> Problem:
     return problem.with_rows(np.unique(np.linspace(0, problem.count - 1, count).astype(int)))
 
 
-def projected_costs(found: Linearised, linear: Sequence[int]) -> Any:
-    """The costs with the `linear` parameters at their best values."""
+def _costs_by_qr(found: Linearised, linear: Sequence[int]) -> Any:
+    """The costs with the `linear` parameters at their best values. Those of `linearisations.projected_costs`, from scalar
+    products, would lose half of the digits where columns are nearly dependent."""
     if not len(linear):
         return found.cost
     inside = linear_first(found.factor, linear)[:, : len(linear), -1]
