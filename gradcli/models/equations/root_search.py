@@ -16,7 +16,12 @@ from gradcli import arrays
 from gradcli.errors import LimitError
 from gradcli.models import dense_matrices
 from gradcli.models.equations.rounding_noise import exceeds_rounding
-from gradcli.models.equations.sign_changes import ScalarEquation, root_or_jump_between
+from gradcli.models.equations.sign_changes import (
+    ScalarEquation,
+    changes_sign,
+    isolated_zeros,
+    root_or_jump_between,
+)
 from gradcli.models.equations.systems import System
 from gradcli.models.equations.zeros import SearchScale, ZeroInterval, zeros_around
 from gradcli.models.results import Iteration, ProgressCallback
@@ -513,10 +518,8 @@ def far_zeros(curve: ScalarEquation, start: float) -> Iterator[FarZero]:
     points = xp.unique(xp.concatenate([-powers, powers, [0.0, start]]))
     values = curve.sampled(points)[0]
     place = int(xp.searchsorted(points, start))
-    # Adjacent zeros belong to an interval of zeros, or to values that round to 0.
-    padded = xp.concatenate([[True], values == 0.0, [True]])
-    zeros = xp.flatnonzero(padded[1:-1] & ~padded[:-2] & ~padded[2:])
-    changes = xp.flatnonzero(((values[:-1] < 0.0) & (values[1:] > 0.0)) | ((values[:-1] > 0.0) & (values[1:] < 0.0)))
+    zeros = isolated_zeros(values)
+    changes = xp.flatnonzero(changes_sign(values))
     found = [(abs(int(n) - place), int(n), True) for n in zeros] + [
         # The distance of a sign change is that of its end nearer to the start.
         (abs(int(n) + (n < place) - place), int(n), False)

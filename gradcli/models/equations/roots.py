@@ -25,6 +25,8 @@ from gradcli.models.equations.sign_changes import (
     Crossing,
     ScalarEquation,
     all_crossings,
+    changes_sign,
+    isolated_zeros,
     root_between,
     root_or_jump_between,
 )
@@ -445,11 +447,8 @@ def crossings_everywhere(curve: ScalarEquation, is_noisy: Callable[[float], bool
         for side in (-1.0, 1.0):
             points = xp.sort(side * 2.0**exponents)
             values = curve.sampled(points)[0]
-            signs = xp.sign(values)
-            changes = xp.flatnonzero(signs[:-1] * signs[1:] < 0)
-            # Adjacent zeros belong to an interval of zeros, or to values that round to 0.
-            padded = xp.concatenate([[True], values == 0.0, [True]])
-            zeros = xp.flatnonzero(padded[1:-1] & ~padded[:-2] & ~padded[2:])
+            changes = xp.flatnonzero(changes_sign(values))
+            zeros = isolated_zeros(values)
             if len(changes) + len(zeros) > _MOST_BEYOND:
                 left_out += len(changes) + len(zeros)
                 continue

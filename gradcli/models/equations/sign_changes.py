@@ -12,12 +12,10 @@ from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.models.equations.resolution import Resolved, resolved
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.zeros import SearchScale, ZeroInterval, last_point, middle, zeros_around
+from gradcli.models.equations.zeros import MAX_HALVINGS, SearchScale, ZeroInterval, last_point, middle, zeros_around
 
 # Initial sample points of a range, before `resolution` refines them.
 _SAMPLES = 2_001
-# Upper bound of bisection steps: there are about 2**64 floats, and `middle` halves a bracket by their number.
-_MOST_HALVINGS = 200
 _EPSILON = 2.0**-52
 # Sample points of a bracket with a zero at one end, which look for a value that is not 0.
 _BRACKET_SAMPLES = 33
@@ -124,7 +122,7 @@ def all_crossings(curve: ScalarEquation, low: float, high: float, is_noisy: Call
         points, values, slopes, found = _with_edges(curve, xp.linspace(low, high, _SAMPLES))
         seen = resolved(curve.sampled, is_noisy, points, values, slopes)
         signs, turns = xp.sign(seen.values), xp.sign(seen.slopes)
-        changes = signs[:-1] * signs[1:] < 0
+        changes = changes_sign(seen.values)
         # Two values of one sign between which the function approaches 0 and turns away again.
         turning = (signs[:-1] * signs[1:] > 0) & (signs[:-1] * turns[:-1] < 0) & (signs[1:] * turns[1:] > 0)
         is_whole = changes.sum() <= _MOST_CROSSINGS
@@ -200,6 +198,14 @@ def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[Crossing
         yield _of_zeros(zeros_around(curve.value, float(points[begin]), float(points[end - 1]), low, high, among))
 
 
+def isolated_zeros(values: Any) -> Any:
+    """The indices of the values that are 0 between others that are not. Adjacent zeros belong to an interval of zeros,
+    or to values that round to 0, and so may those at the ends."""
+    xp = arrays.numpy_namespace()
+    padded = xp.concatenate([[True], values == 0.0, [True]])
+    return xp.flatnonzero(padded[1:-1] & ~padded[:-2] & ~padded[2:])
+
+
 def _of_zeros(found: ZeroInterval) -> Crossing:
     if found.is_point:
         return Crossing(found.low, "root")
@@ -223,6 +229,12 @@ def _are_opposite(a: float, b: float) -> bool:
     return a < 0.0 < b or b < 0.0 < a
 
 
+def changes_sign(values: Any) -> Any:
+    """A mask `[n - 1]` of the neighbours among values `[n]` whose signs are opposite."""
+    before, after = values[:-1], values[1:]
+    return ((before < 0.0) & (after > 0.0)) | ((before > 0.0) & (after < 0.0))
+
+
 def _crossings_at_turn(
     curve: ScalarEquation, left: tuple[float, float], right: tuple[float, float]
 ) -> Iterator[Crossing]:
@@ -230,7 +242,7 @@ def _crossings_at_turn(
     changes, a double root, or none."""
     (a, fa), (b, fb) = left, right
     inner, outer = a, b
-    for _ in range(_MOST_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         tried = middle(inner, outer)
         if tried in (inner, outer):
             break
@@ -257,7 +269,7 @@ def root_or_jump_between(curve: ScalarEquation, low: float, high: float, at_low:
             return Crossing(end, "root")
     x = low if abs(at_low) < abs(at_high) else high
     value, before = curve.value(x), high - low
-    for _ in range(_MOST_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         slope = curve.slope(x)
         tried = x - value / slope if slope else math.nan
         step = abs(tried - x)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 # Upper bound of bisection steps: there are about 2**64 floats, and `middle` halves an interval by their number.
-_MOST_HALVINGS = 200
+MAX_HALVINGS = 200
 # An interval of zeros that is at most this share of the range counts as a point: around a root at which a function is
 # flat, floats are 0.
 _NARROW = 1e-3
@@ -69,7 +69,7 @@ def zeros_around(
 def last_point(holds: Callable[[float], bool], inside: float, outside: float) -> float:
     """The last point between `inside`, where a predicate holds, and `outside`, where it does not, at which it holds, by
     bisection."""
-    for _ in range(_MOST_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         tried = middle(min(inside, outside), max(inside, outside))
         if tried in (inside, outside):
             break
