@@ -17,6 +17,13 @@ def solve(matrix: Any, right: Any) -> Any:
     return arrays.numpy_namespace().linalg.solve(matrix, right)
 
 
+def with_constraints(hessian: Any, jacobian: Any) -> Any:
+    """The matrix `[n + m, n + m]` of the optimality conditions (Karush-Kuhn-Tucker) for a Hessian `[n, n]` and the
+    Jacobian `[m, n]` of constraints."""
+    np = arrays.numpy_namespace()
+    return np.block([[hessian, jacobian.T], [jacobian, np.zeros((len(jacobian), len(jacobian)))]])
+
+
 def least_squares(matrix: Any, right: Any, rcond: float | None = None) -> Any:
     """The least-squares solution of minimum norm."""
     _charge(decompositions.pinv, matrix, right)

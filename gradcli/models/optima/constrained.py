@@ -160,8 +160,7 @@ def _newton_step(constraints: Constraints, found: SearchEnd, there: Active, hess
     dense = hessian.toarray() if is_sparse(hessian) else hessian
     needed = there.holding
     rows = there.normals[needed][:, free]
-    count = len(rows)
-    matrix = np.block([[dense[np.ix_(free, free)], rows.T], [rows, np.zeros((count, count))]])
+    matrix = dense_matrices.with_constraints(dense[np.ix_(free, free)], rows)
     residuals = constraints.residuals(found.point)[there.numbers[needed]]
     step = np.zeros(len(found.point))
     right = -np.concatenate([there.slope[free], residuals])
@@ -278,14 +277,13 @@ def _step(gradient: Any, hessian: Any, jacobian: Any, residuals: Any) -> tuple[A
     """The Newton step to the minimum of the quadratic model under linearised constraints, and the multipliers there;
     None where no shift of the Hessian makes the curvature along the step nonnegative."""
     np = arrays.numpy_namespace()
-    size, count = len(gradient), len(residuals)
+    size = len(gradient)
     right = -np.concatenate([gradient, residuals])
     shift = 0.0
     for _ in range(_MOST_SHIFTS):
         upper = hessian + shift * np.eye(size)
-        matrix = np.block([[upper, jacobian.T], [jacobian, np.zeros((count, count))]])
         try:
-            found = np.linalg.solve(matrix, right)
+            found = dense_matrices.solve(dense_matrices.with_constraints(upper, jacobian), right)
         except np.linalg.LinAlgError:
             found = np.full(len(right), np.nan)
         step = found[:size]

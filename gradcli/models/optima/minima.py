@@ -347,9 +347,8 @@ def _moved(hessian: Any, constraints: Constraints, x: Any, there: Active, mixed:
             return None
         return moved
     rows = there.normals[needed][:, free]
-    count = len(rows)
-    matrix = np.block([[hessian[np.ix_(free, free)], rows.T], [rows, np.zeros((count, count))]])
-    shifted = constraints.jacobian(x, constants)[there.numbers[needed]] if count else np.zeros((0, constants.size))
+    matrix = dense_matrices.with_constraints(hessian[np.ix_(free, free)], rows)
+    shifted = constraints.jacobian(x, constants)[there.numbers[needed]] if len(rows) else np.zeros((0, constants.size))
     right = -np.concatenate([mixed[free], shifted])
     if not len(matrix):
         return moved
