@@ -38,6 +38,7 @@ from gradcli.models.expansions.taylor_coefficients import (
     in_floats,
 )
 from gradcli.models.results import MAY_BE_NULL
+from gradcli.rows.plan import unread
 
 ORDER = 6
 LANGUAGES = (*FORMULAS, *FUNCTIONS)
@@ -114,11 +115,7 @@ def series(
         reads = scope.free_names(tree)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
-            # Imported only for programs with errors.
-            from gradcli.language.suggestions.joined_names import unread_hint
-
-            hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, tree)
-            raise BindingError(f"the program does not read '{unknown}'", hint=hint)
+            raise unread(unknown, reads, given, tree)
         scope.check_names(tree, given)
         names = [*given] if wrt is None else [*checked_arguments.names(wrt, "'wrt'")]
         missing = next((name for name in names if name not in given), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from gradcli.evaluation.python_values import names_tuple, value
 from gradcli.models.packing import Bounds
 
 _ENTRY = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
-_OPENING, _CLOSING = "([{", ")]}"
+_BRACKETS = dict.fromkeys("([{", 1) | dict.fromkeys(")]}", -1)
 
 
 def bounds_of(given: Mapping[str, Bounds] | Sequence[str] | str | None) -> dict[str, Bounds]:
@@ -71,10 +71,14 @@ def _entry(text: str, begin: int, end: int) -> tuple[str, Bounds]:
 def _parts(text: str, separator: str, begin: int = 0, end: int | None = None) -> list[tuple[int, int]]:
     """The ranges of the parts of a text between separators outside all brackets."""
     end = len(text) if end is None else end
-    depth, places = 0, [begin - 1]
+    places = [place for place in outside_brackets(text, begin, end) if text[place] == separator]
+    return [(a + 1, b) for a, b in pairwise([begin - 1, *places, end])]
+
+
+def outside_brackets(text: str, begin: int, end: int) -> Iterator[int]:
+    """The places of a text, from `begin` to `end`, that are in no brackets, those of closing brackets among them."""
+    depth = 0
     for place in range(begin, end):
-        depth += (text[place] in _OPENING) - (text[place] in _CLOSING)
-        if text[place] == separator and not depth:
-            places.append(place)
-    places.append(end)
-    return [(a + 1, b) for a, b in pairwise(places)]
+        depth += _BRACKETS.get(text[place], 0)
+        if not depth:
+            yield place

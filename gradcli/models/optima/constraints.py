@@ -11,11 +11,11 @@ from gradcli import arrays
 from gradcli.compiled.programs import CompiledProgram
 from gradcli.errors import EvaluationError, GradcliError, LimitError, ProgramSyntaxError, Span
 from gradcli.evaluation import session
+from gradcli.models.optima.bounds import outside_brackets
 from gradcli.models.optima.objectives import matrix
 from gradcli.models.packing import Packing
 
 _RELATION = re.compile(r"<=|>=|==|!=|<|>|=")
-_OPENING, _CLOSING = "([{", ")]}"
 
 # Compiles the text of a program with the limits of a run.
 Compile = Callable[[str], CompiledProgram]
@@ -69,14 +69,12 @@ def relations(text: str) -> list[Relation]:
 
 def _signs(text: str) -> Iterator[tuple[int, str]]:
     """The comparison operators outside all brackets, with their positions."""
-    depth = 0
-    place = 0
-    while place < len(text):
-        depth += (text[place] in _OPENING) - (text[place] in _CLOSING)
-        found = _RELATION.match(text, place) if not depth else None
+    end = 0
+    for place in outside_brackets(text, 0, len(text)):
+        found = _RELATION.match(text, place) if place >= end else None
         if found is not None:
+            end = found.end()
             yield place, found[0]
-        place += len(found[0]) if found is not None else 1
 
 
 class _Constraint:

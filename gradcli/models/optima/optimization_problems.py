@@ -16,6 +16,7 @@ from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.optima.constraints import Constraints, relations
 from gradcli.models.optima.objectives import Objective
 from gradcli.models.packing import Bounds, Packing
+from gradcli.rows.plan import unread
 
 
 class MinimizeRequest(NamedTuple):
@@ -116,11 +117,7 @@ def _check_names(asked: MinimizeRequest, program: CompiledProgram, reads: Sequen
     own = scope.free_names(program.program)
     for name in asked.values:
         if name not in own and name not in reads:
-            # Imported only for programs with errors.
-            from gradcli.language.suggestions.joined_names import unread_hint
-
-            hint = unread_hint(name, [n for n in reads if n not in scope.CONSTANTS], known, program.program)
-            raise BindingError(f"the program does not read '{name}'", hint=hint)
+            raise unread(name, reads, known, program.program)
     for name in reads:
         if name not in known and name not in scope.CONSTANTS:
             read = own.get(name)

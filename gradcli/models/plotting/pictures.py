@@ -28,6 +28,7 @@ from gradcli.models.plotting import by_matplotlib, ranges
 from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, shown
 from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, program_label, selector_hint
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
+from gradcli.rows.plan import unread
 
 if TYPE_CHECKING:
     from gradcli.models.data import DataTable
@@ -158,11 +159,7 @@ def plot(
         reads = scope.free_names(parsed)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
-            # Imported only for programs with errors.
-            from gradcli.language.suggestions.joined_names import unread_hint
-
-            hint = unread_hint(unknown, [n for n in reads if n not in scope.CONSTANTS], given, parsed)
-            raise BindingError(f"the program does not read '{unknown}'", hint=hint)
+            raise unread(unknown, reads, given, parsed)
         scope.check_names(parsed, given)
         made = plotted(parsed, given, PlotRequest(order, log, _data(data), max_steps, max_elements))
     if path is not None:
