@@ -277,6 +277,23 @@ def test_an_offset_of_python_may_be_an_array(run: Run) -> None:
     assert [fit.estimates["a"].value for fit in fits] == pytest.approx([fits[0].estimates["a"].value] * 5)
 
 
+def test_an_offset_may_be_called_like_what_it_is_rewritten_to() -> None:
+    data = {"x": [1.0, 2, 3, 4], "y": [1.0, 2, 3.1, 5]}
+    estimates = gradcli.fit("y ~ a*x + b", data, offset=[1.0, 1, 1, 1]).estimates
+    named = gradcli.fit("y ~ a*x + offset_of_rows", data, offset=[1.0, 1, 1, 1]).estimates
+    assert named == {"a": estimates["a"], "offset_of_rows": estimates["b"]}
+    columns = {**data, "offset_of_rows": data["x"]}
+    assert gradcli.fit("y ~ a*x + b", columns, offset=[1.0, 1, 1, 1]).estimates == estimates
+    events = {"x": [1.0, 2, 3, 4, 5, 6], "y": [0.0, 1, 0, 1, 0, 1], "t": [0.1, 0.3, 0.2, 0.5, 0.4, 0.6]}
+    renamed = {"x": events["x"], "y": events["y"], "value_before_offset": events["t"]}
+    model = "y ~ 1/(1 + exp(-a*x))"
+    fits = [
+        gradcli.fit(model, columns, offset=offset, family="binomial").estimates
+        for columns, offset in ((events, "t"), (renamed, "value_before_offset"))
+    ]
+    assert fits[0] == fits[1]
+
+
 @pytest.mark.parametrize(
     ("offset", "message"),
     [

@@ -16,11 +16,11 @@ def beside(columns: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, 
     """Columns with further ones after them, which are renamed where their names are taken."""
     found = dict(columns)
     for name, column in further.items():
-        found[free(name, found)] = column
+        found[unused_name(name, found)] = column
     return found
 
 
-def free(name: str, taken: Collection[str]) -> str:
+def unused_name(name: str, taken: Collection[str]) -> str:
     """A name, extended by as many `_` as make it different from those that are taken."""
     while name in taken:
         name += "_"

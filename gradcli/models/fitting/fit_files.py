@@ -100,7 +100,7 @@ def _residuals(found: FitOutcome, rows: Any, question: PosedFit, request: FitReq
     the response, and what `residuals` computes."""
     problem = question.problem.with_rows(rows)
     table = {**_named(request, found.fit.group, len(rows)), **problem.columns, question.response_name: problem.response}
-    table = {new_tables.free("row", table): data.rows[rows] + 1, **table}
+    table = {new_tables.unused_name("row", table): data.rows[rows] + 1, **table}
     if found.solved is None:
         return new_tables.beside(table, _nothing(("value", "residual", "standardized", "leverage"), len(rows)))
     solved = found.solved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.packing import Bounds
 from gradcli.models.results import ProgressCallback
 from gradcli.models.uncertainty import uncertain_values
+from gradcli.rows.new_tables import unused_name
 
 
 def fit(
@@ -97,10 +99,12 @@ def fit(
     numbers = {
         n: checked_arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns
     }
+    table = table_of(data)
     # A column made from an array gets a title that is no name, except for an offset, whose title is read as an
-    # expression.
+    # expression: a name that neither the data nor the model have.
+    term_title = unused_name("offset_of_rows", {*table.columns, *given, *re.findall(r"\w+", f"{model} {response}")})
     deviations = None if sigma is None else _of_rows(sigma, "sigma=[…]", columns)
-    term = None if offset is None else str(_of_rows(offset, "offset_of_rows", columns))
+    term = None if offset is None else str(_of_rows(offset, term_title, columns))
     of_trials = None if trials is None else _of_rows(trials, "trials=[…]", columns)
     of_predictors = {
         name: _of_rows(said, f"x_sigma={{'{name}': […]}}", columns)
@@ -109,7 +113,7 @@ def fit(
     request = FitRequest(
         model,
         response,
-        table_of(data).with_vectors(columns),
+        table.with_vectors(columns),
         Parameters(numbers, checked_arguments.names(fix, "'fix'"), bounds_of(bounds), _priors(prior)),
         Assumptions(
             family,

@@ -10,14 +10,14 @@ from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged
 from gradcli.language.syntax import tree
 from gradcli.models.fitting.model_texts import ModelText, rewritten
+from gradcli.rows.new_tables import unused_name
 
-# Name of the model's value without its offset.
-_VALUE = "value_before_offset"
-# Formulas of the model's value by family, from the `{value}` without offset and the offset `{term}`.
+# Formulas of the model's value by family, from the `{value}` without offset, which `{name}` stands for where a statement
+# before assigns it, and the offset `{term}`.
 _TEXTS = {
     "gaussian": "{value} + ({term})",
     "poisson": "{value}*exp({term})",
-    "binomial": f"{_VALUE}/({_VALUE} + (1 - {_VALUE})*exp(-({{term}})))",
+    "binomial": "{name}/({name} + (1 - {name})*exp(-({term})))",
 }
 
 
@@ -37,5 +37,7 @@ def with_offset(text: ModelText, offset: str, family: str, columns: Collection[s
                 span=found.span,
                 source=offset,
             )
-    before = [_VALUE + " = {value}"] if family == "binomial" else []
-    return text._replace(model=rewritten(text.model, [*before, _TEXTS[family].replace("{term}", offset)]))
+    name = unused_name("value_before_offset", columns)
+    before = [name + " = {value}"] if family == "binomial" else []
+    formula = _TEXTS[family].replace("{name}", name).replace("{term}", offset)
+    return text._replace(model=rewritten(text.model, [*before, formula]))
