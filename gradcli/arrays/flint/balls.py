@@ -191,6 +191,11 @@ def from_text(text: str) -> Number:
     return _decimal(match)
 
 
+def shortest_decimal(number: float) -> Number:
+    """The shortest decimal that is read as a float, which is what the user wrote."""
+    return from_text(repr(float(number)))
+
+
 def _decimal(match: re.Match[str]) -> Number:
     """The number that the groups of a match of `_TEXT` denote."""
     if not (match[2] or match[3]):

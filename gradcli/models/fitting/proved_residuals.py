@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb
 
 from gradcli import limits
-from gradcli.arrays.flint.balls import Balls, Number, exact, from_text, precise, to_float
+from gradcli.arrays.flint.balls import Balls, Number, exact, precise, shortest_decimal, to_float
 from gradcli.calculus.batches_and_series import batch_of, rows_of
 from gradcli.calculus.mapping import as_tensor
 from gradcli.errors import EvaluationError
@@ -64,7 +64,7 @@ class _Rows:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._fixed = {name: Balls(_shortest_decimal(number)) for name, number in problem.fixed.items()}
+        self._fixed = {name: Balls(shortest_decimal(number)) for name, number in problem.fixed.items()}
         self._columns = {name: as_tensor(_balls(column)) for name, column in problem.columns.items()}
         self._response = _balls(problem.response).numbers
         self.nothing = _NOTHING * float(np.abs(problem.response).max())
@@ -88,12 +88,7 @@ class _Rows:
         return found if abs(found) > self.nothing else 0.0
 
 
-def _shortest_decimal(number: float) -> Number:
-    """The shortest decimal that is read as a float, as a number of ball arithmetic."""
-    return from_text(repr(number))
-
-
 def _balls(column: Any) -> Balls:
     numbers = np.empty(len(column), object)
-    numbers[:] = [*map(_shortest_decimal, column.tolist())]
+    numbers[:] = [*map(shortest_decimal, column.tolist())]
     return Balls(numbers)

@@ -11,7 +11,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from gradcli import arrays
-from gradcli.arrays.flint.balls import Balls, Number, exact, from_text, is_exact, is_nan, to_float
+from gradcli.arrays.flint.balls import Balls, Number, exact, is_exact, is_nan, shortest_decimal, to_float
 from gradcli.evaluation import session
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.assigned_distributions import FAMILIES
@@ -94,7 +94,7 @@ def _numbers(
     """Every number of the results at the current precision, with its key."""
     mean = [number for each in quantities for number in _elements(_estimate(each))]
     u = [number for each in quantities for number in _elements(_uncertainty(each))]
-    dof = [math.inf if math.isinf(number) else _shortest_decimal(number) for number in inputs.dof.tolist()]
+    dof = [math.inf if math.isinf(number) else shortest_decimal(number) for number in inputs.dof.tolist()]
     results = list(_elements(result.value))
     # A derivative may exist by its formula where the value does not, as for log(-1).
     sensitivities = [
@@ -136,20 +136,13 @@ def _contribution(sensitivity: Number, u: Number, value: Number) -> Number:
 def _estimate(each: Quantity) -> Any:
     if each.distribution is None:
         return each.value
-    return Balls(FAMILIES[each.distribution.name].mean(*map(_shortest_decimal, each.distribution.parameters)))
+    return Balls(FAMILIES[each.distribution.name].mean(*map(shortest_decimal, each.distribution.parameters)))
 
 
 def _uncertainty(each: Quantity) -> Any:
     if each.distribution is None:
         return each.u
-    return Balls(
-        _root(FAMILIES[each.distribution.name].variance(*map(_shortest_decimal, each.distribution.parameters)))
-    )
-
-
-def _shortest_decimal(number: float) -> Number:
-    """The shortest decimal that is read as a float, which is what the user wrote."""
-    return from_text(repr(float(number)))
+    return Balls(_root(FAMILIES[each.distribution.name].variance(*map(shortest_decimal, each.distribution.parameters))))
 
 
 def _balls(value: Any) -> Balls:
@@ -178,7 +171,7 @@ def _rows(result: session.Result, inputs: Quantities, count: int) -> list[list[N
 def _with_correlations(scaled: Sequence[Number], place: int, inputs: Quantities) -> Number:
     """The sum, over all inputs, of the scaled sensitivity times the correlation with the input at index `place`."""
     others = inputs.correlations.get(place, {})
-    return _sum([scaled[place], *(scaled[other] * _shortest_decimal(r) for other, r in others.items())])
+    return _sum([scaled[place], *(scaled[other] * shortest_decimal(r) for other, r in others.items())])
 
 
 def _terms(
@@ -199,9 +192,9 @@ def _factor(level: float, freedom: Number) -> Number:
     if is_nan(freedom):
         return freedom
     if type(freedom) is not fmpq and not freedom.is_finite():
-        return arb(2).sqrt() * arb(_shortest_decimal(level)).erfinv()
+        return arb(2).sqrt() * arb(shortest_decimal(level)).erfinv()
     dof = whole_dof(to_float(freedom))
-    return _student(arb(coverage_factor(level, dof)), arb(exact(dof)), _shortest_decimal(level))
+    return _student(arb(coverage_factor(level, dof)), arb(exact(dof)), shortest_decimal(level))
 
 
 def _student(near: Any, dof: Any, level: Number) -> Any:
