@@ -87,6 +87,9 @@ _LATER = (
     "products",
 )
 
+# The files whose functions are listed last within their subject: readers know most of them as operators.
+_LISTED_LAST = (arithmetic, comparisons)
+
 # Names with another meaning in a library or module. "base" is a log with a base, "method" a method of a tensor.
 LIBRARY_MEANINGS = {
     "torch": frozenset(
@@ -146,10 +149,9 @@ def _entries_in(module: ModuleType) -> list[Operation]:
 def subjects() -> dict[str, tuple[Operation, ...]]:
     """The functions of the language by subject, in the order of a listing."""
     order = ("elementwise", "special", "reductions", "losses", "layers", "shape", "linear algebra", "creation")
-    return {
-        subject: tuple(e for e, its_subject in _all().items() if its_subject == subject and not e.internal)
-        for subject in order
-    }
+    last = {entry: place for place, module in enumerate(_LISTED_LAST, 1) for entry in _entries_in(module)}
+    listed = sorted(_all(), key=lambda entry: last.get(entry, 0))
+    return {subject: tuple(e for e in listed if _all()[e] == subject and not e.internal) for subject in order}
 
 
 def _named(operations: Iterable[Operation]) -> dict[str, Operation]:
