@@ -140,7 +140,7 @@ class _Rays:
     def _along(self, steps: Mapping[str, Any]) -> Sequence[Any] | None:
         """Return coefficients 0 to `order` along a direction, given by leaf; None where they are unknown.
 
-        Raises OutsideError where the direction leaves the domain of the function.
+        Raises OutsideDomainError where the direction leaves the domain of the function.
         """
         try:
             made = self.function({name: self._ray(name, step) for name, step in steps.items()})

@@ -11,7 +11,7 @@ from gradcli.executors.sincos_policy import SinCosPolicy
 from gradcli.program.ir import Equation
 from gradcli.timing import phase
 
-# Compiling an equation takes as long as NumPy takes for MUCH elements, and loading the compiler as long as compiling
+# Compiling an equation takes as long as NumPy takes for ELEMENTS_PER_COMPILE elements, and loading the compiler as long as compiling
 # _LOADING equations.
 ELEMENTS_PER_COMPILE = 2**20
 _LOADING = 32

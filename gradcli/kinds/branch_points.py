@@ -73,7 +73,7 @@ class BranchPointWatcher:
     """A watcher (see `watching`) that records whether a computation switches, and reports switching primitives to the
     watcher around it.
 
-    Raises SwitchingError if the computation is being recorded, as a recording contains one side only.
+    Raises BranchPointError if the computation is being recorded, as a recording contains one side only.
     """
 
     def __init__(self, primitives: Collection[Primitive] | None = None) -> None:

@@ -111,7 +111,7 @@ class OneSidedJet(Jet):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        """Apply the primitive on one side of the point. Raises NoRayError at a kink or pole for which there is no
+        """Apply the primitive on one side of the point. Raises NoOneSidedSeriesError at a kink or pole for which there is no
         rule."""
         if any(isinstance(o, OneSidedJet) and o.poles for o in operands):
             return _with_poles(primitive, operands, params)
@@ -453,7 +453,7 @@ def _power(
 ) -> OneSidedJet:
     """x**exponent for an exponent above 0; `raise_to` computes the power where x is not 0.
 
-    Raises OutsideError for negative x unless `of_negative`.
+    Raises OutsideDomainError for negative x unless `of_negative`.
     """
     if not of_negative and not nowhere(less(x, 0.0)):
         raise OutsideDomainError("a root of what is negative beside this point")
