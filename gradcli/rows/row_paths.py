@@ -113,7 +113,8 @@ class Paths:
         self._left -= _FAILED
 
     def _join(self) -> None:
-        """Join the paths into a single program where they differ only in their constants."""
+        """Join paths of numbers alone into one program that selects among their results by their guards, if it costs at
+        most `_SHORT`."""
         first, *others = self.known
         if not others or min(first.limits) < _MIN_LIMIT_TO_JOIN:
             return
@@ -129,7 +130,7 @@ class RowPath:
     """The recording of one row, valid for the rows for which its guards hold.
 
     `inputs` are those of the recorded row by name; those in `columns` vary between rows, and `fixed` are values that
-    were recorded as constants. `most` are the limits of steps and array elements for a row.
+    were recorded as constants. `limits` are those of steps and array elements for a row.
     """
 
     def __init__(
