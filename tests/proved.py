@@ -72,7 +72,9 @@ def _is_enough(result: Any) -> bool:
     from gradcli.arrays.flint.balls import is_exact
 
     bits = digits.bits_of(_DIGITS)
-    return all(is_exact(n) or n.rel_accuracy_bits() >= bits - 40 for n in digits.numbers(result))
+    parts = [part for _, part in digits.members(result) if part is not None]
+    numbers = [n for part in parts for n in (part.numbers.ravel() if part.shape else (part.numbers,))]
+    return all(is_exact(n) or n.rel_accuracy_bits() >= bits - 40 for n in numbers)
 
 
 def compared(reference: Reference) -> Iterator[tuple[str, str]]:

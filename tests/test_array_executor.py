@@ -296,7 +296,7 @@ def places_of(threads: int, *, stay: bool = True) -> list[set[int]]:
         found.append(os.sched_getaffinity(0))
         together.wait(30)
 
-    thread_pool.work(work, threads, stay=stay)
+    thread_pool.work(work, threads, pinned=stay)
     return found
 
 
@@ -324,7 +324,7 @@ def test_an_interrupt_leaves_no_thread_in_its_place():
 
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            thread_pool.work(work, max(2, len(allowed)), stay=True)
+            thread_pool.work(work, max(2, len(allowed)), pinned=True)
         assert os.sched_getaffinity(0) == allowed
 
 

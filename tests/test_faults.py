@@ -198,13 +198,14 @@ def test_signals_while_files_are_read_and_written(run):
     assert whole("out.npz")["value"] == 2999 * 1500
 
 
-# Files that may open files besides the I/O module: the parse tables, which belong to the package, and those that use
-# the standard streams or the streams of a child process.
+# Files that may open files besides the I/O module: the parse tables and the table of entries, whose files belong to the
+# package, and those that use the standard streams or the streams of a child process.
 OTHERS = {
     "__main__.py",
     "install_command.py",
     "io/system.py",
     "language/syntax/parse_tables.py",
+    "primitives/table.py",
     "cli/process/environment.py",
     "cli/process/child_process.py",
     "subprocess_calls.py",
