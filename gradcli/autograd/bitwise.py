@@ -59,5 +59,6 @@ def _applied(name: str, *operands: Any) -> Any:
     if any(isinstance(n, Kind) for n in numbers):
         raise EvaluationError("bitwise functions of integers are for tensors whose numbers are known")
     namespace: Any = arrays.namespace_of(numbers)
-    tensor = next(o for o in given if isinstance(o, TensorBase))
-    return tensor.made(namespace.tidy(getattr(namespace, f"bitwise_{name}")(*namespace.promoted(numbers, truths=True))))
+    found = namespace.tidy(getattr(namespace, f"bitwise_{name}")(*namespace.promoted(numbers, truths=True)))
+    tensor = next((o for o in given if isinstance(o, TensorBase)), None)
+    return found if tensor is None else tensor.made(found)

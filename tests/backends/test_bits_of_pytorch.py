@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+import numpy as np
 import pytest
 
 import gradcli
@@ -44,6 +45,14 @@ def test_floats_are_refused(operation) -> None:
         operation(torch.tensor([1.5]))
     with pytest.raises(gradcli.GradcliError, match="for tensors of truth values or integers"):
         operation(gradcli.tensor([1.5]))
+
+
+def test_numbers_and_arrays_stay_what_they_are() -> None:
+    assert gradcli.bitwise_and(12, 10) == 8
+    assert type(gradcli.bitwise_xor(12, 10)) is int
+    assert gradcli.bitwise_or(np.array([1, 2]), 4).tolist() == [5, 6]
+    with pytest.raises(gradcli.GradcliError, match="for tensors of truth values or integers"):
+        gradcli.bitwise_left_shift(True, True)
 
 
 def test_bits_inside_of_a_recorded_program_are_refused() -> None:
