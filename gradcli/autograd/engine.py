@@ -408,7 +408,7 @@ class BackwardPass:
         return cotangent if isinstance(cotangent, TensorBase) else self.tensor(cotangent)
 
 
-# --- detect when the last cotangent has reached a leaf
+# --- leaves that the last cotangent has reached
 
 
 class PendingEdges:

@@ -215,7 +215,7 @@ class _Once(Node):
         raise DifferentiationError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
-# --- attach the outputs of a user-defined Function to its node
+# --- the outputs of a Function
 
 _NOT_RETURNED = (
     "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "

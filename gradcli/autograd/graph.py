@@ -156,7 +156,7 @@ def _running() -> BackwardPass:
     return running
 
 
-# --- allow saved tensors to be changed in place before backward uses them
+# --- saved tensors that may be changed in place before backward
 
 
 class _Saved:

@@ -318,7 +318,7 @@ def fit(cotangent: Any, like: Any) -> Any:
     return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)
 
 
-# --- gradients that stay in the graph of an operand although their values do not depend on it
+# --- gradients whose values do not depend on an operand in whose graph they stay
 
 
 class AddZero(Node):

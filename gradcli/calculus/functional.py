@@ -206,7 +206,7 @@ def _scalar(function: Callback, name: str) -> Callback:
     return scalar
 
 
-# --- checks that the results of a function depend on its inputs, as the `strict` options require
+# --- the checks of `strict`
 
 _NO_GRADIENTS = (
     "Output {} of the user-provided function does not require gradients. The outputs must be computed in a "

@@ -157,7 +157,7 @@ def _directions(colours: Any, wanted: range, dtype: str) -> Any:
     return (xp.arange(wanted.start, wanted.stop)[:, None] == colours).astype(dtype)
 
 
-# --- colours the variables of a sparse Hessian, so that the variables of one colour share one direction of
+# --- colouring of the variables of a sparse Hessian
 
 # Cost of an entry of the pattern, in array elements.
 _ENTRY = 32

@@ -401,7 +401,7 @@ def _key_if_unconverted(seen: Any, values: Mapping[str, Any], bindings: Mapping[
     return seen if all(bindings[n] is v for n, v in values.items()) else None
 
 
-# --- generates Python functions of floats for a computation on scalars, when it is called again
+# --- generated functions of floats
 
 # Bounds on the number of functions, and of versions of each, under different guards.
 _MOST = 32

@@ -191,7 +191,7 @@ def _joined(
     ]
 
 
-# --- generate the code of a segment: a Python function that computes the equations for one block
+# --- the code of a segment: a Python function that computes the equations for one block
 
 
 class BlockCode:

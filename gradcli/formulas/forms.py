@@ -210,7 +210,7 @@ class Forms:
         return best
 
 
-# --- measures how long formulas are as text: in characters without spaces, to compare equivalent forms
+# --- the length of a formula as text: in characters without spaces, to compare equivalent forms
 
 # Assumed characters per element of an array, and at most per array; arrays are the same in all forms.
 _ELEMENT, _LONGEST_ARRAY = 3, 300

@@ -312,7 +312,7 @@ def is_linear(primitive: Primitive) -> bool:
     return primitive.multilinear or (primitive.jet is linear and len(primitive.vjp or ()) == 1)  # type: ignore[arg-type]
 
 
-# --- tests numerically whether two formulas are identical, by evaluating them at random points
+# --- numerical tests of identity at random points
 
 # Maps a random number from [0, 1) to a sample value: positive, negative, or larger.
 _PROBES: tuple[Callable[[float], float], ...] = (

@@ -30,7 +30,7 @@ def stable(formulas: Formulas, language: Language) -> Formulas:
     return formulas._replace(value=scaled(formulas.value), derivatives=derivatives)
 
 
-# --- rewrites sums in generated code so that terms that cancel do not lose digits
+# --- sums whose terms cancel
 
 # Sums of more terms are left as they are.
 _MOST_TERMS = 100

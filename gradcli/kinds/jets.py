@@ -425,7 +425,7 @@ def _if_taken(
             yield coefficient
 
 
-# --- which elements of a Taylor series vary, by what they are computed from
+# --- the elements of a Taylor series that vary
 
 # The class Jet; `gradcli.kinds.jets` imports this module.
 Series = Any

@@ -249,7 +249,7 @@ def _complete_rows(
     return Data(found, np.arange(count), 0, texts)._with(whole)
 
 
-# --- dictionary encoding of text columns with repeated values: the distinct texts, and one integer code per row
+# --- dictionary encoding of text columns: the distinct texts, and one integer code per row
 
 # NumPy dtype kinds in which elements are equal exactly where their texts are. Floats are excluded, since 0.0 == -0.0
 # and their texts differ.

@@ -479,7 +479,7 @@ def _mean_value(middle: Bounds, slopes: Mapping[int, Bounds], box: Box) -> Bound
     return Bounds(intervals.bounds(low).low, intervals.bounds(high).high)
 
 
-# --- extracts the operands of an operation as programs of their own, so that they can be enclosed like any value
+# --- operands as programs of their own, which are enclosed like any value
 
 
 def operands_at(program: tree.Module, span: Span) -> Iterator[tuple[Span, tree.Module]]:

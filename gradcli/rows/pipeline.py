@@ -384,7 +384,7 @@ def _in_order(
                 made.cancel()
 
 
-# --- the number of malloc arenas that the threads of a run share
+# --- malloc arenas
 
 # M_ARENA_MAX in glibc's malloc.h.
 _ARENA_MAX = -8

@@ -200,7 +200,7 @@ class RowProgram:
         return value, found
 
 
-# --- computes rows that arrive one at a time, with the execution path of the row before
+# --- rows that arrive one at a time
 
 
 class SingleRowRunner:

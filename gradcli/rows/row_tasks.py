@@ -70,7 +70,7 @@ def _written(job: Job, reader: Reader, shapes: Mapping[str, Sequence[int]] | Non
     return reports[0]
 
 
-# --- the division of a file into parts that are tasks for the workers of a cluster
+# --- the division of a file into tasks
 
 # The least number of pieces of a part, so that its size deviates from the wanted one by at most about this fraction.
 _PIECES = 16

@@ -429,7 +429,7 @@ def _raised(form: Form, n: int) -> Form:
     return form if n == 1 else (power, (form, ("number", float(n))))
 
 
-# --- finds the expressions that names stand for, where they would still have the value that was assigned
+# --- the expressions that names stand for
 
 
 class _Block(NamedTuple):

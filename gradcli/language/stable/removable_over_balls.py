@@ -132,7 +132,7 @@ def _coefficients(form: Form, point: Number, number: Number, count: int) -> Sequ
     raise UndecidedError("a function has no series over a ball")
 
 
-# --- rewrites products u*log(u) with `entr`: enclosures of them are then bounded down to u = 0, where log(u) is not
+# --- products u*log(u): enclosures of them are then bounded down to u = 0, where log(u) is not
 
 _RULE = StableForm("x*log(x)", "-entr(x)", "entr(x) is -x*log(x), and 0 at 0")
 

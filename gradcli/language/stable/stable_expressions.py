@@ -429,7 +429,7 @@ def _moved(value: Any, parts: Mapping[str, Sequence[tree.Expression]], span: Spa
     return tuple(_moved(v, parts, span) for v in value) if isinstance(value, tuple) else value
 
 
-# --- rewrites powers of Euler's number, `e**x`, as exp(x)
+# --- powers of Euler's number
 
 _NAME = "e"
 

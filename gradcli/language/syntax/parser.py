@@ -189,7 +189,7 @@ def _propose(error: GradcliError, source: str, read: Read) -> None:
             error.hint = proposed
 
 
-# --- soft keywords, which are keywords only at certain places of a statement, and names elsewhere
+# --- soft keywords
 
 _BEGINS_A_STATEMENT = {"SEPARATOR", "LBRACE", "RBRACE", "COLON"}
 _ENDS_A_STATEMENT = {"SEPARATOR", "RBRACE", ""}

@@ -413,7 +413,7 @@ _RULES = (
 )
 
 
-# --- collects the context of a syntax error: tokens before and after it, its statement, and the open bracket
+# --- the context of a syntax error: tokens before and after it, its statement, and the open bracket
 
 
 class ErrorContext(NamedTuple):

@@ -497,7 +497,7 @@ def _norm(vector: Any) -> float:
     return float(xp.max(xp.abs(vector)))
 
 
-# --- sign changes and zeros of one equation in one unknown anywhere among the floats, sampled at all powers of 2: roots
+# --- sign changes and zeros anywhere among the floats
 
 # The least and the greatest exponent of the powers of 2 that are floats.
 _LEAST, _MOST = -1074, 1023

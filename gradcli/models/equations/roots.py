@@ -388,7 +388,7 @@ def _condition(question: RootProblem, system: System, point: Any) -> float:
     return min(conditions)
 
 
-# --- which name is the unknown of equations for which no start is given
+# --- the unknown of equations without a start
 
 
 def read_with_unknown(text: str, known: Collection[str]) -> tuple[Equations, str | None]:
@@ -416,7 +416,7 @@ def _names(text: str) -> set[str]:
     return found
 
 
-# --- all roots of one equation in one unknown without a start or a range: those near 0, and those where the sign changes
+# --- all roots without a start or a range: those near 0, and those where the sign changes
 
 # Roots of at most this absolute value are looked for as in a range.
 NEAR = 10.0

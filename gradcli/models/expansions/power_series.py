@@ -213,7 +213,7 @@ def _too_small(question: SeriesRequest, found: Expansion) -> list[Warning]:
     ]
 
 
-# --- an estimate of the radius of convergence of a power series from its first coefficients
+# --- the radius of convergence
 
 # The number of coefficients that an estimate needs, and the least number of nonzero ones after the first third is
 # dropped.

@@ -324,7 +324,7 @@ def _has_no_maximum(value: Any, derivatives: Sequence[Any], step: Any, family: s
         return bool((np.abs(change) > _MAX_MEAN_CHANGE * np.abs(room)).any())
 
 
-# --- refines a minimum to full precision by Newton's method with the exact Hessian, in coordinates in which the
+# --- refinement of a minimum by Newton's method
 # Gauss-Newton matrix is the unit matrix. `group_fits` has Newton steps of its own: they factorise the Hessian itself,
 # fast for many small groups, and leave a group whose Hessian is not clearly definite to the search here.
 

@@ -154,7 +154,7 @@ def _draw(path: str, found: FitOutcome, question: PosedFit, request: FitRequest,
     save_picture(Chart(layers, x=across, y=question.response_name, title=request.model), path, save)
 
 
-# --- computes the tables of a fit by row: residuals of the fitted rows, and predictions with bands
+# --- the tables of a fit by row: residuals of the fitted rows, and predictions with bands
 
 # A leverage that is nearer to 1 than this counts as 1: its residual is a rounding error.
 _FULL_LEVERAGE = 1e-12

@@ -275,7 +275,7 @@ def _check_sigma(sigma: Any, places: Any) -> None:
         )
 
 
-# --- computes and checks the responses of rows, and the trials of which binomial responses are shares
+# --- the responses of rows, and the trials of binomial ones
 
 # Distance of a share times its trials from a whole number up to which it is a count, as in R's glm; and the relative
 # distance for a quotient of whole numbers.

@@ -281,7 +281,7 @@ def _joint_fits(fitting: FitJob, groups: Mapping[str | None, Any], plan: GroupSe
     return found
 
 
-# --- confidence intervals by the profile likelihood: how far a parameter can go, with the others refitted, until the fit
+# --- confidence intervals by profile likelihood: how far a parameter can go, with the others refitted, until the fit
 
 # Relative precision of an end, in the signed root of the likelihood ratio.
 _END_TOLERANCE = 1e-9

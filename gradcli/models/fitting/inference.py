@@ -327,7 +327,7 @@ def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:
     return np.where(off, squared / np.where(off, variances, 1.0), 0.0).sum(axis=1) / dof
 
 
-# --- how far a model is from a linear one near its fit: the curvature measures of Bates and Watts
+# --- the curvature of a model near its fit: the curvature measures of Bates and Watts
 
 
 class Curvatures(NamedTuple):

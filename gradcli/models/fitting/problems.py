@@ -266,7 +266,7 @@ def in_row(when: str, place: int, error: GradcliError) -> GradcliError:
     return error
 
 
-# --- caches programs over rows, so that fitting one model to many data sets records it only once
+# --- programs over rows, recorded once for many data sets
 
 # Number of programs in the cache, and the longest source text in characters that is cached.
 _MOST, _LONGEST = 16, 2**12

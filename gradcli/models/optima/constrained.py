@@ -211,7 +211,7 @@ def _feasible(
     )
 
 
-# --- minima under equality constraints alone, by Newton's method on the Lagrangian with exact second derivatives
+# --- equality constraints alone: Newton's method on the Lagrangian
 
 _MOST_STEPS, _MOST_HALVINGS, _MOST_SHIFTS = 100, 40, 20
 # The search ends where a step is at most this share of the variables (or of 1).

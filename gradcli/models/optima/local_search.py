@@ -64,7 +64,7 @@ def _searched(posed: Problem, start: Any, method: str, most: int, watch: Progres
     return descend(posed.objective, found, start, posed.low, posed.high, most, watch) if is_stuck else found
 
 
-# --- minima at bounds at which the slope of the objective is infinite, as of `sqrt(x)` at 0
+# --- minima at bounds with an infinite slope, as of `sqrt(x)` at 0
 
 # The distance from its bound, relative to the variable, the bound and the distance at the start, at which a variable
 # may end on it.

@@ -223,7 +223,7 @@ def _multipliers(problem: Problem, there: optimality.Active, x: Any) -> dict[str
     return found
 
 
-# --- the derivatives of a minimum by constants, by the implicit function theorem
+# --- the derivatives of a minimum by constants
 
 _SINGULAR = "the minimum is not one point that moves smoothly with the constants: the Hessian is singular there"
 # A multiplier times the norm of its normal counts as 0 up to this share of the first gradient.

@@ -159,7 +159,7 @@ def _scaled(hessian: Any, free: Any, units: Any) -> Any:
     return (scaling @ part @ scaling).tocsc()
 
 
-# --- the step of a quadratic model within a trust region and between bounds
+# --- the step of a quadratic model between bounds
 
 # Upper bound of the halvings of the step along the projected gradient: 60 shorten it by 1e18.
 _MOST_HALVINGS = 60

@@ -168,7 +168,7 @@ def without_deviation(quantities: Quantities) -> Messages:
     return [("heavy_tails", "", text)]
 
 
-# --- detects whether a program takes another execution path within the uncertainties of its inputs than at their
+# --- execution paths that change within the uncertainties of the inputs
 
 # Distance from its estimate at which an input is probed, in standard uncertainties: within the first are about 95 % of
 # a normal distribution; the second is the end of a uniform one.
