@@ -258,7 +258,7 @@ def test_a_size_is_a_number_too():
         (lambda: gradcli.rand(2, dtype=gradcli.long), "random floats are not drawn as int64"),
         (lambda: gradcli.set_default_device("cuda"), "tensors are made on the CPU"),
         (lambda: gradcli.finfo(gradcli.long), "takes a floating dtype"),
-        (lambda: gradcli.tensor([1, 2]) & 1, "are for tensors of truth values"),
+        (lambda: gradcli.tensor([1.0, 2.0]) & 1, "are for tensors of truth values"),
         (lambda: gradcli.rand(2, generator=3), "a generator is a Generator, not int"),
     ],
 )
