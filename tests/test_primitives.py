@@ -814,7 +814,7 @@ def test_an_elementwise_function_of_a_stack_is_the_stack_of_its_values(case):
 
 
 def test_the_names_that_differ_between_libraries_are_known_without_loading_them():
-    found = {(dialect, e.name): e for e in table.library_entries() for dialect in e.dialects.split()}
+    found = {(dialect, e.name): e for e in table.foreign_entries() for dialect in e.dialects.split()}
     listed = (*table.LIBRARY_MEANINGS.items(), *table.TORCH_EXTENSIONS.items())
     assert found.keys() == {(dialect, name) for dialect, names in listed for name in names}
     assert all(table.find(name, dialect) is e for (dialect, name), e in found.items())
@@ -822,7 +822,7 @@ def test_the_names_that_differ_between_libraries_are_known_without_loading_them(
 
 @pytest.mark.parametrize(
     "entry",
-    [e for e in (*ENTRIES, *table.library_entries()) if e.samples and not any(p.variadic for p in e.parameters)],
+    [e for e in (*ENTRIES, *table.foreign_entries()) if e.samples and not any(p.variadic for p in e.parameters)],
     ids=lambda e: e.name,
 )
 def test_arguments_can_be_given_by_their_names(entry):

@@ -118,7 +118,7 @@ TORCH_EXTENSIONS = {
 
 
 def entries() -> tuple[Operation, ...]:
-    """Every entry except `library_entries`: the functions of the language and the internal primitives."""
+    """Every entry except `foreign_entries`: the functions of the language and the internal primitives."""
     return tuple(_all())
 
 
@@ -259,11 +259,11 @@ def differs(name: str) -> bool:
 
 @cache
 def _of_libraries() -> dict[tuple[str, str], Operation]:
-    """The entries of `library_entries` by dialect and name."""
-    return {(dialect, e.name): e for e in library_entries() for dialect in e.dialects.split()}
+    """The entries of `foreign_entries` by dialect and name."""
+    return {(dialect, e.name): e for e in foreign_entries() for dialect in e.dialects.split()}
 
 
-def library_entries() -> tuple[Operation, ...]:
+def foreign_entries() -> tuple[Operation, ...]:
     """The entries with a library's own meaning of a name, imported only by programs in that library's dialect."""
     from gradcli.primitives.entries import library_variants, torch_variants
 

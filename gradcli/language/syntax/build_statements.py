@@ -266,14 +266,14 @@ def everything(star: Token) -> _Module:
 
 def import_(word: Token, *rest: Any) -> tree.Import:
     """`import a, b` or `from a import b`. The names were resolved before, in `libraries`."""
-    from gradcli.language.syntax import library_prefixes
+    from gradcli.language.syntax import import_prefixes
 
     modules = [part for part in rest if isinstance(part, _Module)]
     span = Span(word.start_pos, modules[-1].span.end)
     if word.value == "from":
         modules = modules[:1]
     for found in modules:
-        if not library_prefixes.known(found.name):
+        if not import_prefixes.known(found.name):
             raise ProgramSyntaxError(
                 f"'{found.name}' cannot be imported",
                 hint="math, numpy, scipy, torch and jax can; define what else is needed as f(x) = …",

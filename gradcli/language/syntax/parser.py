@@ -156,7 +156,7 @@ def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterat
     if not any(word in source for word in ("import", *lexer.PREFIXES)):
         return laid_out
     # Imported here as only programs with prefixes need it.
-    from gradcli.language.syntax.library_prefixes import resolve_prefixes
+    from gradcli.language.syntax.import_prefixes import resolve_prefixes
 
     return resolve_prefixes(laid_out)
 
