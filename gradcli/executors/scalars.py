@@ -99,26 +99,19 @@ def function(
     return _FunctionWriter(program, raised, refused).compiled(result)
 
 
-class _FunctionWriter:
-    """Writes the text of a function, and collects the objects that the names in it refer to."""
+class ScalarWriter:
+    """Writes the equations of a program as statements, and collects the objects that the names in them refer to."""
 
-    def __init__(self, program: Program, raised: Callable[..., Any], refused: Callable[..., Any]) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
         # The name of a variable, or the expression that computes it, if it is read only once, in an operator.
         self.names: dict[Variable, str] = {v: f"v{i}" for i, v in enumerate(program.inputs)}
-        self.known: dict[str, Any] = {
-            **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
-            "raised": raised,
-            "refused": refused,
-        }
-        self.inputs = ", ".join(self.names.values())
+        self.known: dict[str, Any] = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
 
-    def compiled(self, result: Callable[[Sequence[str]], str]) -> Callable[..., Any]:
-        guards = set(self.program.guards)
-        body: list[str] = []
-        for variable in self.program.inputs:
-            self._check(variable, guards, body)
+    def statements(self) -> list[str]:
+        """The statements that compute all equations, with what `after_assignment` adds."""
         within = _within_operators(self.program)
+        body: list[str] = []
         # The nesting depths of the expressions in `names`.
         depths: dict[Atom, int] = {}
         for equation in self.program.equations:
@@ -128,38 +121,21 @@ class _FunctionWriter:
                 self.names[equation.output], depths[equation.output] = f"({text})", depth
                 continue
             name = self.names[equation.output] = f"v{len(self.names)}"
-            body.append(f"{name} = {text}")
-            self._check(equation.output, guards, body)
-        outputs = [self._float(atom) for atom in self.program.outputs]
-        lines = [
-            f"def program({self.inputs}):",
-            f"    if not ({self._are_floats()}): return refused({self.inputs})",
-            "    try:",
-            *(f"        {line}" for line in body),
-            f"        return {result(outputs)}",
-            "    except (ArithmeticError, ValueError):",
-            f"        return raised({self.inputs})",
-        ]
-        exec("\n".join(lines), self.known)
-        made: Callable[..., Any] = self.known["program"]
-        return made
+            body += [f"{name} = {text}", *self.after_assignment(equation.output)]
+        return body
 
-    def _are_floats(self) -> str:
-        types = [f"type({self.names[v]}) is" for v in self.program.inputs]
-        return f"{' '.join(types)} float" if types else "True"
-
-    def _check(self, variable: Variable, guards: set[Variable], body: list[str]) -> None:
-        if variable in guards:
-            body.append(f"if not {self.names[variable]}: return refused({self.inputs})")
+    def after_assignment(self, _variable: Variable) -> list[str]:
+        """Statements after the one that computes a variable."""
+        return []
 
     def _equation(self, equation: Equation) -> str:
         primitive, inputs = equation.primitive, equation.inputs
-        operands = [self._atom(a) if primitive.truths else self._float(a) for a in inputs]
+        operands = [self._atom(a) if primitive.truths else self.number(a) for a in inputs]
         if primitive is powers.whole_power:
             n = equation.params["n"]
             return f"{operands[0]} * {operands[0]}" if n == 2 else f"pow({operands[0]}, {float(n)!r})"
         if _is_unchanged(primitive) or (primitive is conversions.cast and equation.output.dtype == "float64"):
-            return self._float(inputs[0]) if equation.output.dtype == "float64" else operands[0]
+            return self.number(inputs[0]) if equation.output.dtype == "float64" else operands[0]
         text = template(primitive)
         # `where` between a number and a truth value returns the kind of the operand that is chosen.
         mixed = primitive is comparisons.where and arrays.dtype_name(inputs[1]) != arrays.dtype_name(inputs[2])
@@ -177,9 +153,43 @@ class _FunctionWriter:
             return self.names[atom]
         return repr(bool(atom)) if arrays.dtype_name(atom) == "bool" else repr(float(atom))
 
-    def _float(self, atom: Atom) -> str:
+    def number(self, atom: Atom) -> str:
+        """The text of an atom as a float."""
         text = self._atom(atom)
         return f"float({text})" if arrays.dtype_name(atom) == "bool" else text
+
+
+class _FunctionWriter(ScalarWriter):
+    """Writes the text of a function."""
+
+    def __init__(self, program: Program, raised: Callable[..., Any], refused: Callable[..., Any]) -> None:
+        super().__init__(program)
+        self.known |= {"raised": raised, "refused": refused}
+        self.inputs = ", ".join(self.names.values())
+
+    def compiled(self, result: Callable[[Sequence[str]], str]) -> Callable[..., Any]:
+        body = [check for variable in self.program.inputs for check in self.after_assignment(variable)]
+        body += self.statements()
+        outputs = [self.number(atom) for atom in self.program.outputs]
+        lines = [
+            f"def program({self.inputs}):",
+            f"    if not ({self._are_floats()}): return refused({self.inputs})",
+            "    try:",
+            *(f"        {line}" for line in body),
+            f"        return {result(outputs)}",
+            "    except (ArithmeticError, ValueError):",
+            f"        return raised({self.inputs})",
+        ]
+        exec("\n".join(lines), self.known)
+        made: Callable[..., Any] = self.known["program"]
+        return made
+
+    def after_assignment(self, variable: Variable) -> list[str]:
+        return [f"if not {self.names[variable]}: return refused({self.inputs})"] * (variable in self.program.guards)
+
+    def _are_floats(self) -> str:
+        types = [f"type({self.names[v]}) is" for v in self.program.inputs]
+        return f"{' '.join(types)} float" if types else "True"
 
 
 def _within_operators(program: Program) -> set[Variable]:

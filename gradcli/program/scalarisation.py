@@ -37,7 +37,7 @@ class TensorsNeededError(Exception):
 
 
 def by_element(program: Program) -> Program:
-    """Rewrite a program with one output; the outputs of the result are the elements of that output.
+    """Rewrite a program; the outputs of the result are the elements of each output, one output after the other.
 
     Its inputs are `Element`s of the inputs of `program`, or these inputs where they are scalars. Raises
     TensorsNeededError.
@@ -45,8 +45,8 @@ def by_element(program: Program) -> Program:
     split = _Split(program.inputs)
     for equation in program.equations:
         split.known[equation.output] = split.equation(equation)
-    (output,) = program.outputs
-    return Program(tuple(split.inputs), tuple(split.equations), tuple(split.elements(output)))
+    outputs = itertools.chain.from_iterable(map(split.elements, program.outputs))
+    return Program(tuple(split.inputs), tuple(split.equations), tuple(outputs))
 
 
 class _Split:
