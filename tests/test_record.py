@@ -73,7 +73,7 @@ def test_a_shortcut_is_taken_under_a_guard():
     assert names(recorded("prod(x)", x=np.array([0.0, 1.0])).program).count("divide") == 0
 
 
-@pytest.mark.parametrize("program", ["x if x > 0 else -x", "while x > 5 { x = x - 1 }; x", "range(3)[x]"])
+@pytest.mark.parametrize("program", ["x if x > 0 else -x", "range(3)[x]"])
 def test_what_depends_on_the_numbers_is_not_recorded(program):
     with pytest.raises(NotRecordableError, match="depends on the numbers"):
         recorded(program, x=1.0)

@@ -373,7 +373,14 @@ def _coordinates(request: EvaluationRequest) -> tuple[dict[str, Any], dict[str, 
 
 
 def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
-    return evaluate(request.program, bindings, rewrite=request.rewrite, observe=observe, apart=request.retain)
+    return evaluate(
+        request.program,
+        bindings,
+        rewrite=request.rewrite,
+        observe=observe,
+        apart=request.retain,
+        diagnosed=True,
+    )
 
 
 def _leaf(array: Any, requires_grad: bool) -> Tensor:

@@ -112,6 +112,8 @@ class Primitive(Operation):
     elements(shapes, params)
         the number of elements of the result, or the larger number of elements that take as long to compute, see
         `gradcli.primitives.costs`
+    result_shape(shapes, params)
+        the shape of the result, whose dtype is that of the first operand, where evaluation would take long to find it
     fails
         whether it raises for some inputs, so that it must be evaluated even if its result is not used
     view(x, **params)
@@ -160,6 +162,7 @@ class Primitive(Operation):
         "prepare",
         "reach",
         "reduces",
+        "result_shape",
         "rounds_alike",
         "selects",
         "shares",
@@ -204,6 +207,7 @@ class Primitive(Operation):
         smooth: Callable[..., bool] | None = None,
         nan_at_kinks: bool = False,
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
+        result_shape: Callable[[Sequence[Shape], Mapping[str, Any]], Shape] | None = None,
         fails: bool = False,
         view: Callable[..., bool] | None = None,
         strides: Callable[..., Layout | None] | None = None,
@@ -247,6 +251,7 @@ class Primitive(Operation):
         self.smooth = smooth
         self.nan_at_kinks = nan_at_kinks
         self.elements = elements or (broadcast_elements if elementwise else largest_operand_size)
+        self.result_shape = result_shape
         self.fails = fails
         self.view = view
         self.strides = strides

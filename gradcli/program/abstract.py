@@ -63,6 +63,8 @@ class Abstract(Kind):
         # A reduction of an empty array is evaluated, since some primitives raise for it.
         if primitive.reduces is not None and 0 not in shapes[0]:
             return Abstract(_reduced(shapes[0], **params), _dtype(primitive, operands, params))
+        if primitive.result_shape is not None:
+            return Abstract(primitive.result_shape(shapes, params), arrays.dtype_name(operands[0]))
         if primitive is linear.matmul:
             return Abstract(_matmul(*shapes), _dtype(linear.matmul, operands, params))
         if (

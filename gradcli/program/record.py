@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from gradcli import arrays, limits
@@ -137,6 +138,10 @@ class Recorded(Operators):
         return f"<recorded {self.variable!r}>"
 
 
+_recording: ContextVar[bool] = ContextVar("gradcli_recording", default=False)
+is_recording = _recording.get
+
+
 class RecordedRun(NamedTuple):
     """A program, and the values of its outputs for the example inputs."""
 
@@ -159,8 +164,12 @@ def record(
         name: tape.input(Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
         for name, array in inputs.items()
     }
-    with refusing_draws():
-        results = [constant(value) for value in function(**given)]
+    token = _recording.set(True)
+    try:
+        with refusing_draws():
+            results = [constant(value) for value in function(**given)]
+    finally:
+        _recording.reset(token)
     outputs = tuple(r.variable if isinstance(r, Recorded) else r for r in results)
     values = tuple(r.example if isinstance(r, Recorded) else r for r in results)
     program = Program(tuple(tape.inputs), tuple(tape.equations), outputs, tuple(tape.guards))

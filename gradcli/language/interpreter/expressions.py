@@ -18,6 +18,7 @@ from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, EXACT_INTEG
 from gradcli.language.stable.removable import ExpressionWithLimit, RemovableSingularity, RemovableSingularityOverBalls
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
 from gradcli.language.syntax import tree
+from gradcli.loops.body_tracing import Traced
 from gradcli.primitives import table
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import assume, concrete, constant
@@ -424,7 +425,10 @@ def _index(machine: Evaluator, node: tree.Index, _scope: Scope) -> Task:
         return item_of(value, key[0])
     if isinstance(value, MutableReference):
         return _view(machine, node, value, key)
-    return machine.apply(node, "index", index, as_tensor_or_number(value, "an index"), key)
+    tensor = as_tensor_or_number(value, "an index")
+    if machine.rolling and key and isinstance(key[0], Traced):
+        return machine.rolling[-1].row(tensor, key[0], key[1:])
+    return machine.apply(node, "index", index, tensor, key)
 
 
 def _view(machine: Evaluator, node: tree.Index, value: MutableReference, key: Any) -> Value:

@@ -86,8 +86,10 @@ class Evaluator:
         handlers: Mapping[type, Callable[..., Task]],
         simple: Mapping[type, Callable[..., Value]],
         clauses: bool,
+        diagnosed: bool,
     ) -> None:
         self.program = program
+        self.diagnosed = diagnosed
         # Whether `backward` clauses are used as the derivatives of their functions.
         self.clauses = clauses
         self.handlers = handlers
@@ -109,6 +111,10 @@ class Evaluator:
         self._lossless: frozenset[tree.SyntaxNode] | None = None
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
+        # The loop whose body is being traced, if any, see `rolled_loops`.
+        self.rolling: list[Any] = []
+        # How often each loop could not be rolled.
+        self.refusals: dict[tree.SyntaxNode, int] = {}
         # The pending `break`, `continue` or `return`, if any.
         self.leaving: PendingExit | None = None
         self.depth = 0

@@ -43,6 +43,7 @@ def evaluate(
     provenance: Provenance = UNKNOWN,
     apart: Collection[str] = (),
     clauses: bool = True,
+    diagnosed: bool = False,
 ) -> Evaluation:
     """Run `program` with its input names bound to numbers, arrays or Tensors.
 
@@ -50,7 +51,9 @@ def evaluate(
     are evaluated in it, except for forms that drop a name of `apart`, by which the value is differentiated. `rewrite`
     may also be the mapping of forms to use.
 
-    With `clauses=False`, functions with a `backward` clause are differentiated like any other function.
+    With `clauses=False`, functions with a `backward` clause are differentiated like any other function. With
+    `diagnosed`, the operations are examined later for kinks and losses of digits: loops are rolled only where they are
+    smooth, and longer than what is examined.
 
     Raises UnknownNameError and CallError for wrong names and calls, LimitError past the limits of the run, and
     EvaluationError or DifferentiationError where an operation fails, each with its place in the source.
@@ -60,7 +63,7 @@ def evaluate(
     forms = (
         rewrite if isinstance(rewrite, Mapping) else rewritten_expressions(program, bindings, apart) if rewrite else {}
     )
-    return _run(Evaluator(program, bindings, forms, observe, provenance, _HANDLERS, _SIMPLE, clauses))
+    return _run(Evaluator(program, bindings, forms, observe, provenance, _HANDLERS, _SIMPLE, clauses, diagnosed))
 
 
 def _run(machine: Evaluator) -> Evaluation:

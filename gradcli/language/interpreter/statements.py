@@ -12,6 +12,7 @@ from gradcli.errors import EvaluationError, ShapeError, Span
 from gradcli.language.interpreter.lists import ProgramList, changed_in_place, replace_item
 from gradcli.language.interpreter.machine import Evaluator, PendingExit, Scope, Task, block
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
+from gradcli.language.interpreter.rolled_loops import run_rolled, without_first
 from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bool, as_tensor_or_number
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
@@ -150,9 +151,18 @@ def _if(machine: Evaluator, node: tree.If, _scope: Scope) -> Task:
 
 def _for(machine: Evaluator, node: tree.For, scope: Scope) -> Task:
     value = None
-    items = loop_values((yield node.iterable), node.iterable.span)
+    iterated = yield node.iterable
+    rolled = run_rolled(machine, node, iterated, scope)
+    if rolled is not None:
+        return rolled[0]
+    items = loop_values(iterated, node.iterable.span)
     machine.provenance.enter(node)
-    for item in items:
+    for number, item in enumerate(items):
+        if number == 1:
+            # The first round may have brought values to the types and shapes that the others pass on.
+            rolled = run_rolled(machine, node, without_first(iterated), scope)
+            if rolled is not None:
+                return rolled[0]
         machine.provenance.repeat()
         bind(machine, node.target, item, scope)
         value = yield from block(machine, node.body)
@@ -212,10 +222,19 @@ def _rows(tensor: Value, place: Span) -> Iterator[Value]:
         yield index(tensor, i)
 
 
-def _while(machine: Evaluator, node: tree.While, _scope: Scope) -> Task:
+def _while(machine: Evaluator, node: tree.While, scope: Scope) -> Task:
     value = None
     machine.provenance.enter(node)
-    while as_bool((yield node.test), node.test, of_loop=True):
+    rounds = 0
+    while True:
+        if not rounds & (rounds - 1):
+            # Tried after 0, 1, 2, 4, 8, … rounds: how many there will be is not known.
+            rolled = run_rolled(machine, node, None, scope, rounds)
+            if rolled is not None:
+                return rolled[0]
+        if not as_bool((yield node.test), node.test, of_loop=True):
+            break
+        rounds += 1
         limits.charge_steps()
         machine.provenance.repeat()
         value = yield from block(machine, node.body)

@@ -152,6 +152,7 @@ scatter: Primitive = Primitive(
     batch=batching.scatter,
     derivative="g[place]",
     elements=lambda shapes, params: math.prod(shapes[0]) + math.prod(params["shape"]),
+    result_shape=lambda _shapes, params: params["shape"],
     samples=((_VECTOR, ([0, 2, 0],), (4,)), (_VECTOR, (slice(None), 1), (3, 2))),
 )  # fmt: skip
 

@@ -1,0 +1,330 @@
+"""Rolls loops of recorded programs: the body runs once, on traced values, and the loop becomes one equation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import GradcliError, NotRecordableError
+from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
+from gradcli.language.interpreter.provenance import UNKNOWN
+from gradcli.language.interpreter.values import Value, as_bool, length_of
+from gradcli.language.names import scope as scope_of_program
+from gradcli.language.syntax import tree
+from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
+from gradcli.loops.rolling import Carried, Rounds, held, rolled, traced_paths
+from gradcli.primitives.bind import Kind
+from gradcli.primitives.entries.comparisons import greater
+from gradcli.primitives.entries.indexing import index
+from gradcli.program.record import is_recording
+
+# Fewer rounds are recorded one after the other: what they compute is then shared and shortened further.
+_FEWEST_ROUNDS = 12
+# A loop that is not recorded is rolled if it evaluates at least this number of nodes: tracing its round and the
+# derivative of the round takes about as long. Where its operations are diagnosed, it is the number from which they
+# would not be, see `RoundingErrorEstimate`.
+_WORTH_TRACING, _BEYOND_DIAGNOSIS = 2_000, 20_000
+# Within a round that is traced, loops of up to this number of rounds are part of it, round by round.
+_MOST_INNER_ROUNDS = 64
+# Bound on the rounds of a rolled `while`.
+_MOST_ROUNDS = 10_000_000
+# A loop that could not be rolled as often is not tried again: types and shapes settle in the first round.
+_MOST_REFUSALS = 2
+# Methods that change a list.
+_CHANGING = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
+# Names that make constants of tensors.
+_DETACHING = frozenset({*scope_of_program.DETACH, "data", "item", "no_grad"})
+# Keys of results that have no name in the program: the value of the last statement, and whether the loop goes on.
+_VALUE, _ACTIVE, _HELD = "value of the loop", "the loop goes on", "guards hold"
+
+Loop = tree.For | tree.While
+
+
+class _NotRolledError(Exception):
+    """A loop has to be run round by round."""
+
+
+def run_rolled(
+    machine: Evaluator, node: Loop, values: Value, scope: Scope, rounds_so_far: int = 0
+) -> tuple[Value] | None:
+    """Run a loop over `values` as one equation, and return its value.
+
+    Of `while`, whose number of rounds is not known, `rounds_so_far` were run. None where it has to be run round by
+    round, or rolling it does not pay.
+    """
+    count = _MOST_ROUNDS if isinstance(node, tree.While) else _count(values)
+    if count < _FEWEST_ROUNDS or machine.provenance is not UNKNOWN or machine.observe is not None:
+        return None
+    if machine.rolling:
+        if count > _MOST_INNER_ROUNDS and isinstance(node, tree.For):
+            raise NotRecordableError("a round has a long loop")
+        return None
+    expected = rounds_so_far if isinstance(node, tree.While) else count
+    least = _BEYOND_DIAGNOSIS if machine.diagnosed else _WORTH_TRACING
+    if not is_recording() and expected * _nodes(machine.program, node) < least:
+        return None
+    if arrays.default_dtype() != "float64" or arrays.chosen_namespace() is not None:
+        return None
+    if not _may_be_rolled(machine.program) or machine.refusals.get(node, 0) >= _MOST_REFUSALS:
+        return None
+    before = dict(scope.names)
+    try:
+        return (_Rolling(machine, node, values, scope).run(),)
+    except (GradcliError, _NotRolledError):
+        scope.names.clear()
+        scope.names.update(before)
+        machine.leaving = None
+        machine.refusals[node] = machine.refusals.get(node, 0) + 1
+        return None
+
+
+def _count(values: Value) -> int:
+    """The number of rounds of a loop over some values; 0 for those over which no loop is rolled."""
+    if isinstance(values, range):
+        return length_of(values)
+    if values is not None and _is_number(values):
+        shape = arrays.shape(values)
+        return shape[0] if shape else 0
+    return 0
+
+
+def without_first(values: Value) -> Value:
+    """The values of a loop after the first one; None for those over which no loop is rolled."""
+    if _count(values) < 2:
+        return None
+    return values[1:] if isinstance(values, range) else index(values, slice(1, None))
+
+
+class _Rolling:
+    """A loop that is being traced."""
+
+    def __init__(self, machine: Evaluator, node: Loop, values: Value, scope: Scope) -> None:
+        self.machine, self.node, self.values, self.scope = machine, node, values, scope
+        ends = isinstance(node, tree.While)
+        self.counters = values if isinstance(values, range) else range(_MOST_ROUNDS if ends else _count(values))
+        self.trace = Trace(strict=machine.diagnosed)
+        self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(self.counters.start), 0, counts=True)
+        self.target = node.target.name if isinstance(node, tree.For) and isinstance(node.target, tree.BoundName) else ""
+        # Whether the loop may end before its last round.
+        self.leaves = ends or _leaves(node.body)
+        # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
+        self.parts: dict[tuple[int, str], tuple[Value, Value]] = {}
+
+    def run(self) -> Value:
+        names = _assigned_names(self.node.body)
+        if names is None or self.target in names or bool(self.target) != isinstance(self.node, tree.For):
+            raise _NotRolledError
+        if self.leaves and self.node in _last_statements(self.machine.program):
+            # The value of a loop that was left is that of no statement.
+            raise _NotRolledError
+        if self.leaves and self.target:
+            names.append(self.target)
+        before = {name: self.scope.names[name] for name in names if name in self.scope.names}
+        places = {name: self._place(value) for name, value in before.items()}
+        kept = [n for n in names if n in before or _is_read_outside(self.machine.program, self.node, n)]
+        results = self._results(before, places, kept)
+        self.scope.names.update({n: v for n, v in results.items() if n in names})
+        for name in names:
+            if name not in results:
+                self.scope.names.pop(name, None)
+        if not self.leaves:
+            self.scope.names[self.target] = self._last_item()
+        return results.get(_VALUE)
+
+    def _place(self, value: Value) -> Traced:
+        if not _is_number(value):
+            raise _NotRolledError
+        require_plain(value)
+        return self.trace.input(example_of(value))
+
+    def _results(self, before: dict[str, Value], places: dict[str, Traced], kept: Sequence[str]) -> dict[str, Value]:
+        """The values of names after all rounds, and that of the last statement."""
+        around = {n: v for n, v in self.scope.names.items() if n not in before}
+        guard, active = self.trace.input(1.0), self.trace.input(1.0)
+        examples: dict[str, Value] = {}
+        order = [*kept]
+
+        def one_round() -> list[Value]:
+            self.scope.names.clear()
+            self.scope.names.update({**around, **places})
+            if self.leaves and not self.trace.decided(greater(active, 0.5)):
+                return [*(self._unchanged(n, places, examples) for n in order), active, guard]
+            if isinstance(self.node, tree.While) and not self._test(self.node.test):
+                return [*(self._unchanged(n, places, examples) for n in order), 0.0, held(self.trace, guard)]
+            value = self._body()
+            found = {n: self.scope.names[n] for n in kept if n in self.scope.names}
+            if len(found) < len(kept):
+                raise _NotRolledError
+            if not self.leaves and isinstance(value, Traced) and _VALUE not in order:
+                order.append(_VALUE)
+            found[_VALUE] = value
+            examples.update(found)
+            goes_on = 1.0 if self.machine.leaving is None or self.machine.leaving.by is tree.Continue else 0.0
+            self.machine.leaving = None
+            results = [found[n] for n in order]
+            if not all(map(_is_number, results)):
+                raise _NotRolledError
+            return [*results, *([goes_on] if self.leaves else []), held(self.trace, guard)]
+
+        self.machine.rolling.append(self)
+        try:
+            paths = traced_paths(self.trace, one_round)
+        finally:
+            self.machine.rolling.pop()
+        for name in order:
+            self._unchanged(name, places, examples)
+        carried = [Carried(before[n] if n in before else _zeros(places[n]), places[n].variable) for n in order]
+        self.scope.names.clear()
+        self.scope.names.update({**around, **before})
+        if self.leaves:
+            carried.append(Carried(1.0, active.variable))
+        carried.append(Carried(1.0, guard.variable))
+        rounds = Rounds(self.counter.variable, self.counters, len(order) if self.leaves else None)
+        return dict(zip(order, rolled(self.trace, rounds, carried, paths)))
+
+    def _body(self) -> Value:
+        if self.target:
+            self.scope.names[self.target] = self._item()
+        return self.machine.drive(block(self.machine, self.node.body), self.node, self.scope)
+
+    def _test(self, test: tree.Expression) -> bool:
+        def task() -> Task:
+            return as_bool((yield test), test)
+
+        holds: bool = self.machine.drive(task(), test, self.scope)
+        return holds
+
+    def _unchanged(self, name: str, places: dict[str, Traced], examples: dict[str, Value]) -> Value:
+        """The value that a round passes on without being run."""
+        if name not in places:
+            places[name] = self.trace.input(example_of(examples[name]))
+        return places[name]
+
+    def _item(self) -> Value:
+        return self.counter if isinstance(self.values, range) else self.row(self.values, self.counter, ())
+
+    def _last_item(self) -> Value:
+        last = self.counters[-1]
+        return float(last) if isinstance(self.values, range) else index(self.values, last)
+
+    def row(self, sequence: Value, item: Traced, rest: Sequence[Any]) -> Value:
+        """The row of a tensor from outside at a place that moves with the counter.
+
+        Raises NotRecordableError for any other place.
+        """
+        if item.lag is None or item.trace is not self.trace or isinstance(sequence, Traced):
+            raise NotRecordableError("a place in a tensor depends on numbers of a round")
+        require_plain(sequence)
+        counters, first = self.counters, self.counters.start + item.lag
+        last, length = first + counters.step * (len(counters) - 1), arrays.shape(sequence)[0]
+        if not (0 <= first < length and 0 <= last < length):
+            raise NotRecordableError("a place counts from the end")
+        if counters.step != 1 or rest:
+            stop = last + (1 if counters.step > 0 else -1)
+            places = slice(first, None if stop < 0 else stop, counters.step)
+            sequence, first = self._part(sequence, (places, *rest)), 0
+        return self.trace.row(sequence, first, example_of(index(sequence, first)))
+
+    def _part(self, sequence: Value, key: tuple[Any, ...]) -> Value:
+        name = (id(sequence), repr(key))
+        if name not in self.parts:
+            self.parts[name] = sequence, index(sequence, key)
+        return self.parts[name][1]
+
+
+def _zeros(like: Traced) -> Any:
+    return arrays.zeros(like.shape, "float64") if like.shape else 0.0
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Kind) or arrays.is_array(value)
+
+
+def _nodes_below(body: Iterable[tree.SyntaxNode]) -> Iterator[tree.SyntaxNode]:
+    for statement in body:
+        yield from tree.walk(statement)
+
+
+def _assigned_names(body: Sequence[tree.Statement]) -> list[str] | None:
+    """The names that are assigned in the body of a loop; None for a body that cannot be rolled."""
+    found: dict[str, None] = {}
+    for node in _nodes_below(body):
+        if isinstance(node, (tree.Return, tree.Define, tree.While, tree.Import)):
+            return None
+        if isinstance(node, tree.Call) and node.receiver is not None and node.name in _CHANGING:
+            return None
+        if isinstance(node, tree.Augment):
+            if not isinstance(node.target, tree.Name):
+                return None
+            found[node.target.id] = None
+        if isinstance(node, tree.Assign) and any(isinstance(t, tree.Index) for t in _nodes_below(node.targets)):
+            return None
+        if isinstance(node, tree.BoundName):
+            found[node.name] = None
+    return [*found]
+
+
+def _leaves(body: Sequence[tree.Statement]) -> bool:
+    """Whether the body of a loop may leave it."""
+    return any(isinstance(n, tree.Break) for n in _nodes_below(body))
+
+
+def _is_read_outside(program: tree.Module, loop: Loop, name: str) -> bool:
+    within = {*tree.walk(loop)}
+    return any(n not in within for n in _readers(program).get(name, ()))
+
+
+@functools.lru_cache(maxsize=32)
+def _readers(program: tree.Module) -> dict[str, list[tree.SyntaxNode]]:
+    """The nodes that read each name."""
+    found: dict[str, list[tree.SyntaxNode]] = {}
+    for node in tree.all_nodes(program):
+        if isinstance(node, (tree.Name, tree.Call)):
+            found.setdefault(node.id if isinstance(node, tree.Name) else node.name, []).append(node)
+    return found
+
+
+@functools.lru_cache(maxsize=128)
+def _nodes(program: tree.Module, loop: Loop) -> int:
+    """The number of nodes that a round evaluates, with those of functions that it calls, each branch once."""
+    defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
+    found = 0
+    waiting: list[tree.SyntaxNode] = [loop]
+    while waiting:
+        for node in tree.walk(waiting.pop()):
+            found += 1
+            if isinstance(node, tree.Call) and node.name in defined:
+                # Each function is counted once, so that recursion ends.
+                waiting.append(defined.pop(node.name))
+    return found
+
+
+@functools.lru_cache(maxsize=32)
+def _last_statements(program: tree.Module) -> frozenset[tree.SyntaxNode]:
+    """The last statements of all blocks of a program, whose value may be used."""
+    blocks: list[Sequence[tree.SyntaxNode]] = [program.body]
+    for node in tree.all_nodes(program):
+        if isinstance(node, tree.Block):
+            blocks.append(node.statements)
+        elif isinstance(node, (tree.For, tree.While)):
+            blocks.append(node.body)
+        elif isinstance(node, tree.If):
+            blocks += [node.body, node.orelse]
+    return frozenset(statements[-1] for statements in blocks if statements)
+
+
+@functools.lru_cache(maxsize=32)
+def _may_be_rolled(program: tree.Module) -> bool:
+    """Whether loops of a program may be rolled: not where it differentiates or detaches, has functions with derivatives
+    of their own, or changes lists in functions."""
+    if scope_of_program.functions_with_backward(program) or _DETACHING.intersection(
+        scope_of_program.mentioned_names(tree.all_nodes(program))
+    ):
+        return False
+    defined = [n for n in tree.all_nodes(program) if isinstance(n, (tree.Define, tree.Lambda))]
+    changing = any(
+        isinstance(n, tree.Call) and n.receiver is not None and n.name in _CHANGING for n in _nodes_below(defined)
+    )
+    return not changing and not scope_of_program.differentiates(program)

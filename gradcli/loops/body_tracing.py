@@ -1,0 +1,262 @@
+"""Records the round of a loop, whose values are traced, as a program; what it reads from outside becomes an input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from gradcli import arrays, limits
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import NotRecordableError
+from gradcli.kinds.branch_points import BranchPointWatcher, watcher_now
+from gradcli.kinds.jets import Jet
+from gradcli.kinds.levels import TRACED
+from gradcli.primitives.bind import Kind, assume, bind
+from gradcli.primitives.entries import arithmetic
+from gradcli.primitives.entries.comparisons import where
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.jet_rules import locally_constant
+from gradcli.primitives.operators import Operators
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.abstract import Abstract
+from gradcli.program.ir import Atom, Equation, Variable
+from gradcli.program.record import Recorded
+
+# Cost of tracing an equation, in eighths of a step.
+_EQUATION = 80
+# Up to here every integer is exactly representable as a float.
+_LARGEST_EXACT = 2**53
+
+
+frozen = elementwise(
+    "frozen", "x", "x, whose derivative is 0",
+    internal=True,
+    forward=lambda _xp, x: x,
+    vjp=(None,),
+    jet=locally_constant,
+    keeps_integers=True,
+    truths=True,
+    derivative="0",
+)  # fmt: skip
+
+
+class Row(NamedTuple):
+    """A sequence of which round i reads row i + `offset`, which is `variable`."""
+
+    sequence: Any
+    offset: int
+    variable: Variable
+
+
+class TracedPath(NamedTuple):
+    """One execution path of a round.
+
+    `holds` says which of `conditions`, in the order in which they were met, hold on it; `guards` are assumed to hold.
+    """
+
+    equations: tuple[Equation, ...]
+    outputs: tuple[Atom, ...]
+    conditions: tuple[Variable, ...]
+    holds: tuple[bool, ...]
+
+
+class Trace:
+    """What the round of a loop reads from outside, and the execution path that is being traced.
+
+    With `strict`, guards exclude all kinks and ties, not only those that are watched for.
+    """
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self._excludes = False
+        self.rows: list[Row] = []
+        # By identity: the value from outside, which stays alive, and the input that it became.
+        self.read: dict[int, tuple[Any, Variable]] = {}
+        self.begin(())
+
+    def begin(self, asked: Sequence[bool]) -> None:
+        """Begin another path, on which the first conditions are decided as `asked`."""
+        self.asked = asked
+        self.equations: list[Equation] = []
+        self.guards: list[Variable] = []
+        self.conditions: list[Variable] = []
+        self.holds: list[bool] = []
+
+    def ended(self, results: Sequence[Any]) -> TracedPath:
+        """The path that was traced, with the values that it gives."""
+        outputs = tuple(map(self.atom, results))
+        return TracedPath(tuple(self.equations), outputs, tuple(self.conditions), tuple(self.holds))
+
+    def input(self, example: Any) -> Traced:
+        """A value of the round that no equation computes."""
+        return Traced(self, Variable(arrays.shape(example), arrays.dtype_name(example)), example)
+
+    def row(self, sequence: Any, offset: int, example: Any) -> Traced:
+        """The row of a sequence that the round reads."""
+        for row in self.rows:
+            if row.sequence is sequence and row.offset == offset:
+                return Traced(self, row.variable, example)
+        made = self.input(example)
+        self.rows.append(Row(sequence, offset, made.variable))
+        return made
+
+    def atom(self, value: Any) -> Atom:
+        """A variable or constant that stands for a value of the round or from outside."""
+        if isinstance(value, Traced) and value.trace is self:
+            return value.variable
+        return self._captured(value) if isinstance(value, Kind) else arrays.owned(value)
+
+    def _captured(self, value: Kind) -> Variable:
+        known = self.read.get(id(value))
+        if known is None:
+            require_plain(value)
+            example = example_of(value)
+            known = self.read[id(value)] = value, Variable(arrays.shape(example), arrays.dtype_name(example))
+        return known[1]
+
+    def exclude_branch_point(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
+        """Add the guards under which a primitive has no kink and compares no equal numbers, if that is watched for."""
+        see = BranchPointWatcher() if self.strict else watcher_now()
+        if see is None or self._excludes:
+            return
+        self._excludes = True
+        try:
+            see(primitive, operands, params)
+        finally:
+            self._excludes = False
+
+    def decided(self, condition: Traced) -> bool:
+        """Whether a condition holds on this path: as asked, else as in the example."""
+        if condition.variable in self.conditions:
+            return self.holds[self.conditions.index(condition.variable)]
+        place = len(self.holds)
+        if place < len(self.asked):
+            holds = self.asked[place]
+        else:
+            holds = isinstance(condition.example, Abstract) or arrays.all_true(condition.example)
+        self.conditions.append(condition.variable)
+        self.holds.append(holds)
+        return holds
+
+
+class Traced(Operators):
+    """A value of the round of a loop. `example` is its value in the first round.
+
+    `lag` is its distance from the counter of the loop, if it is the counter plus a whole number; `counts` says whether
+    it depends on nothing but the counter. It is `differential` unless it is a constant to derivatives.
+    """
+
+    __slots__ = ("counts", "differential", "example", "lag", "trace", "variable")
+    level = TRACED
+
+    def __init__(
+        self,
+        trace: Trace,
+        variable: Variable,
+        example: Any,
+        lag: int | None = None,
+        *,
+        counts: bool = False,
+        differential: bool = True,
+    ) -> None:
+        self.trace = trace
+        self.variable = variable
+        self.example = example
+        self.lag = lag
+        self.counts = counts
+        self.differential = differential  # type: ignore[misc]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.variable.shape
+
+    @property
+    def dtype(self) -> str:
+        return self.variable.dtype
+
+    @property
+    def inner(self) -> Traced:
+        """This value as a constant to derivatives."""
+        if not self.differential:
+            self._refuse()
+        output = Variable(self.shape, self.dtype)
+        self.trace.equations.append(Equation(frozen, (self.variable,), {}, output))
+        return Traced(self.trace, output, self.example, self.lag, counts=self.counts, differential=False)
+
+    def assume(self) -> bool:
+        held = assume(self.example)
+        if held:
+            self.trace.guards.append(self.variable)
+        return held
+
+    def decide(self, *, of_loop: bool = False) -> bool:
+        if of_loop:
+            self._refuse()
+        return self.trace.decided(self)
+
+    def _refuse(self) -> NoReturn:
+        raise NotRecordableError("what is computed in a round depends on its numbers")
+
+    __bool__ = __float__ = __int__ = _refuse
+
+    def __array__(self, *_arguments: Any, **_keywords: Any) -> NoReturn:
+        self._refuse()
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+        limits.charge_steps(_EQUATION)
+        trace = next(o.trace for o in operands if isinstance(o, Traced))
+        counts = not any(isinstance(o, Kind) and not (isinstance(o, Traced) and o.counts) for o in operands)
+        if not counts and (primitive.truths or primitive.smooth is not None):
+            trace.exclude_branch_point(primitive, operands, params)
+        if primitive is where and isinstance(operands[0], Traced) and all(map(_is_float, operands[1:])):
+            # Each branch is a path, so that the derivatives of the other one leave no trace.
+            return operands[1] if trace.decided(operands[0]) else operands[2]
+        example = bind(primitive, [example_of(o) for o in operands], params)
+        if type(example) is list:
+            raise NotRecordableError(f"'{primitive.called}' has several results")
+        output = Variable(arrays.shape(example), arrays.dtype_name(example))
+        trace.equations.append(Equation(primitive, tuple(map(trace.atom, operands)), params, output))
+        differential = any(isinstance(o, Kind) and o.differential for o in operands)
+        return Traced(trace, output, example, _lag(primitive, operands), counts=counts, differential=differential)
+
+    def __repr__(self) -> str:
+        return f"<traced {self.variable!r}>"
+
+
+def require_plain(value: Any) -> None:
+    """Raise NotRecordableError for a value of a kind for which rolled loops have no rule."""
+    while isinstance(value, Kind) and not isinstance(value, (Recorded, Abstract, Traced)):
+        if type(value) not in (Tensor, Jet):
+            raise NotRecordableError(f"loops of {type(value).__name__} are not rolled")
+        value = value.inner
+    if not isinstance(value, Kind) and arrays.backend_of(type(value)) not in ("numpy", None):
+        raise NotRecordableError("loops of other libraries are not rolled")
+
+
+def _is_float(value: Any) -> bool:
+    return not arrays.shape(value) and arrays.dtype_name(value) == "float64"
+
+
+def example_of(value: Any) -> Any:
+    """The number or array of a value in the run that is traced, or its shape and dtype alone.
+
+    Raises NotRecordableError where none is known.
+    """
+    while isinstance(value, Kind) and not isinstance(value, Abstract):
+        example = getattr(value, "example", None)
+        value = value.inner if example is None else example
+    return value
+
+
+def _lag(primitive: Primitive, operands: Sequence[Any]) -> int | None:
+    """The distance of a sum or difference from the counter."""
+    if primitive not in (arithmetic.add, arithmetic.subtract):
+        return None
+    x, y = operands
+    if primitive is arithmetic.add and not isinstance(x, Traced):
+        x, y = y, x
+    lag = x.lag if isinstance(x, Traced) else None
+    if lag is None or type(y) not in arrays.PYTHON_NUMBERS or not abs(y) <= _LARGEST_EXACT or int(y) != y:
+        return None
+    return lag + int(y) if primitive is arithmetic.add else lag - int(y)

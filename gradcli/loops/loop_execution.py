@@ -1,0 +1,121 @@
+"""Runs a rolled loop on arrays: as machine code, as a Python function of numbers, or round by round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli import arrays
+from gradcli.arrays.shapes import broadcast
+from gradcli.executors import cpu
+from gradcli.loops import machine_code, python_code
+from gradcli.primitives.bind import exact_forward
+from gradcli.program.ir import Equation, Program, Variable
+
+if TYPE_CHECKING:
+    from gradcli.loops.rolled_loop import RolledLoop
+
+# Up to this number of independent loops, each is computed by itself: an operation of NumPy takes as long as some twenty
+# on numbers.
+_FEW = 20
+
+
+def history(xp: Any, given: Any, *sequences: Any, loop: RolledLoop, last: bool) -> Any:
+    """The carries of all rounds, or of the last one, see `loop_primitive`."""
+    if xp.name != "numpy":
+        return _stepwise(xp, given, sequences, loop, last=last)
+    np = arrays.numpy_namespace()
+    lanes = broadcast([given.shape[:-1], *(s.shape[1:-1] for s in sequences)])
+    count = math.prod(lanes)
+    starts = np.ascontiguousarray(np.broadcast_to(given, (*lanes, given.shape[-1]))).reshape(count, given.shape[-1])
+    rows = [_flat_lanes(np, s, lanes) for s in sequences]
+    found = np.empty((1 if last else loop.rounds + 1, count, loop.carries))
+    if not machine_code.run(loop, starts, rows, found, last=last):
+        if count <= _FEW:
+            for lane in range(count):
+                own = [r[:, min(lane, r.shape[1] - 1)] for r in rows]
+                found[:, lane] = python_code.history(loop, starts[lane], own, last=last)
+        else:
+            _by_rounds(loop, starts, rows, found, last=last)
+    return found.reshape(len(found), *lanes, loop.carries)
+
+
+def _flat_lanes(np: Any, sequence: Any, lanes: Sequence[int]) -> Any:
+    """A sequence with a single axis of independent loops, of size 1 if all of them read the same."""
+    shape = sequence.shape
+    own = shape[1:-1]
+    if math.prod(own) != 1:
+        sequence = np.broadcast_to(
+            sequence.reshape(shape[0], *[1] * (len(lanes) - len(own)), *shape[1:]), (shape[0], *lanes, shape[-1])
+        )
+    return np.ascontiguousarray(sequence).reshape(shape[0], -1, shape[-1])
+
+
+def _by_rounds(loop: RolledLoop, starts: Any, rows: Sequence[Any], found: Any, *, last: bool) -> None:
+    """Compute all independent loops together, one round after the other."""
+    count = len(starts)
+    carries = [*starts[:, : loop.carries].T.copy()]
+    reads = [*starts[:, loop.carries :].T.copy()]
+    run = cpu.executable(_over_lanes(loop, count), reproducible=True)
+    if not last:
+        found[loop.rounds if loop.reverse else 0] = starts[:, : loop.carries]
+    for i in reversed(range(loop.rounds)) if loop.reverse else range(loop.rounds):
+        row = [c for r, offset in zip(rows, loop.offsets) for c in _columns(r[i + offset], count)]
+        result = run([loop.first + loop.step * i, *carries, *reads, *row])
+        assert result is not None
+        carries = [*result]
+        if not last or i == (0 if loop.reverse else loop.rounds - 1):
+            after = found[0 if last else i if loop.reverse else i + 1]
+            for k, carry in enumerate(carries):
+                after[:, k] = carry
+
+
+def _columns(row: Any, count: int) -> list[Any]:
+    return [*(row.T if len(row) == count else arrays.numpy_namespace().broadcast_to(row, (count, row.shape[1])).T)]
+
+
+def _over_lanes(loop: RolledLoop, count: int) -> Program:
+    """The program of a round for vectors of `count` elements; the counter stays a number."""
+    counter, *others = loop.program.inputs
+    lanes = {v: Variable((count,), v.dtype) for v in others}
+    varying = dict(lanes)
+    equations = []
+    for equation in loop.program.equations:
+        if any(a in varying for a in equation.inputs if isinstance(a, Variable)):
+            varying[equation.output] = Variable((count,), equation.output.dtype)
+        inputs = tuple(varying.get(a, a) if isinstance(a, Variable) else a for a in equation.inputs)
+        equations.append(
+            Equation(equation.primitive, inputs, equation.params, varying.get(equation.output, equation.output))
+        )
+    outputs = tuple(varying.get(a, a) if isinstance(a, Variable) else a for a in loop.program.outputs)
+    return Program((counter, *lanes.values()), tuple(equations), outputs)
+
+
+def _stepwise(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
+    """Run the loop operation by operation on arrays of a library."""
+    given = xp.asarray(given)
+    before = [given[..., k] for k in range(loop.carries)]
+    reads = [given[..., k] for k in range(loop.carries, loop.carries + loop.reads)]
+    found = [xp.stack(before, axis=-1)]
+    for i in reversed(range(loop.rounds)) if loop.reverse else range(loop.rounds):
+        row = [s[i + o][..., k] for s, o, w in zip(sequences, loop.offsets, loop.widths) for k in range(w)]
+        before = _round(xp, loop.program, [loop.first + loop.step * i, *before, *reads, *row], found[0])
+        found = [*([] if last else found), xp.stack(before, axis=-1)]
+    return xp.stack(found[::-1] if loop.reverse else found, axis=0)
+
+
+def _round(xp: Any, program: Program, inputs: Sequence[Any], like: Any) -> list[Any]:
+    known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
+
+    def value(atom: Any) -> Any:
+        return known[atom] if isinstance(atom, Variable) else atom
+
+    for primitive, atoms, params, output in program.equations:
+        operands = xp.promoted([value(a) for a in atoms], truths=primitive.truths)
+        forward = primitive.forward if xp.scalars is None else None
+        known[output] = (
+            exact_forward(xp, primitive)(*operands, **params) if forward is None else forward(xp, *operands, **params)
+        )
+    zero = like[..., 0] * 0.0
+    return [value(a) + zero if not isinstance(a, Variable) else value(a) for a in program.outputs]

@@ -1,0 +1,169 @@
+"""The primitive of a rolled loop, with derivative rules that are rolled loops again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.errors import NotRecordableError
+from gradcli.kinds.jets import Jet
+from gradcli.loops import loop_execution
+from gradcli.loops.rolled_loop import RolledLoop
+from gradcli.primitives import batching
+from gradcli.primitives.bind import assume, bind, constant
+from gradcli.primitives.conversions import broadcast_to, permuted, reshaped
+from gradcli.primitives.entries.arithmetic import zeros_like
+from gradcli.primitives.entries.comparisons import isfinite
+from gradcli.primitives.entries.indexing import normalize_key, scatter
+from gradcli.primitives.entries.shape import concat
+from gradcli.primitives.families import permuting
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.record import is_recording
+
+# Cost of an operation of a round, in array elements that take as long: between that of compiled loops and that of
+# Python's.
+_OPERATION = 2
+
+
+def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last: bool) -> Any:
+    """The cotangent of operand `i`: that of the carries and reads, or of the sequence number i - 1."""
+    given, sequences = operands[0], operands[1:]
+    back = loop.reversed
+    final = 0 if loop.reverse else loop.rounds
+    if last:
+        # Only the last carries were kept: compute the others again.
+        y = bind(loop_history, operands, {"loop": loop, "last": False})
+        g = _padded(g, final, loop.rounds + 1)
+    zeros = zeros_like(part(given, (..., slice(0, 1))))
+    empty = broadcast_to(zeros, (*arrays.shape(given)[:-1], back.carries - loop.carries))
+    start = concat([_row(g, final), empty, part(given, (..., slice(loop.carries, None)))], -1)
+    found = _history(back, [start, y, g, *sequences], last=i == 0)
+    if i == 0:
+        return part(_row(found, 0), (..., slice(0, loop.carries + loop.reads)))
+    skipped = loop.carries + loop.reads + sum(loop.widths[: i - 1])
+    at = 1 if loop.reverse else 0
+    rows = part(found, (slice(at, at + loop.rounds), ..., slice(skipped, skipped + loop.widths[i - 1])))
+    return _padded(rows, loop.offsets[i - 1], arrays.shape(sequences[i - 1])[0])
+
+
+def _history(loop: RolledLoop, operands: Sequence[Any], *, last: bool) -> Any:
+    """The history of the loop of a derivative. Raises NotRecordableError for a recording that has to be finite and is
+    not."""
+    found = bind(loop_history, operands, {"loop": loop, "last": last})
+    if loop.finite and not assume(isfinite(constant(found))) and is_recording():
+        raise NotRecordableError("the derivative of a round is not finite")
+    return found
+
+
+def _row(x: Any, number: int) -> Any:
+    return part(x, (number, ...))
+
+
+def _padded(rows: Any, before: int, count: int) -> Any:
+    """Rows, preceded by `before` zero rows and followed by as many as make `count`."""
+    zeros = zeros_like(part(rows, (slice(0, 1), ...)))
+    shape = arrays.shape(rows)
+    counts = (before, count - before - shape[0])
+    head, tail = [[broadcast_to(zeros, (n, *shape[1:]))] if n else [] for n in counts]
+    return concat([*head, rows, *tail], 0) if head or tail else rows
+
+
+def _coefficients(_primitive: Primitive, y: Jet, *operands: Jet, loop: RolledLoop, last: bool) -> Iterator[Any]:
+    if any(o.is_growing for o in operands):
+        for order in itertools.count(1):
+            yield _series(loop, operands, order, last=last, perturbed=y.roundings is not None)[order]
+    yield from _series(loop, operands, y.order, last=last, perturbed=y.roundings is not None)[1:]
+    yield from itertools.repeat(None)
+
+
+def _series(loop: RolledLoop, operands: Sequence[Jet], order: int, *, last: bool, perturbed: bool) -> list[Any]:
+    """The coefficients of the history from 0 to `order`."""
+    coefficients = [[o.zeros() if c is None else c for c in map(o.coefficient, range(order + 1))] for o in operands]
+    given, rows = coefficients[0], coefficients[1:]
+    varied = tuple(any(o.coefficient(k) is not None for k in range(1, order + 1)) for o in operands[1:])
+    carries = [part(c, (..., slice(0, loop.carries))) for c in given]
+    reads = [part(c, (..., slice(loop.carries, None))) for c in given]
+    sequences = [concat(cs, -1) if v else cs[0] for cs, v in zip(rows, varied)]
+    series = loop.series(order, varied, perturbed=perturbed)
+    found = _history(series, [concat([*carries, *reads], -1), *sequences], last=last)
+    width = loop.carries
+    return [part(found, (..., slice(k * width, (k + 1) * width))) for k in range(order + 1)]
+
+
+def _batched(_primitive: Primitive, operands: Sequence[Any], batched: Sequence[bool], params: Mapping[str, Any]) -> Any:
+    """The rows of a batch become a further axis of independent loops, before the others."""
+    rows = next(arrays.shape(o)[0] for o, b in zip(operands, batched) if b)
+    given = operands[0] if batched[0] else broadcast_to(operands[0], (rows, *arrays.shape(operands[0])))
+    sequences = [_rows_second(s, b) for s, b in zip(operands[1:], batched[1:])]
+    found = bind(loop_history, [given, *sequences], params)
+    return permuted(found, _exchanged(len(arrays.shape(found))))
+
+
+def _rows_second(sequence: Any, batched: bool) -> Any:
+    shape = arrays.shape(sequence)
+    return permuted(sequence, _exchanged(len(shape))) if batched else reshaped(sequence, (shape[0], 1, *shape[1:]))
+
+
+def _exchanged(rank: int) -> Shape:
+    """The order of axes that exchanges the first two."""
+    return (1, 0, *range(2, rank))
+
+
+def _elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
+    loop: RolledLoop = params["loop"]
+    lanes = 1
+    for size in lanes_of(shapes):
+        lanes *= size
+    return _OPERATION * lanes * loop.cost
+
+
+def _history_shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+    loop: RolledLoop = params["loop"]
+    return (1 if params["last"] else loop.rounds + 1, *lanes_of(shapes), loop.carries)
+
+
+def lanes_of(shapes: Sequence[Shape]) -> Shape:
+    """The shape of the independent loops that operands of these shapes are for."""
+    return broadcast([shapes[0][:-1], *(s[1:-1] for s in shapes[1:])])
+
+
+loop_history = Primitive(
+    "loop_history", "tensors, loop, last", "the carries of a rolled loop before its first round and after each of them",
+    internal="for",
+    forward=loop_execution.history,
+    vjp=_pulled_back,
+    variadic=True,
+    jet=_coefficients,
+    batch=_batched,
+    elements=_elements,
+    result_shape=_history_shape,
+    derivative="the loop of the derivatives",
+)  # fmt: skip
+"""`loop_history(given, *sequences, loop=RolledLoop, last=bool)` runs a rolled loop.
+
+`given`, of shape [..., carries + reads], holds the carries before the first round and the reads. A sequence has shape
+[rows, ..., width]. Axes in between are independent loops, and are broadcast. The result has shape [rounds + 1, ...,
+carries]: row i has the carries before round i, the last row those after the last round; if the loop is reversed, the
+rows are in the order of the counter, too, so that the first row is the last result. With `last`, it is the only row.
+"""
+
+
+def _part_shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:
+    np = arrays.numpy_namespace()
+    return arrays.shape(np.broadcast_to(0.0, shapes[0])[params["key"]])
+
+
+part = permuting(
+    "part", "x, place", "x[place], whose derivative by the rest of x is an ordinary 0",
+    internal=True,
+    forward=lambda _xp, x, *, key: x[key],
+    vjp=(lambda g, _y, _x, *, key: scatter(g, key, _x.shape),),
+    prepare=lambda x, place: ((x,), {"key": normalize_key(place, x)}),
+    batch=batching.index,
+    view=lambda _x, *, key: True,
+    result_shape=_part_shape,
+    derivative="g put back at the place, 0 elsewhere",
+)  # fmt: skip

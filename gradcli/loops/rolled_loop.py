@@ -1,0 +1,302 @@
+"""A loop whose round is a program of scalars, and the loops that compute its derivatives."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.engine import grad
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import NotRecordableError
+from gradcli.kinds.branch_points import watching
+from gradcli.kinds.jets import Jet
+from gradcli.kinds.perturbed_roundings import Perturbation
+from gradcli.primitives.bind import bind, constant
+from gradcli.primitives.entries.arithmetic import add
+from gradcli.primitives.entries.comparisons import isfinite
+from gradcli.program.execution_paths import ExecutionPath, join_paths
+from gradcli.program.ir import Program, Variable
+from gradcli.program.passes import optimise
+from gradcli.program.record import record
+
+
+class BodyPath(NamedTuple):
+    """One execution path of a round, as a program of scalars.
+
+    The outputs of `program` are the carries after the round, followed by the conditions that select the path; `holds`
+    says for each of them whether it is true on the path.
+    """
+
+    program: Program
+    holds: tuple[bool, ...]
+
+
+class RolledLoop:
+    """A number of rounds, known beforehand, of one program of float64 scalars.
+
+    The inputs of `program` are, in this order, the counter, the `carries`, the `reads`, and the elements of one row of
+    each sequence; the sequence number j has `widths[j]` columns. The outputs are the carries after the round. Round i,
+    from 0 to `rounds` - 1, has the counter `first` + `step`*i and reads row i + `offsets[j]` of the sequence j. If
+    `reverse`, the rounds run from the last to the first.
+
+    `paths` are the execution paths of a round, which `program` joins. Derivatives are those of each path, joined in the
+    same way: what was not taken leaves no trace in them.
+
+    With `active`, the carry of that number is 1 as long as the loop goes on; later rounds change nothing.
+
+    If it is `finite`, its results are valid only if they are: where they are not, what was not taken by a `maximum` or
+    the like may have left nan.
+
+    Compared by identity, so that it can be a parameter of a primitive.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[BodyPath],
+        *,
+        carries: int,
+        reads: int,
+        widths: Sequence[int] = (),
+        offsets: Sequence[int] = (),
+        rounds: int,
+        first: float = 0.0,
+        step: float = 1.0,
+        reverse: bool = False,
+        active: int | None = None,
+        finite: bool = False,
+        program: Program | None = None,
+    ) -> None:
+        self.paths = tuple(paths)
+        self.program = program or _joined(self.paths, carries)
+        self.active = active
+        self.finite = finite
+        self.carries = carries
+        self.reads = reads
+        self.widths = tuple(widths)
+        self.offsets = tuple(offsets)
+        self.rounds = rounds
+        self.first = first
+        self.step = step
+        self.reverse = reverse
+        self._series: dict[tuple[int, tuple[bool, ...], bool], RolledLoop] = {}
+
+    def with_rounds(self, rounds: int) -> RolledLoop:
+        """The same loop with another number of rounds."""
+        return RolledLoop(
+            self.paths,
+            carries=self.carries,
+            reads=self.reads,
+            widths=self.widths,
+            offsets=self.offsets,
+            rounds=rounds,
+            first=self.first,
+            step=self.step,
+            reverse=self.reverse,
+            active=self.active,
+            finite=self.finite,
+            program=self.program,
+        )
+
+    @property
+    def reads_counter(self) -> bool:
+        """Whether a round reads the counter."""
+        counter = self.program.inputs[0]
+        return any(counter in e.inputs for e in self.program.equations) or counter in self.program.outputs
+
+    @property
+    def cost(self) -> int:
+        """The number of operations of all rounds."""
+        return self.rounds * (len(self.program.equations) + self.carries)
+
+    @cached_property
+    def reversed(self) -> RolledLoop:
+        """The loop that propagates cotangents from the last round to the first.
+
+        Its carries are the cotangents of the carries, those of the reads, which add up, and those of the elements of
+        the rows that the round read. Its reads are those of this loop. Its sequences are the carries before each round,
+        their cotangents from outside the loop, and the sequences of this loop.
+        """
+        carries, reads, elements = self.carries, self.reads, sum(self.widths)
+        kept = carries + reads + elements
+        at = 1 if self.reverse else 0
+
+        def run(path: BodyPath, *inputs: Any) -> list[Any]:
+            counter, rest = inputs[0], inputs[1:]
+            after, total = rest[:carries], rest[carries : carries + reads]
+            read = rest[kept : kept + reads]
+            before, outside, row = _divided(rest[kept + reads :], carries, carries, elements)
+            leaves = [Tensor(x).requires_grad_() for x in (*before, *read, *row)]
+            with enable_grad(), watching(None):
+                results = _applied(path.program, [counter, *leaves])
+                found = _pulled_back(results[:carries], leaves, after)
+            to_carries, to_reads, to_row = _divided(found, carries, reads, elements)
+            found = [*map(_total, to_carries, outside), *map(_total, total, to_reads), *map(_zero_for_none, to_row)]
+            return [*found, *map(constant, results[carries:])]
+
+        return self._derived(
+            run,
+            carries=kept,
+            reads=reads,
+            widths=(carries, carries, *self.widths),
+            offsets=(at, at, *self.offsets),
+            reverse=not self.reverse,
+        )
+
+    def series(self, order: int, varied: tuple[bool, ...], *, perturbed: bool = False) -> RolledLoop:
+        """The loop of the Taylor coefficients of the carries up to `order`.
+
+        Its carries and reads are the coefficients of order 0, followed by those of order 1, and so on; so are the
+        columns of the sequences that are `varied`. If it is `perturbed`, the result of each operation is, as in a
+        `Jet.shadow`.
+        """
+        key = order, varied, perturbed
+        found = self._series.get(key)
+        if found is None:
+            found = self._series[key] = self._of_series(*key)
+        return found
+
+    def _of_series(self, order: int, varied: tuple[bool, ...], perturbed: bool) -> RolledLoop:
+        terms = order + 1
+        widths = [w * terms if v else w for w, v in zip(self.widths, varied)]
+
+        def run(path: BodyPath, *inputs: Any) -> list[Any]:
+            roundings = Perturbation() if perturbed else None
+            counter, rest = inputs[0], inputs[1:]
+            carries, reads, *rows = _divided(rest, self.carries * terms, self.reads * terms, *widths)
+            given = [counter, *_jets(carries, order, roundings), *_jets(reads, order, roundings)]
+            for row, vary in zip(rows, varied):
+                given += _jets(row, order, roundings) if vary else row
+            with watching(None):
+                results = _applied(path.program, given)
+            numbers, conditions = results[: self.carries], results[self.carries :]
+            coefficients = [_coefficient(r, k) for k in range(terms) for r in numbers]
+            return [*map(_zero_for_none, coefficients), *map(constant, conditions)]
+
+        return self._derived(
+            run,
+            carries=self.carries * terms,
+            reads=self.reads * terms,
+            widths=widths,
+            offsets=self.offsets,
+            reverse=self.reverse,
+        )
+
+    def _derived(
+        self,
+        run: Callable[..., list[Any]],
+        *,
+        carries: int,
+        reads: int,
+        widths: Sequence[int],
+        offsets: Sequence[int],
+        reverse: bool,
+    ) -> RolledLoop:
+        """The loop of the same rounds whose program is that of `run`, a function of scalars by position."""
+        given = dict.fromkeys([f"{i}" for i in range(1 + carries + reads + sum(widths))], _EXAMPLE)
+        paths, finite = [], self.finite
+        with arrays.using_namespace(None):
+            for path in self.paths:
+                recorded = record(lambda **given: run(path, *given.values()), given)  # noqa: B023
+                finite = finite or _assumes_finite_numbers(recorded.program)
+                paths.append(BodyPath(optimise(recorded.program._replace(guards=())), path.holds))
+        return RolledLoop(
+            paths,
+            carries=carries,
+            reads=reads,
+            widths=widths,
+            offsets=offsets,
+            rounds=self.rounds,
+            first=self.first,
+            step=self.step,
+            reverse=reverse,
+            finite=finite,
+        )
+
+
+# With nan as the example no shortcut of a rule is taken, and what is recorded holds for all numbers.
+_EXAMPLE = math.nan
+
+
+def _assumes_finite_numbers(program: Program) -> bool:
+    """Whether the guards of the derivative of a round say that numbers are finite.
+
+    Raises NotRecordableError for any other guard.
+    """
+    defined = {e.output: e.primitive for e in program.equations}
+    if any(defined.get(guard) is not isfinite for guard in program.guards):
+        raise NotRecordableError("the derivative of a round takes a shortcut")
+    return bool(program.guards)
+
+
+def _applied(program: Program, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs of a program for inputs of any kinds."""
+    known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
+
+    def value(atom: Any) -> Any:
+        return known[atom] if isinstance(atom, Variable) else atom
+
+    for equation in program.equations:
+        known[equation.output] = bind(equation.primitive, [value(a) for a in equation.inputs], equation.params)
+    return [value(a) for a in program.outputs]
+
+
+def _joined(paths: Sequence[BodyPath], carries: int) -> Program:
+    """One program for all paths: the conditions select each carry."""
+    if len(paths) == 1:
+        return paths[0].program
+    inputs = tuple(Variable((), "float64", f"{i}") for i in range(len(paths[0].program.inputs)))
+    named = []
+    for program, holds in paths:
+        own = dict(zip(program.inputs, inputs))
+        equations = [e._replace(inputs=tuple(_among(own, a) for a in e.inputs)) for e in program.equations]
+        outputs = [_among(own, a) for a in program.outputs]
+        keys = tuple((f"{k}",) for k in range(carries))
+        whole = Program(inputs, tuple(equations), tuple(outputs[:carries]))
+        named.append(ExecutionPath(outputs[carries:], holds, whole, keys, finite=True))
+    return join_paths(named)[1]
+
+
+def _among(own: Mapping[Variable, Variable], atom: Any) -> Any:
+    return own.get(atom, atom) if isinstance(atom, Variable) else atom
+
+
+def _divided(values: Sequence[Any], *counts: int) -> list[Sequence[Any]]:
+    """Consecutive parts of a sequence, with these numbers of items."""
+    ends = [*itertools.accumulate(counts)]
+    return [values[end - count : end] for count, end in zip(counts, ends)]
+
+
+def _jets(coefficients: Sequence[Any], order: int, roundings: Perturbation | None) -> list[Jet]:
+    """Series of numbers, from the coefficients of order 0 of all of them, then those of order 1, and so on."""
+    count = len(coefficients) // (order + 1)
+    found = [Jet(coefficients[i::count], order) for i in range(count)]
+    for jet in found:
+        jet.roundings = roundings
+    return found
+
+
+def _coefficient(value: Any, k: int) -> Any:
+    """Coefficient `k` of a series, or of a constant; None if it is 0."""
+    return value.coefficient(k) if isinstance(value, Jet) else None if k else value
+
+
+def _pulled_back(results: Sequence[Any], leaves: Sequence[Tensor], cotangents: Sequence[Any]) -> Sequence[Any]:
+    """The cotangents of leaves from those of results; None for a leaf that no result depends on."""
+    dependent = [(r, c) for r, c in zip(results, cotangents) if isinstance(r, Tensor) and r.requires_grad]
+    if not dependent:
+        return [None] * len(leaves)
+    roots, weights = zip(*dependent)
+    return grad([*roots], leaves, [*weights], allow_unused=True)
+
+
+def _total(a: Any, b: Any) -> Any:
+    return a if b is None else b if a is None else bind(add, (a, b), {})
+
+
+def _zero_for_none(value: Any) -> Any:
+    return 0.0 if value is None else value

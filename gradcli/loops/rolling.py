@@ -1,0 +1,184 @@
+"""Runs a loop whose round was traced as a rolled loop."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.modes import recorded_now
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import NotRecordableError
+from gradcli.loops import python_code
+from gradcli.loops.body_tracing import Row, Trace, Traced, TracedPath, example_of
+from gradcli.loops.loop_primitive import loop_history, part
+from gradcli.loops.rolled_loop import BodyPath, RolledLoop
+from gradcli.primitives.bind import Kind, assume, bind, constant
+from gradcli.primitives.conversions import cast, reshaped
+from gradcli.primitives.entries.arithmetic import multiply
+from gradcli.primitives.entries.comparisons import greater, less
+from gradcli.primitives.entries.reductions import all_
+from gradcli.primitives.entries.shape import concat, stack
+from gradcli.program.ir import Program, Variable
+from gradcli.program.passes import optimise
+from gradcli.program.record import is_recording
+from gradcli.program.scalarisation import TensorsNeededError, by_element
+
+# Bound on the numbers that a round carries and reads: beyond it, operations on whole arrays are faster.
+_MOST_NUMBERS = 256
+# Bound on the execution paths of a round.
+_MOST_PATHS = 16
+# A loop that ends by a condition is recorded for twice as many rounds as the example takes, and some more.
+_MORE_ROUNDS = 16
+_MOST_ROUNDS_TRIED = 1_000_000
+
+
+class Carried(NamedTuple):
+    """A value that rounds pass on: the first one, and its place in a round."""
+
+    before: Any
+    variable: Variable
+
+
+class Rounds(NamedTuple):
+    """The rounds of a loop: the variable of the counter, and its values.
+
+    With `active`, the carried value of that number is 1 as long as the loop goes on, and there may be fewer rounds.
+    """
+
+    counter: Variable
+    counters: range
+    active: int | None = None
+
+
+def traced_paths(trace: Trace, run: Callable[[], Sequence[Any]]) -> list[TracedPath]:
+    """All execution paths of a round, which `run` goes through and of which it returns the results.
+
+    Raises NotRecordableError for too many of them.
+    """
+    found: dict[tuple[bool, ...], TracedPath] = {}
+    known: set[tuple[bool, ...]] = set()
+    asked: list[tuple[bool, ...]] = [()]
+    while asked:
+        prefix = asked.pop()
+        if prefix in known:
+            continue
+        if len(found) == _MOST_PATHS:
+            raise NotRecordableError("a round takes one of too many paths")
+        trace.begin(prefix)
+        path = trace.ended(run())
+        found[path.holds] = path
+        known.update(path.holds[:i] for i in range(len(path.holds) + 1))
+        asked += [(*path.holds[:i], not path.holds[i]) for i in range(len(path.holds))]
+    return [found[holds] for holds in sorted(found)]
+
+
+def held(trace: Trace, before: Traced) -> Traced:
+    """Whether the guards of the path hold, and `before`, as 1 or 0."""
+    found = before
+    for guard in dict.fromkeys(trace.guards):
+        holds = Traced(trace, guard, arrays.zeros(guard.shape, guard.dtype) if guard.shape else True)
+        found = multiply(found, cast(all_(holds) if guard.shape else holds, "float64"))
+    return found
+
+
+def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> list[Any]:
+    """The carried values after all rounds.
+
+    The outputs of each path are the carried values after the round. The last one is 1 as long as the guards of rounds
+    held. Raises NotRecordableError where rounds differ in
+    more than their numbers.
+    """
+    guarded = any(path.outputs[-1] is not carried[-1].variable for path in paths)
+    if not guarded:
+        carried = carried[:-1]
+        paths = [path._replace(outputs=path.outputs[:-1]) for path in paths]
+    for path in paths:
+        for given, atom in zip(carried, path.outputs):
+            if (arrays.shape(atom), arrays.dtype_name(atom)) != (given.variable.shape, "float64"):
+                raise NotRecordableError("a value changes its shape or type from round to round")
+    loop, read, rows = _described(trace, rounds, carried, paths)
+    given = _packed([*(c.before for c in carried), *read])
+    sequences = [reshaped(r.sequence, (arrays.shape(r.sequence)[0], math.prod(r.variable.shape))) for r in rows]
+    if rounds.active is not None:
+        loop = loop.with_rounds(_enough_rounds(loop, given, sequences))
+    # Found out now, as it cannot be undone in a backward pass.
+    if recorded_now() and loop.reversed.finite and not is_recording():
+        raise NotRecordableError("the derivative of a round may be finite only round by round")
+    kept = any(isinstance(o, Tensor) and o.requires_grad for o in (given, *sequences))
+    history = bind(loop_history, [given, *sequences], {"loop": loop, "last": not kept})
+    starts = itertools.accumulate((math.prod(c.variable.shape) for c in carried), initial=0)
+    found = [_part(history, start, c.variable.shape) for start, c in zip(starts, carried)]
+    if guarded and not assume(greater(constant(found[-1]), 0.5)):
+        raise NotRecordableError("a later round takes another shortcut than the first one")
+    active = rounds.active
+    if active is not None and loop.rounds < len(rounds.counters) and not assume(less(constant(found[active]), 0.5)):
+        raise NotRecordableError("the loop takes more rounds")
+    return found
+
+
+def _enough_rounds(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> int:
+    """A number of rounds in which a loop ends: more than the example takes, as other inputs will be given."""
+    example, *rows = map(example_of, [given, *sequences])
+    if any(isinstance(e, Kind) for e in (example, *rows)):
+        raise NotRecordableError("the number of rounds depends on the numbers")
+    tried = loop.with_rounds(min(loop.rounds, _MOST_ROUNDS_TRIED))
+    taken = python_code.rounds_until_end(tried, example, rows)
+    if taken == tried.rounds < loop.rounds:
+        raise NotRecordableError("the loop takes too many rounds")
+    return min(loop.rounds, _MORE_ROUNDS + 2 * taken if is_recording() else max(1, taken))
+
+
+def _described(
+    trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]
+) -> tuple[RolledLoop, list[Any], list[Row]]:
+    """The loop, the values from outside and the sequences that it reads."""
+    programs = [_program(path) for path in paths]
+    used = {a for p in programs for e in p.equations for a in e.inputs if isinstance(a, Variable)}
+    used |= {a for p in programs for a in p.outputs if isinstance(a, Variable)}
+    read = [item for item in trace.read.values() if item[1] in used]
+    rows = [row for row in trace.rows if row.variable in used]
+    inputs = (rounds.counter, *(c.variable for c in carried), *(v for _, v in read), *(r.variable for r in rows))
+    if any(v.dtype != "float64" for v in inputs) or sum(math.prod(v.shape) for v in inputs) > _MOST_NUMBERS:
+        raise NotRecordableError("a round reads more than some numbers")
+    found = []
+    for path, program in zip(paths, programs):
+        try:
+            split = by_element(program._replace(inputs=inputs))
+        except TensorsNeededError:
+            raise NotRecordableError("a round computes with large tensors") from None
+        found.append(BodyPath(optimise(split), path.holds))
+    width = sum(math.prod(c.variable.shape) for c in carried)
+    loop = RolledLoop(
+        found,
+        carries=width,
+        reads=sum(math.prod(v.shape) for _, v in read),
+        widths=[math.prod(r.variable.shape) for r in rows],
+        offsets=[r.offset for r in rows],
+        rounds=len(rounds.counters),
+        first=float(rounds.counters.start),
+        step=float(rounds.counters.step),
+        active=rounds.active and sum(math.prod(c.variable.shape) for c in carried[: rounds.active]),
+    )
+    return loop, [value for value, _ in read], rows
+
+
+def _program(path: TracedPath) -> Program:
+    inputs = {a for e in path.equations for a in e.inputs if isinstance(a, Variable)}
+    inputs |= {a for a in (*path.outputs, *path.conditions) if isinstance(a, Variable)}
+    inputs -= {e.output for e in path.equations}
+    return optimise(Program(tuple(inputs), path.equations, (*path.outputs, *path.conditions)))
+
+
+def _packed(values: Sequence[Any]) -> Any:
+    if not any(map(arrays.shape, values)):
+        return stack(values)
+    return concat([reshaped(v, (arrays.size(v),)) for v in values])
+
+
+def _part(history: Any, start: int, shape: Sequence[int]) -> Any:
+    if not shape:
+        return part(history, (-1, start))
+    return reshaped(part(history, (-1, slice(start, start + math.prod(shape)))), tuple(shape))

@@ -1,0 +1,242 @@
+"""Loops that become one equation: the same numbers as round by round, in every way to run a program."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.evaluation.recordings import recording
+from gradcli.language.interpreter import rolled_loops
+from gradcli.loops import machine_code
+from gradcli.loops.loop_primitive import loop_history
+
+E = np.sin(np.arange(40.0))
+RUNGE_KUTTA = """
+h = t/13; y = y0
+for i in range(13) {
+  k1 = r*y*(1 - y/c)
+  k2 = r*(y + h/2*k1)*(1 - (y + h/2*k1)/c)
+  k3 = r*(y + h/2*k2)*(1 - (y + h/2*k2)/c)
+  k4 = r*(y + h*k3)*(1 - (y + h*k3)/c)
+  y = y + h/6*(k1 + 2*k2 + 2*k3 + k4)
+}
+y"""
+KALMAN = """
+F = [[1, dt], [0, 1]]; P = [[1, 0], [0, 1]]; m = [0, 0]; ll = 0
+for t in range(14) {
+  m = F@m; P = F@P@F.T + q*[[1, 0], [0, 1]]
+  S = P[0, 0] + r; K = P[:, 0]/S; v = e[t] - m[0]
+  m = m + K*v; P = P - S*outer(K, K); ll = ll + log(S) + v**2/S
+}
+ll"""
+GARCH = "h = w; ll = 0; for t in range(1, 40) { h = w + a*e[t-1]**2 + b*h; ll = ll + log(h) + e[t]**2/h }; ll"
+MANDELBROT = """
+zr = 0; zi = 0; n = 0
+for i in range(80) {
+  t = zr*zr - zi*zi + a; zi = 2*zr*zi + b; zr = t
+  if zr*zr + zi*zi > 4 { break }
+  n = n + 1
+}
+n + zr*zr + zi*zi"""
+# Programs whose loops are rolled, and inputs.
+PROGRAMS = {
+    "a differential equation": (RUNGE_KUTTA, {"y0": 0.1, "r": 0.7, "c": 2.0, "t": 5.0}),
+    "the counter": ("s = 0; for i in range(40) { s = s + sin(x*i)/(i + 1) }; s", {"x": 0.3}),
+    "steps of the counter": ("s = 0; k = 0; for k in range(3, 90, 2) { s = s*0.9 + x**2/k }; s + k", {"x": 0.3}),
+    "a counter that falls": ("s = 0; for i in range(90, 3, -3) { s = s*0.9 + x**2/i }; s", {"x": 0.3}),
+    "rows of data": (GARCH, {"w": 0.1, "a": 0.2, "b": 0.6, "e": E}),
+    "strides of data": ("s = 0; for i in range(38, 1, -2) { s = s*q + e[i]*e[i-1] }; s", {"q": 0.9, "e": E}),
+    "a loop over a tensor": ("s = 0; for v in e { s = s*q + v**2 }; s", {"q": 0.9, "e": E}),
+    "rows of a matrix": ("s = 0; for v in m { s = s*q + v[0]*v[1] }; s", {"q": 0.9, "m": E.reshape(20, 2)}),
+    "small matrices": (KALMAN, {"dt": 0.1, "q": 0.2, "r": 0.3, "e": E}),
+    "a function": ("f(z) = c*z*(1 - z); x = x0; for i in range(30) { x = f(x) }; x", {"c": 3.2, "x0": 0.3}),
+    "what the first round makes": ("s = 0; for i in range(30) { s = s*0.9 + [x, x*x] }; sum(s)", {"x": 0.3}),
+    "names of the last round": ("k = 0; for k in range(30) { t = x*k; u = t + 1 }; u*t*k", {"x": 0.3}),
+    "names that are exchanged": (
+        "a = x; b = y; for i in range(60) { a, b = b, a + 0.1*b }; a - b",
+        {"x": 0.3, "y": 0.7},
+    ),
+    "where": ("s = x; for i in range(30) { s = where(s > 0, sqrt(s) - 0.9*y, 0.5 - s) }; s", {"x": 0.3, "y": 1.2}),
+    "a branch": (
+        "s = x; for i in range(60) { if s > 0 { s = sqrt(s) - 0.9*y } else { s = 0.5 - s } }; s",
+        {"x": 0.3, "y": 1.2},
+    ),
+    "a branch by the counter": (
+        "s = x; for i in range(60) { if i % 3 == 1 { continue }; s = s*0.95 + x/9 }; s",
+        {"x": 0.3},
+    ),
+    "selected numbers": (
+        "s = x; for i in range(60) { s = clip(max(s*1.1, y), 0, 3) + 0.01*y*s }; s",
+        {"x": 0.3, "y": 0.2},
+    ),
+    "special functions": ("s = x; for i in range(14) { s = lgamma(s + 2) + erf(s) + j0(y) }; s", {"x": 0.3, "y": 0.2}),
+    "a softmax": ("s = sin([x, y, 1]); for i in range(20) { s = softmax(s*2) + 0.1*y }; s[0]", {"x": 0.3, "y": 0.2}),
+    "a loop in a loop": ("s = x; for i in range(20) { for j in range(4) { s = s*0.9 + sin(i*j*x)/9 } }; s", {"x": 0.3}),
+    "overflow": ("s = x; for i in range(20) { s = exp(s) }; exp(-s) + x", {"x": 0.3}),
+    "a pole": ("s = x; for i in range(20) { s = s/(i - 5) + 1 }; x + exp(-s*s)", {"x": 0.3}),
+    "while": ("s = x; while abs(s*s - a) > 1e-9 { s = s - 0.4*(s*s - a)/(2*s) }; s", {"x": 1.3, "a": 2.0}),
+    "while with two conditions": ("k = 0; s = x; while s > 0.01 and k < 500 { s = s*0.9; k = k + 1 }; s*k", {"x": 0.3}),
+    "break": (MANDELBROT, {"a": -0.7, "b": 0.37}),
+    "a loop that may be left": (
+        "s = 0; k = 0; for k in range(50) { s = s + x*k; if s > 1e9 { break } }; s*k",
+        {"x": 0.3},
+    ),
+    "bisection": (
+        "lo = 0; hi = 2; for i in range(50) { m = (lo + hi)/2; if m*m > a { hi = m } else { lo = m } }; lo*a",
+        {"a": 2.0},
+    ),
+}
+DERIVATIVES = {
+    "gradient": lambda p, v, wrt: p.value_and_grad(v, wrt),
+    "Hessian": lambda p, v, wrt: p.hessian(v, wrt),
+    "order 3": lambda p, v, wrt: p.derivatives(v, 3, [n for n in wrt if np.ndim(v[n]) == 0]),
+    "table": lambda p, v, wrt: p.map({n: np.linspace(x, x*1.3, 25) for n, x in v.items() if np.ndim(x) == 0}, wrt=[
+        n for n in wrt if np.ndim(v[n]) == 0
+    ], **{n: x for n, x in v.items() if np.ndim(x)}),
+}  # fmt: skip
+
+
+def numbers(found):
+    """All numbers of a result, whatever its structure."""
+    if isinstance(found, dict):
+        return [n for value in found.values() for n in numbers(value)]
+    if isinstance(found, (list, tuple)):
+        return [n for value in found for n in numbers(value)]
+    return [math.nan] if found is None else np.ravel(np.asarray(found, float)).tolist()
+
+
+@pytest.fixture
+def never_rolled(monkeypatch):
+    """A context in which loops are run round by round."""
+
+    def enter():
+        monkeypatch.setattr(rolled_loops, "_FEWEST_ROUNDS", 10**12)
+
+    yield enter
+    monkeypatch.undo()
+
+
+def recorded_names(source, values, wrt=None):
+    made = recording(gradcli.compile(source).program, values, tuple(values) if wrt is None else wrt)
+    return [e.primitive for e in made.trace.program.equations]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_one_equation(name):
+    source, values = PROGRAMS[name]
+    assert loop_history in recorded_names(source, values)
+
+
+@pytest.mark.parametrize("kind", DERIVATIVES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_numbers_are_those_of_the_rounds(name, kind, never_rolled):
+    source, values = PROGRAMS[name]
+    wrt = [n for n in values if n != "e"]
+    with warnings.catch_warnings():
+        # Digits that are lost, as where an iteration has converged.
+        warnings.simplefilter("ignore", gradcli.AccuracyWarning)
+        rolled = gradcli.compile(source)
+        found = [DERIVATIVES[kind](rolled, values, wrt) for _ in range(3)]
+        never_rolled()
+        expected = DERIVATIVES[kind](gradcli.compile(source), values, wrt)
+    for result in found:
+        np.testing.assert_allclose(numbers(result), numbers(expected), rtol=2e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_machine_code_gives_the_same_numbers(name, monkeypatch):
+    pytest.importorskip("llvmlite")
+    source, values = PROGRAMS[name]
+    expected = gradcli.compile(source)
+    expected.value_and_grad(values)
+    monkeypatch.setattr(machine_code, "_WORTH_COMPILING", 0)
+    program = gradcli.compile(source)
+    program.value_and_grad(values)
+    found, plain = program.value_and_grad(values), expected.value_and_grad(values)
+    np.testing.assert_allclose(numbers(found), numbers(plain), rtol=1e-14, atol=1e-300)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "s = x; for i in range(60) { s = s*0.9 + detach(s)*0.05 }; s",
+        "half(t) = t/2 backward(g) = 3*g; s = x; for i in range(60) { s = half(s) + x }; s",
+        "s = x; ys = []; for i in range(60) { s = s*0.9; ys.append(s) }; sum(ys)",
+        "s = x; for i in range(12) { s = s + diff(s**2, x)/100 }; s",
+        "y = [x, 1]; for i in range(60) { y[0] = y[0]*0.9 + y[1]*0.01 }; y[0]",
+        "s = x; for i in range(60) { if s == 0.3 { s = s*s } else { s = s*0.99 } }; s",
+    ],
+)
+def test_loops_that_are_run_round_by_round(source, never_rolled):
+    program = gradcli.compile(source)
+    found = [program.value_and_grad({"x": 0.3}) for _ in range(3)]
+    never_rolled()
+    expected = gradcli.compile(source).value_and_grad({"x": 0.3})
+    for result in found:
+        np.testing.assert_allclose(numbers(result), numbers(expected), rtol=1e-13)
+
+
+def test_a_loop_that_ends_later_for_other_inputs_is_run_anew():
+    program = gradcli.compile("s = x; while s > 1 { s = s*0.9 }; s")
+    for x in (3.0, 3.0, 3.5, 1e12, 0.5, 1e300):
+        value, gradient = program.value_and_grad({"x": x})
+        rounds = 0
+        expected = x
+        while expected > 1:
+            expected, rounds = expected * 0.9, rounds + 1
+        assert value == pytest.approx(expected, rel=1e-13)
+        assert gradient["x"] == pytest.approx(0.9**rounds, rel=1e-12)
+
+
+def test_a_shortcut_that_a_later_round_does_not_take():
+    # The derivative of a product has a shortcut for numbers without zeros.
+    source = "s = x; for i in range(30) { s = prod([s, i - 20 + y]) / 20 + x }; s"
+    program = gradcli.compile(source)
+    values = {"x": 0.3, "y": 0.0}
+    first, *others = [program.value_and_grad(values) for _ in range(3)]
+    for other in others:
+        np.testing.assert_allclose(numbers(other), numbers(first), rtol=1e-12)
+
+
+def test_a_kink_of_a_round_gives_no_second_derivative():
+    program = gradcli.compile("s = x; for i in range(60) { s = abs(s)*0.9 }; s")
+    program.hessian({"x": 0.0})
+    assert all(math.isnan(n) for n in numbers(program.hessian({"x": 0.0})))
+    assert numbers(program.hessian({"x": 0.5})) == [0.0]
+
+
+def test_lost_digits_of_rounds_are_told():
+    # Each round adds and subtracts a large number.
+    program = gradcli.compile("s = x; for i in range(40) { s = sin(s)*(1 + 1e9) - sin(s)*1e9 }; s")
+    for _ in range(2):
+        with pytest.warns(gradcli.AccuracyWarning, match="digits"):
+            program.derivatives({"x": 0.7}, 3)
+
+
+def test_many_rounds_from_the_command_line(run):
+    outcome = run("eval", "s = 0; for i in range(10000000) { s = s + x }; s", "x=1")
+    assert "value  10000000.0" in outcome.out
+    assert "x   10000000.0" in outcome.out
+
+
+def test_a_loop_without_end_is_an_error(run):
+    outcome = run("eval", "s = x; while s > 0 { s = s + 1 }; s", "x=1")
+    assert outcome.status == 1
+    assert "a loop may not end" in outcome.err
+
+
+def test_a_kink_in_a_long_loop_is_warned_of(run):
+    outcome = run("eval", "s = x; for i in range(3000) { s = abs(s)*0.999 + 0*s }; s", "x=0")
+    assert "not differentiable" in outcome.err
+
+
+def test_a_fit_of_a_differential_equation(run, tmp_path):
+    rows = [(t, 2 / (1 + 19 * math.exp(-0.7 * t))) for t in np.arange(0, 10.5, 0.5)]
+    (tmp_path / "d.csv").write_text("t,y\n" + "\n".join(f"{t},{y}" for t, y in rows))
+    model = RUNGE_KUTTA.replace("13", "200").strip()
+    function = "def f(t) {" + model.rpartition("\n")[0] + "\nreturn y }\ny ~ f(t)"
+    outcome = run("fit", function, str(tmp_path / "d.csv"), "y0=0.2", "r=0.5", "c=1.5", "--json")
+    assert outcome.status == 0, outcome.err
+    assert {n: round(p["value"], 4) for n, p in outcome.json["estimates"].items()} == {"y0": 0.1, "r": 0.7, "c": 2.0}
