@@ -444,6 +444,14 @@ def test_a_pole_among_the_points_that_are_looked_at_is_no_root(run):
     assert "pole" in result.json["message"]
 
 
+def test_a_root_with_poles_a_tenth_beside_it_is_regular(run):
+    (root,) = run("solve", "tan(x)=a", "x~15", "a=0", "--json").json["roots"]
+    assert root["condition"] == pytest.approx(1)
+    assert root["derivatives"]["x"]["a"] == pytest.approx(1)
+    found = run("solve", "tan(x)=0", "x=0..100", "--all", "--json").json["roots"]
+    assert [root["condition"] for root in found] == pytest.approx([1] * 32)
+
+
 def test_a_double_root_of_a_system_is_singular(run):
     found = run("solve", "x**2 - 2*x*y + y**2 = 0; x + y = 2", "x~3", "y~0", "--json").json
     assert found["roots"][0]["condition"] == "Infinity"

@@ -40,6 +40,9 @@ _MOST_EXTRAPOLATIONS, _SHRINKS = 10, 0.3
 # unknowns change by the share `_NEARBY` of their sizes.
 _TOUCHING = 1e-13
 _NEARBY = 0.1
+# A Jacobian that seems singular by changes at this distance is judged once more at this share of it: tan(x) has poles on
+# both sides of 5*pi at a tenth of it, beside which its slope seems to be 0.
+_NEARER = 0.7
 # A point is no root where changing the unknowns by a unit in the last place changes residuals by more than the share
 # `_ROUNDING` of their changes nearby: only rounding errors are left of them.
 _EPSILON, _ROUNDING = 2.0**-52, 0.1
@@ -214,15 +217,21 @@ def _judged_jacobian(system: System, point: Any, sizes: Any, jacobian: Any, resi
     """The Jacobian scaled by the given sizes, or by `balanced_sizes` where only these make it regular."""
     found = _scaled(system, point, sizes, jacobian, residuals)
     if found.is_singular:
+        nearer = _scaled(system, point, sizes, jacobian, residuals, _NEARER)
+        if not nearer.is_singular:
+            return nearer
         balanced = balanced_sizes(system, point, sizes, jacobian)
         other = _scaled(system, point, balanced, jacobian * (balanced / sizes), residuals)
         return found if other.is_singular else other
     return found
 
 
-def _scaled(system: System, point: Any, sizes: Any, jacobian: Any, residuals: Any) -> _ScaledJacobian:
+def _scaled(
+    system: System, point: Any, sizes: Any, jacobian: Any, residuals: Any, share: float = 1.0
+) -> _ScaledJacobian:
+    """The Jacobian scaled by the changes of the equations where the unknowns change by a share of their sizes."""
     xp = arrays.numpy_namespace()
-    changes = _changes(system, point, sizes, residuals)
+    changes = _changes(system, point, share * sizes, residuals)
     scaled = jacobian / changes[:, None]
     # Matrices with infinite elements have no singular values.
     singular = not xp.all(xp.isfinite(scaled)) or bool(dense_matrices.singular_values(scaled)[-1] < _SINGULAR)
