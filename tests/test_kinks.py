@@ -32,6 +32,9 @@ SMOOTH = [
     ("where(x > 2, x**2 - 4, 4*x - 8)", 2.0, [4]),
     ("(x >= 0)*x**2", 0.0, [0]),
     ("x*sign(x)*x", 0.0, [0]),
+    ("x**2*sign(x)", 0.0, [0]),
+    ("x*sign(x)**2", 0.0, [1, 0]),
+    ("(x - 1)**2*floor(x)", 1.0, [0]),
 ]  # fmt: skip
 
 
@@ -90,12 +93,20 @@ def test_a_derivative_that_does_not_exist_is_no_number(run, program, x, expected
         ("softshrink(x, 1)", 1), ("threshold(x, 1, 2)", 1), ("fmax(x, 1)", 1), ("fmin(1, x)", 1), ("angle(x)", 0),
         ("interp(x, [-1, 0, 1], [1, 0, 2])", 0), ("atan2(x, 2*x)", 0), ("(x > 0)*x", 0), ("where(x < 0, -x, x)", 0),
         ("-x if x <= 0 else x", 0), ("if x > 1 { 2*x } else { x }", 1), ("cummax([x, 1])[0][1]", 1),
+        ("x*sign(x)", 0), ("x*heaviside(x, 0.5)", 0), ("x*floor(x)", 0), ("x*copysign(1, x)", 0), ("x*(x % 1)", 0),
+        ("x*atan2(x, x)", 0), ("x*acot(x)", 0), ("(x - 2)*(x//2)", 2),
     ],
 )  # fmt: skip
 def test_a_kink_of_order_1_is_told(run, program, x):
     (warning, *_) = run("eval", program, f"x={x}", "--json").json["warnings"]
     assert (warning["code"], warning["phase"]) == ("nonsmooth", "backward")
     assert run("eval", program, f"x={x + 0.25}", "--json").json.get("warnings") is None
+
+
+def test_a_jump_that_a_factor_of_0_removes(run):
+    record = run("eval", "x*sign(x)**2", "x=0", "--json").json
+    assert record["grad"] == {"x": 1}
+    assert "warnings" not in record
 
 
 @pytest.mark.parametrize(

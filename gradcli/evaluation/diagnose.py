@@ -123,7 +123,8 @@ class Watch:
         """Note a node that is differentiated at a point where its function is not smooth."""
         if not isinstance(node, PrimitiveNode) or node.span is None or node.span in self.nonsmooth:
             return
-        if node.is_smooth() or _all_zero(cotangents[0]):
+        # A factor of 0 flattens a kink, and makes a kink of a jump.
+        if node.is_smooth() or (_all_zero(cotangents[0]) and not node.primitive.jumps):
             return
         name = operation_at(self.program, node.span) or node.primitive.name
         message = f"'{name}' is not differentiable here, for {_describe(node.operands, None)}"

@@ -109,6 +109,9 @@ class Primitive(Operation):
         whether the function is differentiable at this point; None if it is on its whole domain
     nan_at_kinks
         whether its derivatives are nan where it is not differentiable; otherwise they are those of a convention
+    jumps
+        whether it may be discontinuous where it is not differentiable, so that a product with a factor of 0 has a kink
+        there: x*sign(x) is abs(x)
     elements(shapes, params)
         the number of elements of the result, or the larger number of elements that take as long to compute, see
         `gradcli.primitives.costs`
@@ -150,6 +153,7 @@ class Primitive(Operation):
         "function",
         "gradient_name",
         "jet",
+        "jumps",
         "moves",
         "multilinear",
         "nan_at_kinks",
@@ -206,6 +210,7 @@ class Primitive(Operation):
         variadic: bool = False,
         smooth: Callable[..., bool] | None = None,
         nan_at_kinks: bool = False,
+        jumps: bool = False,
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
         result_shape: Callable[[Sequence[Shape], Mapping[str, Any]], Shape] | None = None,
         fails: bool = False,
@@ -250,6 +255,7 @@ class Primitive(Operation):
         self.variadic = variadic
         self.smooth = smooth
         self.nan_at_kinks = nan_at_kinks
+        self.jumps = jumps
         self.elements = elements or (broadcast_elements if elementwise else largest_operand_size)
         self.result_shape = result_shape
         self.fails = fails

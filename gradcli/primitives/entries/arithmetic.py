@@ -170,6 +170,7 @@ remainder: Primitive = elementwise(
     piecewise=True,
     edges=("where x/y is whole, the derivative by y is -x/y", "remainder(x, 0) is nan"),
     smooth=lambda x, y: nowhere(equal(remainder(x, y), 0)),
+    jumps=True,
     aliases=("mod",),
     samples=((0.7, 0.3), (-2.2, 0.5), ([[0.3, -1.2]], [[0.7], [2.5]])),
 )  # fmt: skip
@@ -184,6 +185,7 @@ fmod: Primitive = elementwise(
     piecewise=True,
     edges=("where x/y is whole, the derivative by y is -x/y", "fmod(x, 0) is nan"),
     smooth=lambda x, y: nowhere(logical_and(equal(fmod(x, y), 0), not_equal(x, 0))),
+    jumps=True,
     samples=((0.7, 0.3), (-2.2, 0.5), ([[0.3, -1.2]], [[0.7], [2.5]])),
 )  # fmt: skip
 
@@ -197,6 +199,7 @@ floor_divide: Primitive = elementwise(
     edges=("the derivatives are 0 at the jumps too", "x//0 is inf or -inf, 0//0 is nan"),
     selects=True,
     smooth=lambda x, y: nowhere(equal(remainder(x, y), 0)),
+    jumps=True,
     samples=((0.7, 0.3), (-2.2, 0.5)),
 )  # fmt: skip
 
@@ -224,6 +227,7 @@ def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = 
         # Selecting, so that 0 times an infinite or nan derivative of the operand counts as 0.
         selects=True,
         smooth=lambda x: nowhere(jumps(x)),
+        jumps=True,
         edges=("the derivative is 0 at the jumps too", *edges),
         samples=(0.7, [-1.3, 2.2]),
         **fields,
@@ -298,6 +302,7 @@ heaviside = elementwise(
     domain="smooth where x != 0",
     selects=True,
     smooth=lambda x, _y: nowhere(equal(x, 0)),
+    jumps=True,
     samples=((0.7, 0.5), ([-1.0, 2.0], 0.5)),
 )  # fmt: skip
 
@@ -313,5 +318,6 @@ copysign = elementwise(
     edges=("the sign of -0.0 is negative", "where x = 0, the derivative is 0"),
     selects=True,
     smooth=lambda x, y: nowhere(logical_or(equal(x, 0), equal(y, 0))),
+    jumps=True,
     samples=_PAIRS,
 )  # fmt: skip

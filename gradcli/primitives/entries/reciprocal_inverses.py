@@ -32,6 +32,7 @@ acot = elementwise(
     derivative="-g/(1 + x**2)",
     domain="x != 0",
     smooth=lambda x: nowhere(equal(x, 0)),
+    jumps=True,
     edges=("between -pi/2 and pi/2: acot(0) = pi/2, and it jumps there",),
     aliases=("arccot",),
     samples=_ANYWHERE,

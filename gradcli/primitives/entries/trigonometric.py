@@ -130,6 +130,7 @@ atan2 = elementwise(
     derivative="g*x/(x**2 + y**2), -g*y/(x**2 + y**2), 0 at the origin",
     domain="smooth where (x, y) != (0, 0)",
     smooth=lambda y, x: nowhere(logical_and(equal(y, 0), equal(x, 0))),
+    jumps=True,
     edges=("atan2(0, 0) = 0, with derivatives 0 of every order", "atan2(0, -1) = pi, atan2(-0.0, -1) = -pi"),
     aliases=("arctan2",),
     samples=_PAIRS,
