@@ -37,7 +37,8 @@ def without_squares(program: Program, language: Language, *, own: bool, read: bo
 
     This holds for any number of terms and for sums over axes of tensors. A language without hypot gets the operands
     scaled by their size. With `own`, the value itself contains such sums and overflows anyway, so that its derivatives
-    keep them. With `read`, the text is for reading only, and sqrt(x**2 + 1) and quotients by sums are kept too."""
+    keep them. With `read`, the text is for reading only, and sqrt(x**2 + 1), sums with factors, whose roots would
+    stand before the operands, and quotients by sums are kept too."""
     return _Roots(language, own=own, read=read).rewritten(program)
 
 
@@ -125,9 +126,10 @@ class _Finder(_Squares):
 
     def replacement(self, equation: Equation) -> Atom | None:
         self.scaled = self.scaled or equation.primitive is hypot
-        place = {sqrt: 0, flat_sqrt: 0, rsqrt: 0, general_power: 0, divide: 1}.get(equation.primitive)
+        # `flat_sqrt` is left out: std, which takes it, does not overflow.
+        place = {sqrt: 0, rsqrt: 0, general_power: 0, divide: 1}.get(equation.primitive)
         if place is not None:
-            # std divides the sum of squares by its count.
+            # A root mean square divides the sum of squares by its count.
             mean = self.defining_equation(equation.inputs[place], divide)
             atom = equation.inputs[place] if mean is None or isinstance(mean.inputs[1], Variable) else mean.inputs[0]
             over_axes = self.square_sum(atom)
@@ -153,9 +155,11 @@ class _Roots(_Squares):
             operands = [t for a in inputs for t in (self._of_root(a) or [a])]
             self.roots[equation.output] = operands
             return None if self.native else self._scaled_root(operands)
+        if primitive is flat_sqrt:
+            return self._root(inputs[0])
         if self.own:
             return None
-        if primitive in (sqrt, flat_sqrt):
+        if primitive is sqrt:
             return self._root(inputs[0])
         if primitive is rsqrt:
             root = self._root(inputs[0])
@@ -198,19 +202,26 @@ class _Roots(_Squares):
     def _root(self, atom: Atom) -> Atom | None:
         terms = self.terms(atom)
         if terms:
-            if self.read and self._is_plain(terms):
+            if self.read and (self._is_plain(terms) or any(factor != 1 for factor, _ in terms)):
                 return None
             operands = [self._times(factor, base) for factor, base in terms]
             root = reduce(self._hypotenuse, operands) if self.native else self._scaled_root(operands)
             self.roots[root] = operands
             return root
-        over_axes = self.square_sum(atom) if self.of_tensors else None
-        if over_axes is None:
+        # std takes the root of a sum over its count.
+        factor, inner = self._without_factor(atom)
+        over_axes = self.square_sum(inner) if self.of_tensors else None
+        if over_axes is None or (self.read and factor != 1):
             return None
         made, square = over_axes
         if self.is_scaled(square):
             return None
-        return self.call(norm, (square,), made.params, made.output.shape)
+        return self._times(math.sqrt(factor), self.call(norm, (square,), made.params, made.output.shape))
+
+    def _without_factor(self, atom: Atom) -> tuple[float, Atom]:
+        """An atom as (f, x), where it is a positive multiple f*x."""
+        parts = self._parts(atom, 1.0)
+        return parts[0] if len(parts) == 1 else (1.0, atom)
 
     def _is_plain(self, terms: Sequence[tuple[float, Atom]]) -> bool:
         """Whether the terms are inputs and at least one number, as in sqrt(x**2 + 1)."""
