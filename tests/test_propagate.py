@@ -487,6 +487,21 @@ def test_what_turns_out_differently_within_an_uncertainty_is_told(run, program, 
 
 
 @pytest.mark.parametrize(
+    ("program", "x", "y"),
+    [
+        ("atan2(y, x)", "1±0.1", "0±0.1"),
+        ("atan2(y, x)", "1±0.1", "0.2±0.1"),
+        ("hypot(x, y)", "3±0.1", "0±0.1"),
+        ("std([x, y])", "0±0.1", "2±0.1"),
+        ("max(x, y)", "3±0.1", "2±0.1"),
+    ],
+)
+def test_a_result_that_equals_an_operand_by_chance_is_no_branch(run, program, x, y):
+    told = run("propagate", program, f"x={x}", f"y={y}", "--json").json.get("warnings", [])
+    assert [warning["code"] for warning in told if warning["code"] != "nonlinear"] == []
+
+
+@pytest.mark.parametrize(
     ("words", "u", "second"),
     [
         (("x**y", "x=-2±0.05", "y=2±0"), 0.2, 0.2),

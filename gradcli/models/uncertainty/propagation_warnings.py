@@ -26,13 +26,16 @@ from gradcli.models.uncertainty.second_order import SecondOrder
 from gradcli.models.uncertainty.significant_digits import stated_text, tolerance
 from gradcli.models.uncertainty.singularities import Singularity
 from gradcli.primitives.bind import bind, constant
-from gradcli.primitives.entries.comparisons import equal
+from gradcli.primitives.entries.arithmetic import multiply
+from gradcli.primitives.entries.comparisons import equal, where
 from gradcli.primitives.jet_rules import locally_constant
 
 # Relative difference of a value that may be a rounding error, and not an effect of the formula.
 _ROUNDING = 1e-12
 # Unit roundoff of a float.
 _EPSILON = 2.0**-53
+# The relative changes of operands that tell a selected one from an equal one are multiples of this.
+_APART = 2.0**-20
 # Degrees of freedom up to which Student's distribution has no standard deviation.
 _NO_DEVIATION = 2.0
 
@@ -231,8 +234,19 @@ def _has_kinks(node: PrimitiveNode) -> bool:
 
 
 def _chosen(node: PrimitiveNode) -> Iterator[Any]:
-    """Which operands the result is equal to, as for `abs` the operand where that is positive."""
-    operands = [constant(operand) for operand in node.operands]
+    """Which operands the result is equal to, as for `abs` the operand where that is positive. The operands are moved
+    apart a little first, since a result may be equal to one by chance, as atan2(0, 1) is to 0."""
+    operands = [*_moved_apart([constant(operand) for operand in node.operands])]
     result = bind(node.primitive, operands, node.params)
     for operand in operands:
         yield arrays.tolist(equal(result, operand))
+
+
+def _moved_apart(operands: Sequence[Any]) -> Iterator[Any]:
+    """The operands, each changed by a share of its own, which for zeros is one of the smallest of the other numbers."""
+    np = arrays.numpy_namespace()
+    sizes = np.concatenate([abs(np.ravel(arrays.to_numpy(operand))) for operand in operands])
+    smallest = float(sizes[sizes > 0].min(initial=1.0))
+    for number, operand in enumerate(operands, start=1):
+        share = number * _APART
+        yield where(equal(operand, 0), share * smallest, multiply(operand, 1 + share))
