@@ -544,6 +544,12 @@ def test_tables_are_read_as_those_of_map(text, words, run, tmp_path):
     assert point["a"] == pytest.approx(expected.value)
 
 
+@pytest.mark.parametrize("number", ["123,000", "1,5", "-2,25e-3"])
+def test_a_comma_before_a_fraction_has_its_option_named(number, run):
+    table = f'x,y\n"{number}",2\n"{number}",3\n'
+    assert "--decimal-comma" in run("fit", "y ~ a*x", "-", "--json", stdin=table).error["hint"]
+
+
 def test_a_table_without_a_header_has_names_for_its_columns(run):
     done = run("fit", "c2 ~ a*c1", "-", "--no-header", "--json", stdin="1.5 2.9\n2.5 5.1\n3.5 7.2\n")
     assert done.json["estimates"]["a"]["value"] == pytest.approx(2.0385542168674697)

@@ -4,18 +4,23 @@ missing."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, abbreviated, did_you_mean
 from gradcli.rows.blocks import Column
+from gradcli.rows.columns import hint_of
 from gradcli.rows.concatenation import ConcatenatedTables
 from gradcli.rows.failures import failure_of
 from gradcli.rows.frames import column_of, frame_of, numbers_of
 from gradcli.rows.outputs import STDIN
 from gradcli.rows.reading import ColumnSelection, TableReadOptions
 from gradcli.rows.sources import files
+
+# A number as it is written where the comma stands before the fraction.
+_DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 
 
 class Data(NamedTuple):
@@ -219,14 +224,16 @@ def _check(name: str, column: Column, before: int) -> None:
     np = arrays.numpy_namespace()
     if column.words is not None:
         row, text = column.words.first()
+        missing = "data are numbers; an empty field or NA is a missing one, and its row is left out"
         raise BindingError(
             f"the column '{name}' is no column of numbers: row {before + row + 1} has {abbreviated(text)!r}",
-            hint="data are numbers; an empty field or NA is a missing one, and its row is left out",
+            hint="--decimal-comma reads 1,5 as 1.5" if _DECIMAL_COMMA.fullmatch(text) else missing,
         )
     if column.failing:
         row = min(column.failing)
         raise BindingError(
-            f"the column '{name}' is no column of numbers: row {before + row + 1}: {column.failing[row]}"
+            f"the column '{name}' is no column of numbers: row {before + row + 1}: {column.failing[row]}",
+            hint=hint_of(column.failing[row]),
         )
     if column.values.ndim != 1 or column.values.dtype == object:
         raise BindingError(f"the column '{name}' has a list in a row, and data are one number in each")
