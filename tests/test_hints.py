@@ -238,6 +238,15 @@ def test_a_prefix_of_a_value_is_read_and_told(run, given, read, number):
     assert run("eval", "x", f"x={given}", "--json", "--quiet").err == ""
 
 
+def test_prefixes_are_read_in_lists_and_uncertain_values(run):
+    outcome = run("eval", "sum(x)", "x=[1k, 2.5k]", "--json")
+    assert outcome.json["value"] == 3500
+    assert outcome.err == "note: x=[1k, 2.5k] is read as [1e3, 2.5e3]\n"
+    outcome = run("propagate", "R*C", "R=10k±1%", "C=100n±5n", "--json")
+    assert (outcome.json["value"], outcome.json["budget"][1]["u"]) == pytest.approx((1e-3, 5e-9))
+    assert run("eval", "x", "x=[1k, k]").status == 2
+
+
 def test_metres_are_no_thousandths(run):
     assert "write 5e-3 for thousandths, or 5" in run("eval", "x", "x=5m").err
 

@@ -326,15 +326,19 @@ def bindings_of(
 
 # Without m and f, which may be meant as metres and femtoseconds, or as the suffix of a C float.
 _PREFIXES = {"p": -12, "n": -9, "u": -6, "µ": -6, "μ": -6, "k": 3, "M": 6, "G": 9, "T": 12}
-_PREFIXED = re.compile(rf"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)) ?([{''.join(_PREFIXES)}])\s*")
+_LETTERS = "".join(_PREFIXES)
+_PREFIXED = re.compile(rf"(?<![\w.])(\d[\d_]*\.?\d*|\.\d+) ?([{_LETTERS}])(?![\w.])")
+# A number, or several in a list or with an uncertainty; in expressions the letters may be names.
+_NUMBERS = re.compile(rf"[-+±/%\[\],.\s\d_eE{_LETTERS}]*")
 
 
 def _without_prefix(name: str, text: str, options: BindingOptions, environment: Environment) -> str:
-    """A number with an SI prefix, such as 10k or 2.2u, rewritten with a power of ten; a note is printed."""
-    found = _PREFIXED.fullmatch(text)
-    if found is None:
+    """Numbers with SI prefixes, as in 10k, 2.2u±5% and [1k, 2k], rewritten with powers of ten; a note is printed."""
+    written = text
+    if _NUMBERS.fullmatch(text):
+        written = _PREFIXED.sub(lambda found: f"{found[1]}e{_PREFIXES[found[2]]}", text).strip()
+    if written == text.strip():
         return text
-    written = f"{found[1]}e{_PREFIXES[found[2]]}"
     if not getattr(options, "quiet", False):
         environment.write_error(f"note: {name}={text.strip()} is read as {written}")
     return written
