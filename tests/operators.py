@@ -44,6 +44,7 @@ _OTHERWISE = {
         [f"special_bessel_{name}" for name in ("j0", "j1", "y0", "y1")],
         "PyTorch's are right to 7 digits at some points",
     ),
+    "special_zeta": "PyTorch has no value for x < 1, where there is the continuation",
 }
 
 
