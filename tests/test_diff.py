@@ -1158,3 +1158,17 @@ def test_operands_that_are_rounded_to_the_same_number_keep_a_derivative(run, pro
     """If both operands were left out at a tie, the derivative would vanish."""
     assert value(diff(run, program), {"x": x}) == pytest.approx(derivative(program, "x", 1, {"x": x}))
     assert value(diff(run, "minimum(x*x, x*x)"), {"x": 3.0}) == 6.0
+
+
+@pytest.mark.parametrize(
+    "program", ["where(x == 0, 0, x)", "if x == 0 { 0 } else { x }", "2 if x == 2 else x*k", "not_equal(x, k)*x"]
+)
+def test_a_derivative_by_what_is_tested_for_equality_is_told(run, program):
+    (warning,) = run("diff", program, "--wrt", "x", "--json").json["warnings"]
+    assert (warning["code"], warning["operation"]) == ("nonsmooth", "equal")
+    assert "gradcli eval has that of the value" in run("diff", program, "--wrt", "x").err
+
+
+@pytest.mark.parametrize("program", ["where(k == 2, x**2, x)", "where(x - x == 0, 2*x, x)", "logaddexp(x, k)"])
+def test_an_equality_of_other_names_is_not_told(run, program):
+    assert run("diff", program).err == ""

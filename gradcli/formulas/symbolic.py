@@ -60,7 +60,7 @@ def derivatives_as_formulas(
         shorten = partial(
             formula,
             typed=_decimals(program, bindings),
-            equality=_compares_equality(program),
+            equality=compared_for_equality(program) is not None,
             finiteness=_tests_finiteness(program),
         )
         programs = derivation(program, bindings, wrt, order)
@@ -116,14 +116,25 @@ def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[f
     return {n for n in numbers if math.isfinite(n) and not float(n).is_integer()}
 
 
-def _compares_equality(program: tree.Module) -> bool:
-    """Whether the source text compares numbers by == or !=, for example a category with its code."""
-    return any(
-        any(operator in _EQUALITIES for operator in node.operators)
-        if isinstance(node, tree.Compare)
-        else isinstance(node, tree.Call) and table.find(node.name) in _EQUALITIES.values()
-        for node in tree.all_nodes(program)
-    )
+def compared_for_equality(program: tree.Module) -> tree.Expression | None:
+    """The first place where the source text compares numbers by == or !=, for example a category with its code."""
+    for node in tree.all_nodes(program):
+        if isinstance(node, tree.Compare) and any(operator in _EQUALITIES for operator in node.operators):
+            return node
+        if isinstance(node, tree.Call) and table.find(node.name) in _EQUALITIES.values():
+            return node
+    return None
+
+
+def tests_equality(derivative: Program, by: str) -> bool:
+    """Whether a derivative by a name selects by whether numbers that depend on this name are equal."""
+    dependent: set[Variable] = {v for v in derivative.inputs if owner_name(v.name or "") == by}
+    for equation in derivative.equations:
+        if any(isinstance(a, Variable) and a in dependent for a in equation.inputs):
+            if equation.primitive in _EQUALITIES.values():
+                return True
+            dependent.add(equation.output)
+    return False
 
 
 def _tests_finiteness(program: tree.Module) -> bool:

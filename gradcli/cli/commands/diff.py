@@ -20,7 +20,7 @@ from gradcli.errors import ExitStatus, Span, UnknownNameError, UsageError, did_y
 from gradcli.evaluation.diagnose import Warning, unused_parts
 from gradcli.formulas import languages
 from gradcli.formulas.documents import Formulas
-from gradcli.formulas.symbolic import derivatives_as_formulas
+from gradcli.formulas.symbolic import compared_for_equality, derivatives_as_formulas, tests_equality
 from gradcli.language.names import scope
 from gradcli.language.suggestions.joined_names import call_of_last_function, function_of_a_letter
 from gradcli.language.syntax import tree
@@ -92,7 +92,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order, language=language)
         simplified = _by_sympy(formulas) if options.simplify else None
         document = languages.document(options.to, simplified or formulas, options.dialect)
-        warnings += _nonfinite_warnings(program, formulas)
+        warnings += [*_nonfinite_warnings(program, formulas), *_equality_warnings(program, formulas)]
         point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
         read = [owner_name(v.name or "") for v in formulas.value.inputs] if point else []
         missing = [name for name in read if name not in bindings]
@@ -229,6 +229,22 @@ def _nonfinite_warnings(program: tree.Module, formulas: Formulas) -> Iterator[Wa
                 f"the derivative by {by.replace(',', ', ')} is written with a number that is {what}, as it is in floats"
             )
             yield Warning("nonfinite", "parse", "program", program.body[-1].span, message)
+
+
+def _equality_warnings(program: tree.Module, formulas: Formulas) -> Iterator[Warning]:
+    """The warning that a derivative is written with a test for equality of what it is taken by."""
+    place = compared_for_equality(program)
+    if place is None:
+        return
+    for by, derivative in formulas.derivatives.items():
+        for name in dict.fromkeys(map(owner_name, by.split(","))):
+            if tests_equality(derivative, name):
+                message = (
+                    f"where numbers are equal, the derivative by {by.replace(',', ', ')} is written as that of one branch "
+                    "alone, which the value may not have: gradcli eval has that of the value"
+                )
+                yield Warning("nonsmooth", "parse", "equal", place.span, message)
+                return
 
 
 def _constants(program: tree.Module, named: Collection[str]) -> Iterator[Warning]:
