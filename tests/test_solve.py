@@ -444,6 +444,20 @@ def test_a_pole_among_the_points_that_are_looked_at_is_no_root(run):
     assert "pole" in result.json["message"]
 
 
+@pytest.mark.parametrize(
+    ("equation", "unknown", "expected"),
+    [
+        ("tan(x)=1e6", "x=0..10", [math.atan(1e6) + k * math.pi for k in range(3)]),
+        ("1/(x - 1) + 1e4=0", "x=0..10", [0.9999]),
+        ("1/(x - pi) = 1e8", "x=0..10", [math.pi + 1e-8]),
+    ],
+)
+def test_a_root_beside_a_pole_far_from_0_is_found(run, equation, unknown, expected):
+    found = run("solve", equation, unknown, "--all", "--json").json
+    assert [root["point"]["x"] for root in found["roots"]] == pytest.approx(expected, rel=1e-14)
+    assert "may be more" not in found["message"]
+
+
 def test_a_root_with_poles_a_tenth_beside_it_is_regular(run):
     (root,) = run("solve", "tan(x)=a", "x~15", "a=0", "--json").json["roots"]
     assert root["condition"] == pytest.approx(1)

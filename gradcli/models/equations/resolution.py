@@ -2,9 +2,9 @@
 between them.
 
 An interval is resolved where the cubic Hermite interpolant of its ends has the value and the slope of its middle, where
-each half is convex or concave according to the slopes, or where values grow towards a pole inside. Where sample points
-are too far apart, as for a fast oscillation, this may happen by chance; so an interval must pass the test twice in a
-row together with its neighbours, and more often where a slope at its ends is very steep.
+each half is convex or concave according to the slopes, or where values grow towards a pole inside or at an end. Where
+sample points are too far apart, as for a fast oscillation, this may happen by chance; so an interval must pass the test
+twice in a row together with its neighbours, and more often where a slope at its ends is very steep.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Sampled = Callable[[Any], tuple[Any, Any]]
 
 # Upper bounds of points and of halvings: except around 0, 2**60 parts of an interval are neighbouring floats.
 _MOST_POINTS, _MOST_LEVELS = 2**21, 60
-# The deviation from the cubic that is allowed in the middle, as a share of the largest of the three values.
+# The deviation from the cubic that is allowed in the middle, as a share of the change from there to the ends.
 _OFF = 0.02
 # How many neighbours on both sides must pass the test as well.
 _BESIDE = 3
@@ -103,15 +103,22 @@ def _is_predicted(points: Any, values: Any, slopes: Any, places: Any, at: Any, s
     from_left, from_right = slopes[places], slopes[places + 1]
     size = np.maximum(np.maximum(abs(left), abs(right)), abs(at))
     with np.errstate(all="ignore"):
+        # A pole may hide behind a constant that is far larger than the function beside it, as in 1/x + 1e8.
+        change = np.maximum(np.maximum(abs(left - at), abs(right - at)), width * abs(slope))
+        off = _OFF * change + np.where(np.isfinite(size), _ROUNDING * size, 0.0)
         cubic = (left + right) / 2 + width / 8 * (from_left - from_right)
         its_slope = 1.5 * (right - left) / width - (from_left + from_right) / 4
-        is_cubic = (abs(at - cubic) <= _OFF * size) & (abs(slope - its_slope) * width <= _OFF * size)
+        is_cubic = (abs(at - cubic) <= off) & (abs(slope - its_slope) * width <= off) & np.isfinite(size)
         halves = (
             _is_between((at - left) / width * 2, from_left, slope, size / width, np)
             & _is_between((right - at) / width * 2, slope, from_right, size / width, np)
         )  # fmt: skip
-        grows = (np.sign(left) * from_left > 0) & (np.sign(right) * from_right < 0)
-        is_pole = grows & (abs(at) > np.maximum(abs(left), abs(right)))
+        from_both = (
+            (np.sign(left) * from_left > 0) | np.isinf(left),
+            (np.sign(right) * from_right < 0) | np.isinf(right),
+        )
+        ends = [np.where(np.isinf(end), 0.0, abs(end)) for end in (left, right)]
+        is_pole = from_both[0] & from_both[1] & (abs(at) > np.maximum(*ends)) & np.isfinite(at)
     return np.isnan(at) | is_cubic | halves | is_pole
 
 
