@@ -381,3 +381,18 @@ def test_no_rounded_number_is_hidden_in_a_rule(subject: str, monkeypatch: pytest
 def test_orders_that_take_flint_without_end_are_answered_otherwise(run, program):
     outcome = run("eval", program, "x=1500", "--certify")
     assert outcome.status == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "name"),
+    [
+        ("kv(v, x)", ["v=0", "x=2.5"], "v"),
+        ("kve(v, x)", ["v=0", "x=0.3"], "v"),
+        ("stdtr(df, t)", ["df=2.5", "t=0"], "df"),
+        ("diff(polylog(s, z), z)", ["s=2.5", "z=0"], "s"),
+    ],
+)
+def test_a_partial_derivative_that_vanishes_is_known_to(run, program, words, name):
+    """No precision shows it, and the last one takes ten seconds."""
+    outcome = run("eval", program, *words, "--digits", "20", "--json")
+    assert (outcome.status, outcome.json["grad"][name]) == (0, "0")

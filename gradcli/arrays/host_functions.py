@@ -10,8 +10,9 @@ from gradcli.arrays.dtypes import PYTHON_NUMBERS
 
 # The namespaces of floats and of NumPy arrays.
 _ON_HOST = ("gradcli.arrays.floats", "gradcli.arrays.numpy_arrays")
-# The precisions in bits that are tried in turn, and the accurate bits that suffice for a float.
-_PRECISIONS, _ENOUGH = (100, 200, 400, 800, 1600, 3200), 56
+# The precisions in bits that are tried in turn, and the accurate bits that suffice for a float. With 1200 bits most
+# numbers that are exactly 0 are known to be below the smallest float.
+_PRECISIONS, _ENOUGH = (100, 200, 400, 800, 1200, 3200), 56
 # The number of results in the cache.
 _KEPT = 4096
 
@@ -74,5 +75,7 @@ def _rounded(name: str, params: tuple[tuple[str, Any], ...], *operands: Any) -> 
                 continue
             if type(found) is fmpq or not found.is_finite() or found.rel_accuracy_bits() >= _ENOUGH:
                 return to_float(found)
-    # A result that is known to underflow is 0.
-    return 0.0 if found is not None and float(abs(found).upper()) == 0.0 else float("nan")
+            # A result that is known to underflow is 0.
+            if float(abs(found).upper()) == 0.0:
+                return 0.0
+    return float("nan")

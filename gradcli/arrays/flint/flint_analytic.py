@@ -216,6 +216,16 @@ _CONSTANT_AT: Mapping[str, tuple[int, tuple[fmpq, ...]]] = {
     **dict.fromkeys(("gammainc", "gammaincc"), (1, (ZERO,))),
     **dict.fromkeys(("betainc", "betaincc"), (2, (ZERO, ONE))),
 }
+# By function: whether a derivative of given orders is exactly 0 at given operands. The balls of other methods contain 0
+# there whatever their precision, which is raised to the last in vain.
+_VANISHES: Mapping[str, Callable[[Sequence[Number], Sequence[int]], bool]] = {
+    # K is even in its order.
+    **dict.fromkeys(("kv", "kve"), lambda o, n: is_at(o[0], ZERO) and o[1] > 0 and n[0] % 2 == 1),
+    # Around z = 0 a polylogarithm is z + z**2/2**s + …
+    "polylog": lambda o, n: is_at(o[1], ZERO) and n[0] > 0 and n[1] < 2,
+    # The CDF of Student's distribution less 1/2 is odd.
+    "stdtr": lambda o, n: is_at(o[1], ZERO) and o[0] > 0 and n[1] % 2 == 0,
+}
 # A cache: higher-order derivatives ask for the same partial derivatives repeatedly. It is emptied when it has
 # _MOST_KEPT entries.
 _kept: dict[Any, Number] = {}
@@ -231,6 +241,8 @@ def _partial(*operands: Number, function: str, orders: Sequence[int]) -> Number:
     place, ends = _CONSTANT_AT.get(function, (0, ()))
     if any(is_at(operands[place], end) for end in ends) and not orders[place]:
         return ZERO if all(x > 0 for i, x in enumerate(operands) if i != place) else UNDEFINED
+    if function in _VANISHES and any(orders) and _VANISHES[function](operands, orders):
+        return ZERO
     if function in _SLOW_FOR_LARGE and any(abs(x) > _LARGEST_PARAMETER for x in operands):
         raise UndecidedError("derivatives by large parameters are not computed")
     key = function, tuple(orders), precision(), tuple(map(_identity, operands))
