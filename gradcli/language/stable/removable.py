@@ -383,16 +383,24 @@ def _exact_series(form: Form, point: Real) -> ExactSeries | None:
 
     Where only a series in floats can be found, the result raises EvaluationError when coefficients are asked for.
     """
+    from gradcli.arrays.flint.balls import precision
     from gradcli.kinds.laurent import NoSeriesError, ZeroSeriesError
     from gradcli.primitives.entries.taylor_series import ExactSeries
 
     at = _number(point)
+    # By precision: derivatives of a high order ask for all orders below it, one by one.
+    known: dict[int, Sequence[Any]] = {}
 
     def coefficients(count: int) -> Sequence[Any]:
+        before = known.get(precision(), ())
+        if len(before) >= count:
+            return before
         for further in (_FIRST_COEFFICIENTS, 4 * _FIRST_COEFFICIENTS, _MOST_FURTHER):
             with suppress(ZeroSeriesError):
-                found = _coefficients(form, at, count + further)
+                # Each expansion starts from scratch, so that the number is at least doubled.
+                found = _coefficients(form, at, max(count, 2 * len(before)) + further)
                 if len(found) >= count:
+                    known[precision()] = found
                     return found
         raise NoSeriesError("the terms of the series cancel")
 
