@@ -28,8 +28,9 @@ from gradcli.primitives.operation import Operation
 if TYPE_CHECKING:
     from gradcli.kinds.asymptotic import Asymptotic
 
-# The numbers of exponents beyond the leading one to which a series is computed, tried in this order.
-_SERIES_LENGTHS = (10, 24, 48)
+# The numbers of exponents beyond the leading one to which a series is computed, tried in this order, and the number
+# beyond the highest order that suffices where nothing cancels.
+_SERIES_LENGTHS, _BEYOND_ORDER = (10, 24, 48), 2
 # The limit is computed to this many orders more than are differentiated at once, as it may be differentiated again.
 _EXTRA_ORDERS = 3
 # The distances from the point at which a series is compared with the expression, and the relative tolerance.
@@ -200,7 +201,9 @@ class Plan:
     ) -> tuple[float, Asymptotic, float]:
         from gradcli.kinds.asymptotic import Asymptotic, NoLimitError
 
-        for count in _SERIES_LENGTHS:
+        # The time grows with the square of the number or faster.
+        lengths = {*_SERIES_LENGTHS, min(order + _BEYOND_ORDER, _SERIES_LENGTHS[-1])}
+        for count in sorted(n for n in lengths if n >= _SERIES_LENGTHS[0]):
             given: list[Any] = []
             for i, (known, value, sample) in enumerate(zip(self.leaves, values, samples)):
                 if i == leaf:
