@@ -657,8 +657,11 @@ def test_prepared_tables_are_those_of_the_grammar(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("fresh_tables")
-@pytest.mark.parametrize("module", [prepared_module(fingerprint="1:00", rows=()), ModuleType("empty"), None])
-def test_tables_are_generated_where_none_fit(monkeypatch: pytest.MonkeyPatch, module: ModuleType | None) -> None:
+@pytest.mark.parametrize("kind", ["of another grammar", "empty", "missing"])
+def test_tables_are_generated_where_none_fit(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    module = None if kind == "missing" else ModuleType("empty")
+    if kind == "of another grammar":
+        module = prepared_module(fingerprint="1:00", rows=())
     monkeypatch.setitem(sys.modules, "gradcli.language.syntax._lalr", module)  # None: as if there were no such module
     assert show(parse("log(x**q)")) == "(log (** x q))"
 
