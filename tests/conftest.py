@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import io
 import json
+import os
 import signal
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +23,13 @@ from tests.cluster_pools import Before, Pool
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="also run what the marker `one_in` leaves out")
+
+
+def pytest_configure() -> None:
+    """Keep bytecode also where Python is told to write none: each command that a test starts would compile the package,
+    and each worker all tests."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
