@@ -82,11 +82,13 @@ def run() -> Callable[..., Outcome]:
 
 @pytest.fixture
 def listening() -> Iterator[None]:
-    """Restore the interrupt handler, which is ignored when the tests run in the background."""
+    """Restore the handlers of signals that are ignored when the tests run in the background or under nohup."""
     # Child processes inherit an ignored signal, but get the default action for a Python handler.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -124,6 +124,7 @@ def test_an_interrupt_of_who_waits_for_a_question():
         assert process.stderr.read() == b"interrupted\n"
 
 
+@pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_process_that_is_ended_leaves_no_file(number, tmp_path):
     words = [*SHELL, "map", "x**2", "-", "--output", str(tmp_path / "out.csv"), "--from", "csv"]
