@@ -104,6 +104,20 @@ class JaxArrays(common_definitions.SpecialFunctions, StandardArrays):
 
     # --- where JAX gives something else than NumPy
 
+    def scan(
+        self,
+        step: Callable[[Sequence[Array], Any, Sequence[Array]], Sequence[Array]],
+        start: Sequence[Array],
+        counters: Sequence[float],
+        rows: Sequence[Array],
+    ) -> tuple[Sequence[Array], Sequence[Array]]:
+        def body(values: Sequence[Array], given: tuple[Any, Sequence[Array]]) -> tuple[list[Array], list[Array]]:
+            found = [*step(values, *given)]
+            return found, found
+
+        found: tuple[list[Array], list[Array]] = jax.lax.scan(body, [*start], (self.asarray([*counters]), [*rows]))
+        return found
+
     def index(self, x: Array, key: Key) -> Array:
         check_key(key, tuple(x.shape))
         return x[key]

@@ -8,7 +8,7 @@ https://data-apis.org/array-api/latest/
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
@@ -183,6 +183,23 @@ class StandardArrays(Library):
         return None
 
     # --- functions that the standard does not have
+
+    def scan(
+        self,
+        step: Callable[[Sequence[Array], Any, Sequence[Array]], Sequence[Array]],
+        start: Sequence[Array],
+        counters: Sequence[float],
+        rows: Sequence[Array],
+    ) -> tuple[Sequence[Array], Sequence[Array]]:
+        """Apply `step` to the values after the step before, a counter and a row of each of `rows`, one after the other.
+
+        Returns the values after the last step, and for each of them the values after all steps along a new first axis.
+        """
+        values, found = start, []
+        for place, counter in enumerate(counters):
+            values = step(values, counter, [part[place, ...] for part in rows])
+            found.append(values)
+        return values, [self.stack(after, axis=0) for after in zip(*found)]
 
     def index(self, x: Array, key: Key) -> Array:
         """x[key], for ints, slices, None, Ellipsis and integer arrays."""

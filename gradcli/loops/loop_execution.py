@@ -95,17 +95,37 @@ def _over_lanes(loop: RolledLoop, count: int) -> Program:
 def _stepwise(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *, last: bool) -> Any:
     """Run the loop operation by operation on arrays of a library."""
     given = xp.asarray(given)
-    before = [given[..., k] for k in range(loop.carries)]
+    lanes = broadcast([arrays.shape(given)[:-1], *(arrays.shape(s)[1:-1] for s in sequences)])
+    given = xp.broadcast_to(given, (*lanes, arrays.shape(given)[-1]))
+    start = [given[..., k] for k in range(loop.carries)]
     reads = [given[..., k] for k in range(loop.carries, loop.carries + loop.reads)]
-    found = [xp.stack(before, axis=-1)]
-    for i in reversed(range(loop.rounds)) if loop.reverse else range(loop.rounds):
-        row = [s[i + o][..., k] for s, o, w in zip(sequences, loop.offsets, loop.widths) for k in range(w)]
-        before = _round(xp, loop.program, [loop.first + loop.step * i, *before, *reads, *row], found[0])
-        found = [*([] if last else found), xp.stack(before, axis=-1)]
-    return xp.stack(found[::-1] if loop.reverse else found, axis=0)
+    places = range(loop.rounds)[::-1] if loop.reverse else range(loop.rounds)
+    counters = [loop.first + loop.step * i for i in places]
+    rows = [_in_order(xp, s[offset : offset + loop.rounds], loop) for s, offset in zip(sequences, loop.offsets)]
+
+    def step(before: Sequence[Any], counter: Any, row: Sequence[Any]) -> list[Any]:
+        elements = [part[..., k] for part, width in zip(row, loop.widths) for k in range(width)]
+        found = _computed(xp, loop.program, [counter, *before, *reads, *elements])
+        return [_of_shape(xp, f, lanes) for f in found]
+
+    end, after = xp.scan(step, start, counters, rows)
+    if last:
+        return xp.stack([*end], axis=-1)[None]
+    columns = [xp.concat((c[None], a), axis=0) for c, a in zip(start, after)]
+    return _in_order(xp, xp.stack(columns, axis=-1), loop)
 
 
-def _round(xp: Any, program: Program, inputs: Sequence[Any], like: Any) -> list[Any]:
+def _in_order(xp: Any, rows: Any, loop: RolledLoop) -> Any:
+    """Rows in the order of the rounds from those in the order of the counter, or the reverse."""
+    return xp.flip(rows, axis=0) if loop.reverse else rows
+
+
+def _of_shape(xp: Any, value: Any, shape: Sequence[int]) -> Any:
+    array = xp.asarray(value)
+    return array if arrays.shape(array) == tuple(shape) else xp.broadcast_to(array, tuple(shape))
+
+
+def _computed(xp: Any, program: Program, inputs: Sequence[Any]) -> list[Any]:
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
 
     def value(atom: Any) -> Any:
@@ -113,9 +133,8 @@ def _round(xp: Any, program: Program, inputs: Sequence[Any], like: Any) -> list[
 
     for primitive, atoms, params, output in program.equations:
         operands = xp.promoted([value(a) for a in atoms], truths=primitive.truths)
-        forward = primitive.forward if xp.scalars is None else None
-        known[output] = (
-            exact_forward(xp, primitive)(*operands, **params) if forward is None else forward(xp, *operands, **params)
-        )
-    zero = like[..., 0] * 0.0
-    return [value(a) + zero if not isinstance(a, Variable) else value(a) for a in program.outputs]
+        if xp.scalars is None:
+            known[output] = primitive.forward(xp, *operands, **params)
+        else:
+            known[output] = exact_forward(xp, primitive)(*operands, **params)
+    return [value(a) for a in program.outputs]
