@@ -584,3 +584,9 @@ def test_a_number_too_large_for_the_dtype_fails_its_row(run):
     outcome = run("map", "x*y", "--dtype", "float32", "--no-grad", stdin=table)
     assert [line.split(",")[2] for line in outcome.out.splitlines()] == ["value", "2.0", "", "", "", "Infinity"]
     assert "'x': 1e+39 is a number too large for float32" in outcome.err
+
+
+def test_the_variable_of_a_loop_is_no_column_after_it(run):
+    outcome = run("map", "s = 0; for k in range(3) { s = s + x }; s + k", "-", stdin="x\n1\n2\n")
+    assert outcome.out.splitlines() == ["x,value,d_x", "1,5.0,3.0", "2,8.0,3.0"]
+    assert gradcli.compile("s = 0; for k in range(3) { s = s + x }; s + k").inputs == ("x",)

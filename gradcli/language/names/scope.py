@@ -152,6 +152,7 @@ def _parts(part: _ContextNode) -> Iterator[_ContextNode]:
         # The loop variable is bound in the body, but may be unbound after it, where no round runs.
         inner = bound | bound_names(node.target)
         yield from (_ContextNode(s, False, inner) for s in node.body)
+        yield from _bindings(node.target, False, bound)
     elif isinstance(node, tree.Comprehension):
         for clause in node.clauses:
             yield _ContextNode(clause.iterable, certain, bound)
