@@ -8,7 +8,7 @@ import pytest
 
 import gradcli
 from gradcli.evaluation.recordings import recording
-from gradcli.language.interpreter import rolled_loops
+from gradcli.language.interpreter import loop_policy
 from gradcli.loops import machine_code
 from gradcli.loops.loop_primitive import loop_history
 
@@ -112,7 +112,7 @@ def never_rolled(monkeypatch):
     """A context in which loops are run round by round."""
 
     def enter():
-        monkeypatch.setattr(rolled_loops, "_FEWEST_ROUNDS", 10**12)
+        monkeypatch.setattr(loop_policy, "_FEWEST_ROUNDS", 10**12)
 
     yield enter
     monkeypatch.undo()

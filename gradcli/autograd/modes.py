@@ -62,6 +62,21 @@ def refusing_draws() -> Iterator[None]:
         draws_refused.reset(token)
 
 
+_recording_program: ContextVar[bool] = ContextVar("gradcli_recording_program", default=False)
+# Whether a program is being recorded.
+recording_program = _recording_program.get
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """The block records a program."""
+    token = _recording_program.set(True)
+    try:
+        yield
+    finally:
+        _recording_program.reset(token)
+
+
 def check_leaving_graph(*, carried: bool = False) -> None:
     """Raise MissingRuleError if leaving the graph is refused here, or derivatives are `carried` with the values."""
     if carried or _outside_refused.get():

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.autograd.modes import recording_program
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.jets import Jet
 from gradcli.loops import loop_execution
@@ -21,7 +22,6 @@ from gradcli.primitives.entries.indexing import normalize_key, scatter
 from gradcli.primitives.entries.shape import concat
 from gradcli.primitives.families import permuting
 from gradcli.primitives.primitive import Primitive
-from gradcli.program.record import is_recording
 
 # Cost of an operation of a round, in array elements that take as long: between that of compiled loops and that of
 # Python's.
@@ -53,7 +53,7 @@ def _history(loop: RolledLoop, operands: Sequence[Any], *, last: bool) -> Any:
     """The history of the loop of a derivative. Raises NotRecordableError for a recording that has to be finite and is
     not."""
     found = bind(loop_history, operands, {"loop": loop, "last": last})
-    if loop.finite and not assume(isfinite(constant(found))) and is_recording():
+    if loop.finite and not assume(isfinite(constant(found))) and recording_program():
         raise NotRecordableError("the derivative of a round is not finite")
     return found
 

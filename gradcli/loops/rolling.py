@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.autograd.modes import recorded_now
+from gradcli.autograd.modes import recorded_now, recording_program
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import NotRecordableError
 from gradcli.loops import python_code
@@ -23,7 +23,6 @@ from gradcli.primitives.entries.reductions import all_
 from gradcli.primitives.entries.shape import concat, stack
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
-from gradcli.program.record import is_recording
 from gradcli.program.scalarisation import TensorsNeededError, by_element
 
 # Bound on the numbers that a round carries and reads: beyond it, operations on whole arrays are faster.
@@ -105,7 +104,7 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
     if rounds.active is not None:
         loop = loop.with_rounds(_enough_rounds(loop, given, sequences))
     # Found out now, as it cannot be undone in a backward pass.
-    if recorded_now() and loop.reversed.finite and not is_recording():
+    if recorded_now() and loop.reversed.finite and not recording_program():
         raise NotRecordableError("the derivative of a round may be finite only round by round")
     kept = any(isinstance(o, Tensor) and o.requires_grad for o in (given, *sequences))
     history = bind(loop_history, [given, *sequences], {"loop": loop, "last": not kept})
@@ -128,7 +127,7 @@ def _enough_rounds(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> in
     taken = python_code.rounds_until_end(tried, example, rows)
     if taken == tried.rounds < loop.rounds:
         raise NotRecordableError("the loop takes too many rounds")
-    return min(loop.rounds, _MORE_ROUNDS + 2 * taken if is_recording() else max(1, taken))
+    return min(loop.rounds, _MORE_ROUNDS + 2 * taken if recording_program() else max(1, taken))
 
 
 def _described(

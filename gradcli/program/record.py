@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from gradcli import arrays, limits
-from gradcli.autograd.modes import refusing_draws
+from gradcli.autograd.modes import recording, refusing_draws
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.levels import RECORDED
 from gradcli.primitives.bind import assume, bind, constant
@@ -138,10 +137,6 @@ class Recorded(Operators):
         return f"<recorded {self.variable!r}>"
 
 
-_recording: ContextVar[bool] = ContextVar("gradcli_recording", default=False)
-is_recording = _recording.get
-
-
 class RecordedRun(NamedTuple):
     """A program, and the values of its outputs for the example inputs."""
 
@@ -164,12 +159,8 @@ def record(
         name: tape.input(Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
         for name, array in inputs.items()
     }
-    token = _recording.set(True)
-    try:
-        with refusing_draws():
-            results = [constant(value) for value in function(**given)]
-    finally:
-        _recording.reset(token)
+    with refusing_draws(), recording():
+        results = [constant(value) for value in function(**given)]
     outputs = tuple(r.variable if isinstance(r, Recorded) else r for r in results)
     values = tuple(r.example if isinstance(r, Recorded) else r for r in results)
     program = Program(tuple(tape.inputs), tuple(tape.equations), outputs, tuple(tape.guards))

@@ -18,7 +18,6 @@ from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, EXACT_INTEG
 from gradcli.language.stable.removable import ExpressionWithLimit, RemovableSingularity, RemovableSingularityOverBalls
 from gradcli.language.stable.stable_expressions import RewrittenExpression, StableExpression
 from gradcli.language.syntax import tree
-from gradcli.loops.body_tracing import Traced
 from gradcli.primitives import table
 from gradcli.primitives.axes import integer
 from gradcli.primitives.bind import assume, concrete, constant
@@ -426,8 +425,9 @@ def _index(machine: Evaluator, node: tree.Index, _scope: Scope) -> Task:
     if isinstance(value, MutableReference):
         return _view(machine, node, value, key)
     tensor = as_tensor_or_number(value, "an index")
-    if machine.rolling and key and isinstance(key[0], Traced):
-        return machine.rolling[-1].row(tensor, key[0], key[1:])
+    row = machine.rolling[-1].row_at(tensor, key) if machine.rolling else None
+    if row is not None:
+        return row
     return machine.apply(node, "index", index, tensor, key)
 
 

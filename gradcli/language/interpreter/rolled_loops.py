@@ -9,8 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import GradcliError, NotRecordableError
 from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
-from gradcli.language.interpreter.provenance import UNKNOWN
-from gradcli.language.interpreter.values import Value, as_bool, length_of
+from gradcli.language.interpreter.values import Value, as_bool
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
@@ -18,26 +17,13 @@ from gradcli.loops.rolling import Carried, Rounds, held, rolled, traced_paths
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.indexing import index
-from gradcli.program.record import is_recording
 
-# Fewer rounds are recorded one after the other: what they compute is then shared and shortened further.
-_FEWEST_ROUNDS = 12
-# A loop that is not recorded is rolled if it evaluates at least this number of nodes: tracing its round and the
-# derivative of the round takes about as long. Where its operations are diagnosed, it is the number from which they
-# would not be, see `RoundingErrorEstimate`.
-_WORTH_TRACING, _BEYOND_DIAGNOSIS = 2_000, 20_000
-# Within a round that is traced, loops of up to this number of rounds are part of it, round by round.
-_MOST_INNER_ROUNDS = 64
-# Bound on the rounds of a rolled `while`.
-_MOST_ROUNDS = 10_000_000
-# A loop that could not be rolled as often is not tried again: types and shapes settle in the first round.
-_MOST_REFUSALS = 2
 # Methods that change a list.
 _CHANGING = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
 # Names that make constants of tensors.
 _DETACHING = frozenset({*scope_of_program.DETACH, "data", "item", "no_grad"})
-# Keys of results that have no name in the program: the value of the last statement, and whether the loop goes on.
-_VALUE, _ACTIVE, _HELD = "value of the loop", "the loop goes on", "guards hold"
+# The key of the value of the last statement, which is no name of the language.
+_VALUE = "value of the loop"
 
 Loop = tree.For | tree.While
 
@@ -46,32 +32,16 @@ class _NotRolledError(Exception):
     """A loop has to be run round by round."""
 
 
-def run_rolled(
-    machine: Evaluator, node: Loop, values: Value, scope: Scope, rounds_so_far: int = 0
-) -> tuple[Value] | None:
-    """Run a loop over `values` as one equation, and return its value.
+def run(machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int) -> tuple[Value] | None:
+    """Run a loop of at most `count` rounds, over `values` if it is `for`, as one equation, and return its value.
 
-    Of `while`, whose number of rounds is not known, `rounds_so_far` were run. None where it has to be run round by
-    round, or rolling it does not pay.
+    None where it has to be run round by round.
     """
-    count = _MOST_ROUNDS if isinstance(node, tree.While) else _count(values)
-    if count < _FEWEST_ROUNDS or machine.provenance is not UNKNOWN or machine.observe is not None:
-        return None
-    if machine.rolling:
-        if count > _MOST_INNER_ROUNDS and isinstance(node, tree.For):
-            raise NotRecordableError("a round has a long loop")
-        return None
-    expected = rounds_so_far if isinstance(node, tree.While) else count
-    least = _BEYOND_DIAGNOSIS if machine.diagnosed else _WORTH_TRACING
-    if not is_recording() and expected * _nodes(machine.program, node) < least:
-        return None
-    if arrays.default_dtype() != "float64" or arrays.chosen_namespace() is not None:
-        return None
-    if not _may_be_rolled(machine.program) or machine.refusals.get(node, 0) >= _MOST_REFUSALS:
+    if not _may_be_rolled(machine.program):
         return None
     before = dict(scope.names)
     try:
-        return (_Rolling(machine, node, values, scope).run(),)
+        return (_Rolling(machine, node, values, scope, count).run(),)
     except (GradcliError, _NotRolledError):
         scope.names.clear()
         scope.names.update(before)
@@ -80,35 +50,17 @@ def run_rolled(
         return None
 
 
-def _count(values: Value) -> int:
-    """The number of rounds of a loop over some values; 0 for those over which no loop is rolled."""
-    if isinstance(values, range):
-        return length_of(values)
-    if values is not None and _is_number(values):
-        shape = arrays.shape(values)
-        return shape[0] if shape else 0
-    return 0
-
-
-def without_first(values: Value) -> Value:
-    """The values of a loop after the first one; None for those over which no loop is rolled."""
-    if _count(values) < 2:
-        return None
-    return values[1:] if isinstance(values, range) else index(values, slice(1, None))
-
-
 class _Rolling:
     """A loop that is being traced."""
 
-    def __init__(self, machine: Evaluator, node: Loop, values: Value, scope: Scope) -> None:
+    def __init__(self, machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int) -> None:
         self.machine, self.node, self.values, self.scope = machine, node, values, scope
-        ends = isinstance(node, tree.While)
-        self.counters = values if isinstance(values, range) else range(_MOST_ROUNDS if ends else _count(values))
+        self.counters = values if isinstance(values, range) else range(count)
         self.trace = Trace(strict=machine.diagnosed)
         self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(self.counters.start), 0, counts=True)
         self.target = node.target.name if isinstance(node, tree.For) and isinstance(node.target, tree.BoundName) else ""
         # Whether the loop may end before its last round.
-        self.leaves = ends or _leaves(node.body)
+        self.leaves = isinstance(node, tree.While) or _leaves(node.body)
         # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
         self.parts: dict[tuple[int, str], tuple[Value, Value]] = {}
 
@@ -209,6 +161,10 @@ class _Rolling:
         last = self.counters[-1]
         return float(last) if isinstance(self.values, range) else index(self.values, last)
 
+    def row_at(self, sequence: Value, key: Sequence[Any]) -> Value | None:
+        """The part of a tensor at a key whose first item is traced; None for other keys."""
+        return self.row(sequence, key[0], key[1:]) if key and isinstance(key[0], Traced) else None
+
     def row(self, sequence: Value, item: Traced, rest: Sequence[Any]) -> Value:
         """The row of a tensor from outside at a place that moves with the counter.
 
@@ -283,21 +239,6 @@ def _readers(program: tree.Module) -> dict[str, list[tree.SyntaxNode]]:
     for node in tree.all_nodes(program):
         if isinstance(node, (tree.Name, tree.Call)):
             found.setdefault(node.id if isinstance(node, tree.Name) else node.name, []).append(node)
-    return found
-
-
-@functools.lru_cache(maxsize=128)
-def _nodes(program: tree.Module, loop: Loop) -> int:
-    """The number of nodes that a round evaluates, with those of functions that it calls, each branch once."""
-    defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
-    found = 0
-    waiting: list[tree.SyntaxNode] = [loop]
-    while waiting:
-        for node in tree.walk(waiting.pop()):
-            found += 1
-            if isinstance(node, tree.Call) and node.name in defined:
-                # Each function is counted once, so that recursion ends.
-                waiting.append(defined.pop(node.name))
     return found
 
 

@@ -10,9 +10,9 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, ShapeError, Span
 from gradcli.language.interpreter.lists import ProgramList, changed_in_place, replace_item
+from gradcli.language.interpreter.loop_policy import run_rolled, without_first
 from gradcli.language.interpreter.machine import Evaluator, PendingExit, Scope, Task, block
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
-from gradcli.language.interpreter.rolled_loops import run_rolled, without_first
 from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bool, as_tensor_or_number
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree

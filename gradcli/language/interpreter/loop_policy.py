@@ -1,0 +1,90 @@
+"""Decides which loops are rolled; what rolls them is loaded only for those."""
+
+from __future__ import annotations
+
+import functools
+
+from gradcli import arrays
+from gradcli.autograd.modes import recording_program
+from gradcli.errors import NotRecordableError
+from gradcli.language.interpreter.machine import Evaluator, Scope
+from gradcli.language.interpreter.provenance import UNKNOWN
+from gradcli.language.interpreter.values import Value, length_of
+from gradcli.language.syntax import tree
+from gradcli.primitives.bind import Kind
+from gradcli.primitives.entries.indexing import index
+
+# Fewer rounds are recorded one after the other: what they compute is then shared and shortened further.
+_FEWEST_ROUNDS = 12
+# A loop that is not recorded is rolled if it evaluates at least this number of nodes: tracing its round and the
+# derivative of the round takes about as long. Where its operations are diagnosed, it is the number from which they
+# would not be, see `RoundingErrorEstimate`.
+_WORTH_TRACING, _BEYOND_DIAGNOSIS = 2_000, 20_000
+# Within a round that is traced, loops of up to this number of rounds are part of it, round by round.
+_MOST_INNER_ROUNDS = 64
+# Bound on the rounds of a rolled `while`.
+_MOST_ROUNDS = 10_000_000
+# A loop that could not be rolled as often is not tried again: types and shapes settle in the first round.
+_MOST_REFUSALS = 2
+
+Loop = tree.For | tree.While
+
+
+def run_rolled(
+    machine: Evaluator, node: Loop, values: Value, scope: Scope, rounds_so_far: int = 0
+) -> tuple[Value] | None:
+    """Run a loop over `values` as one equation, and return its value.
+
+    Of `while`, whose number of rounds is not known, `rounds_so_far` were run. None where it has to be run round by
+    round, or rolling it does not pay.
+    """
+    count = _MOST_ROUNDS if isinstance(node, tree.While) else _count(values)
+    if count < _FEWEST_ROUNDS or machine.provenance is not UNKNOWN or machine.observe is not None:
+        return None
+    if machine.rolling:
+        if count > _MOST_INNER_ROUNDS and isinstance(node, tree.For):
+            raise NotRecordableError("a round has a long loop")
+        return None
+    expected = rounds_so_far if isinstance(node, tree.While) else count
+    least = _BEYOND_DIAGNOSIS if machine.diagnosed else _WORTH_TRACING
+    if not recording_program() and expected * _nodes(machine.program, node) < least:
+        return None
+    if arrays.default_dtype() != "float64" or arrays.chosen_namespace() is not None:
+        return None
+    if machine.refusals.get(node, 0) >= _MOST_REFUSALS:
+        return None
+    from gradcli.language.interpreter import rolled_loops
+
+    return rolled_loops.run(machine, node, values, scope, count)
+
+
+def _count(values: Value) -> int:
+    """The number of rounds of a loop over some values; 0 for those over which no loop is rolled."""
+    if isinstance(values, range):
+        return length_of(values)
+    if values is not None and (isinstance(values, Kind) or arrays.is_array(values)):
+        shape = arrays.shape(values)
+        return shape[0] if shape else 0
+    return 0
+
+
+def without_first(values: Value) -> Value:
+    """The values of a loop after the first one; None for those over which no loop is rolled."""
+    if _count(values) < 2:
+        return None
+    return values[1:] if isinstance(values, range) else index(values, slice(1, None))
+
+
+@functools.lru_cache(maxsize=128)
+def _nodes(program: tree.Module, loop: Loop) -> int:
+    """The number of nodes that a round evaluates, with those of functions that it calls, each branch once."""
+    defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
+    found = 0
+    waiting: list[tree.SyntaxNode] = [loop]
+    while waiting:
+        for node in tree.walk(waiting.pop()):
+            found += 1
+            if isinstance(node, tree.Call) and node.name in defined:
+                # Each function is counted once, so that recursion ends.
+                waiting.append(defined.pop(node.name))
+    return found
