@@ -37,10 +37,11 @@ def changed_in_place() -> None:
 class ProgramList:
     """A list with Python's semantics, from `[a, b]`, `(a, b)`, `[a for …]` or appended items.
 
-    `made` tells its origin: a display in brackets or parentheses, a comprehension or function, or appending.
+    `made` tells its origin: a display in brackets or parentheses, a comprehension or function, or appending. `beside`
+    has what `zip` or `enumerate` made the items of.
     """
 
-    __slots__ = ("_era", "_tensor", "items", "made", "span")
+    __slots__ = ("_era", "_tensor", "beside", "items", "made", "span")
 
     def __init__(
         self, items: Iterable[Value], span: Span, made: OneOf["display", "tuple", "generated", "grown"]
@@ -48,6 +49,7 @@ class ProgramList:
         self.items = list(items)
         self.span = span
         self.made = made
+        self.beside: tuple[Value, ...] = ()
         self._tensor: Value = None
         # The era in which the tensor was built, None where no item can change.
         self._era: _CacheEra | None = None
@@ -63,6 +65,7 @@ class ProgramList:
     def changed(self) -> None:
         """Discard the cached tensor; to be called after `items` was changed."""
         self.made = "grown"
+        self.beside = ()
         self._tensor = None
         changed_in_place()
 

@@ -7,6 +7,7 @@ import functools
 from gradcli import arrays
 from gradcli.autograd.modes import recording_program
 from gradcli.errors import NotRecordableError
+from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator, Scope
 from gradcli.language.interpreter.provenance import UNKNOWN
 from gradcli.language.interpreter.values import Value, length_of
@@ -62,6 +63,9 @@ def _count(values: Value) -> int:
     """The number of rounds of a loop over some values; 0 for those over which no loop is rolled."""
     if isinstance(values, range):
         return length_of(values)
+    if isinstance(values, ProgramList):
+        # A list that is zipped with others may have become longer, and is no tensor.
+        return min(map(_count, values.beside), default=0)
     if values is not None and (isinstance(values, Kind) or arrays.is_array(values)):
         shape = arrays.shape(values)
         return shape[0] if shape else 0
@@ -72,6 +76,10 @@ def without_first(values: Value) -> Value:
     """The values of a loop after the first one; None for those over which no loop is rolled."""
     if _count(values) < 2:
         return None
+    if isinstance(values, ProgramList):
+        others = ProgramList(values.items[1:], values.span, values.made)
+        others.beside = tuple(map(without_first, values.beside))
+        return others
     return values[1:] if isinstance(values, range) else index(values, slice(1, None))
 
 

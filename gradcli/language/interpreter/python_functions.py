@@ -32,13 +32,17 @@ def _range(node: tree.Call, *bounds: Value) -> range:
 
 def _zip(node: tree.Call, *given: Value) -> ProgramList:
     rows = zip(*(loop_values(g, node.span) for g in given))
-    return ProgramList((ProgramList(row, node.span, "tuple") for row in rows), node.span, "generated")
+    found = ProgramList((ProgramList(row, node.span, "tuple") for row in rows), node.span, "generated")
+    found.beside = given
+    return found
 
 
 def _enumerate(node: tree.Call, items: Value, start: Value = 0.0) -> ProgramList:
     first = integer(start, "the start of 'enumerate'")
     rows = ([float(i), item] for i, item in enumerate(loop_values(items, node.span), first))
-    return ProgramList((ProgramList(row, node.span, "tuple") for row in rows), node.span, "generated")
+    found = ProgramList((ProgramList(row, node.span, "tuple") for row in rows), node.span, "generated")
+    found.beside = range(first, first + len(found.items)), items
+    return found
 
 
 def _reversed(node: tree.Call, items: Value) -> ProgramList:

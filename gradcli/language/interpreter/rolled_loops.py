@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, NotRecordableError
+from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
 from gradcli.language.interpreter.values import Value, as_bool
 from gradcli.language.names import scope as scope_of_program
@@ -15,6 +16,7 @@ from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
 from gradcli.loops.rolling import Carried, Rounds, held, rolled, traced_paths
 from gradcli.primitives.bind import Kind
+from gradcli.primitives.entries.arithmetic import add, multiply, subtract
 from gradcli.primitives.entries.comparisons import greater
 from gradcli.primitives.entries.indexing import index
 
@@ -54,11 +56,14 @@ class _Rolling:
     """A loop that is being traced."""
 
     def __init__(self, machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int) -> None:
-        self.machine, self.node, self.values, self.scope = machine, node, values, scope
+        self.machine, self.node, self.scope = machine, node, scope
         self.counters = values if isinstance(values, range) else range(count)
+        # The names that are assigned in each round, with what they go along.
+        self.targets = _targets(node, values)
         self.trace = Trace(strict=machine.diagnosed)
         self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(self.counters.start), 0, counts=True)
-        self.target = node.target.name if isinstance(node, tree.For) and isinstance(node.target, tree.BoundName) else ""
+        # Whether the value of the loop, that of the last statement that it ran, may be used.
+        self.has_value = node in _last_statements(machine.program)
         # Whether the loop may end before its last round.
         self.leaves = isinstance(node, tree.While) or _leaves(node.body)
         # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
@@ -66,13 +71,11 @@ class _Rolling:
 
     def run(self) -> Value:
         names = _assigned_names(self.node.body)
-        if names is None or self.target in names or bool(self.target) != isinstance(self.node, tree.For):
+        # The value of a loop that was left is that of no statement.
+        if names is None or not self.targets.keys().isdisjoint(names) or (self.leaves and self.has_value):
             raise _NotRolledError
-        if self.leaves and self.node in _last_statements(self.machine.program):
-            # The value of a loop that was left is that of no statement.
-            raise _NotRolledError
-        if self.leaves and self.target:
-            names.append(self.target)
+        if self.leaves:
+            names += self.targets
         before = {name: self.scope.names[name] for name in names if name in self.scope.names}
         places = {name: self._place(value) for name, value in before.items()}
         kept = [n for n in names if n in before or _is_read_outside(self.machine.program, self.node, n)]
@@ -82,7 +85,9 @@ class _Rolling:
             if name not in results:
                 self.scope.names.pop(name, None)
         if not self.leaves:
-            self.scope.names[self.target] = self._last_item()
+            last = len(self.counters) - 1
+            for name, along in self.targets.items():
+                self.scope.names[name] = float(along[last]) if isinstance(along, range) else index(along, last)
         return results.get(_VALUE)
 
     def _place(self, value: Value) -> Traced:
@@ -96,7 +101,7 @@ class _Rolling:
         around = {n: v for n, v in self.scope.names.items() if n not in before}
         guard, active = self.trace.input(1.0), self.trace.input(1.0)
         examples: dict[str, Value] = {}
-        order = [*kept]
+        order = [*kept, *([_VALUE] if self.has_value else [])]
 
         def one_round() -> list[Value]:
             self.scope.names.clear()
@@ -109,8 +114,6 @@ class _Rolling:
             found = {n: self.scope.names[n] for n in kept if n in self.scope.names}
             if len(found) < len(kept):
                 raise _NotRolledError
-            if not self.leaves and isinstance(value, Traced) and _VALUE not in order:
-                order.append(_VALUE)
             found[_VALUE] = value
             examples.update(found)
             goes_on = 1.0 if self.machine.leaving is None or self.machine.leaving.by is tree.Continue else 0.0
@@ -137,8 +140,8 @@ class _Rolling:
         return dict(zip(order, rolled(self.trace, rounds, carried, paths)))
 
     def _body(self) -> Value:
-        if self.target:
-            self.scope.names[self.target] = self._item()
+        for name, along in self.targets.items():
+            self.scope.names[name] = self._item(along)
         return self.machine.drive(block(self.machine, self.node.body), self.node, self.scope)
 
     def _test(self, test: tree.Expression) -> bool:
@@ -154,12 +157,15 @@ class _Rolling:
             places[name] = self.trace.input(example_of(examples[name]))
         return places[name]
 
-    def _item(self) -> Value:
-        return self.counter if isinstance(self.values, range) else self.row(self.values, self.counter, ())
-
-    def _last_item(self) -> Value:
-        last = self.counters[-1]
-        return float(last) if isinstance(self.values, range) else index(self.values, last)
+    def _item(self, along: Value) -> Value:
+        """What a name has in a round, as the loop goes along a range or a tensor."""
+        if not isinstance(along, range):
+            places = subtract(self.counter, float(self.counters.start)) if self.counters.start else self.counter
+            return self.row(along, places, ())
+        if along is self.counters or along == self.counters:
+            return self.counter
+        steps = self.counter if along.step == 1 else multiply(self.counter, float(along.step))
+        return add(steps, float(along.start)) if along.start else steps
 
     def row_at(self, sequence: Value, key: Sequence[Any]) -> Value | None:
         """The part of a tensor at a key whose first item is traced; None for other keys."""
@@ -192,6 +198,21 @@ class _Rolling:
 
 def _zeros(like: Traced) -> Any:
     return arrays.zeros(like.shape, "float64") if like.shape else 0.0
+
+
+def _targets(node: Loop, values: Value) -> dict[str, Value]:
+    """The names that a `for` assigns in each round, with the range or tensor that each goes along.
+
+    Raises _NotRolledError for other targets.
+    """
+    if isinstance(node, tree.While):
+        return {}
+    targets = node.target.targets if isinstance(node.target, tree.TargetList) else (node.target,)
+    along = values.beside if isinstance(values, ProgramList) else (values,)
+    names = [t.name for t in targets if isinstance(t, tree.BoundName)]
+    if not len(targets) == len(along) == len({*names}):
+        raise _NotRolledError
+    return dict(zip(names, along))
 
 
 def _is_number(value: Value) -> bool:
