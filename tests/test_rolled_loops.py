@@ -49,6 +49,16 @@ PROGRAMS = {
     "rows of data": (GARCH, {"w": 0.1, "a": 0.2, "b": 0.6, "e": E}),
     "strides of data": ("s = 0; for i in range(38, 1, -2) { s = s*q + e[i]*e[i-1] }; s", {"q": 0.9, "e": E}),
     "a loop over a tensor": ("s = 0; for v in e { s = s*q + v**2 }; s", {"q": 0.9, "e": E}),
+    "a list of numbers": (
+        "s = x; ys = []; for i in range(20) { s = s*0.9; ys.append(s*i) }; sum(ys) + ys[3]",
+        {"x": 0.3},
+    ),
+    "lists of tensors": (
+        "def f(s) { ys = []; for i in range(14) { s = s*0.9 + sin(s)/9; ys.append(s) }; return ys }\n"
+        "sum(stack(f(sin([x, y])))@[1, 2]) + f(cos([y, y]))[4][0]",
+        {"x": 0.3, "y": 0.1},
+    ),
+    "a list that had items": ("s = x; ys = [x]; for i in range(20) { s = s*0.9; ys.append(s) }; prod(ys)", {"x": 0.8}),
     "zipped tensors": ("s = 0; for u, v in zip(e, e[1:]) { s = s*q + u*v }; s", {"q": 0.9, "e": E}),
     "a zipped range": ("s = 0; for k, v in zip(range(5, 99, 2), e) { s = s*q + k*v }; s", {"q": 0.9, "e": E}),
     "numbered rows": ("s = 0; for k, v in enumerate(e) { s = s*q + k*v }; s", {"q": 0.9, "e": E}),
@@ -168,7 +178,8 @@ def test_machine_code_gives_the_same_numbers(name, monkeypatch):
     [
         "s = x; for i in range(60) { s = s*0.9 + detach(s)*0.05 }; s",
         "half(t) = t/2 backward(g) = 3*g; s = x; for i in range(60) { s = half(s) + x }; s",
-        "s = x; ys = []; for i in range(60) { s = s*0.9; ys.append(s) }; sum(ys)",
+        "s = x; ys = []; for i in range(60) { s = s*0.9; ys.append(s); s = s + ys[-1]/99 }; sum(ys)",
+        "ys = []; def f(s) { ys.append(s); return s*0.9 }\ns = x; for i in range(60) { s = f(s) }; sum(ys)",
         "s = x; for i in range(12) { s = s + diff(s**2, x)/100 }; s",
         "y = [x, 1]; for i in range(60) { y[0] = y[0]*0.9 + y[1]*0.01 }; y[0]",
         "s = x; for i in range(60) { if s == 0.3 { s = s*s } else { s = s*0.99 } }; s",

@@ -35,10 +35,14 @@ _MOST_ROUNDS_TRIED = 1_000_000
 
 
 class Carried(NamedTuple):
-    """A value that rounds pass on: the first one, and its place in a round."""
+    """A value that rounds pass on: the first one, and its place in a round.
+
+    If it is `stacked`, the values after all rounds are wanted, not only the last one.
+    """
 
     before: Any
     variable: Variable
+    stacked: bool = False
 
 
 class Rounds(NamedTuple):
@@ -84,11 +88,10 @@ def held(trace: Trace, before: Traced) -> Traced:
 
 
 def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]) -> list[Any]:
-    """The carried values after all rounds.
+    """The carried values after the last round, and of those that are stacked, after all rounds along a new first axis.
 
     The outputs of each path are the carried values after the round. The last one is 1 as long as the guards of rounds
-    held. Raises NotRecordableError where rounds differ in
-    more than their numbers.
+    held. Raises NotRecordableError where rounds differ in more than their numbers.
     """
     guarded = any(path.outputs[-1] is not carried[-1].variable for path in paths)
     if not guarded:
@@ -106,10 +109,12 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
     # Found out now, as it cannot be undone in a backward pass.
     if recorded_now() and loop.reversed.finite and not recording_program():
         raise NotRecordableError("the derivative of a round may be finite only round by round")
-    kept = any(isinstance(o, Tensor) and o.requires_grad for o in (given, *sequences))
+    kept = any(isinstance(o, Tensor) and o.requires_grad for o in (given, *sequences)) or any(
+        c.stacked for c in carried
+    )
     history = bind(loop_history, [given, *sequences], {"loop": loop, "last": not kept})
     starts = itertools.accumulate((math.prod(c.variable.shape) for c in carried), initial=0)
-    found = [_part(history, start, c.variable.shape) for start, c in zip(starts, carried)]
+    found = [_part(history, start, c) for start, c in zip(starts, carried)]
     if guarded and not assume(greater(constant(found[-1]), 0.5)):
         raise NotRecordableError("a later round takes another shortcut than the first one")
     active = rounds.active
@@ -177,7 +182,10 @@ def _packed(values: Sequence[Any]) -> Any:
     return concat([reshaped(v, (arrays.size(v),)) for v in values])
 
 
-def _part(history: Any, start: int, shape: Sequence[int]) -> Any:
+def _part(history: Any, start: int, carried: Carried) -> Any:
+    shape = carried.variable.shape
+    rows = slice(1, None) if carried.stacked else -1
     if not shape:
-        return part(history, (-1, start))
-    return reshaped(part(history, (-1, slice(start, start + math.prod(shape)))), tuple(shape))
+        return part(history, (rows, start))
+    found = part(history, (rows, slice(start, start + math.prod(shape))))
+    return reshaped(found, (*arrays.shape(found)[:-1], *shape))

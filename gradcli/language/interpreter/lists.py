@@ -10,7 +10,9 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, GradcliError, ShapeError, Span
 from gradcli.language.interpreter.mutable_references import MutableReference
+from gradcli.limits import UNITS_PER_STEP
 from gradcli.primitives.axes import integer
+from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import stack
 
 Value = Any
@@ -41,18 +43,41 @@ class ProgramList:
     has what `zip` or `enumerate` made the items of.
     """
 
-    __slots__ = ("_era", "_tensor", "beside", "items", "made", "span")
+    __slots__ = ("_era", "_items", "_rows", "_tensor", "beside", "made", "span")
 
     def __init__(
         self, items: Iterable[Value], span: Span, made: OneOf["display", "tuple", "generated", "grown"]
     ) -> None:
-        self.items = list(items)
+        self._items = list(items)
+        # A tensor whose rows are the items, until one of them is asked for.
+        self._rows: Value = None
         self.span = span
         self.made = made
         self.beside: tuple[Value, ...] = ()
         self._tensor: Value = None
         # The era in which the tensor was built, None where no item can change.
         self._era: _CacheEra | None = None
+
+    @property
+    def items(self) -> list[Value]:
+        """The items, which may be changed if `changed` is called afterwards."""
+        if self._rows is not None:
+            limits.charge_steps(arrays.shape(self._rows)[0] * UNITS_PER_STEP)
+            self._items, self._rows = [index(self._rows, i) for i in range(arrays.shape(self._rows)[0])], None
+        return self._items
+
+    @items.setter
+    def items(self, items: list[Value]) -> None:
+        self._items, self._rows = items, None
+
+    def extend_by_rows(self, tensor: Value) -> None:
+        """Append the rows of a tensor."""
+        if self.items:
+            self.extend([index(tensor, i) for i in range(arrays.shape(tensor)[0])])
+            return
+        self.changed()
+        self._rows = self._tensor = tensor
+        self._era = None
 
     def append(self, item: Value) -> None:
         self.items.append(item)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -26,6 +27,8 @@ _CHANGING = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "
 _DETACHING = frozenset({*scope_of_program.DETACH, "data", "item", "no_grad"})
 # The key of the value of the last statement, which is no name of the language.
 _VALUE = "value of the loop"
+# What the keys of items that are appended to a list begin with, before the name of the list.
+_ITEM = "item of "
 
 Loop = tree.For | tree.While
 
@@ -39,7 +42,7 @@ def run(machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int)
 
     None where it has to be run round by round.
     """
-    if not _may_be_rolled(machine.program):
+    if not _may_be_rolled(machine.program) or _functions_change_lists(machine.program, node):
         return None
     before = dict(scope.names)
     try:
@@ -66,13 +69,19 @@ class _Rolling:
         self.has_value = node in _last_statements(machine.program)
         # Whether the loop may end before its last round.
         self.leaves = isinstance(node, tree.While) or _leaves(node.body)
+        # The lists to which each round appends an item, by name.
+        self.lists: dict[str, Value] = {}
         # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
         self.parts: dict[tuple[int, str], tuple[Value, Value]] = {}
 
     def run(self) -> Value:
-        names = _assigned_names(self.node.body)
+        lists = _appended_lists(self.node.body)
+        names = _assigned_names(self.node.body, lists)
         # The value of a loop that was left is that of no statement.
-        if names is None or not self.targets.keys().isdisjoint(names) or (self.leaves and self.has_value):
+        if names is None or not self.targets.keys().isdisjoint(names) or (self.leaves and (self.has_value or lists)):
+            raise _NotRolledError
+        self.lists = {name: self.scope.names.get(name) for name in lists}
+        if not all(isinstance(found, ProgramList) for found in self.lists.values()):
             raise _NotRolledError
         if self.leaves:
             names += self.targets
@@ -80,6 +89,9 @@ class _Rolling:
         places = {name: self._place(value) for name, value in before.items()}
         kept = [n for n in names if n in before or _is_read_outside(self.machine.program, self.node, n)]
         results = self._results(before, places, kept)
+        for name, appended in self.lists.items():
+            assert isinstance(appended, ProgramList)
+            appended.extend_by_rows(results[_ITEM + name])
         self.scope.names.update({n: v for n, v in results.items() if n in names})
         for name in names:
             if name not in results:
@@ -101,11 +113,13 @@ class _Rolling:
         around = {n: v for n, v in self.scope.names.items() if n not in before}
         guard, active = self.trace.input(1.0), self.trace.input(1.0)
         examples: dict[str, Value] = {}
-        order = [*kept, *([_VALUE] if self.has_value else [])]
+        order = [*kept, *(_ITEM + name for name in self.lists), *([_VALUE] if self.has_value else [])]
 
         def one_round() -> list[Value]:
             self.scope.names.clear()
             self.scope.names.update({**around, **places})
+            for name in self.lists:
+                self.scope.names[name] = ProgramList([], self.node.span, "grown")
             if self.leaves and not self.trace.decided(greater(active, 0.5)):
                 return [*(self._unchanged(n, places, examples) for n in order), active, guard]
             if isinstance(self.node, tree.While) and not self._test(self.node.test):
@@ -114,6 +128,7 @@ class _Rolling:
             found = {n: self.scope.names[n] for n in kept if n in self.scope.names}
             if len(found) < len(kept):
                 raise _NotRolledError
+            found |= {_ITEM + name: self.scope.names[name].items[0] for name in self.lists}
             found[_VALUE] = value
             examples.update(found)
             goes_on = 1.0 if self.machine.leaving is None or self.machine.leaving.by is tree.Continue else 0.0
@@ -130,7 +145,10 @@ class _Rolling:
             self.machine.rolling.pop()
         for name in order:
             self._unchanged(name, places, examples)
-        carried = [Carried(before[n] if n in before else _zeros(places[n]), places[n].variable) for n in order]
+        carried = [
+            Carried(before[n] if n in before else _zeros(places[n]), places[n].variable, n.startswith(_ITEM))
+            for n in order
+        ]
         self.scope.names.clear()
         self.scope.names.update({**around, **before})
         if self.leaves:
@@ -224,10 +242,25 @@ def _nodes_below(body: Iterable[tree.SyntaxNode]) -> Iterator[tree.SyntaxNode]:
         yield from tree.walk(statement)
 
 
-def _assigned_names(body: Sequence[tree.Statement]) -> list[str] | None:
-    """The names that are assigned in the body of a loop; None for a body that cannot be rolled."""
+def _appended_lists(body: Sequence[tree.Statement]) -> dict[str, tree.SyntaxNode]:
+    """The names of lists to which each round appends one item, and which it does not read, with the calls that do."""
+    found: dict[str, tree.SyntaxNode] = {}
+    for statement in body:
+        call = statement.value if isinstance(statement, tree.Evaluate) else None
+        if isinstance(call, tree.Call) and call.name == "append" and isinstance(call.receiver, tree.Name):
+            found[call.receiver.id] = call
+    mentioned = Counter(n.id for n in _nodes_below(body) if isinstance(n, tree.Name))
+    return {name: call for name, call in found.items() if mentioned[name] == 1}
+
+
+def _assigned_names(body: Sequence[tree.Statement], lists: Mapping[str, tree.SyntaxNode]) -> list[str] | None:
+    """The names that are assigned in the body of a loop, besides `lists` that it appends to; None for a body that
+    cannot be rolled."""
     found: dict[str, None] = {}
+    appending = {*lists.values()}
     for node in _nodes_below(body):
+        if node in appending:
+            continue
         if isinstance(node, (tree.Return, tree.Define, tree.While, tree.Import)):
             return None
         if isinstance(node, tree.Call) and node.receiver is not None and node.name in _CHANGING:
@@ -279,14 +312,27 @@ def _last_statements(program: tree.Module) -> frozenset[tree.SyntaxNode]:
 
 @functools.lru_cache(maxsize=32)
 def _may_be_rolled(program: tree.Module) -> bool:
-    """Whether loops of a program may be rolled: not where it differentiates or detaches, has functions with derivatives
-    of their own, or changes lists in functions."""
-    if scope_of_program.functions_with_backward(program) or _DETACHING.intersection(
-        scope_of_program.mentioned_names(tree.all_nodes(program))
-    ):
-        return False
-    defined = [n for n in tree.all_nodes(program) if isinstance(n, (tree.Define, tree.Lambda))]
-    changing = any(
-        isinstance(n, tree.Call) and n.receiver is not None and n.name in _CHANGING for n in _nodes_below(defined)
+    """Whether loops of a program may be rolled: not where it differentiates or detaches, or has functions with
+    derivatives of their own."""
+    return not (
+        scope_of_program.differentiates(program)
+        or scope_of_program.functions_with_backward(program)
+        or _DETACHING.intersection(scope_of_program.mentioned_names(tree.all_nodes(program)))
     )
-    return not changing and not scope_of_program.differentiates(program)
+
+
+@functools.lru_cache(maxsize=128)
+def _functions_change_lists(program: tree.Module, loop: Loop) -> bool:
+    """Whether a function that a loop may call changes a list."""
+    defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
+    waiting: list[tree.SyntaxNode] = [loop]
+    while waiting:
+        function = waiting.pop()
+        nodes = [*tree.walk(function)]
+        if function is not loop and any(
+            isinstance(n, tree.Call) and n.receiver is not None and n.name in _CHANGING for n in nodes
+        ):
+            return True
+        waiting += [defined.pop(name) for name in scope_of_program.mentioned_names(nodes) if name in defined]
+        waiting += [n for n in nodes if isinstance(n, tree.Lambda)] if function is loop else []
+    return False
