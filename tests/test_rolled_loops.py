@@ -256,3 +256,33 @@ def test_a_fit_of_a_differential_equation(run, tmp_path):
     outcome = run("fit", function, str(tmp_path / "d.csv"), "y0=0.2", "r=0.5", "c=1.5", "--json")
     assert outcome.status == 0, outcome.err
     assert {n: round(p["value"], 4) for n, p in outcome.json["estimates"].items()} == {"y0": 0.1, "r": 0.7, "c": 2.0}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        # A constant until the first round has assigned the name.
+        "s = 0; for i in range(20) { if i > 0 { s = s + e }; e = x*i }; s",
+        # What an earlier run of the inner loop has assigned.
+        "s = 0; for j in range(3) { for i in range(20) { if j > 0 { s = s + e }; e = x*i } }; s",
+        # A loop whose value is a constant on one path.
+        "s = x; for i in range(60) { if s > 0.5 { s = s*0.5; 3 } else { s = s + 0.2*x } }",
+        # Names that have no value without a round.
+        "s = x; while s > 10 { t = s; s = s*0.9 }; if x > 10 { t } else { s }",
+        # A list that is read under another name, or by a function, while items are appended to it.
+        "ys = [x]; zs = ys; s = x; for i in range(60) { s = s*0.9 + zs[-1]/99; ys.append(s) }; sum(ys)",
+        "ys = [x]; def f() { return ys[-1] }\ns = x; for i in range(60) { s = s*0.9 + f()/99; ys.append(s) }; sum(ys)",
+        "ys = [x]; zs = [ys]; s = x; for i in range(60) { s = s*0.9 + zs[0][-1]/9; ys.append(s) }; sum(ys)",
+        # Lists and tensors that change in place under another name.
+        "ys = []; s = x; for i in range(60) { zs = ys; zs += [s]; s = s*0.9 }; sum(ys)",
+        "def f(l, z) { l += [z]; return z*0.9 }\nys = []; s = x; for i in range(60) { s = f(ys, s) }; sum(ys)",
+        "def f(v, z) { v[0] = z; return z*0.9 }\ny = [x, 2]; s = x; for i in range(60) { s = f(y, s) }; sum(y)",
+    ],
+)
+def test_names_and_values_are_those_of_the_rounds(source, never_rolled):
+    program = gradcli.compile(source)
+    found = [program.derivatives({"x": 0.8}, 1) for _ in range(3)]
+    never_rolled()
+    expected = gradcli.compile(source).derivatives({"x": 0.8}, 1)
+    for result in found:
+        np.testing.assert_allclose(numbers(result), numbers(expected), rtol=1e-13)

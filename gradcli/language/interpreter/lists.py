@@ -8,7 +8,7 @@ from typing import Literal as OneOf
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
-from gradcli.errors import EvaluationError, GradcliError, ShapeError, Span
+from gradcli.errors import EvaluationError, GradcliError, NotRecordableError, ShapeError, Span
 from gradcli.language.interpreter.mutable_references import MutableReference
 from gradcli.limits import UNITS_PER_STEP
 from gradcli.primitives.axes import integer
@@ -43,7 +43,7 @@ class ProgramList:
     has what `zip` or `enumerate` made the items of.
     """
 
-    __slots__ = ("_era", "_items", "_rows", "_tensor", "beside", "made", "span")
+    __slots__ = ("_era", "_items", "_rows", "_tensor", "beside", "is_hidden", "made", "span")
 
     def __init__(
         self, items: Iterable[Value], span: Span, made: OneOf["display", "tuple", "generated", "grown"]
@@ -51,6 +51,8 @@ class ProgramList:
         self._items = list(items)
         # A tensor whose rows are the items, until one of them is asked for.
         self._rows: Value = None
+        # Whether the round of a loop that appends to the list is being traced, which then cannot read it.
+        self.is_hidden = False
         self.span = span
         self.made = made
         self.beside: tuple[Value, ...] = ()
@@ -61,6 +63,8 @@ class ProgramList:
     @property
     def items(self) -> list[Value]:
         """The items, which may be changed if `changed` is called afterwards."""
+        if self.is_hidden:
+            raise NotRecordableError("a round reads a list that it appends to")
         if self._rows is not None:
             limits.charge_steps(arrays.shape(self._rows)[0] * UNITS_PER_STEP)
             self._items, self._rows = [index(self._rows, i) for i in range(arrays.shape(self._rows)[0])], None
@@ -126,6 +130,27 @@ class ProgramList:
         except GradcliError as error:
             error.locate(self.span)
             raise
+
+
+class AppendedItems(ProgramList):
+    """What a traced round appends to a list."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, items: Iterable[Value], span: Span, made: OneOf["display", "tuple", "generated", "grown"]
+    ) -> None:
+        super().__init__(items, span, made)
+        self.is_hidden = True
+
+    def append(self, item: Value) -> None:
+        self._items.append(item)
+
+    def only_item(self) -> Value:
+        """The item that was appended. Raises NotRecordableError if it is not one."""
+        if len(self._items) != 1:
+            raise NotRecordableError("a round does not append one item")
+        return self._items[0]
 
 
 def _joined(items: list[Value]) -> Value:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, NotRecordableError
-from gradcli.language.interpreter.lists import ProgramList
+from gradcli.language.interpreter.lists import AppendedItems, ProgramList
 from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
 from gradcli.language.interpreter.values import Value, as_bool
 from gradcli.language.names import scope as scope_of_program
@@ -70,7 +70,7 @@ class _Rolling:
         # Whether the loop may end before its last round.
         self.leaves = isinstance(node, tree.While) or _leaves(node.body)
         # The lists to which each round appends an item, by name.
-        self.lists: dict[str, Value] = {}
+        self.lists: dict[str, ProgramList] = {}
         # Parts of tensors by the tensor and the key, so that each is the same object in all paths.
         self.parts: dict[tuple[int, str], tuple[Value, Value]] = {}
 
@@ -80,17 +80,22 @@ class _Rolling:
         # The value of a loop that was left is that of no statement.
         if names is None or not self.targets.keys().isdisjoint(names) or (self.leaves and (self.has_value or lists)):
             raise _NotRolledError
-        self.lists = {name: self.scope.names.get(name) for name in lists}
-        if not all(isinstance(found, ProgramList) for found in self.lists.values()):
+        found = {name: self.scope.names.get(name) for name in lists}
+        self.lists = {name: value for name, value in found.items() if type(value) is ProgramList}
+        if len(self.lists) < len(found):
             raise _NotRolledError
         if self.leaves:
             names += self.targets
         before = {name: self.scope.names[name] for name in names if name in self.scope.names}
+        if any(n not in before and self._has_other_meaning(n) for n in names):
+            raise _NotRolledError
         places = {name: self._place(value) for name, value in before.items()}
-        kept = [n for n in names if n in before or _is_read_outside(self.machine.program, self.node, n)]
+        kept = [n for n in names if n in before or _is_read_later(self.machine.program, self.node, n)]
+        if isinstance(self.node, tree.While) and len(kept) > len(before):
+            # Without a round they have no value.
+            raise _NotRolledError
         results = self._results(before, places, kept)
         for name, appended in self.lists.items():
-            assert isinstance(appended, ProgramList)
             appended.extend_by_rows(results[_ITEM + name])
         self.scope.names.update({n: v for n, v in results.items() if n in names})
         for name in names:
@@ -101,6 +106,10 @@ class _Rolling:
             for name, along in self.targets.items():
                 self.scope.names[name] = float(along[last]) if isinstance(along, range) else index(along, last)
         return results.get(_VALUE)
+
+    def _has_other_meaning(self, name: str) -> bool:
+        """Whether a name that is not assigned yet is read as that of a value around, as only the first round reads it."""
+        return name in scope_of_program.CONSTANTS or self.machine.find(name, self.scope) is not None
 
     def _place(self, value: Value) -> Traced:
         if not _is_number(value):
@@ -119,7 +128,7 @@ class _Rolling:
             self.scope.names.clear()
             self.scope.names.update({**around, **places})
             for name in self.lists:
-                self.scope.names[name] = ProgramList([], self.node.span, "grown")
+                self.scope.names[name] = AppendedItems([], self.node.span, "grown")
             if self.leaves and not self.trace.decided(greater(active, 0.5)):
                 return [*(self._unchanged(n, places, examples) for n in order), active, guard]
             if isinstance(self.node, tree.While) and not self._test(self.node.test):
@@ -128,7 +137,7 @@ class _Rolling:
             found = {n: self.scope.names[n] for n in kept if n in self.scope.names}
             if len(found) < len(kept):
                 raise _NotRolledError
-            found |= {_ITEM + name: self.scope.names[name].items[0] for name in self.lists}
+            found |= {_ITEM + name: self.scope.names[name].only_item() for name in self.lists}
             found[_VALUE] = value
             examples.update(found)
             goes_on = 1.0 if self.machine.leaving is None or self.machine.leaving.by is tree.Continue else 0.0
@@ -139,10 +148,14 @@ class _Rolling:
             return [*results, *([goes_on] if self.leaves else []), held(self.trace, guard)]
 
         self.machine.rolling.append(self)
+        for appended in self.lists.values():
+            appended.is_hidden = True
         try:
             paths = traced_paths(self.trace, one_round)
         finally:
             self.machine.rolling.pop()
+            for appended in self.lists.values():
+                appended.is_hidden = False
         for name in order:
             self._unchanged(name, places, examples)
         carried = [
@@ -281,9 +294,28 @@ def _leaves(body: Sequence[tree.Statement]) -> bool:
     return any(isinstance(n, tree.Break) for n in _nodes_below(body))
 
 
-def _is_read_outside(program: tree.Module, loop: Loop, name: str) -> bool:
+def _is_read_later(program: tree.Module, loop: Loop, name: str) -> bool:
+    """Whether a name may be read after the loop, or before it is assigned where the loop is run again."""
     within = {*tree.walk(loop)}
-    return any(n not in within for n in _readers(program).get(name, ()))
+    if any(n not in within for n in _readers(program).get(name, ())):
+        return True
+    return loop in _inner_loops(program) and not _is_assigned_first(loop.body, name)
+
+
+def _is_assigned_first(body: Sequence[tree.Statement], name: str) -> bool:
+    """Whether the first statement that mentions a name assigns it and does not read it."""
+    for statement in body:
+        mentioned = [n for n in tree.walk(statement) if name in (getattr(n, "id", None), getattr(n, "name", None))]
+        if mentioned:
+            return isinstance(statement, tree.Assign) and all(isinstance(n, tree.BoundName) for n in mentioned)
+    return False
+
+
+@functools.lru_cache(maxsize=32)
+def _inner_loops(program: tree.Module) -> frozenset[tree.SyntaxNode]:
+    """The loops that stand in other loops."""
+    loops = [n for n in tree.all_nodes(program) if isinstance(n, (tree.For, tree.While))]
+    return frozenset(n for o in loops for n in tree.walk(o) if n is not o and isinstance(n, (tree.For, tree.While)))
 
 
 @functools.lru_cache(maxsize=32)

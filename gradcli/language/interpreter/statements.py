@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
-from gradcli.errors import EvaluationError, ShapeError, Span
+from gradcli.errors import EvaluationError, NotRecordableError, ShapeError, Span
 from gradcli.language.interpreter.lists import ProgramList, changed_in_place, replace_item
 from gradcli.language.interpreter.loop_policy import run_rolled, without_first
 from gradcli.language.interpreter.machine import Evaluator, PendingExit, Scope, Task, block
@@ -42,9 +42,16 @@ def _to_targets(machine: Evaluator, target: tree.SyntaxNode, value: Value, scope
         if isinstance(within, tree.Index):
             whole_value = yield within.value
             key = yield from evaluate_index(within)
+            _require_no_trace(machine)
             put(whole_value, key, part, within)
         else:
             bind(machine, within, part, scope)
+
+
+def _require_no_trace(machine: Evaluator) -> None:
+    """Raise NotRecordableError while the round of a loop is traced, which must change nothing that outlives it."""
+    if machine.rolling:
+        raise NotRecordableError("a round changes a list or a tensor")
 
 
 def put(value: Value, key: Key, part: Value, node: tree.Index) -> None:
@@ -100,6 +107,8 @@ def _augment(machine: Evaluator, node: tree.Augment, scope: Scope) -> Task:
     if isinstance(before, ElementwiseInput):
         before = before.value
     value = yield node.value
+    if isinstance(before, (ProgramList, MutableReference)):
+        _require_no_trace(machine)
     if isinstance(before, ProgramList) and node.operator == "+":
         before.extend(iterated_list(value, node.value.span))
         return before
