@@ -286,3 +286,13 @@ def test_names_and_values_are_those_of_the_rounds(source, never_rolled):
     expected = gradcli.compile(source).derivatives({"x": 0.8}, 1)
     for result in found:
         np.testing.assert_allclose(numbers(result), numbers(expected), rtol=1e-13)
+
+
+def test_a_sparse_hessian_through_a_loop_is_sparse():
+    program = gradcli.compile("s = 0; for i in range(1, 300) { s = s + (x[i] - x[i-1])**2*sin(x[i]) }; s")
+    x = np.linspace(0, 1, 300)
+    assert len(program.hessian({"x": x}, sparse=True)["x,x"].value) < 1000
+
+
+def test_a_formula_of_a_loop_is_that_of_its_rounds(run):
+    assert run("diff", "s = x; for i in range(20) { s = s*x }; s").out.strip() == "21*x**20"

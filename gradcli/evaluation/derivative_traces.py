@@ -24,6 +24,7 @@ from gradcli.errors import NotRecordableError, locating
 from gradcli.evaluation.detached_constants import detached_variables
 from gradcli.evaluation.row_evaluation import differentiated
 from gradcli.kinds.branch_points import EQUALITIES, BranchPointWatcher, watcher_now, watching
+from gradcli.language.interpreter.machine import Rolling
 from gradcli.language.interpreter.run import evaluate
 from gradcli.language.syntax import tree
 from gradcli.program.ir import Program, Variable
@@ -195,6 +196,7 @@ def _traced(
     differentiate: Differentiate,
     *,
     rewrite: bool = True,
+    rolling: Rolling = "early",
     decisions: Decisions | None = None,
 ) -> Trace:
     positions: dict[str, int | None] = {}
@@ -205,7 +207,7 @@ def _traced(
 
         def function(leaves: Mapping[str, Any]) -> Any:
             if isinstance(program, tree.Module):
-                return evaluate(program, {**bindings, **leaves}, rewrite=rewrite).value
+                return evaluate(program, {**bindings, **leaves}, rewrite=rewrite, rolling=rolling).value
             return program.recordable_value({**bindings, **leaves})
 
         with enable_grad():

@@ -64,7 +64,9 @@ def program_hessian(
 
     `options` and errors are those of `gradients_of_scalar`; raises LimitError as well where the Hessian is not sparse.
     """
-    trace = gradients_of_scalar(program, inputs, wrt, **options)
+    # A rolled loop would connect all elements that its rounds read.
+    few = sum(arrays.size(inputs[name]) for name in wrt) < _FEW
+    trace = gradients_of_scalar(program, inputs, wrt, rolling="early" if few else "never", **options)
     found = {name: None if i is None else trace.program.outputs[i] for name, i in trace.positions.items()}
     gradient = tuple(arrays.zeros_like(inputs[name]) if atom is None else atom for name, atom in found.items())
     apart = separated(trace.program._replace(outputs=gradient), trace.detached)

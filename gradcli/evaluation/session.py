@@ -379,7 +379,7 @@ def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: 
         rewrite=request.rewrite,
         observe=observe,
         apart=request.retain,
-        diagnosed=True,
+        rolling="late",
     )
 
 

@@ -40,14 +40,19 @@ def run_rolled(
     round, or rolling it does not pay.
     """
     count = _MOST_ROUNDS if isinstance(node, tree.While) else _count(values)
-    if count < _FEWEST_ROUNDS or machine.provenance is not UNKNOWN or machine.observe is not None:
+    if (
+        count < _FEWEST_ROUNDS
+        or machine.rolls == "never"
+        or machine.provenance is not UNKNOWN
+        or machine.observe is not None
+    ):
         return None
     if machine.rolling:
         if count > _MOST_INNER_ROUNDS and isinstance(node, tree.For):
             raise NotRecordableError("a round has a long loop")
         return None
     expected = rounds_so_far if isinstance(node, tree.While) else count
-    least = _BEYOND_DIAGNOSIS if machine.diagnosed else _WORTH_TRACING
+    least = _BEYOND_DIAGNOSIS if machine.rolls == "late" else _WORTH_TRACING
     if not recording_program() and expected * _nodes(machine.program, node) < least:
         return None
     if arrays.default_dtype() != "float64" or arrays.chosen_namespace() is not None:

@@ -7,7 +7,7 @@ so that neither deep trees nor recursive programs use Python's recursion.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
@@ -26,6 +26,7 @@ from gradcli.language.syntax import tree
 # Called for each operation with its span, name, operands and result.
 Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
 Task = Generator[Any, Value, Value]
+Rolling = Literal["early", "late", "never"]
 
 # Cost of a name or a literal, in eighths of a step.
 _LITERAL_COST = 1
@@ -86,10 +87,11 @@ class Evaluator:
         handlers: Mapping[type, Callable[..., Task]],
         simple: Mapping[type, Callable[..., Value]],
         clauses: bool,
-        diagnosed: bool,
+        rolling: Rolling,
     ) -> None:
         self.program = program
-        self.diagnosed = diagnosed
+        # When loops are rolled, see `evaluate`.
+        self.rolls = rolling
         # Whether `backward` clauses are used as the derivatives of their functions.
         self.clauses = clauses
         self.handlers = handlers

@@ -63,7 +63,7 @@ class _Rolling:
         self.counters = values if isinstance(values, range) else range(count)
         # The names that are assigned in each round, with what they go along.
         self.targets = _targets(node, values)
-        self.trace = Trace(strict=machine.diagnosed)
+        self.trace = Trace(strict=machine.rolls == "late")
         self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(self.counters.start), 0, counts=True)
         # Whether the value of the loop, that of the last statement that it ran, may be used.
         self.has_value = node in _last_statements(machine.program)

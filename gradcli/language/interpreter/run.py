@@ -10,7 +10,7 @@ from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, GradcliError, LimitError, Proposal, SeveralTensorsError
 from gradcli.language.interpreter import calls, expressions, statements
 from gradcli.language.interpreter.lists import ProgramList
-from gradcli.language.interpreter.machine import TOO_DEEP_MESSAGE, Evaluator, Observer, Task, block
+from gradcli.language.interpreter.machine import TOO_DEEP_MESSAGE, Evaluator, Observer, Rolling, Task, block
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
 from gradcli.language.interpreter.provenance import UNKNOWN, Provenance
 from gradcli.language.interpreter.values import FUNCTIONS, Value, as_tensor_or_number
@@ -43,7 +43,7 @@ def evaluate(
     provenance: Provenance = UNKNOWN,
     apart: Collection[str] = (),
     clauses: bool = True,
-    diagnosed: bool = False,
+    rolling: Rolling = "early",
 ) -> Evaluation:
     """Run `program` with its input names bound to numbers, arrays or Tensors.
 
@@ -51,9 +51,10 @@ def evaluate(
     are evaluated in it, except for forms that drop a name of `apart`, by which the value is differentiated. `rewrite`
     may also be the mapping of forms to use.
 
-    With `clauses=False`, functions with a `backward` clause are differentiated like any other function. With
-    `diagnosed`, the operations are examined later for kinks and losses of digits: loops are rolled only where they are
-    smooth, and longer than what is examined.
+    With `clauses=False`, functions with a `backward` clause are differentiated like any other function.
+
+    With `rolling` "early", loops become one operation where that pays; "late" only where their operations are more than
+    are examined for kinks and losses of digits; "never" where each operation is needed.
 
     Raises UnknownNameError and CallError for wrong names and calls, LimitError past the limits of the run, and
     EvaluationError or DifferentiationError where an operation fails, each with its place in the source.
@@ -63,7 +64,7 @@ def evaluate(
     forms = (
         rewrite if isinstance(rewrite, Mapping) else rewritten_expressions(program, bindings, apart) if rewrite else {}
     )
-    return _run(Evaluator(program, bindings, forms, observe, provenance, _HANDLERS, _SIMPLE, clauses, diagnosed))
+    return _run(Evaluator(program, bindings, forms, observe, provenance, _HANDLERS, _SIMPLE, clauses, rolling))
 
 
 def _run(machine: Evaluator) -> Evaluation:
