@@ -296,3 +296,30 @@ def test_a_sparse_hessian_through_a_loop_is_sparse():
 
 def test_a_formula_of_a_loop_is_that_of_its_rounds(run):
     assert run("diff", "s = x; for i in range(20) { s = s*x }; s").out.strip() == "21*x**20"
+
+
+UNUSED = {
+    "a value of the last round": "t = 0; s = x; for i in range(20) { t = sqrt(y*i); s = s*0.9 + y }; t + s",
+    "a value that is never read": "u = 0; s = x; for i in range(20) { u = u + sqrt(y*i); s = s*0.9 + y }; s",
+    "a value that is read elsewhere": (
+        "t = 0; s = x; for i in range(20) { t = log(abs(y*i)); s = s*0.9 + y }; if x > 100 { t } else { s }"
+    ),
+    "a first value that is assigned anew": "t = sqrt(y - 1); s = x; for i in range(20) { t = x*i; s = s + t }; t*s",
+    "a first value that is never read": "u = sqrt(y - 1); s = x; for i in range(20) { u = u + s; s = s*0.9 + y }; s",
+    "a single value": "t = x; for i in range(20) { t = sqrt(y*i) }; t",
+}
+
+
+@pytest.mark.parametrize("kind", ["gradient", "table"])
+@pytest.mark.parametrize("rolled_at_once", [False, True])
+@pytest.mark.parametrize("name", UNUSED)
+def test_an_infinite_derivative_of_what_is_not_used(name, rolled_at_once, kind, never_rolled, monkeypatch):
+    values = {"x": -0.5, "y": 1.0}
+    if rolled_at_once:
+        monkeypatch.setattr(loop_policy, "_WORTH_TRACING", 0)
+    program = gradcli.compile(UNUSED[name])
+    found = [DERIVATIVES[kind](program, values, ["x", "y"]) for _ in range(2)]
+    never_rolled()
+    expected = np.nan_to_num(numbers(DERIVATIVES[kind](gradcli.compile(UNUSED[name]), values, ["x", "y"])))
+    for result in found:
+        np.testing.assert_allclose(np.nan_to_num(numbers(result), nan=0.0), expected, rtol=1e-12)

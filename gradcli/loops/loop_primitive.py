@@ -53,9 +53,19 @@ def _history(loop: RolledLoop, operands: Sequence[Any], *, last: bool) -> Any:
     """The history of the loop of a derivative. Raises NotRecordableError for a recording that has to be finite and is
     not."""
     found = bind(loop_history, operands, {"loop": loop, "last": last})
-    if loop.finite and not assume(isfinite(constant(found))) and recording_program():
+    if (loop.finite or loop.discards) and not assume(isfinite(constant(found))) and recording_program():
         raise NotRecordableError("the derivative of a round is not finite")
     return found
+
+
+def has_infinite_derivatives(loop: RolledLoop, y: Any, given: Any, sequences: Sequence[Any], *, rows: bool) -> bool:
+    """Whether cotangents of 0 give others than 0, for a history `y` of numbers; `rows` includes those of sequences."""
+    np, back = arrays.numpy_namespace(), loop.reversed
+    start = np.concatenate([np.zeros(back.carries), given[loop.carries :]])
+    found = loop_execution.history(
+        arrays.namespace_of((y,)), start, y, np.zeros_like(y), *sequences, loop=back, last=not rows
+    )
+    return not np.isfinite(found).all()
 
 
 def _row(x: Any, number: int) -> Any:

@@ -114,6 +114,15 @@ class RolledLoop:
         return self.rounds * (len(self.program.equations) + self.carries)
 
     @cached_property
+    def discards(self) -> bool:
+        """Whether results may not depend on the carries of some round, so that their cotangents are 0.
+
+        Round by round they would be None: a 0 becomes nan where a derivative is infinite.
+        """
+        carry, equations = self.program.inputs[1:2], self.program.equations
+        return self.carries > 1 or len(self.paths) > 1 or not any(v in carry for e in equations for v in e.inputs)
+
+    @cached_property
     def reversed(self) -> RolledLoop:
         """The loop that propagates cotangents from the last round to the first.
 

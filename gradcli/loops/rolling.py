@@ -13,11 +13,11 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import NotRecordableError
 from gradcli.loops import python_code
 from gradcli.loops.body_tracing import Row, Trace, Traced, TracedPath, example_of
-from gradcli.loops.loop_primitive import loop_history, part
+from gradcli.loops.loop_primitive import has_infinite_derivatives, loop_history, part
 from gradcli.loops.rolled_loop import BodyPath, RolledLoop
 from gradcli.primitives.bind import Kind, assume, bind, constant
 from gradcli.primitives.conversions import cast, reshaped
-from gradcli.primitives.entries.arithmetic import multiply
+from gradcli.primitives.entries.arithmetic import multiply, zeros_like
 from gradcli.primitives.entries.comparisons import greater, less
 from gradcli.primitives.entries.reductions import all_
 from gradcli.primitives.entries.shape import concat, stack
@@ -78,6 +78,25 @@ def traced_paths(trace: Trace, run: Callable[[], Sequence[Any]]) -> list[TracedP
     return [found[holds] for holds in sorted(found)]
 
 
+def needed_places(carried: Sequence[Carried], paths: Sequence[TracedPath], wanted: set[int]) -> list[int]:
+    """The places of the carried values on which those that are `wanted` after the last round depend."""
+    found, size = {*wanted}, -1
+    while size < len(found):
+        size = len(found)
+        read = {v for path in paths for v in _dependencies(path, [path.outputs[i] for i in found])}
+        found |= {i for i, c in enumerate(carried) if c.variable in read}
+    return sorted(found)
+
+
+def _dependencies(path: TracedPath, outputs: Sequence[Any]) -> set[Variable]:
+    """The variables of which a round reads the values for some outputs and its conditions."""
+    found = {a for a in (*outputs, *path.conditions) if isinstance(a, Variable)}
+    for equation in reversed(path.equations):
+        if equation.output in found:
+            found.update(a for a in equation.inputs if isinstance(a, Variable))
+    return found
+
+
 def held(trace: Trace, before: Traced) -> Traced:
     """Whether the guards of the path hold, and `before`, as 1 or 0."""
     found = before
@@ -102,7 +121,10 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
             if (arrays.shape(atom), arrays.dtype_name(atom)) != (given.variable.shape, "float64"):
                 raise NotRecordableError("a value changes its shape or type from round to round")
     loop, read, rows = _described(trace, rounds, carried, paths)
-    given = _packed([*(c.before for c in carried), *read])
+    used = {v for path in paths for v in _dependencies(path, path.outputs)}
+    # No round reads the first value of a name that it assigns anew.
+    befores = [c.before if c.variable in used else zeros_like(constant(c.before)) for c in carried]
+    given = _packed([*befores, *read])
     sequences = [reshaped(r.sequence, (arrays.shape(r.sequence)[0], math.prod(r.variable.shape))) for r in rows]
     if rounds.active is not None:
         loop = loop.with_rounds(_enough_rounds(loop, given, sequences))
@@ -113,6 +135,8 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
         c.stacked for c in carried
     )
     history = bind(loop_history, [given, *sequences], {"loop": loop, "last": not kept})
+    if kept and recorded_now() and not recording_program() and loop.discards:
+        _require_finite_derivatives(loop, history, given, sequences)
     starts = itertools.accumulate((math.prod(c.variable.shape) for c in carried), initial=0)
     found = [_part(history, start, c) for start, c in zip(starts, carried)]
     if guarded and not assume(greater(constant(found[-1]), 0.5)):
@@ -121,6 +145,16 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
     if active is not None and loop.rounds < len(rounds.counters) and not assume(less(constant(found[active]), 0.5)):
         raise NotRecordableError("the loop takes more rounds")
     return found
+
+
+def _require_finite_derivatives(loop: RolledLoop, history: Any, given: Any, sequences: Sequence[Any]) -> None:
+    """Raise NotRecordableError where the cotangent of a value that is not used could become nan."""
+    rows = any(isinstance(s, Tensor) and s.requires_grad for s in sequences)
+    y, start, *others = map(example_of, [history, given, *sequences])
+    if not any(isinstance(e, Kind) for e in (y, start, *others)) and has_infinite_derivatives(
+        loop, y, start, others, rows=rows
+    ):
+        raise NotRecordableError("the derivative of a round is not finite")
 
 
 def _enough_rounds(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> int:

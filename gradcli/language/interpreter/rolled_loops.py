@@ -15,7 +15,7 @@ from gradcli.language.interpreter.values import Value, as_bool
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
-from gradcli.loops.rolling import Carried, Rounds, held, rolled, traced_paths
+from gradcli.loops.rolling import Carried, Rounds, held, needed_places, rolled, traced_paths
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract
 from gradcli.primitives.entries.comparisons import greater
@@ -90,7 +90,7 @@ class _Rolling:
         if any(n not in before and self._has_other_meaning(n) for n in names):
             raise _NotRolledError
         places = {name: self._place(value) for name, value in before.items()}
-        kept = [n for n in names if n in before or _is_read_later(self.machine.program, self.node, n)]
+        kept = [n for n in names if n in before or self._is_read_later(n)]
         if isinstance(self.node, tree.While) and len(kept) > len(before):
             # Without a round they have no value.
             raise _NotRolledError
@@ -167,8 +167,15 @@ class _Rolling:
         if self.leaves:
             carried.append(Carried(1.0, active.variable))
         carried.append(Carried(1.0, guard.variable))
-        rounds = Rounds(self.counter.variable, self.counters, len(order) if self.leaves else None)
-        return dict(zip(order, rolled(self.trace, rounds, carried, paths)))
+        wanted = {i for i, n in enumerate(order) if n == _VALUE or n.startswith(_ITEM) or self._is_read_later(n)}
+        needed = needed_places(carried, paths, wanted | {*range(len(order), len(carried))})
+        names = [order[i] for i in needed if i < len(order)]
+        paths = [path._replace(outputs=tuple(path.outputs[i] for i in needed)) for path in paths]
+        rounds = Rounds(self.counter.variable, self.counters, len(names) if self.leaves else None)
+        return dict(zip(names, rolled(self.trace, rounds, [carried[i] for i in needed], paths)))
+
+    def _is_read_later(self, name: str) -> bool:
+        return _is_read_later(self.machine.program, self.node, name)
 
     def _body(self) -> Value:
         for name, along in self.targets.items():
