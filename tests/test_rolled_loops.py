@@ -237,6 +237,12 @@ def test_many_rounds_from_the_command_line(run):
     assert "x   10000000.0" in outcome.out
 
 
+def test_an_intermediate_of_a_long_loop_is_retained(run):
+    program = "s = x; for i in range(5000) { t = s*0.999; s = t + 0.001 }; s"
+    outcome = run("eval", program, "x=2", "--retain", "t", "--json")
+    assert outcome.json["retained"]["t"] == pytest.approx(1.0)
+
+
 def test_a_loop_without_end_is_an_error(run):
     outcome = run("eval", "s = x; while s > 0 { s = s + 1 }; s", "x=1")
     assert outcome.status == 1

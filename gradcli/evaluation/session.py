@@ -379,7 +379,8 @@ def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: 
         rewrite=request.rewrite,
         observe=observe,
         apart=request.retain,
-        rolling="late",
+        # What is asked for by name is computed by name.
+        rolling="never" if request.retain or request.nodes else "late",
     )
 
 
