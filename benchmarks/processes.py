@@ -31,18 +31,19 @@ class Comparison(NamedTuple):
 
 
 def serve(connection: Connection, make: Callable[[], Any], kind: str) -> None:
-    """The body of a child process: make the tasks of a library, send their results, and then a time for each request
-    (task, number of calls)."""
+    """The body of a child process: make the tasks of a library, send their results, the memory and the time that the
+    first calls took, and then a time and the memory so far for each request (task, number of calls)."""
     import numpy as np
 
+    begin = time.perf_counter()
     try:
         library = make()
         before = memory("VmRSS")
         runs = getattr(library, kind)()
         results = {title: [np.asarray(a, float) for a in run()] for title, run in runs.items()}
-        connection.send((results, (memory("VmHWM") - before) / 2**20))
+        connection.send((results, (memory("VmHWM") - before) / 2**20, time.perf_counter() - begin))
     except Exception as error:
-        connection.send((f"{type(error).__name__}: {str(error).splitlines()[0]}", 0.0))
+        connection.send((f"{type(error).__name__}: {str(error).splitlines()[0]}", 0.0, 0.0))
         return
     while (asked := connection.recv()) is not None:
         title, calls = asked
@@ -50,7 +51,8 @@ def serve(connection: Connection, make: Callable[[], Any], kind: str) -> None:
         start = time.perf_counter()
         for _ in range(calls):
             run()
-        connection.send((time.perf_counter() - start) / calls)
+        seconds = (time.perf_counter() - start) / calls
+        connection.send((seconds, (memory("VmHWM") - before) / 2**20))
 
 
 def memory(what: str) -> int:
@@ -66,28 +68,34 @@ class Peers:
     def __init__(self, libraries: Mapping[str, Callable[[], Any]], kind: str) -> None:
         self.missing: list[Row] = []
         self.results: dict[str, Sequence[Any]] = {}
+        # The memory up to the first call, and up to the latest, and the seconds from the import to the first result.
         self.memory: dict[str, float] = {}
+        self.peak: dict[str, float] = {}
+        self.first: dict[str, float] = {}
         self.connections: dict[str, Connection] = {}
+        self.processes: list[Any] = []
         context = multiprocessing.get_context("spawn")
         for name, library in libraries.items():
             if getattr(library.func if isinstance(library, partial) else library, kind, None) is None:
                 continue
             here, there = context.Pipe()
-            context.Process(target=serve, args=(there, library, kind), daemon=True).start()
-            results, used = here.recv()
+            self.processes.append(context.Process(target=serve, args=(there, library, kind), daemon=True))
+            self.processes[-1].start()
+            results, used, seconds = here.recv()
             if isinstance(results, str):
                 self.missing.append(Row(name, missing=results))
                 continue
             for title, numbers in results.items():
                 self.results[title], self.memory[title], self.connections[title] = numbers, used, here
+                self.first[title] = seconds
 
     def check(self) -> None:
-        """Exit if the libraries do not compute the same numbers."""
+        """Exit if the libraries do not compute the same numbers; of those that have no gradients, the value."""
         import numpy as np
 
         expected = next(iter(self.results.values()))
         for name, numbers in self.results.items():
-            for actual, wanted in zip(numbers, expected, strict=True):
+            for actual, wanted in zip(numbers, expected[:1] if len(numbers) == 1 else expected, strict=True):
                 if not np.allclose(actual.reshape(wanted.shape), wanted, rtol=1e-9, atol=1e-12):
                     sys.exit(f"error: {name} finds other numbers")
 
@@ -98,13 +106,17 @@ class Peers:
             # Threads of the previous library may still be spinning while they wait for work.
             time.sleep(0.05)
             connection.send((title, calls))
-            return (connection.recv(),)
+            seconds, self.peak[title] = connection.recv()
+            return (seconds,)
 
         return job
 
     def close(self) -> None:
         for connection in set(self.connections.values()):
             connection.send(None)
+        for process in self.processes:
+            # A process that ends would disturb the next measurement.
+            process.join()
 
 
 class Measured(NamedTuple):
