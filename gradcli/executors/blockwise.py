@@ -21,6 +21,8 @@ from gradcli.timing import phase
 
 # Rows with fewer elements are reduced by the `sum` of NumPy's namespace, which adds short rows column by column.
 _ROW = 8
+# Up to this number of elements, the checks of `bind` take longer than an operation.
+_FEW = 1024
 
 
 class Blocks:
@@ -55,7 +57,7 @@ class _ProgramWriter:
         self.reproducible = blocks.reproducible
         self.guards = set(self.program.guards)
         # Equations that are computed by `bind` are charged there.
-        self.elements = elements(e for step in blocks.steps for e in _direct(step))
+        self.elements = elements(e for step in blocks.steps for e in _charged(step))
         equations = [s for s in blocks.steps if isinstance(s, Equation) and _is_direct(s)]
         if demand.merged:
             read = {a for a in (*self.program.outputs, *self.guards) if isinstance(a, Variable)}
@@ -148,10 +150,11 @@ class _ProgramWriter:
         return name
 
 
-def _direct(step: Segment | Equation) -> Iterable[Equation]:
+def _charged(step: Segment | Equation) -> Iterable[Equation]:
+    """The equations of a step that are charged together, before the program runs."""
     if isinstance(step, Segment):
         return step.equations.values()
-    return (step,) if _is_direct(step) else ()
+    return (step,) if _is_direct(step) or _is_small(step) else ()
 
 
 def _is_direct(equation: Equation) -> bool:
@@ -159,6 +162,16 @@ def _is_direct(equation: Equation) -> bool:
     if not equation.primitive.elementwise:
         return _is_reduction(equation)
     return equation.output.shape != () and ufuncs.of(equation) is not None
+
+
+def _is_small(equation: Equation) -> bool:
+    """Whether an equation on few numbers is computed without the checks of `bind`, which would take longer."""
+    primitive = equation.primitive
+    if primitive.elementwise or primitive.surcharge is not None or equation.output.dtype != "float64":
+        return False
+    if any(arrays.dtype_name(a) != "float64" for a in equation.inputs):
+        return False
+    return elements((equation,)) <= _FEW
 
 
 def _is_reduction(equation: Equation) -> bool:
@@ -188,10 +201,25 @@ def _call(equation: Equation, lines: NumpyCode) -> str:
             return text
         count = math.prod(arrays.shape(equation.inputs[0]))
         return f"float({text})" + (f" / {float(count)!r}" if equation.primitive is reductions.mean else "")
-    function = _of_numbers(equation)
+    function = _small(equation) if _is_small(equation) else _of_numbers(equation)
     if function is not None:
         return f"{lines.constant(function)}({{}})"
     return f"{lines.constant(bind)}({lines.constant(equation.primitive)}, ({{}},), {lines.constant(equation.params)})"
+
+
+def _small(equation: Equation) -> Callable[..., Any]:
+    """The function of arrays of an equation on few numbers."""
+    primitive, params = equation.primitive, equation.params
+    run = arrays.numpy_namespace().run
+
+    def compute(*operands: Any) -> Any:
+        try:
+            return run(primitive.forward, operands, params)
+        except Exception:
+            # `bind` raises the error with its explanation.
+            return bind(primitive, operands, params)
+
+    return compute
 
 
 def _of_numbers(equation: Equation) -> Callable[..., Any] | None:
