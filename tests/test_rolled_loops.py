@@ -133,6 +133,12 @@ def never_rolled(monkeypatch):
     monkeypatch.undo()
 
 
+@pytest.fixture(autouse=True)
+def short_loops_are_rolled(monkeypatch):
+    """The loops here have few rounds, so that running them round by round takes no time."""
+    monkeypatch.setattr(loop_policy, "_WORTH_RECORDING", 0)
+
+
 def recorded_names(source, values, wrt=None):
     made = recording(gradcli.compile(source).program, values, tuple(values) if wrt is None else wrt)
     return [e.primitive for e in made.trace.program.equations]
@@ -204,6 +210,12 @@ def test_a_loop_that_ends_later_for_other_inputs_is_run_anew():
             expected, rounds = expected * 0.9, rounds + 1
         assert value == pytest.approx(expected, rel=1e-13)
         assert gradient["x"] == pytest.approx(0.9**rounds, rel=1e-12)
+
+
+def test_short_loops_with_a_condition_are_rolled_and_others_are_not(monkeypatch):
+    monkeypatch.setattr(loop_policy, "_WORTH_RECORDING", 1_000)
+    assert loop_history in recorded_names("s = x; while s > 1 { s = s*0.9 }; s", {"x": 1.5})
+    assert loop_history not in recorded_names("s = x; for i in range(20) { s = s*0.9 }; s", {"x": 1.5})
 
 
 def test_a_shortcut_that_a_later_round_does_not_take():

@@ -51,7 +51,7 @@ class Row(NamedTuple):
 class TracedPath(NamedTuple):
     """One execution path of a round.
 
-    `holds` says which of `conditions`, in the order in which they were met, hold on it; `guards` are assumed to hold.
+    `holds` says which of `conditions`, in the order in which they were met, hold on it.
     """
 
     equations: tuple[Equation, ...]

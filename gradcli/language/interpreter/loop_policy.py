@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.modes import recording_program
@@ -15,12 +16,13 @@ from gradcli.language.syntax import tree
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.indexing import index
 
-# Fewer rounds are recorded one after the other: what they compute is then shared and shortened further.
+# Fewer rounds are never rolled.
 _FEWEST_ROUNDS = 12
-# A loop that is not recorded is rolled if it evaluates at least this number of nodes: tracing its round and the
-# derivative of the round takes about as long. Where its operations are diagnosed, it is the number from which they
-# would not be, see `RoundingErrorEstimate`.
-_WORTH_TRACING, _BEYOND_DIAGNOSIS = 2_000, 20_000
+# The numbers of nodes that a loop evaluates from which it is rolled. Where it is recorded: recording as many equations
+# takes 0.1 s, and running them as long as the operations around a rolled loop. Else: tracing its round and the
+# derivative of the round takes as long. Where its operations are diagnosed: more would not be, see
+# `RoundingErrorEstimate`.
+_WORTH_RECORDING, _WORTH_TRACING, _BEYOND_DIAGNOSIS = 1_000, 2_000, 20_000
 # Within a round that is traced, loops of up to this number of rounds are part of it, round by round.
 _MOST_INNER_ROUNDS = 64
 # Bound on the rounds of a rolled `while`.
@@ -51,9 +53,9 @@ def run_rolled(
         if count > _MOST_INNER_ROUNDS and isinstance(node, tree.For):
             raise NotRecordableError("a round has a long loop")
         return None
+    size = _size(machine.program, node)
     expected = rounds_so_far if isinstance(node, tree.While) else count
-    least = _BEYOND_DIAGNOSIS if machine.rolls == "late" else _WORTH_TRACING
-    if not recording_program() and expected * _nodes(machine.program, node) < least:
+    if expected * size.nodes < _least(machine, size):
         return None
     if arrays.default_dtype() != "float64" or arrays.chosen_namespace() is not None:
         return None
@@ -62,6 +64,14 @@ def run_rolled(
     from gradcli.language.interpreter import rolled_loops
 
     return rolled_loops.run(machine, node, values, scope, count)
+
+
+def _least(machine: Evaluator, size: _Size) -> int:
+    """The number of nodes from which a loop is rolled."""
+    if recording_program():
+        # Round by round, a branch by numbers could not be recorded, or only for some of them.
+        return 0 if size.branches else _WORTH_RECORDING
+    return _BEYOND_DIAGNOSIS if machine.rolls == "late" else _WORTH_TRACING
 
 
 def _count(values: Value) -> int:
@@ -88,16 +98,23 @@ def without_first(values: Value) -> Value:
     return values[1:] if isinstance(values, range) else index(values, slice(1, None))
 
 
+class _Size(NamedTuple):
+    """The number of nodes that a round evaluates, and whether some of them are branches."""
+
+    nodes: int
+    branches: bool
+
+
 @functools.lru_cache(maxsize=128)
-def _nodes(program: tree.Module, loop: Loop) -> int:
-    """The number of nodes that a round evaluates, with those of functions that it calls, each branch once."""
+def _size(program: tree.Module, loop: Loop) -> _Size:
+    """The size of a round with the functions that it calls, each branch counted once."""
     defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
-    found = 0
+    found: list[tree.SyntaxNode] = []
     waiting: list[tree.SyntaxNode] = [loop]
     while waiting:
         for node in tree.walk(waiting.pop()):
-            found += 1
+            found.append(node)
             if isinstance(node, tree.Call) and node.name in defined:
                 # Each function is counted once, so that recursion ends.
                 waiting.append(defined.pop(node.name))
-    return found
+    return _Size(len(found), any(isinstance(n, (tree.If, tree.While, tree.Conditional)) for n in found))
