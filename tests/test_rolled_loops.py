@@ -228,6 +228,13 @@ def test_a_shortcut_that_a_later_round_does_not_take():
         np.testing.assert_allclose(numbers(other), numbers(first), rtol=1e-12)
 
 
+def test_a_shortcut_of_the_derivative_of_one_path():
+    # The rule of xlogy has one for numbers other than 0, and that of clip another where numbers are finite.
+    source = "s = x; for i in range(60) { if s > 0.5 { s = xlogy(s, x)/9 + 0.3 } else { s = clip(s*1.5, 0, 3) } }; s"
+    with pytest.raises(gradcli.errors.NotRecordableError):
+        recorded_names(source, {"x": 0.4})
+
+
 def test_a_kink_of_a_round_gives_no_second_derivative():
     program = gradcli.compile("s = x; for i in range(60) { s = abs(s)*0.9 }; s")
     program.hessian({"x": 0.0})

@@ -211,7 +211,7 @@ class RolledLoop:
         with arrays.using_namespace(None):
             for path in self.paths:
                 recorded = record(lambda **given: run(path, *given.values()), given)  # noqa: B023
-                finite = finite or _assumes_finite_numbers(recorded.program)
+                finite |= _assumes_finite_numbers(recorded.program)
                 paths.append(BodyPath(optimise(recorded.program._replace(guards=())), path.holds))
         return RolledLoop(
             paths,
