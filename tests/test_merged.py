@@ -16,7 +16,16 @@ from segments import BROADCASTING, MIXED
 
 import gradcli
 from gradcli.evaluation.recordings import recording
-from gradcli.executors import compile_policy, cpu, llvm_loops, llvm_ufuncs, schedule, sincos_policy, ufuncs
+from gradcli.executors import (
+    compile_policy,
+    cpu,
+    llvm_equations,
+    llvm_loops,
+    llvm_ufuncs,
+    schedule,
+    sincos_policy,
+    ufuncs,
+)
 from gradcli.executors.loop_fusion import FusedLoop, fused
 from gradcli.language.syntax import parse
 from gradcli.primitives import conversions
@@ -28,7 +37,7 @@ RNG = np.random.default_rng(0)
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, 0.1, -2.5, 3.0, np.inf, -np.inf, np.nan, 5e-324, -2e-308, 1e308, 1e-200])
 # Primitives with the types of their operands: n for numbers, otherwise booleans.
 TAKEN = [
-    *((p, "n" * len(p.parameters)) for p in llvm_loops._writers()),
+    *((p, "n" * len(p.parameters)) for p in llvm_equations.writers()),
     (powers.whole_power, "n"),
     *((p, kinds) for p in (comparisons.logical_and, comparisons.logical_or) for kinds in ("tt", "tn", "nn")),
     *((comparisons.logical_not, kind) for kind in "tn"),

@@ -6,46 +6,18 @@ NumPy's functions called one after the other, except for the signs of nan. No op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 
 from gradcli import arrays
-from gradcli.executors.llvm_vectors import VectorCode
+from gradcli.executors.llvm_equations import LOGIC, EquationCode, writers
 from gradcli.primitives import conversions
-from gradcli.primitives.entries import arithmetic, comparisons, powers
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.entries import comparisons, powers
 from gradcli.program.ir import Atom, Equation, Variable
 
 # The number of elements that are computed at a time if the arrays are contiguous.
 _WIDTH = 8
 _SIZES = {"float64": 8, "bool": 1}
 _IN_MEMORY = {"float64": "double", "bool": "i8"}
-
-
-@cache
-def _writers() -> Mapping[Primitive, Callable[..., str]]:
-    """For each primitive, the function that writes its result from the names of its operands."""
-    comparison = {
-        comparisons.less: "olt", comparisons.less_equal: "ole", comparisons.greater: "ogt",
-        comparisons.greater_equal: "oge", comparisons.equal: "oeq", comparisons.not_equal: "une",
-    }  # fmt: skip
-    return {
-        arithmetic.add: lambda body, x, y: body.operation("fadd", x, y),
-        arithmetic.subtract: lambda body, x, y: body.operation("fsub", x, y),
-        arithmetic.multiply: lambda body, x, y: body.operation("fmul", x, y),
-        arithmetic.divide: lambda body, x, y: body.operation("fdiv", x, y),
-        arithmetic.reciprocal: lambda body, x: body.operation("fdiv", body.literal(1.0), x),
-        arithmetic.negative: lambda body, x: body.operation("fneg", x),
-        arithmetic.absolute: lambda body, x: body.intrinsic("fabs", x),
-        arithmetic.sign: lambda body, x: body.sign(x),
-        powers.sqrt: lambda body, x: body.intrinsic("sqrt", x),
-        **{p: lambda body, x, y, order=order: body.compared(order, x, y) for p, order in comparison.items()},
-        comparisons.isnan: lambda body, x: body.compared("uno", x, x),
-    }
-
-
-# Primitives on truth values, for which numbers are converted.
-_LOGIC = {comparisons.logical_and: "and", comparisons.logical_or: "or", comparisons.logical_not: "xor"}
 
 
 def takes(equation: Equation) -> bool:
@@ -57,7 +29,7 @@ def takes(equation: Equation) -> bool:
         return False
     if equation.primitive is powers.whole_power:
         return bool(equation.params["n"] == 2)
-    return equation.primitive in (*_writers(), *_LOGIC, comparisons.where, conversions.cast)
+    return equation.primitive in (*writers(), *LOGIC, comparisons.where, conversions.cast)
 
 
 def _is_taken(atom: Atom) -> bool:
@@ -122,7 +94,7 @@ end:
 """
 
 
-class _LoopBody(VectorCode):
+class _LoopBody(EquationCode):
     """One iteration of the loop, for `width` elements, with a name for every intermediate result."""
 
     def __init__(
@@ -136,50 +108,12 @@ class _LoopBody(VectorCode):
         super().__init__(name, width)
         # Instructions that are executed once, before the loop.
         self.before: list[str] = []
-        self._names: dict[Variable, str] = {}
         for place, variable in enumerate(inputs):
-            self._names[variable] = self._loaded(place, variable) if variable.shape else self._spread(place, variable)
+            self.names[variable] = self._loaded(place, variable) if variable.shape else self._spread(place, variable)
         for equation in equations:
-            self._names[equation.output] = self._computed(equation)
+            self.names[equation.output] = self.computed(equation)
         for place, variable in enumerate(outputs, len(inputs)):
             self._store(place, variable)
-
-    def sign(self, x: str) -> str:
-        """1, -1 or 0, and nan for nan."""
-        zero = self.literal(0.0)
-        found = self.chosen(self.compared("oeq", x, zero), zero, x)
-        found = self.chosen(self.compared("olt", x, zero), self.literal(-1.0), found)
-        return self.chosen(self.compared("ogt", x, zero), self.literal(1.0), found)
-
-    def _computed(self, equation: Equation) -> str:
-        primitive, inputs, output = equation.primitive, equation.inputs, equation.output
-        if primitive in _LOGIC:
-            # The negation of x is x xor True.
-            other = inputs[1] if len(inputs) > 1 else True
-            return self.put(f"{_LOGIC[primitive]} {self.truths} {self._truth(inputs[0])}, {self._truth(other)}")
-        if primitive is conversions.cast:
-            return self._truth(inputs[0]) if output.dtype == "bool" else self._number(inputs[0])
-        if primitive is comparisons.where:
-            read, kind = (self._truth, self.truths) if output.dtype == "bool" else (self._number, self.kind)
-            return self.chosen(self._truth(inputs[0]), read(inputs[1]), read(inputs[2]), kind)
-        operands = [self._number(a) for a in inputs]
-        if primitive is powers.whole_power:
-            return _writers()[arithmetic.multiply](self, *operands * 2)
-        return _writers()[primitive](self, *operands)
-
-    def _number(self, atom: Atom) -> str:
-        """An atom as a number."""
-        if not isinstance(atom, Variable):
-            return self.literal(float(atom))
-        name = self._names[atom]
-        return name if atom.dtype == "float64" else self.put(f"uitofp {self.truths} {name} to {self.kind}")
-
-    def _truth(self, atom: Atom) -> str:
-        """An atom as a truth value: a number is true if it is not 0."""
-        if not isinstance(atom, Variable):
-            return self.filled(f"i1 {int(bool(atom))}")
-        name = self._names[atom]
-        return name if atom.dtype == "bool" else self.compared("une", name, self.literal(0.0))
 
     def _loaded(self, place: int, variable: Variable) -> str:
         pointer, memory = self._pointer(place), self._memory(variable)
@@ -198,7 +132,7 @@ class _LoopBody(VectorCode):
         return found
 
     def _store(self, place: int, variable: Variable) -> None:
-        name, memory = self._names[variable], self._memory(variable)
+        name, memory = self.names[variable], self._memory(variable)
         if variable.dtype == "bool":
             name = self.put(f"zext {self.truths} {name} to {memory}")
         self.lines.append(f"  store {memory} {name}, ptr {self._pointer(place)}, align {_SIZES[variable.dtype]}")

@@ -1,4 +1,4 @@
-"""Write instructions in LLVM IR on vectors of float64 numbers."""
+"""Write instructions in LLVM IR on float64 numbers, or on vectors of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import struct
 
 
 class VectorCode:
-    """Instructions on `width` elements at a time, with a name for every result.
+    """Instructions on vectors of `width` elements, or on single numbers if it is None, with a name for every result.
 
     `name` is the beginning of these names. `kind` and `truths` are the types of numbers and truth values, `lines` the
     instructions, and `declared` the declarations of the functions that they call.
     """
 
-    def __init__(self, name: str, width: int) -> None:
+    def __init__(self, name: str, width: int | None) -> None:
         self.name = name
         self.width = width
         self.kind = self.vector("double")
@@ -36,7 +36,7 @@ class VectorCode:
 
     def intrinsic(self, function: str, *operands: str) -> str:
         """Call a function of LLVM whose operands and result are numbers."""
-        called = f"@llvm.{function}.v{self.width}f64"
+        called = f"@llvm.{function}.{'' if self.width is None else f'v{self.width}'}f64"
         self.declared.add(f"declare {self.kind} {called}({', '.join([self.kind] * len(operands))})")
         return self.put(f"call {self.kind} {called}({', '.join(f'{self.kind} {o}' for o in operands)})")
 
@@ -50,9 +50,9 @@ class VectorCode:
         return self.filled(f"double 0x{bits:016X}")
 
     def filled(self, element: str) -> str:
-        """A constant vector of equal elements."""
-        return f"<{', '.join([element] * self.width)}>"
+        """A constant vector of equal elements, which are given with their type; the number if there are no vectors."""
+        return element.split()[1] if self.width is None else f"<{', '.join([element] * self.width)}>"
 
     def vector(self, element: str) -> str:
-        """The type of a vector of elements of a type."""
-        return f"<{self.width} x {element}>"
+        """The type of a vector of elements of a type; that type if there are no vectors."""
+        return element if self.width is None else f"<{self.width} x {element}>"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import struct
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from gradcli.executors.llvm_equations import EquationCode
 from gradcli.executors.llvm_ufuncs import MachineCode, compile_loop
-from gradcli.primitives import conversions
 from gradcli.primitives.entries import arithmetic, comparisons, exponential, powers, special, trigonometric
 from gradcli.primitives.primitive import Primitive
-from gradcli.program.ir import Atom, Equation, Variable
+from gradcli.program.ir import Equation
 from gradcli.timing import phase
 
 if TYPE_CHECKING:
@@ -83,180 +83,99 @@ def _compile(loop: RolledLoop, state: _State) -> None:
         state.function = prototype(state.code.address)
 
 
-_COMPARISONS = {
-    comparisons.less: "olt", comparisons.less_equal: "ole", comparisons.greater: "ogt",
-    comparisons.greater_equal: "oge", comparisons.equal: "oeq", comparisons.not_equal: "une",
-}  # fmt: skip
-_LOGIC = {comparisons.logical_and: "and", comparisons.logical_or: "or"}
-_ARITHMETIC = {
-    arithmetic.add: "fadd", arithmetic.subtract: "fsub", arithmetic.multiply: "fmul", arithmetic.divide: "fdiv",
-}  # fmt: skip
-_INTRINSICS = {arithmetic.absolute: "fabs", powers.sqrt: "sqrt"}
-# Functions of the C library whose results are those of Python's `math`.
+# Functions of the C library that Python's `math` calls; its `hypot` may differ by a rounding.
 _LIBRARY = frozenset(
     [
-        "exp",
-        "expm1",
-        "log",
-        "log1p",
-        "log2",
-        "log10",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "atan2",
-        "hypot",
-        "erf",
-        "erfc",
-        "pow",
-        "floor",
-        "ceil",
-        "trunc",
+        "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
+        "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "hypot", "erf", "erfc", "pow", "floor", "ceil", "trunc",
     ]
-)
+)  # fmt: skip
 
 
 @cache
 def _writers() -> Mapping[Primitive, Callable[..., str]]:
-    """The primitives that are more than one instruction, as functions of the writer and the names of their operands."""
-    one, zero = _literal(1.0), _literal(0.0)
+    """The writers of further primitives, as functions of the code and the names of their operands."""
     return {
-        arithmetic.identity: lambda _w, x: x,
-        arithmetic.zeros_like: lambda _w, _x: zero,
-        arithmetic.ones_like: lambda _w, _x: one,
-        arithmetic.negative: lambda w, x: w.put(f"fneg double {x}"),
-        arithmetic.reciprocal: lambda w, x: w.put(f"fdiv double {one}, {x}"),
-        powers.rsqrt: lambda w, x: w.put(f"fdiv double {one}, {w.intrinsic('sqrt', x)}"),
-        exponential.exp2: lambda w, x: w.call("pow", _literal(2.0), x),
-        exponential.sigmoid: lambda w, x: w.sigmoid(x),
-        comparisons.maximum: lambda w, x, y: w.selected("ogt", x, y),
-        comparisons.minimum: lambda w, x, y: w.selected("olt", x, y),
-        special.relu: lambda w, x: w.selected("ogt", x, zero),
-        trigonometric.sech_square: lambda w, x: w.sech_square(x),
+        arithmetic.identity: lambda _code, x: x,
+        arithmetic.zeros_like: lambda code, _x: code.literal(0.0),
+        arithmetic.ones_like: lambda code, _x: code.literal(1.0),
+        powers.rsqrt: lambda code, x: code.operation("fdiv", code.literal(1.0), code.intrinsic("sqrt", x)),
+        exponential.exp2: lambda code, x: code.call("pow", code.literal(2.0), x),
+        exponential.sigmoid: lambda code, x: code.sigmoid(x),
+        comparisons.maximum: lambda code, x, y: code.selected("ogt", x, y),
+        comparisons.minimum: lambda code, x, y: code.selected("olt", x, y),
+        special.relu: lambda code, x: code.selected("ogt", x, code.literal(0.0)),
+        trigonometric.sech_square: lambda code, x: code.sech_square(x),
     }
 
 
-def _literal(number: float) -> str:
-    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+class _LoopCode(EquationCode):
+    """The text of a loop in LLVM IR. Each operation rounds as that of Python: none are fused or reordered.
 
-
-class _LoopCode:
-    """The text of the loop in LLVM IR. Each operation rounds as that of Python: none are fused or reordered."""
+    `called` are the functions of the C library that it calls.
+    """
 
     def __init__(self, loop: RolledLoop) -> None:
+        super().__init__("", None)
         self.loop = loop
-        self.called: dict[str, int] = {}
-        self.lines: list[str] = []
-        self.declared: set[str] = set()
-        self.names: dict[Variable, str] = {}
+        self.called: set[str] = set()
 
     def text(self) -> str | None:
         """The text; None where an operation is not written."""
         loop = self.loop
-        inputs = loop.program.inputs
-        carries, reads = loop.carries, loop.reads
-        width = carries + reads
-        given = [f"%given.{k}" for k in range(width)]
-        before = [
-            line for k in range(width)
-            for line in (
-                f"  %given.at.{k} = getelementptr double, ptr %start, i64 {k}",
-                f"  %given.{k} = load double, ptr %given.at.{k}",
-            )
-        ]  # fmt: skip
-        sequences = []
-        for j, columns in enumerate(loop.widths):
-            sequences += [
-                f"  %seq.slot.{j} = getelementptr ptr, ptr %sequences, i64 {j}",
-                f"  %seq.{j} = load ptr, ptr %seq.slot.{j}",
-                f"  %seq.lanes.at.{j} = getelementptr i64, ptr %lanes, i64 {j}",
-                f"  %seq.lanes.{j} = load i64, ptr %seq.lanes.at.{j}",
-                f"  %seq.row.{j} = mul i64 %seq.lanes.{j}, {columns}",
-                f"  %seq.shared.{j} = icmp eq i64 %seq.lanes.{j}, 1",
-                f"  %seq.step.{j} = select i1 %seq.shared.{j}, i64 0, i64 {columns}",
-            ]
-        own = []
-        for j in range(len(loop.widths)):
-            own += [
-                f"  %own.skip.{j} = mul i64 %lane, %seq.step.{j}",
-                f"  %own.{j} = getelementptr double, ptr %seq.{j}, i64 %own.skip.{j}",
-            ]
-        self.names[inputs[0]] = "%counter"
-        for k, variable in enumerate(inputs[1 : 1 + width]):
-            self.names[variable] = f"%carry.{k}" if k < carries else given[k]
-        rest = iter(inputs[1 + width :])
-        for j, columns in enumerate(loop.widths):
-            row = self.put(f"add i64 %i, {loop.offsets[j]}")
-            skip = self.put(f"mul i64 {row}, %seq.row.{j}")
-            base = self.put(f"getelementptr double, ptr %own.{j}, i64 {skip}")
-            for k in range(columns):
-                at = self.put(f"getelementptr double, ptr {base}, i64 {k}")
-                self.names[next(rest)] = self.put(f"load double, ptr {at}")
-        for equation in loop.program.equations:
-            written = self._computed(equation)
-            if written is None:
-                return None
-            self.names[equation.output] = written
-        results = [self._number(a) for a in loop.program.outputs]
-        stored = [
-            line for k, name in enumerate(results)
-            for line in (
-                f"  %to.{k} = getelementptr double, ptr %after, i64 {k}",
-                f"  store double {name}, ptr %to.{k}",
-            )
-        ]  # fmt: skip
-        phis = [
-            f"  %carry.{k} = phi double [ {given[k]}, %lane.begin ], [ {results[k]}, %round ]" for k in range(carries)
+        if any(e.output.dtype not in ("float64", "bool") for e in loop.program.equations):
+            return None
+        carries = range(loop.carries)
+        entry: list[str] = []
+        self.lines = entry
+        sequences = [self._sequence(j, width) for j, width in enumerate(loop.widths)]
+        before: list[str] = []
+        self.lines = before
+        given = self._loaded(self._moved("%starts", "%lane", loop.carries + loop.reads), loop.carries + loop.reads)
+        out = self._moved("%found", "%lane", loop.carries)
+        self._store(self._moved(out, "%found.row", loop.rounds if loop.reverse else 0), given[: loop.carries])
+        own = [self._moved(pointer, "%lane", step) for pointer, _, step in sequences]
+        body: list[str] = []
+        self.lines = body
+        rows = [
+            self._loaded(self._moved(pointer, self.put(f"add i64 %i, {offset}"), row), width)
+            for pointer, (_, row, _), offset, width in zip(own, sequences, loop.offsets, loop.widths)
         ]
-        first = loop.rounds if loop.reverse else 0
-        stores = [
-            line for k in range(carries)
-            for line in (
-                f"  %first.{k} = getelementptr double, ptr %first, i64 {k}",
-                f"  store double {given[k]}, ptr %first.{k}",
-            )
-        ]  # fmt: skip
-        begin, last, step = (loop.rounds - 1, 0, -1) if loop.reverse else (0, loop.rounds - 1, 1)
+        before_round = [
+            *(f"%carry.{k}" for k in carries),
+            *given[loop.carries :],
+            *(name for row in rows for name in row),
+        ]
+        self.names = dict(zip(loop.program.inputs, ["%counter", *before_round]))
+        try:
+            for equation in loop.program.equations:
+                self.names[equation.output] = self.computed(equation)
+        except KeyError:
+            return None
+        results = [self.number(atom) for atom in loop.program.outputs]
+        after = self.put(f"add i64 %i, {0 if loop.reverse else 1}")
+        self._store(self._moved(out, after, "%found.row"), results)
+        first, last, step = (loop.rounds - 1, 0, -1) if loop.reverse else (0, loop.rounds - 1, 1)
+        phis = [f"  %carry.{k} = phi double [ {given[k]}, %lane.begin ], [ {results[k]}, %round ]" for k in carries]
         newline = "\n"
         return f"""
 {newline.join(sorted(self.declared))}
 define void @loop(i64 %count, i64 %found.row, ptr %starts, ptr %found, ptr %sequences, ptr %lanes) {{
 entry:
-{newline.join(sequences)}
+{newline.join(entry)}
   %any = icmp sgt i64 %count, 0
   br i1 %any, label %lane.begin, label %end
 lane.begin:
   %lane = phi i64 [ 0, %entry ], [ %lane.next, %lane.end ]
-  %start.skip = mul i64 %lane, {width}
-  %start = getelementptr double, ptr %starts, i64 %start.skip
 {newline.join(before)}
-{newline.join(own)}
-  %lane.skip = mul i64 %lane, {carries}
-  %out = getelementptr double, ptr %found, i64 %lane.skip
-  %first.skip = mul i64 %found.row, {first}
-  %first = getelementptr double, ptr %out, i64 %first.skip
-{newline.join(stores)}
   br label %round
 round:
-  %i = phi i64 [ {begin}, %lane.begin ], [ %i.next, %round ]
+  %i = phi i64 [ {first}, %lane.begin ], [ %i.next, %round ]
 {newline.join(phis)}
   %place = sitofp i64 %i to double
-  %scaled = fmul double %place, {_literal(loop.step)}
-  %counter = fadd double %scaled, {_literal(loop.first)}
-{newline.join(self.lines)}
-  %after.row = add i64 %i, {0 if loop.reverse else 1}
-  %after.skip = mul i64 %after.row, %found.row
-  %after = getelementptr double, ptr %out, i64 %after.skip
-{newline.join(stored)}
+  %scaled = fmul double %place, {self.literal(loop.step)}
+  %counter = fadd double %scaled, {self.literal(loop.first)}
+{newline.join(body)}
   %i.next = add i64 %i, {step}
   %done = icmp eq i64 %i, {last}
   br i1 %done, label %lane.end, label %round
@@ -269,87 +188,60 @@ end:
 }}
 """
 
-    def put(self, instruction: str) -> str:
-        """Write an instruction, and return the name of its result."""
-        name = f"%v{len(self.lines)}"
-        self.lines.append(f"  {name} = {instruction}")
-        return name
+    def _sequence(self, number: int, width: int) -> tuple[str, str, str]:
+        """The pointer to a sequence, and the distances of its rows and of the rows of the loops; the latter is 0 if all
+        loops read the same."""
+        pointer = self.put(f"load ptr, ptr {self.put(f'getelementptr ptr, ptr %sequences, i64 {number}')}")
+        lanes = self.put(f"load i64, ptr {self.put(f'getelementptr i64, ptr %lanes, i64 {number}')}")
+        shared = self.put(f"icmp eq i64 {lanes}, 1")
+        return pointer, self.put(f"mul i64 {lanes}, {width}"), self.put(f"select i1 {shared}, i64 0, i64 {width}")
 
-    def intrinsic(self, function: str, *operands: str) -> str:
-        self.declared.add(f"declare double @llvm.{function}.f64({', '.join(['double'] * len(operands))})")
-        return self.put(f"call double @llvm.{function}.f64({', '.join(f'double {o}' for o in operands)})")
+    def _moved(self, pointer: str, count: int | str, distance: int | str) -> str:
+        """A pointer to numbers, moved `count` times by a distance."""
+        return self.put(f"getelementptr double, ptr {pointer}, i64 {self.put(f'mul i64 {count}, {distance}')}")
+
+    def _loaded(self, pointer: str, count: int) -> list[str]:
+        """Consecutive numbers."""
+        places = [self.put(f"getelementptr double, ptr {pointer}, i64 {k}") for k in range(count)]
+        return [self.put(f"load double, ptr {place}") for place in places]
+
+    def _store(self, pointer: str, numbers: Sequence[str]) -> None:
+        for k, number in enumerate(numbers):
+            place = self.put(f"getelementptr double, ptr {pointer}, i64 {k}")
+            self.lines.append(f"  store double {number}, ptr {place}")
 
     def call(self, function: str, *operands: str) -> str:
         """Call a function of the C library."""
-        self.called[function] = len(operands)
+        self.called.add(function)
         self.declared.add(f"declare double @{function}({', '.join(['double'] * len(operands))})")
         return self.put(f"call double @{function}({', '.join(f'double {o}' for o in operands)})")
 
-    def compared(self, order: str, x: str, y: str) -> str:
-        return self.put(f"fcmp {order} double {x}, {y}")
-
-    def chosen(self, condition: str, x: str, y: str, kind: str = "double") -> str:
-        return self.put(f"select i1 {condition}, {kind} {x}, {kind} {y}")
-
     def selected(self, order: str, x: str, y: str) -> str:
         """`x` if it compares so with `y` or is nan, else `y`."""
-        first = self.compared(order, x, y)
-        either = self.put(f"or i1 {first}, {self.compared('uno', x, x)}")
+        either = self.put(f"or i1 {self.compared(order, x, y)}, {self.compared('uno', x, x)}")
         return self.chosen(either, x, y)
 
     def sigmoid(self, x: str) -> str:
         """1/(1 + exp(-x)), and exp(x) where exp(-x) overflows."""
-        inverse = self.call("exp", self.put(f"fneg double {x}"))
-        usual = self.put(f"fdiv double {_literal(1.0)}, {self.put(f'fadd double {_literal(1.0)}, {inverse}')}")
-        overflows = self.compared("oeq", inverse, _literal(float("inf")))
+        inverse = self.call("exp", self.operation("fneg", x))
+        usual = self.operation("fdiv", self.literal(1.0), self.operation("fadd", self.literal(1.0), inverse))
+        overflows = self.compared("oeq", inverse, self.literal(math.inf))
         return self.chosen(overflows, self.call("exp", x), usual)
 
     def sech_square(self, x: str) -> str:
-        t = self.call("exp", self.put(f"fmul double {self.intrinsic('fabs', x)}, {_literal(-2.0)}"))
-        below = self.put(f"fadd double {_literal(1.0)}, {t}")
-        square = self.put(f"fmul double {below}, {below}")
-        return self.put(f"fdiv double {self.put(f'fmul double {t}, {_literal(4.0)}')}, {square}")
+        t = self.call("exp", self.operation("fmul", self.intrinsic("fabs", x), self.literal(-2.0)))
+        below = self.operation("fadd", self.literal(1.0), t)
+        return self.operation(
+            "fdiv", self.operation("fmul", t, self.literal(4.0)), self.operation("fmul", below, below)
+        )
 
-    def _computed(self, equation: Equation) -> str | None:
-        primitive, inputs, output = equation.primitive, equation.inputs, equation.output
-        if primitive in _LOGIC:
-            return self.put(f"{_LOGIC[primitive]} i1 {self._truth(inputs[0])}, {self._truth(inputs[1])}")
-        if primitive is comparisons.logical_not:
-            return self.put(f"xor i1 {self._truth(inputs[0])}, true")
-        if primitive is conversions.cast:
-            return {"bool": self._truth, "float64": self._number}.get(output.dtype, lambda _a: None)(inputs[0])
-        if primitive is comparisons.where:
-            read, kind = (self._truth, "i1") if output.dtype == "bool" else (self._number, "double")
-            return self.chosen(self._truth(inputs[0]), read(inputs[1]), read(inputs[2]), kind)
-        operands = [self._number(a) for a in inputs]
-        if primitive in _ARITHMETIC:
-            return self.put(f"{_ARITHMETIC[primitive]} double {', '.join(operands)}")
-        if primitive in _COMPARISONS:
-            return self.compared(_COMPARISONS[primitive], *operands)
-        if primitive is powers.whole_power:
-            n = equation.params["n"]
-            return (
-                self.put(f"fmul double {operands[0]}, {operands[0]}")
-                if n == 2
-                else self.call("pow", operands[0], _literal(float(n)))
-            )
-        if primitive in _INTRINSICS:
-            return self.intrinsic(_INTRINSICS[primitive], *operands)
-        writer = _writers().get(primitive)
-        if writer is not None:
-            return writer(self, *operands)
-        if primitive.elementwise and primitive.function in _LIBRARY and not equation.params:
+    def computed(self, equation: Equation) -> str:
+        if equation.primitive is powers.whole_power and equation.params["n"] != 2:
+            return self.call("pow", self.number(equation.inputs[0]), self.literal(float(equation.params["n"])))
+        return super().computed(equation)
+
+    def written(self, primitive: Primitive, operands: Sequence[str]) -> str:
+        if primitive.elementwise and primitive.function in _LIBRARY:
             return self.call(primitive.function, *operands)
-        return None
-
-    def _number(self, atom: Atom) -> str:
-        if not isinstance(atom, Variable):
-            return _literal(float(atom))
-        name = self.names[atom]
-        return name if atom.dtype == "float64" else self.put(f"uitofp i1 {name} to double")
-
-    def _truth(self, atom: Atom) -> str:
-        if not isinstance(atom, Variable):
-            return "true" if atom else "false"
-        name = self.names[atom]
-        return name if atom.dtype == "bool" else self.compared("une", name, _literal(0.0))
+        own = _writers().get(primitive)
+        return super().written(primitive, operands) if own is None else own(self, *operands)
