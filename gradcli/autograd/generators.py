@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.dtype_names import Device
-from gradcli.autograd.modes import draws_refused
+from gradcli.autograd.modes import recording_program
 from gradcli.errors import CallError, EvaluationError, NotBatchableError, NotRecordableError, expect
 from gradcli.kinds.batch import batched
 from gradcli.primitives.axes import integer, one_float
@@ -104,7 +104,7 @@ def drawn(shape: Shape, draw: Callable[[RandomStream, int], Any], generator: Any
     Raises NotBatchableError in a batch with randomness "error".
     """
     expect(generator, (Generator, NoneType), "a generator is a Generator")
-    if draws_refused.get():
+    if recording_program():
         raise NotRecordableError("random numbers are others each time, and a recording would draw them once")
     inside = batches.get()
     if any(batch.randomness == "error" for batch in inside):

@@ -27,8 +27,9 @@ span_now = current_span.get
 # Whether derivatives are carried with the values, which leaving the graph would not drop.
 _outside_refused: ContextVar[bool] = ContextVar("gradcli_outside_refused", default=False)
 
-# Whether the running code is being recorded for replay, in which random numbers would never change.
-draws_refused: ContextVar[bool] = ContextVar("gradcli_draws_refused", default=False)
+# Whether the running code is being recorded as a program, in which random numbers would never change.
+_recording_program: ContextVar[bool] = ContextVar("gradcli_recording_program", default=False)
+recording_program = _recording_program.get
 
 _DECORATED_CLASS = (
     "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
@@ -53,23 +54,8 @@ def refusing_to_leave_the_graph() -> Iterator[None]:
 
 
 @contextmanager
-def refusing_draws() -> Iterator[None]:
-    """Within the block, drawing random numbers raises NotRecordableError."""
-    token = draws_refused.set(True)
-    try:
-        yield
-    finally:
-        draws_refused.reset(token)
-
-
-_recording_program: ContextVar[bool] = ContextVar("gradcli_recording_program", default=False)
-# Whether a program is being recorded.
-recording_program = _recording_program.get
-
-
-@contextmanager
 def recording() -> Iterator[None]:
-    """The block records a program."""
+    """Within the block, `recording_program` is true, and drawing random numbers raises NotRecordableError."""
     token = _recording_program.set(True)
     try:
         yield

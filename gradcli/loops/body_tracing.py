@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
@@ -16,11 +16,10 @@ from gradcli.primitives.entries import arithmetic
 from gradcli.primitives.entries.comparisons import where
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.jet_rules import locally_constant
-from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Atom, Equation, Variable
-from gradcli.program.record import Recorded
+from gradcli.program.record import ExampleValue, Recorded
 
 # Cost of tracing an equation, in eighths of a step.
 _EQUATION = 80
@@ -69,6 +68,7 @@ class Trace:
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
         self._excludes = False
+        self._inputs = 0
         self.rows: list[Row] = []
         # By identity: the value from outside, which stays alive, and the input that it became.
         self.read: dict[int, tuple[Any, Variable]] = {}
@@ -89,7 +89,12 @@ class Trace:
 
     def input(self, example: Any) -> Traced:
         """A value of the round that no equation computes."""
-        return Traced(self, Variable(arrays.shape(example), arrays.dtype_name(example)), example)
+        return Traced(self, self._variable(example), example)
+
+    def _variable(self, example: Any) -> Variable:
+        """A variable for an input, with a name by which the programs of different paths are joined."""
+        self._inputs += 1
+        return Variable(arrays.shape(example), arrays.dtype_name(example), f"i{self._inputs}")
 
     def row(self, sequence: Any, offset: int, example: Any) -> Traced:
         """The row of a sequence that the round reads."""
@@ -111,7 +116,7 @@ class Trace:
         if known is None:
             require_plain(value)
             example = example_of(value)
-            known = self.read[id(value)] = value, Variable(arrays.shape(example), arrays.dtype_name(example))
+            known = self.read[id(value)] = value, self._variable(example)
         return known[1]
 
     def exclude_branch_point(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
@@ -139,14 +144,14 @@ class Trace:
         return holds
 
 
-class Traced(Operators):
+class Traced(ExampleValue):
     """A value of the round of a loop. `example` is its value in the first round.
 
     `lag` is its distance from the counter of the loop, if it is the counter plus a whole number; `counts` says whether
     it depends on nothing but the counter. It is `differential` unless it is a constant to derivatives.
     """
 
-    __slots__ = ("counts", "differential", "example", "lag", "trace", "variable")
+    __slots__ = ("counts", "differential", "lag", "trace")
     level = TRACED
 
     def __init__(
@@ -159,26 +164,17 @@ class Traced(Operators):
         counts: bool = False,
         differential: bool = True,
     ) -> None:
+        super().__init__(variable, example)
         self.trace = trace
-        self.variable = variable
-        self.example = example
         self.lag = lag
         self.counts = counts
         self.differential = differential  # type: ignore[misc]
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.variable.shape
-
-    @property
-    def dtype(self) -> str:
-        return self.variable.dtype
-
-    @property
     def inner(self) -> Traced:
         """This value as a constant to derivatives."""
         if not self.differential:
-            self._refuse()
+            self.refuse()
         output = Variable(self.shape, self.dtype)
         self.trace.equations.append(Equation(frozen, (self.variable,), {}, output))
         return Traced(self.trace, output, self.example, self.lag, counts=self.counts, differential=False)
@@ -191,16 +187,8 @@ class Traced(Operators):
 
     def decide(self, *, of_loop: bool = False) -> bool:
         if of_loop:
-            self._refuse()
+            self.refuse()
         return self.trace.decided(self)
-
-    def _refuse(self) -> NoReturn:
-        raise NotRecordableError("what is computed in a round depends on its numbers")
-
-    __bool__ = __float__ = __int__ = _refuse
-
-    def __array__(self, *_arguments: Any, **_keywords: Any) -> NoReturn:
-        self._refuse()
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:

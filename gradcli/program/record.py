@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from gradcli import arrays, limits
-from gradcli.autograd.modes import recording, refusing_draws
+from gradcli.autograd.modes import recording
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.levels import RECORDED
 from gradcli.primitives.bind import assume, bind, constant
@@ -67,18 +67,15 @@ class Tape:
         return Recorded(self, variable, example)
 
 
-class Recorded(Operators):
-    """A variable of a program that is being recorded.
+class ExampleValue(Operators):
+    """A variable of a program that is being made, with its value for some example.
 
-    `example` is its value for the example inputs. It provides the shape and dtype, and decides shortcuts under a guard.
-    A computation that reads its numbers in any other way cannot be recorded.
+    The example provides the shape and dtype. A computation that reads its numbers cannot be recorded.
     """
 
-    __slots__ = ("example", "tape", "variable")
-    level = RECORDED
+    __slots__ = ("example", "variable")
 
-    def __init__(self, tape: Tape, variable: Variable, example: Any) -> None:
-        self.tape = tape
+    def __init__(self, variable: Variable, example: Any) -> None:
         self.variable = variable
         self.example = example
 
@@ -91,8 +88,31 @@ class Recorded(Operators):
         return self.variable.dtype
 
     @property
-    def inner(self) -> NoReturn:
-        self._refuse()
+    def inner(self) -> Any:
+        self.refuse()
+
+    def __array__(self, *_arguments: Any, **_keywords: Any) -> NoReturn:
+        self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Raise NotRecordableError."""
+        raise NotRecordableError("what is computed here depends on the numbers, so it cannot be recorded")
+
+    __float__ = __int__ = refuse
+
+    def __bool__(self) -> bool:
+        self.refuse()
+
+
+class Recorded(ExampleValue):
+    """A variable of a program that is being recorded. The example decides shortcuts under a guard."""
+
+    __slots__ = ("tape",)
+    level = RECORDED
+
+    def __init__(self, tape: Tape, variable: Variable, example: Any) -> None:
+        super().__init__(variable, example)
+        self.tape = tape
 
     def assume(self) -> bool:
         held = assume(self.example)
@@ -107,14 +127,6 @@ class Recorded(Operators):
         """Decide a Python condition; a guard is recorded."""
         decisions = self.tape.decisions or Following()
         return decisions(self.tape, self.variable, self.example)
-
-    def __array__(self, *_arguments: Any, **_keywords: Any) -> NoReturn:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise NotRecordableError("what is computed here depends on the numbers, so it cannot be recorded")
-
-    __float__ = __int__ = _refuse
 
     def decide(self, *, of_loop: bool = False) -> Any:
         decisions = self.tape.decisions
@@ -159,7 +171,7 @@ def record(
         name: tape.input(Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
         for name, array in inputs.items()
     }
-    with refusing_draws(), recording():
+    with recording():
         results = [constant(value) for value in function(**given)]
     outputs = tuple(r.variable if isinstance(r, Recorded) else r for r in results)
     values = tuple(r.example if isinstance(r, Recorded) else r for r in results)
