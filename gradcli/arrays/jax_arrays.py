@@ -19,7 +19,7 @@ from gradcli.arrays.backends import Device
 from gradcli.arrays.definitions import common_definitions
 from gradcli.arrays.index_keys import check_key
 from gradcli.arrays.memory import host, out_of_memory
-from gradcli.arrays.standard import StandardArrays
+from gradcli.arrays.standard import StandardArrays, Step
 from gradcli.errors import BackendError, GradcliError, UsageError
 
 Array = Any
@@ -105,11 +105,7 @@ class JaxArrays(common_definitions.SpecialFunctions, StandardArrays):
     # --- where JAX gives something else than NumPy
 
     def scan(
-        self,
-        step: Callable[[Sequence[Array], Any, Sequence[Array]], Sequence[Array]],
-        start: Sequence[Array],
-        counters: Sequence[float],
-        rows: Sequence[Array],
+        self, step: Step, start: Sequence[Array], counters: Sequence[float], rows: Sequence[Array]
     ) -> tuple[Sequence[Array], Sequence[Array]]:
         def body(values: Sequence[Array], given: tuple[Any, Sequence[Array]]) -> tuple[list[Array], list[Array]]:
             found = [*step(values, *given)]

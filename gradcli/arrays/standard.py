@@ -21,6 +21,8 @@ from gradcli.errors import GradcliError
 
 Array = Any
 Key = tuple[Any, ...]
+# A step of `scan`: from values, a counter and rows to new values.
+Step = Callable[[Sequence[Array], Any, Sequence[Array]], Sequence[Array]]
 
 
 class StandardArrays(Library):
@@ -185,11 +187,7 @@ class StandardArrays(Library):
     # --- functions that the standard does not have
 
     def scan(
-        self,
-        step: Callable[[Sequence[Array], Any, Sequence[Array]], Sequence[Array]],
-        start: Sequence[Array],
-        counters: Sequence[float],
-        rows: Sequence[Array],
+        self, step: Step, start: Sequence[Array], counters: Sequence[float], rows: Sequence[Array]
     ) -> tuple[Sequence[Array], Sequence[Array]]:
         """Apply `step` to the values after the step before, a counter and a row of each of `rows`, one after the other.
 

@@ -81,7 +81,7 @@ def _function(program: Program, namespace: Compiler, constants: Sequence[int]) -
 
         with namespace.assumptions() as assumed:
             for equation in program.equations:
-                known[equation.output] = _computed(equation, [value(a) for a in equation.inputs], namespace)
+                known[equation.output] = computed(equation, [value(a) for a in equation.inputs], namespace)
         outputs = [namespace.asarray(value(a)) for a in program.outputs]
         return [*outputs, _all([*(known[g] for g in program.guards), *assumed], namespace)]
 
@@ -100,7 +100,8 @@ def _all(conditions: Sequence[Any], namespace: Compiler) -> Any:
     return functools.reduce(namespace.logical_and, map(namespace.all, together.values()))
 
 
-def _computed(equation: Equation, operands: Sequence[Any], namespace: Compiler) -> Any:
+def computed(equation: Equation, operands: Sequence[Any], namespace: Any) -> Any:
+    """The result of an equation for arrays of a namespace, in the dtype of its output."""
     primitive = equation.primitive
     operands = namespace.promoted(operands, truths=primitive.truths)
     result = primitive.forward(namespace, *operands, **equation.params)

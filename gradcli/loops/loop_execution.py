@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
 from gradcli.executors import cpu
+from gradcli.executors.whole_program import computed
 from gradcli.loops import machine_code, python_code
-from gradcli.primitives.bind import exact_forward
 from gradcli.program.ir import Equation, Program, Variable
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _stepwise(xp: Any, given: Any, sequences: Sequence[Any], loop: RolledLoop, *
 
     def step(before: Sequence[Any], counter: Any, row: Sequence[Any]) -> list[Any]:
         elements = [part[..., k] for part, width in zip(row, loop.widths) for k in range(width)]
-        found = _computed(xp, loop.program, [counter, *before, *reads, *elements])
+        found = _outputs(xp, loop.program, [counter, *before, *reads, *elements])
         return [_of_shape(xp, f, lanes) for f in found]
 
     end, after = xp.scan(step, start, counters, rows)
@@ -125,16 +125,13 @@ def _of_shape(xp: Any, value: Any, shape: Sequence[int]) -> Any:
     return array if arrays.shape(array) == tuple(shape) else xp.broadcast_to(array, tuple(shape))
 
 
-def _computed(xp: Any, program: Program, inputs: Sequence[Any]) -> list[Any]:
+def _outputs(xp: Any, program: Program, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs of a program for arrays of a namespace."""
     known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
 
     def value(atom: Any) -> Any:
         return known[atom] if isinstance(atom, Variable) else atom
 
-    for primitive, atoms, params, output in program.equations:
-        operands = xp.promoted([value(a) for a in atoms], truths=primitive.truths)
-        if xp.scalars is None:
-            known[output] = primitive.forward(xp, *operands, **params)
-        else:
-            known[output] = exact_forward(xp, primitive)(*operands, **params)
+    for equation in program.equations:
+        known[equation.output] = computed(equation, [value(a) for a in equation.inputs], xp)
     return [value(a) for a in program.outputs]

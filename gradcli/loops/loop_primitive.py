@@ -1,4 +1,12 @@
-"""The primitive of a rolled loop, with derivative rules that are rolled loops again."""
+"""The primitive of a rolled loop, with derivative rules that are rolled loops again.
+
+`loop_history(given, *sequences, loop=RolledLoop, last=bool)` runs a rolled loop.
+
+`given`, of shape [..., carries + reads], holds the carries before the first round and the reads. A sequence has shape
+[rows, ..., width]. Axes in between are independent loops, and are broadcast. The result has shape [rounds + 1, ...,
+carries]: row i has the carries before round i, the last row those after the last round; if the loop is reversed, the
+rows are in the order of the counter, too, so that the first row is the last result. With `last`, it is the only row.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +61,7 @@ def _history(loop: RolledLoop, operands: Sequence[Any], *, last: bool) -> Any:
     """The history of the loop of a derivative. Raises NotRecordableError for a recording that has to be finite and is
     not."""
     found = bind(loop_history, operands, {"loop": loop, "last": last})
-    if (loop.finite or loop.discards) and not assume(isfinite(constant(found))) and recording_program():
+    if (loop.valid_if_finite or loop.discards) and not assume(isfinite(constant(found))) and recording_program():
         raise NotRecordableError("the derivative of a round is not finite")
     return found
 
@@ -152,13 +160,6 @@ loop_history = Primitive(
     result_shape=_history_shape,
     derivative="the loop of the derivatives",
 )  # fmt: skip
-"""`loop_history(given, *sequences, loop=RolledLoop, last=bool)` runs a rolled loop.
-
-`given`, of shape [..., carries + reads], holds the carries before the first round and the reads. A sequence has shape
-[rows, ..., width]. Axes in between are independent loops, and are broadcast. The result has shape [rounds + 1, ...,
-carries]: row i has the carries before round i, the last row those after the last round; if the loop is reversed, the
-rows are in the order of the counter, too, so that the first row is the last result. With `last`, it is the only row.
-"""
 
 
 def _part_shape(shapes: Sequence[Shape], params: Mapping[str, Any]) -> Shape:

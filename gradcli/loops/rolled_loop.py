@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from gradcli.autograd.engine import grad
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import NotRecordableError
+from gradcli.executors import stepwise
 from gradcli.kinds.branch_points import watching
 from gradcli.kinds.jets import Jet
 from gradcli.kinds.perturbed_roundings import Perturbation
@@ -20,7 +22,7 @@ from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import add
 from gradcli.primitives.entries.comparisons import isfinite
 from gradcli.program.execution_paths import ExecutionPath, join_paths
-from gradcli.program.ir import Program, Variable
+from gradcli.program.ir import Program
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 
@@ -36,6 +38,7 @@ class BodyPath(NamedTuple):
     holds: tuple[bool, ...]
 
 
+@dataclass(frozen=True, eq=False)
 class RolledLoop:
     """A number of rounds, known beforehand, of one program of float64 scalars.
 
@@ -49,60 +52,31 @@ class RolledLoop:
 
     With `active`, the carry of that number is 1 as long as the loop goes on; later rounds change nothing.
 
-    If it is `finite`, its results are valid only if they are: where they are not, what was not taken by a `maximum` or
-    the like may have left nan.
+    If it is `valid_if_finite`, its results are valid only if they are finite: where they are not, what was not taken by
+    a `maximum` or the like may have left nan.
 
     Compared by identity, so that it can be a parameter of a primitive.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[BodyPath],
-        *,
-        carries: int,
-        reads: int,
-        widths: Sequence[int] = (),
-        offsets: Sequence[int] = (),
-        rounds: int,
-        first: float = 0.0,
-        step: float = 1.0,
-        reverse: bool = False,
-        active: int | None = None,
-        finite: bool = False,
-        program: Program | None = None,
-    ) -> None:
-        self.paths = tuple(paths)
-        self.program = program or _joined(self.paths, carries)
-        self.active = active
-        self.finite = finite
-        self.carries = carries
-        self.reads = reads
-        self.widths = tuple(widths)
-        self.offsets = tuple(offsets)
-        self.rounds = rounds
-        self.first = first
-        self.step = step
-        self.reverse = reverse
-        self._series: dict[tuple[int, tuple[bool, ...], bool], RolledLoop] = {}
+    paths: Sequence[BodyPath]
+    program: Program
+    carries: int
+    reads: int
+    widths: Sequence[int]
+    offsets: Sequence[int]
+    rounds: int
+    first: float
+    step: float
+    reverse: bool = False
+    active: int | None = None
+    valid_if_finite: bool = False
+    _series: dict[tuple[int, tuple[bool, ...], bool], RolledLoop] = field(default_factory=dict, init=False)
 
     def with_rounds(self, rounds: int) -> RolledLoop:
         """The same loop with another number of rounds."""
-        return RolledLoop(
-            self.paths,
-            carries=self.carries,
-            reads=self.reads,
-            widths=self.widths,
-            offsets=self.offsets,
-            rounds=rounds,
-            first=self.first,
-            step=self.step,
-            reverse=self.reverse,
-            active=self.active,
-            finite=self.finite,
-            program=self.program,
-        )
+        return replace(self, rounds=rounds)
 
-    @property
+    @cached_property
     def reads_counter(self) -> bool:
         """Whether a round reads the counter."""
         counter = self.program.inputs[0]
@@ -134,14 +108,14 @@ class RolledLoop:
         kept = carries + reads + elements
         at = 1 if self.reverse else 0
 
-        def run(path: BodyPath, *inputs: Any) -> list[Any]:
+        def run(program: Program, *inputs: Any) -> list[Any]:
             counter, rest = inputs[0], inputs[1:]
             after, total = rest[:carries], rest[carries : carries + reads]
             read = rest[kept : kept + reads]
             before, outside, row = _divided(rest[kept + reads :], carries, carries, elements)
             leaves = [Tensor(x).requires_grad_() for x in (*before, *read, *row)]
             with enable_grad(), watching(None):
-                results = _applied(path.program, [counter, *leaves])
+                results = _outputs(program, [counter, *leaves])
                 found = _pulled_back(results[:carries], leaves, after)
             to_carries, to_reads, to_row = _divided(found, carries, reads, elements)
             found = [*map(_total, to_carries, outside), *map(_total, total, to_reads), *map(_zero_for_none, to_row)]
@@ -173,7 +147,7 @@ class RolledLoop:
         terms = order + 1
         widths = [w * terms if v else w for w, v in zip(self.widths, varied)]
 
-        def run(path: BodyPath, *inputs: Any) -> list[Any]:
+        def run(program: Program, *inputs: Any) -> list[Any]:
             roundings = Perturbation() if perturbed else None
             counter, rest = inputs[0], inputs[1:]
             carries, reads, *rows = _divided(rest, self.carries * terms, self.reads * terms, *widths)
@@ -181,7 +155,7 @@ class RolledLoop:
             for row, vary in zip(rows, varied):
                 given += _jets(row, order, roundings) if vary else row
             with watching(None):
-                results = _applied(path.program, given)
+                results = _outputs(program, given)
             numbers, conditions = results[: self.carries], results[self.carries :]
             coefficients = [_coefficient(r, k) for k in range(terms) for r in numbers]
             return [*map(_zero_for_none, coefficients), *map(constant, conditions)]
@@ -207,23 +181,23 @@ class RolledLoop:
     ) -> RolledLoop:
         """The loop of the same rounds whose program is that of `run`, a function of scalars by position."""
         given = dict.fromkeys([f"{i}" for i in range(1 + carries + reads + sum(widths))], _EXAMPLE)
-        paths, finite = [], self.finite
+        paths, valid_if_finite = [], self.valid_if_finite
         with arrays.using_namespace(None):
             for path in self.paths:
-                recorded = record(lambda **given: run(path, *given.values()), given)  # noqa: B023
-                finite |= _assumes_finite_numbers(recorded.program)
+                recorded = record(lambda **given: run(path.program, *given.values()), given)  # noqa: B023
+                valid_if_finite |= _assumes_finite_numbers(recorded.program)
                 paths.append(BodyPath(optimise(recorded.program._replace(guards=())), path.holds))
-        return RolledLoop(
-            paths,
+        return replace(
+            self,
+            paths=paths,
+            program=joined(paths, carries),
             carries=carries,
             reads=reads,
             widths=widths,
             offsets=offsets,
-            rounds=self.rounds,
-            first=self.first,
-            step=self.step,
             reverse=reverse,
-            finite=finite,
+            active=None,
+            valid_if_finite=valid_if_finite,
         )
 
 
@@ -242,36 +216,25 @@ def _assumes_finite_numbers(program: Program) -> bool:
     return bool(program.guards)
 
 
-def _applied(program: Program, inputs: Sequence[Any]) -> list[Any]:
-    """The outputs of a program for inputs of any kinds."""
-    known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
-
-    def value(atom: Any) -> Any:
-        return known[atom] if isinstance(atom, Variable) else atom
-
-    for equation in program.equations:
-        known[equation.output] = bind(equation.primitive, [value(a) for a in equation.inputs], equation.params)
-    return [value(a) for a in program.outputs]
-
-
-def _joined(paths: Sequence[BodyPath], carries: int) -> Program:
-    """One program for all paths: the conditions select each carry."""
+def joined(paths: Sequence[BodyPath], carries: int) -> Program:
+    """One program for all paths, whose inputs have the same names: the conditions select each carry."""
     if len(paths) == 1:
         return paths[0].program
-    inputs = tuple(Variable((), "float64", f"{i}") for i in range(len(paths[0].program.inputs)))
-    named = []
-    for program, holds in paths:
-        own = dict(zip(program.inputs, inputs))
-        equations = [e._replace(inputs=tuple(_among(own, a) for a in e.inputs)) for e in program.equations]
-        outputs = [_among(own, a) for a in program.outputs]
-        keys = tuple((f"{k}",) for k in range(carries))
-        whole = Program(inputs, tuple(equations), tuple(outputs[:carries]))
-        named.append(ExecutionPath(outputs[carries:], holds, whole, keys, finite=True))
-    return join_paths(named)[1]
+    keys = tuple((f"{k}",) for k in range(carries))
+    found = [
+        ExecutionPath(
+            program.outputs[carries:], holds, program._replace(outputs=program.outputs[:carries]), keys, finite=True
+        )
+        for program, holds in paths
+    ]
+    return join_paths(found)[1]
 
 
-def _among(own: Mapping[Variable, Variable], atom: Any) -> Any:
-    return own.get(atom, atom) if isinstance(atom, Variable) else atom
+def _outputs(program: Program, inputs: Sequence[Any]) -> list[Any]:
+    found = stepwise.run(program, inputs)
+    # The program of a path has no guards.
+    assert found is not None
+    return found
 
 
 def _divided(values: Sequence[Any], *counts: int) -> list[Sequence[Any]]:

@@ -14,7 +14,7 @@ from gradcli.errors import NotRecordableError
 from gradcli.loops import python_code
 from gradcli.loops.body_tracing import Row, Trace, Traced, TracedPath, example_of
 from gradcli.loops.loop_primitive import has_infinite_derivatives, loop_history, part
-from gradcli.loops.rolled_loop import BodyPath, RolledLoop
+from gradcli.loops.rolled_loop import BodyPath, RolledLoop, joined
 from gradcli.primitives.bind import Kind, assume, bind, constant
 from gradcli.primitives.conversions import cast, reshaped
 from gradcli.primitives.entries.arithmetic import multiply, zeros_like
@@ -22,7 +22,7 @@ from gradcli.primitives.entries.comparisons import greater, less
 from gradcli.primitives.entries.reductions import all_
 from gradcli.primitives.entries.shape import concat, stack
 from gradcli.program.ir import Program, Variable
-from gradcli.program.passes import optimise
+from gradcli.program.passes import needed_variables, optimise
 from gradcli.program.scalarisation import TensorsNeededError, by_element
 
 # Bound on the numbers that a round carries and reads: beyond it, operations on whole arrays are faster.
@@ -90,14 +90,10 @@ def needed_places(carried: Sequence[Carried], paths: Sequence[TracedPath], wante
 
 def _dependencies(path: TracedPath, outputs: Sequence[Any]) -> set[Variable]:
     """The variables of which a round reads the values for some outputs and its conditions."""
-    found = {a for a in (*outputs, *path.conditions) if isinstance(a, Variable)}
-    for equation in reversed(path.equations):
-        if equation.output in found:
-            found.update(a for a in equation.inputs if isinstance(a, Variable))
-    return found
+    return needed_variables(path.equations, (*outputs, *path.conditions))
 
 
-def held(trace: Trace, before: Traced) -> Traced:
+def guards_held(trace: Trace, before: Traced) -> Traced:
     """Whether the guards of the path hold, and `before`, as 1 or 0."""
     found = before
     for guard in dict.fromkeys(trace.guards):
@@ -125,11 +121,11 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
     # No round reads the first value of a name that it assigns anew.
     befores = [c.before if c.variable in used else zeros_like(constant(c.before)) for c in carried]
     given = _packed([*befores, *read])
-    sequences = [reshaped(r.sequence, (arrays.shape(r.sequence)[0], math.prod(r.variable.shape))) for r in rows]
+    sequences = [reshaped(r.sequence, (arrays.shape(r.sequence)[0], _size(r.variable))) for r in rows]
     if rounds.active is not None:
         loop = loop.with_rounds(_enough_rounds(loop, given, sequences))
     # Found out now, as it cannot be undone in a backward pass.
-    if recorded_now() and loop.reversed.finite and not recording_program():
+    if recorded_now() and loop.reversed.valid_if_finite and not recording_program():
         raise NotRecordableError("the derivative of a round may be finite only round by round")
     kept = any(isinstance(o, Tensor) and o.requires_grad for o in (given, *sequences)) or any(
         c.stacked for c in carried
@@ -137,7 +133,7 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
     history = bind(loop_history, [given, *sequences], {"loop": loop, "last": not kept})
     if kept and recorded_now() and not recording_program() and loop.discards:
         _require_finite_derivatives(loop, history, given, sequences)
-    starts = itertools.accumulate((math.prod(c.variable.shape) for c in carried), initial=0)
+    starts = itertools.accumulate((_size(c.variable) for c in carried), initial=0)
     found = [_part(history, start, c) for start, c in zip(starts, carried)]
     if guarded and not assume(greater(constant(found[-1]), 0.5)):
         raise NotRecordableError("a later round takes another shortcut than the first one")
@@ -173,41 +169,45 @@ def _described(
     trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequence[TracedPath]
 ) -> tuple[RolledLoop, list[Any], list[Row]]:
     """The loop, the values from outside and the sequences that it reads."""
-    programs = [_program(path) for path in paths]
-    used = {a for p in programs for e in p.equations for a in e.inputs if isinstance(a, Variable)}
-    used |= {a for p in programs for a in p.outputs if isinstance(a, Variable)}
-    read = [item for item in trace.read.values() if item[1] in used]
+    always = (rounds.counter, *(c.variable for c in carried))
+    inputs = (*always, *(v for _, v in trace.read.values()), *(r.variable for r in trace.rows))
+    programs = [optimise(Program(inputs, p.equations, (*p.outputs, *p.conditions))) for p in paths]
+    used = set[Variable]().union(*(needed_variables(p.equations, p.outputs) for p in programs))
+    read = [(value, variable) for value, variable in trace.read.values() if variable in used]
     rows = [row for row in trace.rows if row.variable in used]
-    inputs = (rounds.counter, *(c.variable for c in carried), *(v for _, v in read), *(r.variable for r in rows))
-    if any(v.dtype != "float64" for v in inputs) or sum(math.prod(v.shape) for v in inputs) > _MOST_NUMBERS:
+    inputs = (*always, *(v for _, v in read), *(r.variable for r in rows))
+    if any(v.dtype != "float64" for v in inputs) or sum(map(_size, inputs)) > _MOST_NUMBERS:
         raise NotRecordableError("a round reads more than some numbers")
-    found = []
-    for path, program in zip(paths, programs):
-        try:
-            split = by_element(program._replace(inputs=inputs))
-        except TensorsNeededError:
-            raise NotRecordableError("a round computes with large tensors") from None
-        found.append(BodyPath(optimise(split), path.holds))
-    width = sum(math.prod(c.variable.shape) for c in carried)
+    body = [
+        BodyPath(_of_scalars(program._replace(inputs=inputs)), path.holds) for program, path in zip(programs, paths)
+    ]
+    places = [*itertools.accumulate((_size(c.variable) for c in carried), initial=0)]
     loop = RolledLoop(
-        found,
-        carries=width,
-        reads=sum(math.prod(v.shape) for _, v in read),
-        widths=[math.prod(r.variable.shape) for r in rows],
+        paths=body,
+        program=joined(body, places[-1]),
+        carries=places[-1],
+        reads=sum(_size(v) for _, v in read),
+        widths=[_size(r.variable) for r in rows],
         offsets=[r.offset for r in rows],
         rounds=len(rounds.counters),
         first=float(rounds.counters.start),
         step=float(rounds.counters.step),
-        active=rounds.active and sum(math.prod(c.variable.shape) for c in carried[: rounds.active]),
+        active=None if rounds.active is None else places[rounds.active],
     )
     return loop, [value for value, _ in read], rows
 
 
-def _program(path: TracedPath) -> Program:
-    inputs = {a for e in path.equations for a in e.inputs if isinstance(a, Variable)}
-    inputs |= {a for a in (*path.outputs, *path.conditions) if isinstance(a, Variable)}
-    inputs -= {e.output for e in path.equations}
-    return optimise(Program(tuple(inputs), path.equations, (*path.outputs, *path.conditions)))
+def _size(variable: Variable) -> int:
+    """The number of elements."""
+    return math.prod(variable.shape)
+
+
+def _of_scalars(program: Program) -> Program:
+    """A program by elements. Raises NotRecordableError for one of large tensors."""
+    try:
+        return optimise(by_element(program))
+    except TensorsNeededError:
+        raise NotRecordableError("a round computes with large tensors") from None
 
 
 def _packed(values: Sequence[Any]) -> Any:
@@ -221,5 +221,5 @@ def _part(history: Any, start: int, carried: Carried) -> Any:
     rows = slice(1, None) if carried.stacked else -1
     if not shape:
         return part(history, (rows, start))
-    found = part(history, (rows, slice(start, start + math.prod(shape))))
+    found = part(history, (rows, slice(start, start + _size(carried.variable))))
     return reshaped(found, (*arrays.shape(found)[:-1], *shape))

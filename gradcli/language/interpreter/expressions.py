@@ -425,7 +425,7 @@ def _index(machine: Evaluator, node: tree.Index, _scope: Scope) -> Task:
     if isinstance(value, MutableReference):
         return _view(machine, node, value, key)
     tensor = as_tensor_or_number(value, "an index")
-    row = machine.rolling[-1].row_at(tensor, key) if machine.rolling else None
+    row = machine.traced_loops[-1].row_at(tensor, key) if machine.traced_loops else None
     if row is not None:
         return row
     return machine.apply(node, "index", index, tensor, key)

@@ -12,6 +12,7 @@ from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator, Scope
 from gradcli.language.interpreter.provenance import UNKNOWN
 from gradcli.language.interpreter.values import Value, length_of
+from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.indexing import index
@@ -36,26 +37,26 @@ Loop = tree.For | tree.While
 def run_rolled(
     machine: Evaluator, node: Loop, values: Value, scope: Scope, rounds_so_far: int = 0
 ) -> tuple[Value] | None:
-    """Run a loop over `values` as one equation, and return its value.
+    """Run the rest of a loop, over `values` if it is `for`, as one equation, and return its value.
 
-    Of `while`, whose number of rounds is not known, `rounds_so_far` were run. None where it has to be run round by
-    round, or rolling it does not pay.
+    `rounds_so_far` were run. None where the rest has to be run round by round, or rolling it does not pay.
     """
-    count = _MOST_ROUNDS if isinstance(node, tree.While) else _count(values)
+    # How many rounds of `while` there will be is not known.
+    is_while = isinstance(node, tree.While)
+    count = _MOST_ROUNDS if is_while else _count(values) - rounds_so_far
     if (
         count < _FEWEST_ROUNDS
-        or machine.rolls == "never"
+        or machine.rolling == "never"
         or machine.provenance is not UNKNOWN
         or machine.observe is not None
     ):
         return None
-    if machine.rolling:
-        if count > _MOST_INNER_ROUNDS and isinstance(node, tree.For):
+    if machine.traced_loops:
+        if count > _MOST_INNER_ROUNDS and not is_while:
             raise NotRecordableError("a round has a long loop")
         return None
     size = _size(machine.program, node)
-    expected = rounds_so_far if isinstance(node, tree.While) else count
-    if expected * size.nodes < _least(machine, size):
+    if (rounds_so_far if is_while else count) * size.nodes < _least(machine, size):
         return None
     if arrays.default_dtype() != "float64" or arrays.chosen_namespace() is not None:
         return None
@@ -63,7 +64,7 @@ def run_rolled(
         return None
     from gradcli.language.interpreter import rolled_loops
 
-    return rolled_loops.run(machine, node, values, scope, count)
+    return rolled_loops.run(machine, node, _without_first(values, rounds_so_far), scope, count)
 
 
 def _least(machine: Evaluator, size: _Size) -> int:
@@ -71,7 +72,7 @@ def _least(machine: Evaluator, size: _Size) -> int:
     if recording_program():
         # Round by round, a branch by numbers could not be recorded, or only for some of them.
         return 0 if size.branches else _WORTH_RECORDING
-    return _BEYOND_DIAGNOSIS if machine.rolls == "late" else _WORTH_TRACING
+    return _BEYOND_DIAGNOSIS if machine.rolling == "late" else _WORTH_TRACING
 
 
 def _count(values: Value) -> int:
@@ -87,15 +88,15 @@ def _count(values: Value) -> int:
     return 0
 
 
-def without_first(values: Value) -> Value:
-    """The values of a loop after the first one; None for those over which no loop is rolled."""
-    if _count(values) < 2:
-        return None
+def _without_first(values: Value, number: int) -> Value:
+    """The values of a loop after the first ones."""
+    if values is None or not number:
+        return values
     if isinstance(values, ProgramList):
-        others = ProgramList(values.items[1:], values.span, values.made)
-        others.beside = tuple(map(without_first, values.beside))
-        return others
-    return values[1:] if isinstance(values, range) else index(values, slice(1, None))
+        rest = ProgramList(values.items[number:], values.span, values.made)
+        rest.beside = tuple(_without_first(along, number) for along in values.beside)
+        return rest
+    return values[number:] if isinstance(values, range) else index(values, slice(number, None))
 
 
 class _Size(NamedTuple):
@@ -108,13 +109,6 @@ class _Size(NamedTuple):
 @functools.lru_cache(maxsize=128)
 def _size(program: tree.Module, loop: Loop) -> _Size:
     """The size of a round with the functions that it calls, each branch counted once."""
-    defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
-    found: list[tree.SyntaxNode] = []
-    waiting: list[tree.SyntaxNode] = [loop]
-    while waiting:
-        for node in tree.walk(waiting.pop()):
-            found.append(node)
-            if isinstance(node, tree.Call) and node.name in defined:
-                # Each function is counted once, so that recursion ends.
-                waiting.append(defined.pop(node.name))
+    functions = scope_of_program.reached_functions(program, loop)
+    found = [n for part in (loop, *functions) for n in tree.walk(part)]
     return _Size(len(found), any(isinstance(n, (tree.If, tree.While, tree.Conditional)) for n in found))

@@ -91,7 +91,7 @@ class Evaluator:
     ) -> None:
         self.program = program
         # When loops are rolled, see `evaluate`.
-        self.rolls = rolling
+        self.rolling = rolling
         # Whether `backward` clauses are used as the derivatives of their functions.
         self.clauses = clauses
         self.handlers = handlers
@@ -113,8 +113,8 @@ class Evaluator:
         self._lossless: frozenset[tree.SyntaxNode] | None = None
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
-        # The loop whose body is being traced, if any, see `rolled_loops`.
-        self.rolling: list[Any] = []
+        # The loop whose round is being traced, if any, see `rolled_loops`.
+        self.traced_loops: list[Any] = []
         # How often each loop could not be rolled.
         self.refusals: dict[tree.SyntaxNode, int] = {}
         # The pending `break`, `continue` or `return`, if any.

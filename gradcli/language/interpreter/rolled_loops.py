@@ -15,7 +15,7 @@ from gradcli.language.interpreter.values import Value, as_bool
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
-from gradcli.loops.rolling import Carried, Rounds, held, needed_places, rolled, traced_paths
+from gradcli.loops.rolling import Carried, Rounds, guards_held, needed_places, rolled, traced_paths
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract
 from gradcli.primitives.entries.comparisons import greater
@@ -63,7 +63,7 @@ class _Rolling:
         self.counters = values if isinstance(values, range) else range(count)
         # The names that are assigned in each round, with what they go along.
         self.targets = _targets(node, values)
-        self.trace = Trace(strict=machine.rolls == "late")
+        self.trace = Trace(strict=machine.rolling == "late")
         self.counter = Traced(self.trace, self.trace.input(0.0).variable, float(self.counters.start), 0, counts=True)
         # Whether the value of the loop, that of the last statement that it ran, may be used.
         self.has_value = node in _last_statements(machine.program)
@@ -132,7 +132,7 @@ class _Rolling:
             if self.leaves and not self.trace.decided(greater(active, 0.5)):
                 return [*(self._unchanged(n, places, examples) for n in order), active, guard]
             if isinstance(self.node, tree.While) and not self._test(self.node.test):
-                return [*(self._unchanged(n, places, examples) for n in order), 0.0, held(self.trace, guard)]
+                return [*(self._unchanged(n, places, examples) for n in order), 0.0, guards_held(self.trace, guard)]
             value = self._body()
             found = {n: self.scope.names[n] for n in kept if n in self.scope.names}
             if len(found) < len(kept):
@@ -145,15 +145,15 @@ class _Rolling:
             results = [found[n] for n in order]
             if not all(map(_is_number, results)):
                 raise _NotRolledError
-            return [*results, *([goes_on] if self.leaves else []), held(self.trace, guard)]
+            return [*results, *([goes_on] if self.leaves else []), guards_held(self.trace, guard)]
 
-        self.machine.rolling.append(self)
+        self.machine.traced_loops.append(self)
         for appended in self.lists.values():
             appended.is_hidden = True
         try:
             paths = traced_paths(self.trace, one_round)
         finally:
-            self.machine.rolling.pop()
+            self.machine.traced_loops.pop()
             for appended in self.lists.values():
                 appended.is_hidden = False
         for name in order:
@@ -363,15 +363,8 @@ def _may_be_rolled(program: tree.Module) -> bool:
 @functools.lru_cache(maxsize=128)
 def _functions_change_lists(program: tree.Module, loop: Loop) -> bool:
     """Whether a function that a loop may call changes a list."""
-    defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
-    waiting: list[tree.SyntaxNode] = [loop]
-    while waiting:
-        function = waiting.pop()
-        nodes = [*tree.walk(function)]
-        if function is not loop and any(
-            isinstance(n, tree.Call) and n.receiver is not None and n.name in _CHANGING for n in nodes
-        ):
-            return True
-        waiting += [defined.pop(name) for name in scope_of_program.mentioned_names(nodes) if name in defined]
-        waiting += [n for n in nodes if isinstance(n, tree.Lambda)] if function is loop else []
-    return False
+    lambdas = [n for n in tree.walk(loop) if isinstance(n, tree.Lambda)]
+    return any(
+        isinstance(n, tree.Call) and n.receiver is not None and n.name in _CHANGING
+        for n in _nodes_below([*lambdas, *scope_of_program.reached_functions(program, loop)])
+    )

@@ -10,7 +10,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, NotRecordableError, ShapeError, Span
 from gradcli.language.interpreter.lists import ProgramList, changed_in_place, replace_item
-from gradcli.language.interpreter.loop_policy import run_rolled, without_first
+from gradcli.language.interpreter.loop_policy import run_rolled
 from gradcli.language.interpreter.machine import Evaluator, PendingExit, Scope, Task, block
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
 from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bool, as_tensor_or_number
@@ -50,7 +50,7 @@ def _to_targets(machine: Evaluator, target: tree.SyntaxNode, value: Value, scope
 
 def _require_no_trace(machine: Evaluator) -> None:
     """Raise NotRecordableError while the round of a loop is traced, which must change nothing that outlives it."""
-    if machine.rolling:
+    if machine.traced_loops:
         raise NotRecordableError("a round changes a list or a tensor")
 
 
@@ -169,7 +169,7 @@ def _for(machine: Evaluator, node: tree.For, scope: Scope) -> Task:
     for number, item in enumerate(items):
         if number == 1:
             # The first round may have brought values to the types and shapes that the others pass on.
-            rolled = run_rolled(machine, node, without_first(iterated), scope)
+            rolled = run_rolled(machine, node, iterated, scope, number)
             if rolled is not None:
                 return rolled[0]
         machine.provenance.repeat()

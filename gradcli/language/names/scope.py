@@ -291,6 +291,20 @@ def differentiates(program: tree.Module) -> bool:
     return any(name in takes for name in mentioned_names(tree.all_nodes(program)))
 
 
+def reached_functions(program: tree.Module, node: tree.SyntaxNode) -> list[tree.Define]:
+    """The functions of a program that are mentioned at a node or below it, or in one of these functions."""
+    defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
+    found: list[tree.Define] = []
+    waiting = [node]
+    while waiting:
+        names = mentioned_names(tree.walk(waiting.pop()))
+        # Each function is taken once, so that recursion ends.
+        new = [defined.pop(name) for name in names if name in defined]
+        found += new
+        waiting += new
+    return found
+
+
 def mentioned_names(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
     """The names that are read or called at these nodes."""
     for node in nodes:
