@@ -80,14 +80,14 @@ class BranchPointWatcher:
         """Watch only `primitives`, if given, and those whose derivatives are nan at kinks."""
         self.at_kink = False
         self.at_comparison = False
-        self.primitives = primitives
+        self._primitives = primitives
         self._outer = watcher_now()
 
     def __bool__(self) -> bool:
         return self.at_kink or self.at_comparison
 
     def __call__(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
-        of_interest = self.primitives is None or primitive in self.primitives or primitive.nan_at_kinks
+        of_interest = self._primitives is None or primitive in self._primitives or primitive.nan_at_kinks
         if not of_interest or not is_at_branch_point(primitive, operands, params):
             return
         try:
