@@ -114,10 +114,14 @@ class Trace:
     def _captured(self, value: Kind) -> Variable:
         known = self.read.get(id(value))
         if known is None:
-            require_plain(value)
-            example = example_of(value)
-            known = self.read[id(value)] = value, self._variable(example)
+            known = self.read[id(value)] = value, self._variable(self.example(value))
         return known[1]
+
+    def example(self, value: Any) -> Any:
+        """The number or array that stands for an operand while the round is traced."""
+        if isinstance(value, Kind) and not (isinstance(value, Traced) and value.trace is self):
+            require_plain(value)
+        return example_of(value)
 
     def exclude_branch_point(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
         """Add the guards under which a primitive has no kink and compares no equal numbers, if that is watched for."""
@@ -200,7 +204,7 @@ class Traced(ExampleValue):
         if primitive is where and isinstance(operands[0], Traced) and all(map(_is_float, operands[1:])):
             # Each branch is a path, so that the derivatives of the other one leave no trace.
             return operands[1] if trace.decided(operands[0]) else operands[2]
-        example = bind(primitive, [example_of(o) for o in operands], params)
+        example = bind(primitive, [trace.example(o) for o in operands], params)
         if type(example) is list:
             raise NotRecordableError(f"'{primitive.called}' has several results")
         output = Variable(arrays.shape(example), arrays.dtype_name(example))

@@ -180,7 +180,7 @@ class RolledLoop:
         reverse: bool,
     ) -> RolledLoop:
         """The loop of the same rounds whose program is that of `run`, a function of scalars by position."""
-        given = dict.fromkeys([f"{i}" for i in range(1 + carries + reads + sum(widths))], _EXAMPLE)
+        given = dict.fromkeys([f"{i}" for i in range(1 + carries + reads + sum(widths))], EXAMPLE)
         paths, valid_if_finite = [], self.valid_if_finite
         with arrays.using_namespace(None):
             for path in self.paths:
@@ -202,7 +202,7 @@ class RolledLoop:
 
 
 # With nan as the example no shortcut of a rule is taken, and what is recorded holds for all numbers.
-_EXAMPLE = math.nan
+EXAMPLE = math.nan
 
 
 def _assumes_finite_numbers(program: Program) -> bool:

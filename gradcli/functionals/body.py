@@ -1,0 +1,121 @@
+"""The function that a functional is applied to, as a program of scalars, with its derivatives as further such functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.engine import grad
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.executors import stepwise
+from gradcli.kinds.branch_points import watching
+from gradcli.kinds.jets import Jet
+from gradcli.loops.rolled_loop import EXAMPLE, BodyPath, joined
+from gradcli.primitives.bind import constant
+from gradcli.program.ir import Program
+from gradcli.program.passes import optimise
+from gradcli.program.record import record
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A function of float64 scalars.
+
+    The inputs of `program` are the `bound` variables, which the functional varies, and the `reads`, values from outside
+    that it holds fixed. `paths` are the execution paths, which `program` joins. Compared by identity, so that it can be
+    a parameter of a primitive.
+    """
+
+    paths: Sequence[BodyPath]
+    program: Program
+    bound: int
+    _derived: dict[tuple[str, int], Body] = field(default_factory=dict, init=False)
+
+    @property
+    def reads(self) -> int:
+        """The number of values from outside."""
+        return len(self.program.inputs) - self.bound
+
+    @property
+    def results(self) -> int:
+        """The number of values of the function."""
+        return len(self.program.outputs)
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """The values of the function for inputs of any kinds, which are broadcast."""
+        found = stepwise.run(self.program, inputs)
+        # The programs of bodies have no guards.
+        assert found is not None
+        return found
+
+    def result(self, k: int) -> Body:
+        """The function with result `k` alone."""
+        if self.results == 1:
+            return self
+
+        def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+            results = _values(program, inputs)
+            return [results[k], *results[self.results :]]
+
+        return self._cached("result", k, run, len(self.program.inputs))
+
+    def partial(self, i: int) -> Body:
+        """The derivatives of all results by input `i`; its first results are those of the first result."""
+
+        def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+            leaf = Tensor(inputs[i]).requires_grad_()
+            with enable_grad():
+                results = _values(program, [*inputs[:i], leaf, *inputs[i + 1 :]])
+                found = [_derivative(y, leaf) for y in results[: self.results]]
+            return [*found, *map(constant, results[self.results :])]
+
+        return self._cached("partial", i, run, len(self.program.inputs))
+
+    def coefficient(self, order: int) -> Body:
+        """The Taylor coefficients of this `order` of all results along a curve of the reads.
+
+        Its reads are the coefficients of order 0 of all reads, followed by those of order 1, and so on.
+        """
+
+        def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+            bound, rest = inputs[: self.bound], inputs[self.bound :]
+            jets = [Jet(rest[k :: self.reads], order) for k in range(self.reads)]
+            results = _values(program, [*bound, *jets])
+            found = [y.coefficient(order) if isinstance(y, Jet) else None for y in results[: self.results]]
+            return [*(0.0 if c is None else c for c in found), *map(constant, results[self.results :])]
+
+        return self._cached("coefficient", order, run, self.bound + self.reads * (order + 1))
+
+    def _cached(self, kind: str, number: int, run: Callable[..., list[Any]], inputs: int) -> Body:
+        found = self._derived.get((kind, number))
+        if found is None:
+            found = self._derived[kind, number] = self._derive(run, inputs)
+        return found
+
+    def _derive(self, run: Callable[[Program, Sequence[Any]], list[Any]], inputs: int) -> Body:
+        """The function that `run` computes from the program of each path."""
+        given = dict.fromkeys([f"{i}" for i in range(inputs)], EXAMPLE)
+        paths = []
+        with arrays.using_namespace(None), watching(None):
+            for path in self.paths:
+                recorded = record(lambda **given: run(path.program, [*given.values()]), given)  # noqa: B023
+                # Guards say that numbers are finite; where they are not, so is the value of the function.
+                paths.append(BodyPath(optimise(recorded.program._replace(guards=())), path.holds))
+        results = len(paths[0].program.outputs) - len(paths[0].holds)
+        return Body(paths, joined(paths, results), self.bound)
+
+
+def _values(program: Program, inputs: Sequence[Any]) -> list[Any]:
+    found = stepwise.run(program, inputs)
+    assert found is not None
+    return found
+
+
+def _derivative(y: Any, leaf: Tensor) -> Any:
+    if not (isinstance(y, Tensor) and y.requires_grad):
+        return 0.0
+    (found,) = grad([y], [leaf], allow_unused=True, retain_graph=True)
+    return 0.0 if found is None else found

@@ -1,0 +1,113 @@
+"""The primitive of integrals, whose derivatives are integrals of the derivatives of their body (Leibniz' rule).
+
+`integral(low, high, *reads, body=Body, points=…, rtol=…, atol=…)` is the integral of the first result of the body by its
+bound variable from `low` to `high`; the operands are broadcast, and each element is an integral of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.errors import EvaluationError
+from gradcli.functionals import integration, shortfalls
+from gradcli.functionals.body import Body
+from gradcli.functionals.quadrature import Tolerance
+from gradcli.functionals.ranges import Range, UnboundedError, ranges
+from gradcli.kinds.jets import Jet
+from gradcli.primitives.bind import bind, constant
+from gradcli.primitives.entries.arithmetic import negative
+from gradcli.primitives.entries.comparisons import isfinite, where
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.jet_rules import from_derivative
+from gradcli.primitives.primitive import Primitive
+
+# The cost of an integral, in array elements, beside that of the operations of its body.
+_TIME = 400
+
+
+def _computed(
+    xp: Any, low: Any, high: Any, *reads: Any, body: Body, points: Sequence[float], **tolerance: float
+) -> Any:
+    if is_exact():
+        raise EvaluationError("integrals are computed in floats alone", hint="leave out --digits and the like")
+    np = arrays.numpy_namespace()
+    given = np.broadcast_arrays(*(arrays.to_numpy(x) for x in (low, high, *reads)))
+    shape = given[0].shape
+    rows = [np.asarray(g, float).ravel() for g in given]
+    found = _integrals(np, rows, body, points, Tolerance(tolerance["rtol"], tolerance["atol"]))
+    return xp.asarray(np.array(found).reshape(shape)) if shape else float(found[0])
+
+
+def _integrals(np: Any, rows: Sequence[Any], body: Body, points: Sequence[float], tolerance: Tolerance) -> list[float]:
+    low, high, *reads = rows
+
+    def function(t: Any, row: Any) -> Any:
+        (value, *_) = body(t, *(r[row] if len(low) > 1 else float(r[0]) for r in reads))
+        return value if arrays.shape(value) else np.full(len(t), value)
+
+    def bounds(first: Any, last: Any, row: Any) -> tuple[Any, Any]:
+        inputs = [Range(first, last), *(Range(r[row], r[row]) for r in reads)]
+        least, most = ranges(body.program, inputs)[0]
+        return np.broadcast_to(least, row.shape), np.broadcast_to(most, row.shape)
+
+    with arrays.using_namespace(None):
+        try:
+            found = integration.integrals(function, low, high, points, tolerance, bounds)
+        except UnboundedError:
+            found = integration.integrals(function, low, high, points, tolerance)
+    for integral in found:
+        _check(integral, tolerance)
+    return [integral.value for integral in found]
+
+
+def _check(found: integration.Integral, tolerance: Tolerance) -> None:
+    """Report an integral that fell short. Raises EvaluationError for one that does not exist."""
+    if found.fault is not None:
+        raise EvaluationError(found.fault)
+    if not found.error <= tolerance.of(found.value, found.size):
+        shortfalls.report(f"the integral is accurate to about {found.error:.1g} only")
+
+
+def _pulled_back(i: int, g: Any, y: Any, low: Any, high: Any, *reads: Any, body: Body, **params: Any) -> Any:
+    if i == 0:
+        return negative(_at_limit(g, low, reads, body))
+    if i == 1:
+        return _at_limit(g, high, reads, body)
+    return g * bind(integral, (low, high, *reads), {"body": body.partial(i - 1), **params})
+
+
+def _at_limit(g: Any, limit: Any, reads: Sequence[Any], body: Body) -> Any:
+    """`g` times the integrand at a limit, 0 at an infinite one."""
+    finite = isfinite(constant(limit))
+    value, *_ = body(where(finite, limit, 1.0), *reads)
+    return where(finite, g * value, 0.0)
+
+
+def _coefficients(
+    primitive: Primitive, y: Jet, low: Jet, high: Jet, *reads: Jet, body: Body, **params: Any
+) -> Iterator[Any]:
+    """The coefficients of order k of the integrand, integrated, where the limits are fixed."""
+    if any(o.is_growing for o in (low, high, *reads)) or any(x.degree for x in (low, high)):
+        yield from from_derivative(primitive, y, low, high, *reads, body=body, **params)
+        return
+    for order in itertools.count(1):
+        coefficients = [r.coefficient(k) for k in range(order + 1) for r in reads]
+        operands = [0.0 if c is None else c for c in coefficients]
+        yield bind(integral, (low.inner, high.inner, *operands), {"body": body.coefficient(order), **params})
+
+
+integral = elementwise(
+    "integral", "low, high, reads, body, points, rtol, atol", "the integral of a body between limits",
+    internal="integrate",
+    forward=_computed,
+    vjp=_pulled_back,
+    variadic=True,
+    jet=_coefficients,
+    time=_TIME,
+    fails=True,
+    derivative="the integrand at the limits, and the integral of its derivatives",
+)  # fmt: skip

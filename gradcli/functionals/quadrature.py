@@ -1,0 +1,167 @@
+"""Adaptive quadrature of many integrals at once, each with its own limits, refined until all reach their tolerance.
+
+Every refinement evaluates all nodes of all panels that are still inaccurate in one call of the integrand. The rule is
+that of Gauss and Kronrod with 10 and 21 points (R. Piessens et al., QUADPACK, 1983).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+
+# Takes places and the number of the integral that each belongs to, two arrays [n]; returns the values, [n].
+Integrand = Callable[[Any, Any], Any]
+
+# The nodes of the Kronrod rule with 21 points from 0 to 1, its weights, and those of the Gauss rule with 10 points,
+# which has every second of these nodes, beginning with the second.
+_NODES = (
+    0.0, 0.148874338981631210884826001129719984618, 0.294392862701460198131126603103865566163,
+    0.433395394129247190799265943165784162201, 0.562757134668604683339000099272694140843,
+    0.679409568299024406234327365114873575769, 0.780817726586416897063717578345042377163,
+    0.865063366688984510732096688423493048528, 0.930157491355708226001207180059508346225,
+    0.973906528517171720077964012084452053428, 0.995657163025808080735527280689002847921,
+)  # fmt: skip
+_KRONROD = (
+    0.149445554002916905664936468389821203745, 0.147739104901338491374841515972068045524,
+    0.142775938577060080797094273138717060885, 0.134709217311473325928054001771706832761,
+    0.123491976262065851077958109585166211535, 0.109387158802297641899210590325804960272,
+    0.093125454583697605535065465083366344390, 0.075039674810919952767043140916190009395,
+    0.054755896574351996031381300244580176874, 0.032558162307964727478818972459390217650,
+    0.011694638867371874278064396062192048396,
+)  # fmt: skip
+_GAUSS = (
+    0.0, 0.295524224714752870173815619188769, 0.0, 0.269266719309996355091226921569469, 0.0,
+    0.219086362515982043995534934228163, 0.0, 0.149451349150580593145863397657697, 0.0,
+    0.066671344308688137593568809893332, 0.0,
+)  # fmt: skip
+
+# The number of equal panels that a refinement begins with.
+FIRST_PANELS = 8
+# Panels that were halved as often are left to `singular`, where they are few: a singularity, not an oscillation.
+_MOST_HALVINGS = 8
+_FEW = 12
+# Bound on the number of panels of one integral.
+_MOST_PANELS = 20_000
+# Panels without a value that were halved as often are left: the integrand is not defined there.
+_MOST_OF_NAN = 6
+# Rounding errors of a sum of positive terms, relative to it.
+_ROUNDING = 50 * 2.0**-53
+
+
+class Panels(NamedTuple):
+    """Panels of integrals: the number of the integral, both ends, the integral over the panel, the error estimate and
+    the integral of the magnitude, each an array [n]."""
+
+    row: Any
+    low: Any
+    high: Any
+    value: Any
+    error: Any
+    size: Any
+
+    def chosen(self, mask: Any) -> Panels:
+        return Panels(*(part[mask] for part in self))
+
+
+class Refined(NamedTuple):
+    """The integrals over the panels that were refined, their error estimates and those of their magnitudes, [rows], and
+    the panels that were left."""
+
+    value: Any
+    error: Any
+    size: Any
+    left: Panels
+
+    def whole(self) -> tuple[Any, Any, Any]:
+        """The integrals with those over the panels that were left, their errors and magnitudes."""
+        return tuple(s + t for s, t in zip(self[:3], _sums([self.left], len(self.value))))
+
+
+class Tolerance(NamedTuple):
+    """An error is accepted if it is at most `relative` times the integral, a number or [rows], or `absolute` times that
+    of the magnitude."""
+
+    relative: Any
+    absolute: float
+
+    def of(self, value: Any, size: Any) -> Any:
+        np = arrays.numpy_namespace()
+        return np.maximum(self.relative * np.abs(value), max(self.absolute, _ROUNDING) * size)
+
+
+def refined(function: Integrand, row: Any, low: Any, high: Any, count: int, tolerance: Tolerance) -> Refined:
+    """The `count` integrals over given panels, halved until each integral reaches its tolerance or no more helps.
+
+    Raises LimitError past the budget of the run.
+    """
+    np = arrays.numpy_namespace()
+    new = evaluated(function, row, low, high)
+    done: list[Panels] = []
+    left: list[Panels] = []
+    halvings = 0
+    while len(new.row):
+        value, error, size = _sums([*done, new, *left], count)
+        panels = sum(np.bincount(p.row, minlength=count) for p in [*done, new, *left])
+        allowed = tolerance.of(value, size)
+        inaccurate = ~(error <= allowed)[new.row] & ~(new.error <= (allowed / (2 * panels))[new.row])
+        done.append(new.chosen(~inaccurate))
+        new = new.chosen(inaccurate)
+        middle = 0.5 * (new.low + new.high)
+        few = np.bincount(new.row, minlength=count)[new.row] <= _FEW
+        hopeless = (few & (halvings >= _MOST_HALVINGS)) | (panels[new.row] > _MOST_PANELS)
+        hopeless |= (middle <= new.low) | (middle >= new.high) | (np.isnan(new.value) & (halvings >= _MOST_OF_NAN))
+        left.append(new.chosen(hopeless))
+        new, middle = new.chosen(~hopeless), middle[~hopeless]
+        ends = np.concatenate([new.low, middle]), np.concatenate([middle, new.high])
+        new = evaluated(function, np.concatenate([new.row, new.row]), *ends)
+        halvings += 1
+    return Refined(*_sums(done, count), Panels(*(np.concatenate(parts) for parts in zip(*left))))
+
+
+def _sums(panels: Sequence[Panels], count: int) -> tuple[Any, Any, Any]:
+    """The sums of values, errors and magnitudes for each of `count` integrals."""
+    np = arrays.numpy_namespace()
+    rows = np.concatenate([p.row for p in panels])
+    parts = ([p.value for p in panels], [p.error for p in panels], [p.size for p in panels])
+    return tuple(np.bincount(rows, np.concatenate(part), count) for part in parts)
+
+
+def evaluated(function: Integrand, row: Any, low: Any, high: Any) -> Panels:
+    """The rule of Gauss and Kronrod on each panel."""
+    np = arrays.numpy_namespace()
+    _, kronrod, gauss = _rule()
+    half = 0.5 * (high - low)
+    found = sampled(function, row, low, high)
+    value = half * (found @ kronrod)
+    size = np.abs(half) * (np.abs(found) @ kronrod)
+    difference = np.abs(value - half * (found @ gauss))
+    # The error formula of QUADPACK: the difference of the rules overestimates that of the better one.
+    mean = value / (2 * half)
+    spread = np.abs(half) * (np.abs(found - mean[:, None]) @ kronrod)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scaled = spread * np.minimum(1.0, (200 * difference / spread) ** 1.5)
+    error = np.where((spread > 0) & (difference > 0), scaled, difference)
+    return Panels(row, low, high, value, np.maximum(error, 2.0**-53 * np.abs(value)), size)
+
+
+def sampled(function: Integrand, row: Any, low: Any, high: Any) -> Any:
+    """The values at the nodes of the rule, [panels, nodes]."""
+    np = arrays.numpy_namespace()
+    nodes = _rule()[0]
+    places = (0.5 * (low + high))[:, None] + (0.5 * (high - low))[:, None] * nodes
+    limits.charge_steps(len(row))
+    return function(places.ravel(), np.repeat(row, len(nodes))).reshape(places.shape)
+
+
+@functools.cache
+def _rule() -> tuple[Any, Any, Any]:
+    np = arrays.numpy_namespace()
+    nodes, kronrod, gauss = map(np.array, (_NODES, _KRONROD, _GAUSS))
+    return (
+        np.concatenate([-nodes[:0:-1], nodes]),
+        np.concatenate([kronrod[:0:-1], kronrod]),
+        np.concatenate([gauss[:0:-1], gauss]),
+    )

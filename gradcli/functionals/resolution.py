@@ -1,0 +1,52 @@
+"""Panels for a first sample of integrands that misses no peak between its nodes, as far as bounds can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import arrays
+from gradcli.functionals.quadrature import Integrand, sampled
+
+# Takes lower and upper ends of intervals and the numbers of integrals, arrays [n]; returns lower and upper bounds of
+# the integrands there, [n].
+Bounds = Callable[[Any, Any, Any], tuple[Any, Any]]
+
+# A panel is halved if an integrand could leave the range of its samples by more than this multiple of the range, and
+# what is hidden is more than this part of the integral of the magnitude.
+_LEAVING, _HIDDEN = 10.0, 1e-4
+# Bounds on the number of halvings and of panels that are examined at once.
+_MOST_HALVINGS, _MOST_PANELS = 40, 4_096
+# Panels with infinite bounds, beside a singularity or at the end of a tail, are halved as often; the rest is left to
+# what finds singularities by their errors.
+_MOST_BESIDE_INFINITY = 20
+
+
+def resolving_panels(function: Integrand, bounds: Bounds, row: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+    """The panels, halved where the integrand may have a peak that no node saw."""
+    np = arrays.numpy_namespace()
+    kept = []
+    sizes: Any = np.zeros(row.max() + 1)
+    for halvings in range(_MOST_HALVINGS):
+        values = sampled(function, row, low, high)
+        least, most = bounds(low, high, row)
+        width = high - low
+        finite = np.where(np.isfinite(values), values, 0.0)
+        sizes = np.maximum(sizes, np.bincount(row, width * np.abs(finite).mean(axis=1), len(sizes)))
+        lowest, highest = finite.min(axis=1), finite.max(axis=1)
+        beyond = np.maximum(most - highest, lowest - least)
+        hides = (beyond > _LEAVING * (highest - lowest)) & (beyond * width > _HIDDEN * sizes[row])
+        if halvings >= _MOST_BESIDE_INFINITY:
+            hides &= np.isfinite(beyond)
+        if hides.sum() > _MOST_PANELS:
+            hides[:] = False
+        kept.append((row[~hides], low[~hides], high[~hides]))
+        if not hides.any():
+            break
+        row, low, high = row[hides], low[hides], high[hides]
+        middle = 0.5 * (low + high)
+        row = np.concatenate([row, row])
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+    else:
+        kept.append((row, low, high))
+    return tuple(np.concatenate(parts) for parts in zip(*kept))
