@@ -109,8 +109,21 @@ def run(request: EvaluationRequest) -> Result:
             "a cotangent weights the gradient, and derivatives of higher order are those of the value itself",
             hint="multiply the value by the cotangent in the program, and sum it if that is no scalar",
         )
-    result = _result(request)
+    result = _with_shortfalls(request) if scope.calls_functionals(request.program) else _result(request)
     result.warnings[:0] = unused_parts(request.program)
+    return result
+
+
+def _with_shortfalls(request: EvaluationRequest) -> Result:
+    """The result, with warnings about integrals and the like that did not reach their tolerance."""
+    # Loaded on demand: few programs call functionals.
+    from gradcli.functionals import shortfalls
+
+    last = request.program.body[-1].span
+    with shortfalls.collecting() as found:
+        result = _result(request)
+    told = dict.fromkeys(Warning("inaccurate", "forward", s.operation, s.span or last, s.message) for s in found)
+    result.warnings += told
     return result
 
 

@@ -74,6 +74,19 @@ class Body:
 
         return self._cached("partial", i, run, len(self.program.inputs))
 
+    @property
+    def gradient(self) -> Body:
+        """The derivatives of the only result by all bound variables."""
+
+        def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+            leaves = [Tensor(x).requires_grad_() for x in inputs[: self.bound]]
+            with enable_grad():
+                y, *conditions = _values(program, [*leaves, *inputs[self.bound :]])
+                found = [_derivative(y, leaf) for leaf in leaves]
+            return [*found, *map(constant, conditions)]
+
+        return self._cached("gradient", 0, run, len(self.program.inputs))
+
     def coefficient(self, order: int) -> Body:
         """The Taylor coefficients of this `order` of all results along a curve of the reads.
 

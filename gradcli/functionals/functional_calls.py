@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gradcli.functionals.integral import integral
-from gradcli.functionals.tracing import traced
-from gradcli.primitives.bind import bind
+from gradcli import arrays
+from gradcli.errors import EvaluationError
+from gradcli.functionals.body import Body
+from gradcli.functionals.integral import integral, integral_error
+from gradcli.functionals.solution import Search, number_solution, solution
+from gradcli.functionals.switches import pieces
+from gradcli.functionals.tracing import TracedFunction, traced
+from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.entries.shape import stack
+from gradcli.primitives.entries.arithmetic import add
+from gradcli.primitives.entries.shape import concat, stack
+from gradcli.primitives.primitive import Primitive
 
 # The defaults of the tolerances, relative to the value and to the integral of the magnitude.
 RTOL, ATOL = 1e-12, 1e-14
+# Two ways to compute an integral differ by no more than this, relative to its parts.
+_SAME = 1e-9
+
+Params = Mapping[str, Any]
 
 
 def integrate(
@@ -29,11 +42,83 @@ def integrate(
     Limits are numbers, which may be infinite. `points` are places to split at. Raises EvaluationError for an integral
     that diverges.
     """
+    return _of_each_result(integral, traced(function, [()]), low, high, points, rtol, atol)
+
+
+def quad(
+    function: Callable[..., Any],
+    low: Any,
+    high: Any,
+    *,
+    points: Sequence[float] = (),
+    rtol: float = RTOL,
+    atol: float = ATOL,
+) -> tuple[Any, Any]:
+    """The integral, as `integrate`, and an estimate of its error."""
     found = traced(function, [()])
+    value, error = (_of_each_result(p, found, low, high, points, rtol, atol) for p in (integral, integral_error))
+    return value, error
+
+
+def _of_each_result(
+    primitive: Primitive,
+    function: TracedFunction,
+    low: Any,
+    high: Any,
+    points: Sequence[float],
+    rtol: float,
+    atol: float,
+) -> Any:
     params = {"points": tuple(points), "rtol": rtol, "atol": atol}
-    parts = [
-        bind(integral, (low, high, *found.reads), {"body": found.body.result(k), **params})
-        for k in range(found.body.results)
-    ]
-    shape = found.shapes[0]
+    body, shape = function.body, function.shapes[0]
+    parts = [_integral(primitive, body.result(k), low, high, function.reads, params) for k in range(body.results)]
     return reshape(stack(parts), shape) if shape else parts[0]
+
+
+def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequence[Any], params: Params) -> Any:
+    """The integral of a body with one result, as a sum over parts between its switches, if it has any that move."""
+    smooth = pieces(body, low, high, reads) if primitive is integral else None
+    if smooth is None:
+        return bind(primitive, (low, high, *reads), {"body": body, **params})
+    parts = [bind(primitive, (p.low, p.high, *reads), {"body": p.body, **params}) for p in smooth]
+    total = functools.reduce(add, parts)
+    whole = bind(primitive, tuple(map(constant, (low, high, *reads))), {"body": body, **params})
+    if abs(constant(total) - whole) <= _SAME * (abs(whole) + sum(abs(constant(part)) for part in parts)):
+        return total
+    # A switch was missed; where derivatives need its place, they are refused.
+    return bind(primitive, (low, high, *reads), {"body": body, **params})
+
+
+def root(function: Callable[..., Any], start: Any, *, bracket: tuple[float, float] | None = None) -> Any:
+    """A root of a function, in the shape of `start`, near which it is searched for.
+
+    The function takes a value of that shape and returns one with as many elements. With a `bracket`, the root of a
+    function of a number is between its ends. Raises EvaluationError where no root is found, or the Jacobian is singular
+    there.
+    """
+    found = traced(function, [arrays.shape(start)])
+    if found.body.results != found.body.bound:
+        raise EvaluationError(
+            f"a root needs as many equations as unknowns, and these are {found.body.results} and {found.body.bound}"
+        )
+    return _solution(found, start, Search(bracket=bracket))
+
+
+def argmin(function: Callable[..., Any], start: Any, *, sign: float = 1.0) -> Any:
+    """The place of a minimum of a function with one number as its value, in the shape of `start`; of a maximum if `sign`
+    is -1."""
+    found = traced(function, [arrays.shape(start)])
+    if found.body.results != 1:
+        raise EvaluationError("a minimum is that of a function whose value is a number")
+    gradient = found._replace(body=found.body.gradient)
+    return _solution(gradient, start, Search(objective=found.body, sign=sign))
+
+
+def _solution(function: TracedFunction, start: Any, search: Search) -> Any:
+    params = {"body": function.body, "search": search}
+    shape, start = arrays.shape(start), constant(start)
+    if not shape:
+        return bind(number_solution, (start, *function.reads), params)
+    flat = reshape(start, (math.prod(shape),))
+    given = concat([flat, stack(function.reads)]) if function.reads else flat
+    return reshape(bind(solution, (given,), params), shape)

@@ -7,46 +7,71 @@ bound variable from `low` to `high`; the operands are broadcast, and each elemen
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
-from gradcli.errors import EvaluationError
+from gradcli.errors import DifferentiationError, EvaluationError
 from gradcli.functionals import integration, shortfalls
 from gradcli.functionals.body import Body
+from gradcli.functionals.integration import Integral
 from gradcli.functionals.quadrature import Tolerance
 from gradcli.functionals.ranges import Range, UnboundedError, ranges
+from gradcli.functionals.switches import moved_jumps
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import negative
 from gradcli.primitives.entries.comparisons import isfinite, where
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.jet_rules import from_derivative
+from gradcli.primitives.jet_rules import from_derivative, locally_constant
 from gradcli.primitives.primitive import Primitive
 
 # The cost of an integral, in array elements, beside that of the operations of its body.
 _TIME = 400
 
 
-def _computed(
-    xp: Any, low: Any, high: Any, *reads: Any, body: Body, points: Sequence[float], **tolerance: float
+def _computed(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rtol: float, atol: float) -> Any:
+    tolerance = Tolerance(rtol, atol)
+
+    def checked(found: Integral) -> float:
+        _check(found, tolerance)
+        return found.value
+
+    return _of_each(operands, body, points, tolerance, checked)
+
+
+def _estimated(_xp: Any, *operands: Any, body: Body, points: Sequence[float], rtol: float, atol: float) -> Any:
+    return _of_each(operands, body, points, Tolerance(rtol, atol), lambda found: found.error)
+
+
+def _of_each(
+    operands: Sequence[Any],
+    body: Body,
+    points: Sequence[float],
+    tolerance: Tolerance,
+    result: Callable[[Integral], float],
 ) -> Any:
+    """The results of the integrals between broadcast limits, in the library of the operands."""
     if is_exact():
         raise EvaluationError("integrals are computed in floats alone", hint="leave out --digits and the like")
     np = arrays.numpy_namespace()
-    given = np.broadcast_arrays(*(arrays.to_numpy(x) for x in (low, high, *reads)))
+    given = np.broadcast_arrays(*map(arrays.to_numpy, operands))
+    rows = np.array([g.ravel() for g in given], float)
+    known = ~np.isnan(rows).any(axis=0)
+    found = np.full(len(known), np.nan)
+    if known.any():
+        low, high, *reads = rows[:, known]
+        found[known] = [result(i) for i in _integrals(np, low, high, reads, body, points, tolerance)]
     shape = given[0].shape
-    rows = [np.asarray(g, float).ravel() for g in given]
-    found = _integrals(np, rows, body, points, Tolerance(tolerance["rtol"], tolerance["atol"]))
-    return xp.asarray(np.array(found).reshape(shape)) if shape else float(found[0])
+    return arrays.like_library_of(found.reshape(shape), operands[0]) if shape else float(found[0])
 
 
-def _integrals(np: Any, rows: Sequence[Any], body: Body, points: Sequence[float], tolerance: Tolerance) -> list[float]:
-    low, high, *reads = rows
-
+def _integrals(
+    np: Any, low: Any, high: Any, reads: Sequence[Any], body: Body, points: Sequence[float], tolerance: Tolerance
+) -> list[Integral]:
     def function(t: Any, row: Any) -> Any:
-        (value, *_) = body(t, *(r[row] if len(low) > 1 else float(r[0]) for r in reads))
+        (value,) = body(t, *(r[row] if len(low) > 1 else float(r[0]) for r in reads))
         return value if arrays.shape(value) else np.full(len(t), value)
 
     def bounds(first: Any, last: Any, row: Any) -> tuple[Any, Any]:
@@ -56,34 +81,42 @@ def _integrals(np: Any, rows: Sequence[Any], body: Body, points: Sequence[float]
 
     with arrays.using_namespace(None):
         try:
-            found = integration.integrals(function, low, high, points, tolerance, bounds)
+            return integration.integrals(function, low, high, points, tolerance, bounds)
         except UnboundedError:
-            found = integration.integrals(function, low, high, points, tolerance)
-    for integral in found:
-        _check(integral, tolerance)
-    return [integral.value for integral in found]
+            return integration.integrals(function, low, high, points, tolerance)
 
 
-def _check(found: integration.Integral, tolerance: Tolerance) -> None:
+def _check(found: Integral, tolerance: Tolerance) -> None:
     """Report an integral that fell short. Raises EvaluationError for one that does not exist."""
     if found.fault is not None:
         raise EvaluationError(found.fault)
     if not found.error <= tolerance.of(found.value, found.size):
-        shortfalls.report(f"the integral is accurate to about {found.error:.1g} only")
+        shortfalls.report("integrate", found.error)
 
 
-def _pulled_back(i: int, g: Any, y: Any, low: Any, high: Any, *reads: Any, body: Body, **params: Any) -> Any:
+def _pulled_back(i: int, g: Any, _y: Any, *operands: Any, body: Body, **params: Any) -> Any:
+    low, high, *reads = operands
     if i == 0:
         return negative(_at_limit(g, low, reads, body))
     if i == 1:
         return _at_limit(g, high, reads, body)
+    _require_no_jump(body, i - 1)
     return g * bind(integral, (low, high, *reads), {"body": body.partial(i - 1), **params})
+
+
+def _require_no_jump(body: Body, number: int) -> None:
+    """Raise DifferentiationError for an input of a body that moves a jump of the integrand."""
+    if number in moved_jumps(body):
+        raise DifferentiationError(
+            "the derivative of this integral needs the places at which the integrand jumps, which were not found",
+            hint="split the integral there",
+        )
 
 
 def _at_limit(g: Any, limit: Any, reads: Sequence[Any], body: Body) -> Any:
     """`g` times the integrand at a limit, 0 at an infinite one."""
     finite = isfinite(constant(limit))
-    value, *_ = body(where(finite, limit, 1.0), *reads)
+    (value,) = body(where(finite, limit, 1.0), *reads)
     return where(finite, g * value, 0.0)
 
 
@@ -94,6 +127,9 @@ def _coefficients(
     if any(o.is_growing for o in (low, high, *reads)) or any(x.degree for x in (low, high)):
         yield from from_derivative(primitive, y, low, high, *reads, body=body, **params)
         return
+    for number, read in enumerate(reads, 1):
+        if read.degree:
+            _require_no_jump(body, number)
     for order in itertools.count(1):
         coefficients = [r.coefficient(k) for k in range(order + 1) for r in reads]
         operands = [0.0 if c is None else c for c in coefficients]
@@ -110,4 +146,14 @@ integral = elementwise(
     time=_TIME,
     fails=True,
     derivative="the integrand at the limits, and the integral of its derivatives",
+)  # fmt: skip
+
+integral_error = elementwise(
+    "integral_error", "low, high, reads, body, points, rtol, atol", "the estimated error of such an integral",
+    internal="quad",
+    forward=_estimated,
+    vjp=None,
+    jet=locally_constant,
+    time=_TIME,
+    derivative="none",
 )  # fmt: skip

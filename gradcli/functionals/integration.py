@@ -6,7 +6,6 @@ are summed, and the sum is extrapolated by Wynn's epsilon algorithm. Tails that 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -20,12 +19,14 @@ from gradcli.functionals.resolution import Bounds, resolving_panels
 _RATIO = 2.0
 # The number of panels beside a singularity at 0, to which floats come arbitrarily close, and the negative binary
 # logarithm of the distance from other ones, relative to the place, up to which distances have a few digits.
-_MOST_GRADES, _CLOSEST = 60, 34
+_MOST_GRADES, _CLOSEST = 60, 22
 _FEWEST_GRADES = 6
 # Magnitudes of panels beside a singularity that do not shrink by more than this for as many panels: it diverges.
 _SHRINKING, _LAST = 1 - 1e-6, 8
 # The number of half-waves of an oscillating tail that are summed, and the number of places at which it is examined.
 _HALF_WAVES, _EXAMINED = 48, 4_000
+# Up to this number of integrals, each is first sampled in FIRST_PANELS panels; beyond, in two.
+_FEW_INTEGRALS = 32
 
 
 class Integral(NamedTuple):
@@ -38,22 +39,22 @@ class Integral(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """A part of the line on which one integral is computed: u from `low` to `high`.
+    """A part of the line on which one integral is computed, u from `low` to `high`, or several, with arrays [n].
 
     The place is u itself if `direction` is 0, else `origin` + `direction` * (1/u - 1): a tail, which ends at u = 0.
     """
 
-    row: int
-    low: float
-    high: float
-    sign: float
-    direction: float = 0.0
-    origin: float = 0.0
+    row: Any
+    low: Any
+    high: Any
+    sign: Any
+    direction: Any
+    origin: Any
 
     def place(self, u: float) -> float:
         if not self.direction:
             return u
-        return self.direction * math.inf if u == 0 else self.origin + self.direction * (1 / u - 1)
+        return float(self.direction * math.inf if u == 0 else self.origin + self.direction * (1 / u - 1))
 
 
 def integrals(
@@ -69,28 +70,32 @@ def integrals(
     Limits may be infinite, reversed and equal. With `bounds`, the panels are refined until the integrand cannot do much
     between its nodes. Raises LimitError past the budget of the run.
     """
-    segments = [s for row, (a, b) in enumerate(zip(low, high)) for s in _segments(row, a, b, points)]
+    np = arrays.numpy_namespace()
+    segments = _segments(np, np.asarray(low, float), np.asarray(high, float), points)
     return _Integration(function, bounds, segments, len(low), tolerance).integrals()
 
 
-def _segments(row: int, a: float, b: float, points: Sequence[float]) -> list[_Segment]:
-    if math.isnan(a) or math.isnan(b):
-        return [_Segment(row, math.nan, math.nan, 1.0)]
-    sign = -1.0 if a > b else 1.0
-    a, b = min(a, b), max(a, b)
-    inside = sorted(p for p in points if a < p < b)
-    if a == -math.inf and b == math.inf and not inside:
-        inside = [0.0]
-    edges = [a, *inside, b]
-    return [_segment(row, c, d, sign) for c, d in itertools.pairwise(edges) if c < d]
-
-
-def _segment(row: int, a: float, b: float, sign: float) -> _Segment:
-    if b == math.inf:
-        return _Segment(row, 0.0, 1.0, sign, 1.0, a)
-    if a == -math.inf:
-        return _Segment(row, 0.0, 1.0, sign, -1.0, b)
-    return _Segment(row, a, b, sign)
+def _segments(np: Any, low: Any, high: Any, points: Sequence[float]) -> _Segment:
+    """The parts between the limits, from the lower to the upper one; tails end at infinity."""
+    row, sign = np.arange(len(low)), np.where(low > high, -1.0, 1.0)
+    first, last = np.minimum(low, high), np.maximum(low, high)
+    parts = []
+    for edge in [*sorted(points), None]:
+        if edge is None:
+            middle = np.where((first == -np.inf) & (last == np.inf), 0.0, last)
+            parts += [(row, sign, first, middle), (row, sign, middle, last)]
+        else:
+            cut = np.clip(edge, first, last)
+            parts.append((row, sign, first, cut))
+            first = cut
+    row, sign, first, last = (np.concatenate(part) for part in zip(*parts))
+    kept = first < last
+    row, sign, first, last = row[kept], sign[kept], first[kept], last[kept]
+    up, down = last == np.inf, first == -np.inf
+    direction = np.where(up, 1.0, np.where(down, -1.0, 0.0))
+    origin = np.where(up, first, np.where(down, last, 0.0))
+    tail = up | down
+    return _Segment(row, np.where(tail, 0.0, first), np.where(tail, 1.0, last), sign, direction, origin)
 
 
 class _Integration:
@@ -98,69 +103,66 @@ class _Integration:
         self,
         function: Integrand,
         bounds: Bounds | None,
-        segments: Sequence[_Segment],
+        segments: _Segment,
         rows: int,
         tolerance: Tolerance,
     ) -> None:
-        np = self.np = arrays.numpy_namespace()
+        self.np = arrays.numpy_namespace()
         self.function, self.bounds = function, bounds
         self.segments, self.rows, self.tolerance = segments, rows, tolerance
-        self.row = np.array([s.row for s in segments], int)
-        self.direction = np.array([s.direction for s in segments])
-        self.origin = np.array([s.origin for s in segments])
 
     def integrals(self) -> list[Integral]:
-        np, count = self.np, len(self.segments)
+        np, segments, count = self.np, self.segments, len(self.segments.row)
         if not count:
             return [Integral(0.0, 0.0, 0.0)] * self.rows
-        low, high = np.array([s.low for s in self.segments]), np.array([s.high for s in self.segments])
-        edges = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, FIRST_PANELS + 1)
-        edges[:, -1] = high
-        number = np.repeat(np.arange(count), FIRST_PANELS)
-        panels = number, edges[:, :-1].ravel(), edges[:, 1:].ravel()
+        panels = FIRST_PANELS if count <= _FEW_INTEGRALS else 2
+        edges = segments.low[:, None] + (segments.high - segments.low)[:, None] * np.linspace(0.0, 1.0, panels + 1)
+        edges[:, -1] = segments.high
+        first = np.repeat(np.arange(count), panels), edges[:, :-1].ravel(), edges[:, 1:].ravel()
+        faults: dict[int, str] = {}
         with np.errstate(all="ignore"):
             if self.bounds is not None:
-                panels = resolving_panels(self._along, self._bounds_along, *panels)
-            found = refined(self._along, *panels, count, self.tolerance)
-            parts = [Integral(float(v), float(e), float(s)) for v, e, s in zip(found.value, found.error, found.size)]
+                first = resolving_panels(self._along, self._bounds_along, *first)
+            found = refined(self._along, *first, count, self.tolerance)
             for segment in sorted({*found.left.row.tolist()}):
-                parts[segment] = self._with_singularities(segment, parts[segment], found.left)
-        return [self._total(row, parts) for row in range(self.rows)]
+                known = Integral(found.value[segment], found.error[segment], found.size[segment])
+                part = self._with_singularities(segment, known, found.left)
+                found.value[segment], found.error[segment], found.size[segment], fault = part
+                if fault is not None:
+                    faults.setdefault(int(segments.row[segment]), fault)
+            value = np.bincount(segments.row, segments.sign * found.value, self.rows)
+            error, size = (np.bincount(segments.row, part, self.rows) for part in (found.error, found.size))
+        return [
+            Integral(*numbers, faults.get(row))
+            for row, numbers in enumerate(zip(value.tolist(), error.tolist(), size.tolist()))
+        ]
+
+    def _segment(self, number: int) -> _Segment:
+        return _Segment(*(part[number].item() for part in self.segments))
 
     def _along(self, u: Any, segment: Any) -> Any:
         """The integrand in the variable of the segments."""
         np = self.np
-        direction = self.direction[segment]
-        if not self.direction.any():
-            return self.function(u, self.row[segment])
+        row, direction, origin = (part[segment] for part in (self.segments.row, *self.segments[4:]))
         tail = direction != 0
+        if not tail.any():
+            return self.function(u, row)
         v = np.where(tail, u, 1.0)
-        place = np.where(tail, self.origin[segment] + direction * ((1.0 - v) / v), u)
-        values = self.function(place, self.row[segment])
+        values = self.function(np.where(tail, origin + direction * ((1.0 - v) / v), u), row)
         return np.where(tail & (values != 0), values / v / v, values)
 
     def _bounds_along(self, low: Any, high: Any, segment: Any) -> tuple[Any, Any]:
         """The bounds of the integrand in the variable of the segments."""
         np = self.np
         assert self.bounds is not None
-        direction = self.direction[segment]
+        row, direction, origin = (part[segment] for part in (self.segments.row, *self.segments[4:]))
         tail = direction != 0
-        ends = [
-            np.where(tail, self.origin[segment] + direction * ((1.0 - u) / np.where(tail, u, 1.0)), u)
-            for u in (low, high)
-        ]
-        least, most = self.bounds(np.minimum(*ends), np.maximum(*ends), self.row[segment])
+        ends = [np.where(tail, origin + direction * ((1.0 - u) / np.where(tail, u, 1.0)), u) for u in (low, high)]
+        least, most = self.bounds(np.minimum(*ends), np.maximum(*ends), row)
         nearest, farthest = np.where(tail, high, 1.0) ** -2, np.where(tail, low, 1.0) ** -2
-        bounded = [np.where(x * f == 0, 0.0, x * f) for x, f in _outward(np, least, most, nearest, farthest)]
-        return bounded[0], bounded[1]
-
-    def _total(self, row: int, parts: Sequence[Integral]) -> Integral:
-        own = [(s.sign, p) for s, p in zip(self.segments, parts) if s.row == row]
-        fault = next((p.fault for _, p in own if p.fault), None)
-        value = (
-            math.fsum(sign * p.value for sign, p in own) if all(math.isfinite(p.value) for _, p in own) else math.nan
-        )
-        return Integral(value, sum(p.error for _, p in own), sum(p.size for _, p in own), fault)
+        least = least * np.where(least < 0, farthest, nearest)
+        most = most * np.where(most > 0, farthest, nearest)
+        return np.where(np.isnan(least), 0.0, least), np.where(np.isnan(most), 0.0, most)
 
     def _with_singularities(self, segment: int, found: Integral, left: Panels) -> Integral:
         """The integral over a segment: `found` over most of it, and what is around the panels that were left."""
@@ -168,12 +170,12 @@ class _Integration:
         own = left.chosen(left.row == segment)
         own = own.chosen(np.argsort(own.low))
         clusters = np.split(np.arange(len(own.low)), np.flatnonzero(own.low[1:] > own.high[:-1]) + 1)
-        if self.segments[segment].direction and (len(clusters) > 1 or own.low[0] == 0.0):
+        if self._segment(segment).direction and (len(clusters) > 1 or own.low[0] == 0.0):
             tail = self._tail(segment)
             if tail is not None:
                 return tail
         if len(clusters) > _MOST_CLUSTERS:
-            place = self.segments[segment].place(float(own.low[0]))
+            place = self._segment(segment).place(float(own.low[0]))
             return Integral(
                 found.value + float(np.sum(own.value)),
                 found.error + float(np.sum(own.error)),
@@ -189,7 +191,7 @@ class _Integration:
 
     def _around(self, segment: int, low: float, high: float) -> Integral:
         """The integral from `low` to `high`, between which there is a singularity."""
-        whole = self.segments[segment]
+        whole = self._segment(segment)
         if low == whole.low:
             return self._beside(segment, low, high)
         if high == whole.high:
@@ -232,9 +234,9 @@ class _Integration:
         )  # fmt: skip
         value, error, size = found.whole()
         if not np.isfinite(value).all():
-            place = self.segments[segment].place(float(edges[1 + int(np.argmin(np.isfinite(value)))]))
+            place = self._segment(segment).place(float(edges[1 + int(np.argmin(np.isfinite(value)))]))
             return Integral(math.nan, math.inf, math.nan, f"the integrand is no number at {place:.6g}")
-        place = self.segments[segment].place(point)
+        place = self._segment(segment).place(point)
         if _diverges(np, value, size):
             return Integral(math.nan, math.inf, math.inf, f"the integral diverges at {place:.6g}")
         limit = limit_of_sums(value.tolist())
@@ -247,7 +249,7 @@ class _Integration:
         764).
         """
         np = self.np
-        whole = self.segments[segment]
+        whole = self._segment(segment)
         row = np.array([whole.row])
 
         def along(t: Any, _: Any = None) -> Any:
@@ -284,14 +286,6 @@ def _diverges(np: Any, value: Any, size: Any) -> bool:
     """Whether panels that shrink geometrically have integrals that do not."""
     last = np.abs(value[-_LAST:])
     return bool((last > 0).all() and (last[1:] >= _SHRINKING * last[:-1]).all())
-
-
-def _outward(np: Any, least: Any, most: Any, nearest: Any, farthest: Any) -> list[tuple[Any, Any]]:
-    """The factors that make bounds of a product with a factor from `nearest` to `farthest`, which is positive."""
-    return [
-        (least, np.where(least < 0, farthest, nearest)),
-        (most, np.where(most > 0, farthest, nearest)),
-    ]
 
 
 def _zeros(np: Any, along: Callable[..., Any], start: float, direction: float) -> Any:

@@ -126,7 +126,8 @@ def _sums(panels: Sequence[Panels], count: int) -> tuple[Any, Any, Any]:
     np = arrays.numpy_namespace()
     rows = np.concatenate([p.row for p in panels])
     parts = ([p.value for p in panels], [p.error for p in panels], [p.size for p in panels])
-    return tuple(np.bincount(rows, np.concatenate(part), count) for part in parts)
+    # Without panels, `bincount` gives integers.
+    return tuple(np.bincount(rows, np.concatenate(part), count).astype(float) for part in parts)
 
 
 def evaluated(function: Integrand, row: Any, low: Any, high: Any) -> Panels:

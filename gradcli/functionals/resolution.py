@@ -17,8 +17,7 @@ Bounds = Callable[[Any, Any, Any], tuple[Any, Any]]
 _LEAVING, _HIDDEN = 10.0, 1e-4
 # Bounds on the number of halvings and of panels that are examined at once.
 _MOST_HALVINGS, _MOST_PANELS = 40, 4_096
-# Panels with infinite bounds, beside a singularity or at the end of a tail, are halved as often; the rest is left to
-# what finds singularities by their errors.
+# Bound on the number of halvings at the end of a tail.
 _MOST_BESIDE_INFINITY = 20
 
 
@@ -36,8 +35,8 @@ def resolving_panels(function: Integrand, bounds: Bounds, row: Any, low: Any, hi
         lowest, highest = finite.min(axis=1), finite.max(axis=1)
         beyond = np.maximum(most - highest, lowest - least)
         hides = (beyond > _LEAVING * (highest - lowest)) & (beyond * width > _HIDDEN * sizes[row])
-        if halvings >= _MOST_BESIDE_INFINITY:
-            hides &= np.isfinite(beyond)
+        # Infinite bounds are those beside a singularity, which is found by its errors, or at the end of a tail, u = 0.
+        hides &= np.isfinite(beyond) | ((low == 0.0) & (halvings < _MOST_BESIDE_INFINITY))
         if hides.sum() > _MOST_PANELS:
             hides[:] = False
         kept.append((row[~hides], low[~hides], high[~hides]))

@@ -12,10 +12,15 @@ from gradcli.errors import EvaluationError, Span
 
 
 class Shortfall(NamedTuple):
-    """What fell short, as a sentence, and the place of the functional in the program."""
+    """A functional that fell short: its name, its place in the program, and the largest error that was estimated."""
 
-    message: str
+    operation: str
     span: Span | None
+    error: float
+
+    @property
+    def message(self) -> str:
+        return f"the value of '{self.operation}' is accurate to about {self.error:.1g} only"
 
 
 _collected: ContextVar[list[Shortfall] | None] = ContextVar("gradcli_shortfalls", default=None)
@@ -32,11 +37,14 @@ def collecting() -> Iterator[list[Shortfall]]:
         _collected.reset(token)
 
 
-def report(message: str) -> None:
-    """Report that a functional fell short. Raises EvaluationError where nobody collects."""
+def report(operation: str, error: float) -> None:
+    """Report that a functional fell short, with its estimated error. Raises EvaluationError where nobody collects."""
+    shortfall = Shortfall(operation, current_span.get(), error)
     found = _collected.get()
     if found is None:
-        raise EvaluationError(message, hint="rtol= and atol= set the tolerance")
-    shortfall = Shortfall(message, current_span.get())
-    if shortfall not in found:
-        found.append(shortfall)
+        raise EvaluationError(shortfall.message, hint="rtol= and atol= set the tolerance")
+    for i, known in enumerate(found):
+        if known[:2] == shortfall[:2]:
+            found[i] = max(known, shortfall, key=lambda s: s.error)
+            return
+    found.append(shortfall)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -59,6 +61,11 @@ class TracedPath(NamedTuple):
     holds: tuple[bool, ...]
 
 
+# Traces are numbered in the order in which they begin.
+_numbers = itertools.count()
+_number = operator.attrgetter("number")
+
+
 class Trace:
     """What the round of a loop reads from outside, and the execution path that is being traced.
 
@@ -67,6 +74,7 @@ class Trace:
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
+        self.number = next(_numbers)
         self._excludes = False
         self._inputs = 0
         self.rows: list[Row] = []
@@ -197,7 +205,8 @@ class Traced(ExampleValue):
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         limits.charge_steps(_EQUATION)
-        trace = next(o.trace for o in operands if isinstance(o, Traced))
+        # Where traces nest, the inner one takes the values of the outer one as constants.
+        trace = max((o.trace for o in operands if isinstance(o, Traced)), key=_number)
         counts = not any(isinstance(o, Kind) and not (isinstance(o, Traced) and o.counts) for o in operands)
         if not counts and (primitive.truths or primitive.smooth is not None):
             trace.exclude_branch_point(primitive, operands, params)

@@ -105,6 +105,12 @@ class EvalOptions(opt.ProgramRun):
     fail_on_nonfinite: Annotated[
         bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
     ] = False
+    fail_on_inaccurate: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-inaccurate", help="Exit with status 1 where a warning says that a result may be inaccurate."
+        ),
+    ] = False
     certify: Annotated[
         bool, typer.Option("--certify", help="How many digits of each number are right, proved by ball arithmetic.")
     ] = False
@@ -147,8 +153,14 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
             if not options.quiet:
                 for warning in result.warnings:
                     environment.write_error(warning_text(warning, text))
-    failed = not complete or (options.fail_on_nonfinite and not result.finite)
+    failed = not complete or _fails(options, result)
     return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
+
+
+def _fails(options: EvalOptions, result: session.Result) -> bool:
+    """Whether a result is one that the options refuse."""
+    inaccurate = any(warning.code == "inaccurate" for warning in result.warnings)
+    return (options.fail_on_nonfinite and not result.finite) or (options.fail_on_inaccurate and inaccurate)
 
 
 def _result(options: EvalOptions, request: Callable[[], session.EvaluationRequest]) -> tuple[session.Result, bool]:
@@ -206,7 +218,7 @@ def _several(
     each = {key: [record.get(key) for record in records] for key in dict.fromkeys(key for r in records for key in r)}
     common = {key: values[0] for key, values in each.items() if key in _OF_THE_RUN}
     show_json(common | {"parts": [*error.names]} | {k: v for k, v in each.items() if k not in common}, environment)
-    failed = any(not complete or (options.fail_on_nonfinite and not result.finite) for result, complete in found)
+    failed = any(not complete or _fails(options, result) for result, complete in found)
     return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
 
 

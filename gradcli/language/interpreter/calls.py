@@ -137,6 +137,10 @@ def _call_named(
         task = function_transforms.control_flow_task(node, _caller(machine, node, scope), positional, given)
         if task is not None:
             return (yield from task)
+    if node.name in scope_of_program.FUNCTIONALS:
+        from gradcli.language.interpreter import functionals
+
+        return functionals.call(machine, node, _caller(machine, node, scope), scope, positional, given)
     if node.name in _GRADIENT_DROPPING and len(positional) == 1 and not given and machine.loses_no_gradient(node):
         from gradcli.primitives.entries.copies import one_element
 

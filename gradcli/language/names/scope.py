@@ -47,6 +47,19 @@ TRANSFORMS = frozenset(
         "map",
     ]
 )
+# Functions of functions that are found by iteration, with their signatures, see
+# `gradcli.language.interpreter.functionals`.
+_TOLERANCES = "rtol=1e-12, atol=1e-14"
+FUNCTIONALS = {
+    "integrate": f"f, a, b, points=None, {_TOLERANCES}",
+    "integral": f"f, a, b, points=None, {_TOLERANCES}",
+    "quad": f"func, a, b, args=None, points=None, {_TOLERANCES}",
+    "dblquad": f"func, a, b, gfun, hfun, args=None, {_TOLERANCES}",
+    **dict.fromkeys(("root", "fsolve", "newton"), "f, start, args=None"),
+    "brentq": "f, a, b, args=None",
+    **dict.fromkeys(("argmin", "argmax"), "f, start, args=None"),
+    "tplquad": f"func, a, b, gfun, hfun, qfun, rfun, args=None, {_TOLERANCES}",
+}
 LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})
 
 
@@ -291,6 +304,11 @@ def differentiates(program: tree.Module) -> bool:
     return any(name in takes for name in mentioned_names(tree.all_nodes(program)))
 
 
+def calls_functionals(program: tree.Module) -> bool:
+    """Whether a program may call one of FUNCTIONALS."""
+    return any(name in FUNCTIONALS for name in mentioned_names(tree.all_nodes(program)))
+
+
 def reached_functions(program: tree.Module, node: tree.SyntaxNode) -> list[tree.Define]:
     """The functions of a program that are mentioned at a node or below it, or in one of these functions."""
     defined = {n.name: n for n in tree.all_nodes(program) if isinstance(n, tree.Define)}
@@ -398,6 +416,7 @@ def is_function(name: str, functions: Collection[str]) -> bool:
         or name in DETACH
         or name in PYTHON_FUNCTIONS
         or name in TRANSFORMS
+        or name in FUNCTIONALS
         or table.find(name) is not None
         or table.differs(name)
     )

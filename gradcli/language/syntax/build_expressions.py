@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.ambiguities import AmbiguousSyntax
+from gradcli.language.syntax.bound_variables import with_function
 from gradcli.language.syntax.lexer import Token, place
 
 Child: TypeAlias = "tree.SyntaxNode | Token"
@@ -186,7 +187,7 @@ def call(callee: tree.Expression, opening: Token, *rest: Token | tuple[tree.Synt
     if isinstance(callee, tree.Name):
         if callee.id == "Piecewise" and positional and not keywords and all(map(_is_piece, positional)):
             return _piecewise(span, callee, positional)
-        return tree.Call(span, callee.id, callee.span, None, positional, keywords, callee.module)
+        return with_function(tree.Call(span, callee.id, callee.span, None, positional, keywords, callee.module))
     if isinstance(callee, (tree.Call, tree.Apply, tree.Lambda, tree.Index)):
         return tree.Apply(span, callee, positional, keywords)
     raise ProgramSyntaxError(

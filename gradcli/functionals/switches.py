@@ -1,0 +1,237 @@
+"""Places at which an integrand jumps or bends, as functions of what it reads, and the integrand between them.
+
+An integral whose integrand switches where t = c has a derivative by c that the derivative of the integrand does not
+have. Split at the places of the switches, each part is smooth, and its limits have derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
+from gradcli.executors import stepwise
+from gradcli.functionals.body import Body
+from gradcli.functionals.solution import implicit_derivative
+from gradcli.kinds.jets import Jet
+from gradcli.loops.rolled_loop import BodyPath
+from gradcli.primitives.bind import Kind, bind
+from gradcli.primitives.entries.arithmetic import absolute, ceil, floor, negative, sign, subtract
+from gradcli.primitives.entries.comparisons import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    not_equal,
+    where,
+)
+from gradcli.primitives.families import elementwise
+from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.passes import needed_variables, optimise
+
+# The number of places between the limits at which switches are looked for, and of bisections that locate one.
+_EXAMINED, _BISECTIONS = 1_000, 80
+# Newton steps that make the place of a switch as accurate as its equation is.
+_NEWTON_STEPS = 3
+
+_COMPARISONS = frozenset({less, less_equal, greater, greater_equal, equal, not_equal})
+_ORDERED = frozenset({maximum, minimum})
+_CONTINUOUS = _ORDERED | {absolute}
+_STEPS = frozenset({floor, ceil})
+
+
+class Piece(NamedTuple):
+    """A part of an integral: its limits, and the integrand without its switches."""
+
+    low: Any
+    high: Any
+    body: Body
+
+
+def moved_jumps(body: Body) -> frozenset[int]:
+    """The inputs, by number, on which it depends where a body may jump along its bound variable."""
+    return _moving(body, [e for e in _switching(body.program) if e.primitive not in _CONTINUOUS])
+
+
+def _moving(body: Body, switching: Iterable[Equation]) -> frozenset[int]:
+    """The inputs, by number, on which the places of switches depend."""
+    program = body.program
+    found: set[int] = set()
+    for equation in switching:
+        read = needed_variables(program.equations, [a for a in equation.inputs if isinstance(a, Variable)])
+        if program.inputs[0] in read:
+            found |= {i for i, v in enumerate(program.inputs) if v in read}
+    return frozenset(found - {0})
+
+
+def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Piece] | None:
+    """The parts of the integral of a body between the switches; None where their places do not matter or are unknown."""
+    if not _moving(body, _switching(body.program)):
+        return None
+    numbers = [n for n in map(_number, (low, high, *reads)) if n is not None]
+    if len(numbers) < 2 + len(reads):
+        return None
+    first, last, *given = numbers
+    places = _places(body.program, first, last, given)
+    edges = [low, *(_differentiable(body, place, reads) for place in places), high]
+    ends = [first, *(p.at for p in places), last]
+    return [Piece(edges[i], edges[i + 1], _between(body, ends[i], ends[i + 1], given)) for i in range(len(edges) - 1)]
+
+
+def _number(value: Any) -> float | None:
+    """The number of a value that is no batch and no recording."""
+    while type(value) in (Tensor, Jet):
+        value = value.inner
+    return None if isinstance(value, Kind) or arrays.shape(value) else float(value)
+
+
+class _Place(NamedTuple):
+    """A place where a body switches, and the program whose output is 0 there."""
+
+    at: float
+    crossing: Program
+
+
+class _Switch(NamedTuple):
+    """A switch along the bound variable: where `crossing` is 0, or a whole number if it is a `step`."""
+
+    crossing: Program
+    step: bool
+
+
+def _switching(program: Program) -> Iterator[Equation]:
+    """The equations that switch, among them those whose places cannot be found."""
+    for equation in program.equations:
+        primitive = equation.primitive
+        if primitive in _COMPARISONS | _CONTINUOUS or primitive.jumps or primitive.smooth is not None:
+            yield equation
+
+
+def _switches(program: Program) -> list[_Switch]:
+    """All switches along the bound variable whose places can be found."""
+    found = []
+    for equation in _switching(program):
+        operands = [*equation.inputs, 0.0][:2]
+        output = Variable((), "float64")
+        difference = Equation(subtract, tuple(operands), {}, output)
+        read = needed_variables([*program.equations, difference], [output])
+        if program.inputs[0] in read and equation.primitive in _COMPARISONS | _CONTINUOUS | _STEPS | {sign}:
+            crossing = optimise(Program(program.inputs, (*program.equations, difference), (output,)))
+            found.append(_Switch(crossing, equation.primitive in _STEPS))
+    return found
+
+
+def _places(program: Program, first: float, last: float, reads: Sequence[float]) -> list[_Place]:
+    """The places of all switches, from the first limit to the last."""
+    np = arrays.numpy_namespace()
+    found = []
+    line = _line(np, first, last)
+    for crossing, step in _switches(program):
+
+        def value(t: Any) -> Any:
+            return np.broadcast_to(_run(crossing, [t, *reads])[0], t.shape)  # noqa: B023
+
+        state = np.floor if step else np.sign
+        with arrays.using_namespace(None), np.errstate(all="ignore"):
+            states = state(value(line))
+            changes = np.flatnonzero((states[1:] != states[:-1]) & np.isfinite(states[1:]) & np.isfinite(states[:-1]))
+            before, after, left = line[changes], line[changes + 1], states[changes]
+            for _ in range(_BISECTIONS):
+                middle = 0.5 * (before + after)
+                same = state(value(middle)) == left
+                before, after = np.where(same, middle, before), np.where(same, after, middle)
+            places = 0.5 * (before + after)
+            levels = np.round(value(places)) if step else np.zeros(len(places))
+        found += [_Place(float(at), _minus(crossing, float(level))) for at, level in zip(places, levels)]
+    return sorted(found, key=lambda place: place.at, reverse=first > last)
+
+
+def _minus(program: Program, level: float) -> Program:
+    """The program of the difference of its output from a level."""
+    output = Variable((), "float64")
+    difference = Equation(subtract, (program.outputs[0], level), {}, output)
+    return program._replace(equations=(*program.equations, difference), outputs=(output,)) if level else program
+
+
+def _run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+    found = stepwise.run(program, inputs)
+    assert found is not None
+    return found
+
+
+def _line(np: Any, first: float, last: float) -> Any:
+    """Places between limits, which may be infinite, in the order from the first to the last."""
+    # An irregular distance, so that periodic switches do not hide.
+    u = np.linspace(0.0, 1.0, _EXAMINED) ** 1.01
+    if np.isfinite(first) and np.isfinite(last):
+        return first + (last - first) * u
+    u = u[1:-1]
+    if np.isfinite(first):
+        return first + np.sign(last) * (u / (1 - u))
+    if np.isfinite(last):
+        return last + np.sign(first) * ((1 - u) / u)
+    return np.sign(last) * (2 * u - 1) / (u * (1 - u))
+
+
+def _between(body: Body, first: float, last: float, reads: Sequence[float]) -> Body:
+    """The body without its switches, as it is between two neighbouring ones."""
+    np = arrays.numpy_namespace()
+    line = _line(np, first, last)
+    middle = float(line[len(line) // 2])
+    program = body.program
+    known: dict[Variable, Any] = dict(zip(program.inputs, [middle, *reads]))
+    meaning: dict[Variable, Atom] = {}
+    equations = []
+    with arrays.using_namespace(None), np.errstate(all="ignore"):
+        for primitive, inputs, params, output in program.equations:
+            values = [known[a] if isinstance(a, Variable) else a for a in inputs]
+            known[output] = bind(primitive, values, params)
+            atoms = tuple(meaning.get(a, a) if isinstance(a, Variable) else a for a in inputs)
+            if primitive in _COMPARISONS | _STEPS | {sign} or _is_constant(atoms, known[output]):
+                meaning[output] = known[output]
+            elif primitive is where and not isinstance(atoms[0], Variable):
+                meaning[output] = atoms[1] if atoms[0] else atoms[2]
+            elif primitive in _ORDERED:
+                meaning[output] = atoms[0] if known[output] == values[0] else atoms[1]
+            elif primitive is absolute and known[output] == values[0]:
+                meaning[output] = atoms[0]
+            else:
+                equations.append(Equation(negative if primitive is absolute else primitive, atoms, params, output))
+    outputs = tuple(meaning.get(a, a) if isinstance(a, Variable) else a for a in program.outputs)
+    smooth = optimise(Program(program.inputs, tuple(equations), outputs))
+    return Body([BodyPath(smooth, ())], smooth, body.bound)
+
+
+def _is_constant(atoms: Sequence[Atom], value: Any) -> bool:
+    """Whether a truth value follows from others that are known."""
+    return arrays.dtype_name(value) == "bool" and not any(isinstance(a, Variable) for a in atoms)
+
+
+def _differentiable(body: Body, place: _Place, reads: Sequence[Any]) -> Any:
+    crossing = Body([BodyPath(place.crossing, ())], place.crossing, body.bound)
+    return bind(crossing_place, (place.at, *reads), {"body": crossing})
+
+
+def _found(_xp: Any, at: Any, *reads: Any, body: Body) -> Any:
+    np = arrays.numpy_namespace()
+    with arrays.using_namespace(None), np.errstate(all="ignore"):
+        for _ in range(_NEWTON_STEPS):
+            (value,), (slope,) = body(at, *reads), body.partial(0)(at, *reads)
+            step = value / slope if slope else 0.0
+            # What is not a simple crossing is where bisection has found it.
+            at = at - step if abs(step) <= 1e-6 * (1 + abs(at)) else at
+    return at
+
+
+crossing_place = elementwise(
+    "crossing_place", "at, reads, body", "the place near `at` where a body is 0",
+    internal="integrate",
+    forward=_found,
+    vjp=implicit_derivative,
+    variadic=True,
+    derivative="-g*f_x/f_t, by the implicit function theorem",
+)  # fmt: skip

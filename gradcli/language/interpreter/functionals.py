@@ -1,0 +1,180 @@
+"""Calls of functionals: functions of functions, such as `integrate`, whose values are found by iteration."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import current_span
+from gradcli.errors import CallError
+from gradcli.functionals import functional_calls
+from gradcli.language.interpreter import call_arguments
+from gradcli.language.interpreter.lists import ProgramList
+from gradcli.language.interpreter.machine import Evaluator, Scope
+from gradcli.language.interpreter.provenance import UNKNOWN
+from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, Value, as_tensor_or_number
+from gradcli.language.names import scope as scope_of_program
+from gradcli.language.syntax import tree
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.signature import parse_signature
+
+# Calls a function of the program, with the values of its arguments.
+Function = Callable[..., Any]
+
+
+def call(
+    machine: Evaluator,
+    node: tree.Call,
+    caller: Callable[..., Any],
+    scope: Scope,
+    positional: Sequence[Value],
+    given: Mapping[str, Value],
+) -> Value:
+    """The value of a call of one of FUNCTIONALS. Raises CallError where an argument is no function."""
+    parameters = parse_signature(scope_of_program.FUNCTIONALS[node.name])
+    call_arguments.fit(node.name, parameters, positional, given)
+    named = dict(zip((p.name for p in parameters), positional)) | dict(given)
+    traced = _TracedCalls(machine, node, caller, scope)
+    arguments = {name: traced.argument(value) for name, value in named.items()}
+    if not callable(next(iter(arguments.values()))):
+        name = node.name
+        raise CallError(
+            f"'{name}' needs a function or a variable",
+            hint=f"write {name}(t**2, t, 0, 1), or {name}(lambda t: t**2, 0, 1)",
+            span=node.span,
+        )
+    return machine.apply(node, node.name, functools.partial(_RULES[node.name], node, **arguments))
+
+
+class _TracedCalls:
+    """Calls functions of the program while a functional traces them."""
+
+    def __init__(self, machine: Evaluator, node: tree.Call, caller: Callable[..., Any], scope: Scope) -> None:
+        self.machine, self.node, self.caller, self.scope = machine, node, caller, scope
+
+    def argument(self, value: Value) -> Any:
+        """An argument of a functional: a function as one that can be called, and a number or tensor."""
+        if isinstance(value, FUNCTIONS):
+            return functools.partial(self.called, value)
+        if isinstance(value, ProgramList) and value.made == "tuple":
+            return [self.argument(item) for item in value.items]
+        return as_tensor_or_number(value, f"'{self.node.name}'") if isinstance(value, TENSOR_CONVERTIBLE) else value
+
+    def called(self, function: Value, *given: Any) -> Any:
+        machine = self.machine
+        # What is traced has no numbers that could be observed.
+        observe, machine.observe = machine.observe, None
+        provenance, machine.provenance = machine.provenance, UNKNOWN
+        machine.traced_loops.append(_NO_LOOP)
+        try:
+            found = machine.drive(self.caller(function, *given), self.node, self.scope)
+        finally:
+            current_span.set(self.node.span)
+            machine.traced_loops.pop()
+            machine.observe, machine.provenance = observe, provenance
+        if isinstance(found, ProgramList) and found.made == "tuple":
+            return [as_tensor_or_number(item, "a result") for item in found.items]
+        return as_tensor_or_number(found, f"the function of '{self.node.name}'")
+
+
+class _NoLoop:
+    """Stands for the traced loop where a function is traced that is in no loop."""
+
+    def row_at(self, _sequence: Value, _key: Sequence[Any]) -> None:
+        return None
+
+
+_NO_LOOP = _NoLoop()
+
+
+def _integrate(_node: tree.Call, f: Function, a: Any, b: Any, points: Any = None, **tolerances: Any) -> Value:
+    return functional_calls.integrate(f, a, b, **_options(points, tolerances))
+
+
+def _quad(
+    node: tree.Call, func: Function, a: Any, b: Any, args: Any = None, points: Any = None, **tolerances: Any
+) -> Value:
+    found = functional_calls.quad(_with_arguments(func, args), a, b, **_options(points, tolerances))
+    return ProgramList(found, node.span, "tuple")
+
+
+def _dblquad(
+    node: tree.Call, func: Function, a: Any, b: Any, gfun: Any, hfun: Any, args: Any = None, **tolerances: Any
+) -> Value:
+    """SciPy's order: func(y, x), x from a to b, y from gfun(x) to hfun(x)."""
+    function, options = _with_arguments(func, args), _options(None, tolerances)
+
+    def inner(x: Any) -> Any:
+        return functional_calls.integrate(lambda y: function(y, x), _at(gfun, x), _at(hfun, x), **options)
+
+    return ProgramList(functional_calls.quad(inner, a, b, **options), node.span, "tuple")
+
+
+def _tplquad(
+    node: tree.Call,
+    func: Function,
+    a: Any,
+    b: Any,
+    gfun: Any,
+    hfun: Any,
+    qfun: Any,
+    rfun: Any,
+    args: Any = None,
+    **tolerances: Any,
+) -> Value:
+    """SciPy's order: func(z, y, x), and z from qfun(x, y) to rfun(x, y)."""
+    function, options = _with_arguments(func, args), _options(None, tolerances)
+
+    def innermost(y: Any, x: Any) -> Any:
+        limits = _at(qfun, x, y), _at(rfun, x, y)
+        return functional_calls.integrate(lambda z: function(z, y, x), *limits, **options)
+
+    def inner(x: Any) -> Any:
+        return functional_calls.integrate(lambda y: innermost(y, x), _at(gfun, x), _at(hfun, x), **options)
+
+    return ProgramList(functional_calls.quad(inner, a, b, **options), node.span, "tuple")
+
+
+def _root(_node: tree.Call, f: Function, start: Any, args: Any = None) -> Value:
+    return functional_calls.root(_with_arguments(f, args), start)
+
+
+def _brentq(_node: tree.Call, f: Function, a: Any, b: Any, args: Any = None) -> Value:
+    ends = float(concrete(a)), float(concrete(b))
+    return functional_calls.root(_with_arguments(f, args), 0.0, bracket=ends)
+
+
+def _argmin(node: tree.Call, f: Function, start: Any, args: Any = None) -> Value:
+    sign = -1.0 if node.name == "argmax" else 1.0
+    return functional_calls.argmin(_with_arguments(f, args), start, sign=sign)
+
+
+def _with_arguments(function: Function, args: Any) -> Function:
+    """A function that gets further arguments after its variables."""
+    further = [] if args is None else args if isinstance(args, list) else [args]
+    return lambda *variables: function(*variables, *further)
+
+
+def _at(limit: Any, *outer: Any) -> Any:
+    """The limit of an inner integral, which may be a function of the outer variables."""
+    return limit(*outer) if callable(limit) else limit
+
+
+def _options(points: Any, tolerances: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an integral as plain numbers."""
+    found = {name: float(concrete(value)) for name, value in tolerances.items()}
+    return found if points is None else {"points": arrays.to_numpy(concrete(points)).ravel().tolist(), **found}
+
+
+_RULES: Mapping[str, Callable[..., Value]] = {
+    "integrate": _integrate,
+    "integral": _integrate,
+    "quad": _quad,
+    "dblquad": _dblquad,
+    "tplquad": _tplquad,
+    **dict.fromkeys(("root", "fsolve", "newton"), _root),
+    "brentq": _brentq,
+    **dict.fromkeys(("argmin", "argmax"), _argmin),
+}
