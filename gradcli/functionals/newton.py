@@ -119,7 +119,7 @@ def bracketed(function: Callable[[Vector], Vector], low: float, high: float) -> 
         else:
             high = middle
     found = np.array([0.5 * (low + high)])
-    if not abs(float(function(found)[0])) <= max(abs(first), abs(last)):
+    if not abs(float(function(found)[0])) <= min(abs(first), abs(last)):
         raise EvaluationError(f"no root was found: at {_told(found)} the sign changes at a pole or a jump")
     return found
 
