@@ -11,6 +11,7 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.functionals.body import Body
 from gradcli.functionals.integral import integral, integral_error
+from gradcli.functionals.series_sum import series_sum
 from gradcli.functionals.solution import Search, number_solution, solution
 from gradcli.functionals.switches import pieces
 from gradcli.functionals.tracing import TracedFunction, traced
@@ -87,6 +88,19 @@ def _integral(primitive: Primitive, body: Body, low: Any, high: Any, reads: Sequ
         return total
     # A switch was missed; where derivatives need its place, they are refused.
     return bind(primitive, (low, high, *reads), {"body": body, **params})
+
+
+def nsum(function: Callable[..., Any], first: Any, last: Any, *, rtol: float = RTOL, atol: float = ATOL) -> Any:
+    """The sum of a function over the whole numbers from `first` to `last`, which may be infinite, in the shape of its
+    value.
+
+    Raises EvaluationError for a series that diverges.
+    """
+    found = traced(function, [()])
+    bodies = [found.body.result(k) for k in range(found.body.results)]
+    params = {"rtol": rtol, "atol": atol}
+    parts = [bind(series_sum, (first, last, *found.reads), {"body": body, **params}) for body in bodies]
+    return reshape(stack(parts), found.shapes[0]) if found.shapes[0] else parts[0]
 
 
 def root(function: Callable[..., Any], start: Any, *, bracket: tuple[float, float] | None = None) -> Any:

@@ -72,17 +72,17 @@ def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Piece]
     """The parts of the integral of a body between the switches; None where their places do not matter or are unknown."""
     if not _moving(body, _switching(body.program)):
         return None
-    numbers = [n for n in map(_number, (low, high, *reads)) if n is not None]
+    numbers = [n for n in map(number_of, (low, high, *reads)) if n is not None]
     if len(numbers) < 2 + len(reads):
         return None
     first, last, *given = numbers
     places = _places(body.program, first, last, given)
     edges = [low, *(_differentiable(body, place, reads) for place in places), high]
     ends = [first, *(p.at for p in places), last]
-    return [Piece(edges[i], edges[i + 1], _between(body, ends[i], ends[i + 1], given)) for i in range(len(edges) - 1)]
+    return [Piece(edges[i], edges[i + 1], between(body, ends[i], ends[i + 1], given)) for i in range(len(edges) - 1)]
 
 
-def _number(value: Any) -> float | None:
+def number_of(value: Any) -> float | None:
     """The number of a value that is no batch and no recording."""
     while type(value) in (Tensor, Jet):
         value = value.inner
@@ -177,7 +177,7 @@ def _line(np: Any, first: float, last: float) -> Any:
     return np.sign(last) * (2 * u - 1) / (u * (1 - u))
 
 
-def _between(body: Body, first: float, last: float, reads: Sequence[float]) -> Body:
+def between(body: Body, first: float, last: float, reads: Sequence[float]) -> Body:
     """The body without its switches, as it is between two neighbouring ones."""
     np = arrays.numpy_namespace()
     line = _line(np, first, last)

@@ -28,6 +28,8 @@ from gradcli.primitives.entries.comparisons import equal, greater, less
 from gradcli.primitives.entries.exponential import exp, expm1, log, log1p, log2, log10
 from gradcli.primitives.entries.logarithmic_powers import power_times_log, power_times_logs, unknown_from
 from gradcli.primitives.entries.powers import general_power, power, rsqrt, sqrt, whole_power
+from gradcli.primitives.entries.special import erf
+from gradcli.primitives.entries.trigonometric import atan, tanh
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 
@@ -508,7 +510,30 @@ def _jet_coefficients(
     return filled + [0.0] * (count - len(filled))
 
 
+def _at_infinity(primitive: Primitive, high: float, rest: Callable[[Asymptotic], Any]) -> Callable[..., Asymptotic]:
+    """The rule of an odd function that tends to `high`, at inf from which it differs by `rest`."""
+
+    def rule(a: Asymptotic) -> Asymptotic:
+        lead = a.terms[0] if a.terms else None
+        if lead is None or lead.exponent > 0.0 or (lead.exponent == 0.0 and not lead.logs):
+            return _analytic(primitive, [a], {})
+        if lead.exponent % 2.0 or lead.logs or is_exact():
+            raise NoLimitError(f"'{primitive.called}' of what is infinite on one side")
+        limit = math.copysign(high, lead.c.sample)
+        return _add(Asymptotic.constant(limit, limit, a.count), _constant_or_series(rest(a), a.count))
+
+    return rule
+
+
+def _constant_or_series(value: Any, count: int) -> Asymptotic:
+    return value if isinstance(value, Asymptotic) else _constant(value, count)
+
+
 _RULES: Mapping[Primitive, Callable[..., Asymptotic]] = {
+    atan: _at_infinity(atan, 0.5 * math.pi, lambda a: negative(atan(reciprocal(a)))),
+    # These differ from their limits by what vanishes to all orders.
+    tanh: _at_infinity(tanh, 1.0, lambda _: 0.0),
+    erf: _at_infinity(erf, 1.0, lambda _: 0.0),
     add: _add,
     subtract: lambda a, b: _add(a, _negative(b)),
     negative: _negative,

@@ -137,7 +137,9 @@ def _call_named(
         task = function_transforms.control_flow_task(node, _caller(machine, node, scope), positional, given)
         if task is not None:
             return (yield from task)
-    if node.name in scope_of_program.FUNCTIONALS:
+    if node.name in scope_of_program.FUNCTIONALS and (
+        isinstance(next(iter(positional), None), FUNCTIONS) or table.find(node.name) is None
+    ):
         from gradcli.language.interpreter import functionals
 
         return functionals.call(machine, node, _caller(machine, node, scope), scope, positional, given)

@@ -10,6 +10,7 @@ from gradcli import arrays
 from gradcli.autograd.modes import current_span
 from gradcli.errors import CallError
 from gradcli.functionals import functional_calls
+from gradcli.functionals.limit import limit
 from gradcli.language.interpreter import call_arguments
 from gradcli.language.interpreter.lists import ProgramList
 from gradcli.language.interpreter.machine import Evaluator, Scope
@@ -18,6 +19,7 @@ from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, V
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.signature import parse_signature
 
 # Calls a function of the program, with the values of its arguments.
@@ -151,6 +153,21 @@ def _argmin(node: tree.Call, f: Function, start: Any, args: Any = None) -> Value
     return functional_calls.argmin(_with_arguments(f, args), start, sign=sign)
 
 
+def _nsum(node: tree.Call, f: Function, first: Any, last: Any = None, **tolerances: Any) -> Value:
+    if last is None:
+        # As mpmath has it: nsum(f, [1, inf]).
+        if arrays.shape(first) != (2,):
+            raise CallError(f"'{node.name}' needs where it ends", hint=f"{node.name}(1/k**2, k, 1, inf)")
+        first, last = index(first, 0), index(first, 1)
+    return functional_calls.nsum(f, first, last, **_options(None, tolerances))
+
+
+def _limit(_node: tree.Call, f: Function, x: Any, side: Any = None) -> Value:
+    if side not in (None, "+", "-", "+-"):
+        raise CallError("the side of a limit is '+' or '-'")
+    return limit(f, x, None if side == "+-" else side)
+
+
 def _with_arguments(function: Function, args: Any) -> Function:
     """A function that gets further arguments after its variables."""
     further = [] if args is None else args if isinstance(args, list) else [args]
@@ -174,6 +191,8 @@ _RULES: Mapping[str, Callable[..., Value]] = {
     "quad": _quad,
     "dblquad": _dblquad,
     "tplquad": _tplquad,
+    "limit": _limit,
+    **dict.fromkeys(("nsum", "summation"), _nsum),
     **dict.fromkeys(("root", "fsolve", "newton"), _root),
     "brentq": _brentq,
     **dict.fromkeys(("argmin", "argmax"), _argmin),

@@ -99,6 +99,66 @@ _DERIVATIVES = (
     ),
 )  # fmt: skip
 
+_FUNCTION = "f is a function; integrate(expr, t, a, b) stands for integrate(lambda t: expr, a, b)"
+
+_FUNCTIONALS = (
+    Operation(
+        "integrate", scope.FUNCTIONALS["integrate"], "the integral of f from a to b, also of an expression in t",
+        derivative="g*f(b) by b, -g*f(a) by a, and the integral of the derivatives of f",
+        domain=_FUNCTION,
+        edges=("limits may be infinite", "an integral that diverges is an error", "a doubtful one is a warning"),
+        aliases=("integral",),
+        example="'integrate(exp(-k*t), t, 0, inf)' k=2",
+    ),
+    Operation(
+        "quad", scope.FUNCTIONALS["quad"], "the integral of f from a to b and its estimated error, as in SciPy",
+        derivative="that of integrate",
+        domain="f is a function",
+        example="'quad(lambda t: exp(-k*t), 0, 1)[0]' k=2",
+    ),
+    Operation(
+        "dblquad", scope.FUNCTIONALS["dblquad"], "the integral of func(y, x), x from a to b, y from gfun(x) to hfun(x)",
+        derivative="that of integrate",
+        domain="func is a function; a limit is a number or a function of x",
+        example="'dblquad(lambda y, x: k*x*y, 0, 2, 0, lambda x: x)[0]' k=3",
+    ),
+    Operation(
+        "tplquad", scope.FUNCTIONALS["tplquad"], "the integral of func(z, y, x), z from qfun(x, y) to rfun(x, y)",
+        derivative="that of integrate",
+        domain="func is a function; a limit is a number or a function of the outer variables",
+        example="'tplquad(lambda z, y, x: k*x*y*z, 0, 1, 0, 1, 0, 1)[0]' k=3",
+    ),
+    Operation(
+        "nsum", scope.FUNCTIONALS["nsum"], "the sum of f(k) for whole numbers k from first to last",
+        derivative="the sum of the derivatives of the terms",
+        domain="f is a function; nsum(expr, k, 1, inf) stands for nsum(lambda k: expr, 1, inf)",
+        edges=("last may be infinite", "a series that diverges is an error"),
+        aliases=("summation",),
+        example="'nsum(1/k**s, k, 1, inf)' s=2",
+    ),
+    Operation(
+        "limit", scope.FUNCTIONALS["limit"], "the limit of f at x, from one side with '+' or '-'",
+        derivative="the limit of the derivative by what f reads",
+        domain="f is a function; limit(expr, x, 0) stands for limit(lambda x: expr, 0)",
+        edges=("x may be infinite", "limits that differ from both sides are an error"),
+        example="'limit(sin(a*x)/x, x, 0)' a=2",
+    ),
+    Operation(
+        "root", scope.FUNCTIONALS["root"], "where f is 0, near start; f has as many values as start has elements",
+        derivative="-f_x/f_y, by the implicit function theorem",
+        domain="f is a function",
+        edges=("no root is an error, and a singular Jacobian",),
+        aliases=("fsolve", "newton"),
+        example="'root(lambda x: x*exp(x) - a, 1)' a=2",
+    ),
+    Operation(
+        "brentq", scope.FUNCTIONALS["brentq"], "where f is 0 between a and b, at which its signs differ",
+        derivative="-f_x/f_y, by the implicit function theorem",
+        domain="f is a function",
+        example="'brentq(lambda x: exp(-x) - a*x, 0, 2)' a=2",
+    ),
+)  # fmt: skip
+
 # For each constant, its description and an example program.
 _CONSTANTS = {
     "pi": ("the circumference of a circle over its diameter", "pi"),
@@ -112,7 +172,7 @@ _CONSTANTS = {
 @cache
 def entries() -> tuple[Entry, ...]:
     """All functions and constants, grouped by subject."""
-    functions = table.subjects() | {"derivatives": _DERIVATIVES}
+    functions = table.subjects() | {"derivatives": _DERIVATIVES, "integrals, sums, limits and roots": _FUNCTIONALS}
     found = [_function(subject, o) for subject, operations in functions.items() for o in operations]
     return (*found, *(_constant(name) for name in _CONSTANTS))
 

@@ -58,6 +58,8 @@ FUNCTIONALS = {
     **dict.fromkeys(("root", "fsolve", "newton"), "f, start, args=None"),
     "brentq": "f, a, b, args=None",
     **dict.fromkeys(("argmin", "argmax"), "f, start, args=None"),
+    "limit": "f, x, side=None",
+    **dict.fromkeys(("nsum", "summation"), f"f, first, last=None, {_TOLERANCES}"),
     "tplquad": f"func, a, b, gfun, hfun, qfun, rfun, args=None, {_TOLERANCES}",
 }
 LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})

@@ -92,13 +92,10 @@ _HINTS = {
     "piecewise": "write a if condition else b, or where(condition, a, b)",
     "print": "leave it out: the value of a program is that of its last statement",
     "input": "give the name a value, as in x=5",
-    "integrate": "there are derivatives alone, and trapezoid(y, x) of values",
-    "integral": "there are derivatives alone, and trapezoid(y, x) of values",
-    "limit": "there are derivatives alone: evaluate near the point, as in x=1e-9",
     "ode45": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
     "odeint": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
     "solveivp": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
-    **dict.fromkeys(("fzero", "fsolve", "findroot", "uniroot", "newton"), "gradcli solve finds roots"),
+    **dict.fromkeys(("fzero", "findroot", "uniroot"), "root(f, start) is one in a program, and gradcli solve finds roots"),
     **dict.fromkeys(
         ("fminsearch", "fminunc", "fmincon", "fminbnd", "minimize", "minimise"), "gradcli minimize finds minima"
     ),

@@ -33,16 +33,16 @@ FOREIGN_WORDS = {
 }
 
 _DIFF = "gradcli diff 'x^2' prints the derivative, and diff(y, x) is one within a program"
-_INTEGRALS = "there are derivatives alone, and trapezoid(y, x) of values"
+_INTEGRALS = "integrate(exp(-t), t, 0, 1) is the integral by t from 0 to 1"
 _SOLVE = "gradcli solve finds roots: gradcli solve 'x^2 = 2' x=0..5"
 _MINIMIZE = "gradcli minimize finds a minimum from a start: gradcli minimize '(x - 1)^2' x=0"
-_LIMIT = "gradcli eval has limits such as that of sin(x)/x at x=0"
+_LIMIT = "limit(sin(x)/x, x, 0) is the limit at x = 0"
 _SERIES = "gradcli series 'exp(x)' x=0 prints the Taylor polynomial"
 _PLOT = "gradcli plot 'sin(x)' x=0..6 draws it"
 # Commands of Mathematica, and words of questions in English, in lower case.
 FOREIGN_COMMANDS = {
     **dict.fromkeys(("derivative", "differentiate", "deriv"), _DIFF),
-    **dict.fromkeys(("integrate", "nintegrate", "integral", "dsolve", "ndsolve"), _INTEGRALS),
+    **dict.fromkeys(("integrate", "nintegrate", "integral"), _INTEGRALS),
     **dict.fromkeys(("solve", "nsolve", "findroot", "roots", "reduce"), _SOLVE),
     **dict.fromkeys(("minimize", "nminimize", "findminimum"), _MINIMIZE),
     **dict.fromkeys(("maximize", "nmaximize", "findmaximum"), "gradcli minimize --max finds a maximum"),

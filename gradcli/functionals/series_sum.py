@@ -1,0 +1,93 @@
+"""The primitive of sums of series, whose derivatives are sums of the derivatives of their terms.
+
+`series_sum(first, last, *reads, body=Body, rtol=…, atol=…)` sums the first result of the body for all whole numbers of its
+bound variable from `first` to `last`, which may be infinite; the operands are broadcast.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.errors import EvaluationError
+from gradcli.functionals import shortfalls
+from gradcli.functionals.body import Body
+from gradcli.functionals.summation import total
+from gradcli.kinds.jets import Jet
+from gradcli.primitives.bind import bind
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.jet_rules import from_derivative
+from gradcli.primitives.primitive import Primitive
+
+# The cost of a sum, in array elements, beside that of the operations of its body.
+_TIME = 400
+
+
+def _computed(_xp: Any, *operands: Any, body: Body, rtol: float, atol: float) -> Any:
+    if is_exact():
+        raise EvaluationError("sums of series are computed in floats alone", hint="leave out --digits and the like")
+    np = arrays.numpy_namespace()
+    given = np.broadcast_arrays(*map(arrays.to_numpy, operands))
+    rows = np.array([g.ravel() for g in given], float).T
+    with arrays.using_namespace(None):
+        found = np.array([_of_row(np, row.tolist(), body, rtol, atol) for row in rows])
+    shape = given[0].shape
+    return arrays.like_library_of(found.reshape(shape), operands[0]) if shape else float(found[0])
+
+
+def _of_row(np: Any, row: Sequence[float], body: Body, rtol: float, atol: float) -> float:
+    first, last, *reads = row
+    if np.isnan(row).any():
+        return np.nan  # type: ignore[no-any-return]
+
+    def terms(k: Any) -> Any:
+        return np.broadcast_to(body(k, *reads)[0], k.shape)
+
+    def expansion(k: float, order: int) -> list[float]:
+        (found,) = body(Jet([k, 1.0], order), *reads)
+        coefficients = map(found.coefficient, range(order + 1)) if isinstance(found, Jet) else [found]
+        known = [0.0 if c is None else float(c) for c in coefficients]
+        return known + [0.0] * (order + 1 - len(known))
+
+    value, error, fault = total(terms, expansion, first, last)
+    if fault is not None:
+        raise EvaluationError(fault)
+    if not error <= max(rtol * abs(value), atol):
+        shortfalls.report("nsum", error)
+    return value
+
+
+def _pulled_back(i: int, g: Any, _y: Any, *operands: Any, body: Body, **tolerances: float) -> Any:
+    if i < 2:
+        # A sum jumps where a limit passes a whole number, and is constant between.
+        return 0.0 * g
+    return g * bind(series_sum, operands, {"body": body.partial(i - 1), **tolerances})
+
+
+def _coefficients(
+    primitive: Primitive, y: Jet, first: Jet, last: Jet, *reads: Jet, body: Body, **tolerances: float
+) -> Iterator[Any]:
+    """The coefficients of the terms, summed."""
+    if any(r.is_growing for r in reads):
+        yield from from_derivative(primitive, y, first, last, *reads, body=body, **tolerances)
+        return
+    for order in itertools.count(1):
+        coefficients = [r.coefficient(k) for k in range(order + 1) for r in reads]
+        operands = [0.0 if c is None else c for c in coefficients]
+        yield bind(series_sum, (first.inner, last.inner, *operands), {"body": body.coefficient(order), **tolerances})
+
+
+series_sum = elementwise(
+    "series_sum", "first, last, reads, body, rtol, atol", "the sum of a body over whole numbers",
+    internal="nsum",
+    forward=_computed,
+    vjp=_pulled_back,
+    variadic=True,
+    jet=_coefficients,
+    time=_TIME,
+    fails=True,
+    derivative="the sum of the derivatives of the terms",
+)  # fmt: skip

@@ -1,0 +1,126 @@
+"""Sums of finite and infinite series, with an estimate of their errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.errors import EvaluationError, LimitError
+from gradcli.functionals.extrapolation import limit_of_sums
+from gradcli.functionals.integration import Integral, integrals
+from gradcli.functionals.quadrature import Tolerance
+
+# Takes numbers [n] and returns the terms with these numbers, [n].
+Terms = Callable[[Any], Any]
+# Takes a number and an order, and returns the Taylor coefficients of the terms there up to that order, as a function of
+# a real number.
+Expansion = Callable[[float, int], Sequence[float]]
+
+# The terms that are summed at once, and a bound on their number.
+_CHUNK, _MOST_TERMS = 65_536, 100_000_000
+# The terms after which an infinite series is judged, and up to which one that converges like a geometric one is summed.
+_FIRST, _MOST_DIRECT = 64, 8_192
+# The ratio of terms below which a series converges like a geometric one.
+_GEOMETRIC = 0.95
+# The Bernoulli numbers B(2), B(4), … divided by 2, 4, …: factors of Taylor coefficients, which are derivatives of order
+# 2j - 1 divided by (2j - 1)!.
+_BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+
+
+class Sum(NamedTuple):
+    """The sum of a series with its estimated error, and the reason why there is none, if there is one."""
+
+    value: float
+    error: float
+    fault: str | None = None
+
+
+def total(terms: Terms, expansion: Expansion, first: float, last: float) -> Sum:
+    """The sum of the terms from number `first` to `last`, which may be infinite.
+
+    Raises EvaluationError for limits that are no whole numbers, and LimitError for too many terms.
+    """
+    for number in (first, last):
+        if math.isnan(number) or (math.isfinite(number) and number != round(number)):
+            raise EvaluationError(f"a sum goes from one whole number to another, and {number:g} is none")
+    if first > last:
+        return Sum(0.0, 0.0)
+    with arrays.numpy_namespace().errstate(all="ignore"):
+        if math.isfinite(first) and math.isfinite(last):
+            return _finite(terms, first, last)
+        if math.isfinite(first):
+            return _infinite(terms, expansion, first)
+        if math.isfinite(last):
+            return _infinite(lambda k: terms(-k), _mirrored(expansion), -last)
+        up, down = _infinite(terms, expansion, 0.0), _infinite(lambda k: terms(-k), _mirrored(expansion), 1.0)
+        return Sum(up.value + down.value, up.error + down.error, up.fault or down.fault)
+
+
+def _mirrored(expansion: Expansion) -> Expansion:
+    return lambda k, order: [(-1.0) ** j * c for j, c in enumerate(expansion(-k, order))]
+
+
+def _finite(terms: Terms, first: float, last: float) -> Sum:
+    count = last - first + 1
+    if count > _MOST_TERMS:
+        raise LimitError(f"a sum of {count:.3g} terms is too long", hint="an infinite series is summed to its limit")
+    np = arrays.numpy_namespace()
+    parts, sizes = [], 0.0
+    for start in range(0, int(count), _CHUNK):
+        limits.charge_steps()
+        found = terms(first + np.arange(start, min(start + _CHUNK, count)))
+        parts.append(math.fsum(found) if np.isfinite(found).all() else float(np.sum(found)))
+        sizes += float(np.abs(found).sum())
+    value = math.fsum(parts) if all(map(math.isfinite, parts)) else sum(parts)
+    return Sum(value, 2.0**-53 * sizes)
+
+
+def _infinite(terms: Terms, expansion: Expansion, first: float) -> Sum:
+    """The sum of the terms from number `first` on."""
+    np = arrays.numpy_namespace()
+    found = terms(first + np.arange(_FIRST))
+    if not np.isfinite(found).all():
+        return Sum(math.nan, math.inf, f"the term {first + int(np.argmin(np.isfinite(found))):g} is no number")
+    last = found[-8:]
+    if (last == 0.0).all() or np.abs(last[1:]).max() <= 2.0**-60 * np.abs(found).max():
+        value = math.fsum(found)
+        return Sum(value, 2.0**-53 * float(np.abs(found).sum()))
+    ratios = last[1:] / last[:-1]
+    if np.abs(ratios).max() < _GEOMETRIC:
+        return _geometric(terms, first)
+    if (ratios < 0).all():
+        return _alternating(found, ratios)
+    return _slow(terms, expansion, first)
+
+
+def _geometric(terms: Terms, first: float) -> Sum:
+    np = arrays.numpy_namespace()
+    found = terms(first + np.arange(_MOST_DIRECT))
+    small = np.flatnonzero(np.abs(found) <= 2.0**-60 * np.abs(found).max())
+    found = found[: small[0] + 1] if len(small) else found
+    rest = abs(float(found[-1])) / (1 - _GEOMETRIC)
+    return Sum(math.fsum(found), rest + 2.0**-53 * float(np.abs(found).sum()))
+
+
+def _alternating(found: Any, ratios: Any) -> Sum:
+    if (ratios <= -1.0).all():
+        return Sum(math.nan, math.inf, "the sum diverges")
+    value, error = limit_of_sums(found.tolist())
+    return Sum(value, error)
+
+
+def _slow(terms: Terms, expansion: Expansion, first: float) -> Sum:
+    """The formula of Euler and Maclaurin (DLMF 2.10.1) for the terms after the first ones."""
+    np = arrays.numpy_namespace()
+    start = first + _FIRST
+    rest: Integral = integrals(lambda t, _: terms(t), [start], [math.inf], (), Tolerance(1e-13, 1e-15))[0]
+    if rest.fault is not None:
+        return Sum(math.nan, math.inf, "the sum diverges")
+    coefficients = expansion(start, 2 * len(_BERNOULLI) - 1)
+    corrections = [b * c for b, c in zip(_BERNOULLI, coefficients[1::2])]
+    head = terms(first + np.arange(_FIRST))
+    value = math.fsum([*head, rest.value, 0.5 * coefficients[0], *(-c for c in corrections)])
+    error = rest.error + abs(corrections[-1]) + 2.0**-52 * (float(np.abs(head).sum()) + rest.size)
+    return Sum(value, error if math.isfinite(error) else math.inf)
