@@ -18,7 +18,7 @@ from gradcli.functionals.body import Body
 from gradcli.functionals.integration import Integral
 from gradcli.functionals.quadrature import Tolerance
 from gradcli.functionals.ranges import Range, UnboundedError, ranges
-from gradcli.functionals.switches import moved_jumps
+from gradcli.functionals.switches import moved_switches
 from gradcli.kinds.jets import Jet
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import negative
@@ -54,7 +54,11 @@ def _of_each(
 ) -> Any:
     """The results of the integrals between broadcast limits, in the library of the operands."""
     if is_exact():
-        raise EvaluationError("integrals are computed in floats alone", hint="leave out --digits and the like")
+        # Imported here as few programs are computed in balls.
+        from gradcli.functionals import ball_integrals
+
+        low, high, *reads = operands
+        return ball_integrals.integral(low, high, reads, body, points)
     np = arrays.numpy_namespace()
     given = np.broadcast_arrays(*map(arrays.to_numpy, operands))
     rows = np.array([g.ravel() for g in given], float)
@@ -100,15 +104,16 @@ def _pulled_back(i: int, g: Any, _y: Any, *operands: Any, body: Body, **params: 
         return negative(_at_limit(g, low, reads, body))
     if i == 1:
         return _at_limit(g, high, reads, body)
-    _require_no_jump(body, i - 1)
+    _require_fixed_switches(body, i - 1, 1)
     return g * bind(integral, (low, high, *reads), {"body": body.partial(i - 1), **params})
 
 
-def _require_no_jump(body: Body, number: int) -> None:
-    """Raise DifferentiationError for an input of a body that moves a jump of the integrand."""
-    if number in moved_jumps(body):
+def _require_fixed_switches(body: Body, number: int, order: int) -> None:
+    """Raise DifferentiationError for an input of a body that moves a jump of the integrand, or, for orders from 2 on, a
+    bend."""
+    if number in moved_switches(body, jumps=order == 1):
         raise DifferentiationError(
-            "the derivative of this integral needs the places at which the integrand jumps, which were not found",
+            "the derivative of this integral needs the places at which the integrand switches, which were not found",
             hint="split the integral there",
         )
 
@@ -127,10 +132,10 @@ def _coefficients(
     if any(o.is_growing for o in (low, high, *reads)) or any(x.degree for x in (low, high)):
         yield from from_derivative(primitive, y, low, high, *reads, body=body, **params)
         return
-    for number, read in enumerate(reads, 1):
-        if read.degree:
-            _require_no_jump(body, number)
     for order in itertools.count(1):
+        for number, read in enumerate(reads, 1):
+            if read.degree:
+                _require_fixed_switches(body, number, order)
         coefficients = [r.coefficient(k) for k in range(order + 1) for r in reads]
         operands = [0.0 if c is None else c for c in coefficients]
         yield bind(integral, (low.inner, high.inner, *operands), {"body": body.coefficient(order), **params})

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.autograd.tensor import Tensor
 from gradcli.executors import stepwise
 from gradcli.functionals.body import Body
@@ -52,9 +53,12 @@ class Piece(NamedTuple):
     body: Body
 
 
-def moved_jumps(body: Body) -> frozenset[int]:
-    """The inputs, by number, on which it depends where a body may jump along its bound variable."""
-    return _moving(body, [e for e in _switching(body.program) if e.primitive not in _CONTINUOUS])
+def moved_switches(body: Body, *, jumps: bool) -> frozenset[int]:
+    """The inputs, by number, on which it depends where a body switches along its bound variable.
+
+    With `jumps`, only where it may jump, not where it bends.
+    """
+    return _moving(body, [e for e in _switching(body.program) if not (jumps and e.primitive in _CONTINUOUS)])
 
 
 def _moving(body: Body, switching: Iterable[Equation]) -> frozenset[int]:
@@ -69,8 +73,11 @@ def _moving(body: Body, switching: Iterable[Equation]) -> frozenset[int]:
 
 
 def pieces(body: Body, low: Any, high: Any, reads: Sequence[Any]) -> list[Piece] | None:
-    """The parts of the integral of a body between the switches; None where their places do not matter or are unknown."""
-    if not _moving(body, _switching(body.program)):
+    """The parts of the integral of a body between the switches; None where their places do not matter or are unknown.
+
+    That no switch was missed is not proved, so that there are no parts in ball arithmetic.
+    """
+    if is_exact() or not _moving(body, _switching(body.program)):
         return None
     numbers = [n for n in map(number_of, (low, high, *reads)) if n is not None]
     if len(numbers) < 2 + len(reads):

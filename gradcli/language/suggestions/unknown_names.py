@@ -95,7 +95,9 @@ _HINTS = {
     "ode45": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
     "odeint": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
     "solveivp": "differential equations are not solved here: a step of Runge and Kutta's method can be written in a loop",
-    **dict.fromkeys(("fzero", "findroot", "uniroot"), "root(f, start) is one in a program, and gradcli solve finds roots"),
+    **dict.fromkeys(
+        ("fzero", "findroot", "uniroot"), "root(f, start) is one in a program, and gradcli solve finds roots"
+    ),
     **dict.fromkeys(
         ("fminsearch", "fminunc", "fmincon", "fminbnd", "minimize", "minimise"), "gradcli minimize finds minima"
     ),
