@@ -25,6 +25,9 @@ _FEWEST_GRADES = 6
 _SHRINKING, _LAST = 1 - 1e-6, 8
 # The number of half-waves of an oscillating tail that are summed, and the number of places at which it is examined.
 _HALF_WAVES, _EXAMINED = 48, 4_000
+# The number of distances, each twice the one before, at which tails are examined for overflows, and the magnitude below
+# which an integrand has vanished before it overflows.
+_MOST_DOUBLINGS, _VANISHED = 60, 1e-60
 # Up to this number of integrals, each is first sampled in FIRST_PANELS panels; beyond, in two.
 _FEW_INTEGRALS = 32
 
@@ -110,6 +113,25 @@ class _Integration:
         self.np = arrays.numpy_namespace()
         self.function, self.bounds = function, bounds
         self.segments, self.rows, self.tolerance = segments, rows, tolerance
+        with self.np.errstate(all="ignore"):
+            self.ends = self._ends_of_tails()
+
+    def _ends_of_tails(self) -> Any:
+        """For each tail the distance from its origin beyond which its integrand is 0 although it cannot be computed,
+        such as exp(x)/(exp(2*x) + 1); infinite for others."""
+        np, segments = self.np, self.segments
+        ends = np.full(len(segments.row), np.inf)
+        tails = np.flatnonzero(segments.direction)
+        if not len(tails):
+            return ends
+        distances = 2.0 ** np.arange(_MOST_DOUBLINGS)
+        places = segments.origin[tails, None] + segments.direction[tails, None] * distances
+        values = self.function(places.ravel(), np.repeat(segments.row[tails], len(distances))).reshape(places.shape)
+        for tail, row in zip(tails, values):
+            known = int(np.argmin(np.isfinite(row)))
+            if known and not np.isfinite(row[known:]).any() and abs(row[known - 1]) * distances[known - 1] < _VANISHED:
+                ends[tail] = distances[known - 1]
+        return ends
 
     def integrals(self) -> list[Integral]:
         np, segments, count = self.np, self.segments, len(self.segments.row)
@@ -148,7 +170,9 @@ class _Integration:
         if not tail.any():
             return self.function(u, row)
         v = np.where(tail, u, 1.0)
-        values = self.function(np.where(tail, origin + direction * ((1.0 - v) / v), u), row)
+        distance = (1.0 - v) / v
+        values = self.function(np.where(tail, origin + direction * distance, u), row)
+        values = np.where(~np.isfinite(values) & (distance > self.ends[segment]), 0.0, values)
         return np.where(tail & (values != 0), values / v / v, values)
 
     def _bounds_along(self, low: Any, high: Any, segment: Any) -> tuple[Any, Any]:
@@ -175,12 +199,11 @@ class _Integration:
             if tail is not None:
                 return tail
         if len(clusters) > _MOST_CLUSTERS:
-            place = self._segment(segment).place(float(own.low[0]))
             return Integral(
                 found.value + float(np.sum(own.value)),
                 found.error + float(np.sum(own.error)),
                 found.size + float(np.sum(own.size)),
-                f"the integrand is no number at {place:.6g}" if np.isnan(own.value).any() else None,
+                None if np.isfinite(own.value).all() else self._fault(segment, float(own.low[0])),
             )
         for cluster in clusters:
             part = self._around(segment, float(own.low[cluster[0]]), float(own.high[cluster[-1]]))
@@ -234,13 +257,22 @@ class _Integration:
         )  # fmt: skip
         value, error, size = found.whole()
         if not np.isfinite(value).all():
-            place = self._segment(segment).place(float(edges[1 + int(np.argmin(np.isfinite(value)))]))
-            return Integral(math.nan, math.inf, math.nan, f"the integrand is no number at {place:.6g}")
+            fault = self._fault(segment, float(edges[1 + int(np.argmin(np.isfinite(value)))]))
+            return Integral(math.nan, math.inf, math.nan, fault)
         place = self._segment(segment).place(point)
         if _diverges(np, value, size):
             return Integral(math.nan, math.inf, math.inf, f"the integral diverges at {place:.6g}")
         limit = limit_of_sums(value.tolist())
         return Integral(limit.value, limit.error + float(np.sum(error)), float(np.sum(size)))
+
+    def _fault(self, segment: int, u: float) -> str:
+        """Why the integrand has no finite integral near a place."""
+        np = self.np
+        whole = self._segment(segment)
+        (value,) = self._along(np.array([u]), np.array([segment]))
+        if whole.direction and np.isinf(value):
+            return f"the integral diverges at {'-' if whole.direction < 0 else ''}inf"
+        return f"the integrand is no number at {whole.place(u):.6g}"
 
     def _tail(self, segment: int) -> Integral | None:
         """The integral over a tail that oscillates; None for any other.

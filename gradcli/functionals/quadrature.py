@@ -45,8 +45,8 @@ _MOST_HALVINGS = 8
 _FEW = 12
 # Bound on the number of panels of one integral.
 _MOST_PANELS = 20_000
-# Panels without a value that were halved as often are left: the integrand is not defined there.
-_MOST_OF_NAN = 6
+# Panels without a finite value that were halved as often are left: the integrand is not defined there.
+_MOST_INFINITE = 6
 # Rounding errors of a sum of positive terms, relative to it.
 _ROUNDING = 50 * 2.0**-53
 
@@ -112,7 +112,9 @@ def refined(function: Integrand, row: Any, low: Any, high: Any, count: int, tole
         middle = 0.5 * (new.low + new.high)
         few = np.bincount(new.row, minlength=count)[new.row] <= _FEW
         hopeless = (few & (halvings >= _MOST_HALVINGS)) | (panels[new.row] > _MOST_PANELS)
-        hopeless |= (middle <= new.low) | (middle >= new.high) | (np.isnan(new.value) & (halvings >= _MOST_OF_NAN))
+        hopeless |= (
+            (middle <= new.low) | (middle >= new.high) | (~np.isfinite(new.value) & (halvings >= _MOST_INFINITE))
+        )
         left.append(new.chosen(hopeless))
         new, middle = new.chosen(~hopeless), middle[~hopeless]
         ends = np.concatenate([new.low, middle]), np.concatenate([middle, new.high])

@@ -33,7 +33,8 @@ def ranges(program: Program, inputs: Sequence[Range]) -> list[Range]:
 
     with np.errstate(all="ignore"):
         for primitive, operands, params, output in program.equations:
-            rule = _RULES.get(primitive.name)
+            square = primitive.name == "multiply" and operands[0] is operands[1]
+            rule = _square if square else _RULES.get(primitive.name)
             if rule is None:
                 raise UnboundedError(primitive.name)
             low, high = rule(np, *map(value, operands), **params)
@@ -88,6 +89,11 @@ def _divide(np: Any, x: Range, y: Range) -> Range:
     return _of_corners("multiply")(np, x, _reciprocal(np, y))
 
 
+def _square(np: Any, x: Range, _same: Range | None = None) -> Range:
+    near, far = _magnitudes(np, x)
+    return Range(near * near, far * far)
+
+
 def _periodic(name: str, first_maximum: float) -> Rule:
     """sin or cos, whose maxima are at `first_maximum` plus multiples of the period."""
 
@@ -136,7 +142,7 @@ _RULES: dict[str, Rule] = {
     "reciprocal": _reciprocal,
     "pow": _of_corners("power"),
     "whole_power": _whole_power,
-    "square": _even_increasing("square"),
+    "square": _square,
     "abs": _even_increasing("abs"),
     "cosh": _even_increasing("cosh"),
     "sin": _periodic("sin", 0.5),

@@ -20,10 +20,11 @@ Expansion = Callable[[float, int], Sequence[float]]
 
 # The terms that are summed at once, and a bound on their number.
 _CHUNK, _MOST_TERMS = 65_536, 100_000_000
-# The terms after which an infinite series is judged, and up to which one that converges like a geometric one is summed.
-_FIRST, _MOST_DIRECT = 64, 8_192
-# The ratio of terms below which a series converges like a geometric one.
-_GEOMETRIC = 0.95
+# The numbers of terms after which an infinite series is extrapolated, and up to which it is summed if it ends there;
+# powers of the last number are examined beyond.
+_FIRST, _MANY, _LAST, _FARTHER = 64, 8_192, 8, 2.0
+# The number of blocks of 1, 2, 4, … terms.
+_BLOCKS = 16
 # The Bernoulli numbers B(2), B(4), … divided by 2, 4, …: factors of Taylor coefficients, which are derivatives of order
 # 2j - 1 divided by (2j - 1)!.
 _BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
@@ -80,28 +81,23 @@ def _finite(terms: Terms, first: float, last: float) -> Sum:
 def _infinite(terms: Terms, expansion: Expansion, first: float) -> Sum:
     """The sum of the terms from number `first` on."""
     np = arrays.numpy_namespace()
-    found = terms(first + np.arange(_FIRST))
+    found = terms(first + np.arange(_MANY))
     if not np.isfinite(found).all():
-        return Sum(math.nan, math.inf, f"the term {first + int(np.argmin(np.isfinite(found))):g} is no number")
-    last = found[-8:]
-    if (last == 0.0).all() or np.abs(last[1:]).max() <= 2.0**-60 * np.abs(found).max():
-        value = math.fsum(found)
-        return Sum(value, 2.0**-53 * float(np.abs(found).sum()))
+        known = int(np.argmin(np.isfinite(found)))
+        size = float(np.abs(found[:known]).max(initial=0.0))
+        if known > _LAST and np.abs(found[known - _LAST : known]).max() <= 2.0**-60 * size:
+            # Factors overflow where the terms have vanished.
+            return Sum(math.fsum(found[:known]), 2.0**-53 * float(np.abs(found[:known]).sum()))
+        return Sum(math.nan, math.inf, f"the term {first + known:g} is no number")
+    far = terms(first + _FARTHER ** np.arange(_MANY.bit_length(), 50.0))
+    largest = float(np.abs(found).max())
+    if max(np.abs(found[-_LAST:]).max(), np.nan_to_num(np.abs(far), nan=0.0).max()) <= 2.0**-60 * largest:
+        return Sum(math.fsum(found), 2.0**-53 * float(np.abs(found).sum()))
+    last = found[_FIRST - _LAST : _FIRST]
     ratios = last[1:] / last[:-1]
-    if np.abs(ratios).max() < _GEOMETRIC:
-        return _geometric(terms, first)
-    if (ratios < 0).all():
-        return _alternating(found, ratios)
-    return _slow(terms, expansion, first)
-
-
-def _geometric(terms: Terms, first: float) -> Sum:
-    np = arrays.numpy_namespace()
-    found = terms(first + np.arange(_MOST_DIRECT))
-    small = np.flatnonzero(np.abs(found) <= 2.0**-60 * np.abs(found).max())
-    found = found[: small[0] + 1] if len(small) else found
-    rest = abs(float(found[-1])) / (1 - _GEOMETRIC)
-    return Sum(math.fsum(found), rest + 2.0**-53 * float(np.abs(found).sum()))
+    if (ratios < 0).all() and (found[1:] * found[:-1] < 0).all():
+        return _alternating(found[:_FIRST], ratios)
+    return _slow(terms, expansion, first, found)
 
 
 def _alternating(found: Any, ratios: Any) -> Sum:
@@ -111,16 +107,31 @@ def _alternating(found: Any, ratios: Any) -> Sum:
     return Sum(value, error)
 
 
-def _slow(terms: Terms, expansion: Expansion, first: float) -> Sum:
-    """The formula of Euler and Maclaurin (DLMF 2.10.1) for the terms after the first ones."""
+def _slow(terms: Terms, expansion: Expansion, first: float, found: Any) -> Sum:
+    """The formula of Euler and Maclaurin (DLMF 2.10.1) for the terms after the first ones, where it applies."""
     np = arrays.numpy_namespace()
-    start = first + _FIRST
+    start = first + len(found)
     rest: Integral = integrals(lambda t, _: terms(t), [start], [math.inf], (), Tolerance(1e-13, 1e-15))[0]
-    if rest.fault is not None:
+    if rest.fault is not None and "diverges" in rest.fault:
         return Sum(math.nan, math.inf, "the sum diverges")
     coefficients = expansion(start, 2 * len(_BERNOULLI) - 1)
-    corrections = [b * c for b, c in zip(_BERNOULLI, coefficients[1::2])]
-    head = terms(first + np.arange(_FIRST))
-    value = math.fsum([*head, rest.value, 0.5 * coefficients[0], *(-c for c in corrections)])
-    error = rest.error + abs(corrections[-1]) + 2.0**-52 * (float(np.abs(head).sum()) + rest.size)
-    return Sum(value, error if math.isfinite(error) else math.inf)
+    if rest.fault is None and all(map(math.isfinite, coefficients)):
+        corrections = [b * c for b, c in zip(_BERNOULLI, coefficients[1::2])]
+        value = math.fsum([*found, rest.value, 0.5 * coefficients[0], *(-c for c in corrections)])
+        rounding = 2.0**-52 * (float(np.abs(found).sum()) + rest.size)
+        return Sum(value, rest.error + abs(corrections[-1]) + rounding)
+    blocks = _by_blocks(terms, first)
+    if not blocks.error <= 1e-2 * abs(blocks.value):
+        return blocks._replace(fault="no sum was found: the terms do not shrink regularly")
+    return blocks
+
+
+def _by_blocks(terms: Terms, first: float) -> Sum:
+    """The sum by extrapolation of the sums of blocks, each of twice as many terms as the one before."""
+    np = arrays.numpy_namespace()
+    blocks = [float(terms(np.array([first]))[0])]
+    for j in range(_BLOCKS):
+        limits.charge_steps()
+        blocks.append(math.fsum(terms(first + np.arange(2**j, 2 ** (j + 1)))))
+    value, error = limit_of_sums(blocks)
+    return Sum(value, error)

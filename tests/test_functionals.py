@@ -1,0 +1,110 @@
+"""Sums, limits, roots and minima in programs, with their derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import pytest
+
+from gradcli.errors import EvaluationError, GradcliError
+from gradcli.evaluation import session
+from gradcli.language.syntax import parse
+
+
+def evaluated(program: str, order: int | None = None, **bindings: float) -> session.Result:
+    request = session.EvaluationRequest(parse(program), bindings, tuple(bindings), order=order)
+    return session.run(request)
+
+
+# Programs of one parameter with their values as functions of it, and a place.
+CLOSED: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "nsum(1/k**x, k, 1, inf)": (mpmath.zeta, 1.5),
+    "nsum(x**k/factorial(k), k, 0, inf)": (mpmath.exp, 2.0),
+    "nsum((-1)**k*x**(2*k+1)/(2*k+1), k, 0, inf)": (mpmath.atan, 0.8),
+    "summation(1/(k**2+x**2), (k, -inf, inf))": (lambda x: mpmath.pi / (x * mpmath.tanh(mpmath.pi * x)), 1.2),
+    "nsum(k*x**2, k, 1, 100)": (lambda x: 5050 * x**2, 2.0),
+    "nsum(lambda k: x**k, [0, inf])": (lambda x: 1 / (1 - x), 0.9),
+    "limit(sin(x*h)/h, h, 0)": (lambda x: x, 2.0),
+    "limit((1+x/n)**n, n, inf)": (mpmath.exp, 2.0),
+    "limit(sqrt(n**2+x*n)-n, n, inf)": (lambda x: x / 2, 3.0),
+    "limit((x**h-1)/h, h, 0)": (mpmath.log, 3.0),
+    "limit(x*atan(h), h, -inf)": (lambda x: -mpmath.pi / 2 * x, 3.0),
+    "limit(abs(h)/h*x, h, 0, '-')": (lambda x: -x, 3.0),
+    "root(lambda y: y*exp(y) - x, 1)": (mpmath.lambertw, 2.0),
+    "newton(lambda y: y**3 - x, 1)": (mpmath.cbrt, 2.0),
+    "brentq(lambda y: exp(y) - x, 0, 2)": (mpmath.log, 2.0),
+    "fsolve(lambda v: [v[0] + v[1] - 3, v[0]*v[1] - x], [0.5, 3])[0]": (
+        lambda x: (3 - mpmath.sqrt(9 - 4 * x)) / 2,
+        2.0,
+    ),
+    "argmin(lambda y: exp(y) - x*y, 1)": (mpmath.log, 2.0),
+    "sum(argmax(lambda v: -(v[0]-x)**2 - (v[1]-x*v[0])**2, [0, 0]))": (lambda x: x + x**2, 1.2),
+    "integrate(root(lambda y: y**2 - x*t, 1), t, 0.5, 1)": (
+        lambda x: mpmath.sqrt(x) * (1 - mpmath.mpf(0.5) ** 1.5) / 1.5,
+        2.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("program", CLOSED)
+def test_values_and_derivatives(program: str) -> None:
+    function, x = CLOSED[program]
+    result = evaluated(program, 2, x=x)
+    assert result.grad is not None
+    assert result.derivatives is not None
+    with mpmath.workdps(30):
+        derivatives = [float(mpmath.re(mpmath.diff(function, x, n))) for n in range(3)]
+    found = [result.value, result.grad["x"], result.derivatives["x,x"]]
+    assert [*map(float, found)] == pytest.approx(derivatives, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("nsum(1/k, k, 1, inf)", "the sum diverges"),
+        ("nsum((-1)**k, k, 0, inf)", "the sum diverges"),
+        ("nsum(k, k, 0.5, 3)", "0.5 is none"),
+        ("limit(1/x, x, 0)", "-inf from the left, inf from the right"),
+        ("limit(floor(x), x, 2)", "1 from the left, 2 from the right"),
+        ("limit(sin(1/x), x, 0)", "no limit was found at 0"),
+        ("root(lambda x: x**2 + 1, 1)", "no root was found: at .* the residual is 1"),
+        ("root(lambda x: x**2, 1)", "the Jacobian is singular"),
+        ("root(lambda x: 1/x, 1)", "at a pole"),
+        ("brentq(lambda x: x**2 + 1, 0, 1)", "do not differ in sign"),
+        ("fsolve(lambda v: [v[0]], [1, 2])", "as many equations as unknowns"),
+        ("argmin(lambda x: x, 0)", "no minimum was found"),
+        ("integrate(x**2, 0, 1)", "needs a function or a variable"),
+        ("integrate(x**2, x)", "'integrate' needs 'b'"),
+    ],
+)
+def test_errors(program: str, message: str) -> None:
+    with pytest.raises(GradcliError, match=message):
+        evaluated(program, **({"x": 1.0} if program.startswith("integrate") else {}))
+
+
+def test_a_limit_at_a_pole_is_infinite() -> None:
+    assert math.isinf(float(evaluated("limit(1/x**2, x, 0)").value))
+
+
+def test_a_slow_series_is_a_warning() -> None:
+    result = evaluated("nsum(1/(k*log(k)**2), k, 2, inf)")
+    assert [w.code for w in result.warnings] == ["inaccurate"]
+
+
+def test_a_function_of_the_program_may_read_others() -> None:
+    program = "f(t) = a*t**2; g(u) = integrate(f, 0, u); root(lambda u: g(u) - 9, 1)"
+    assert float(evaluated(program, a=1.0).value) == pytest.approx(3.0)
+
+
+def test_loops_and_branches_inside() -> None:
+    program = "def f(t) { s = 0; for i in range(5) { s = s + t**i }; if t > 1 { return s } else { return 0 } }\nintegrate(f, 0, 2)*x"
+    assert float(evaluated(program, x=1.0).value) == pytest.approx(sum((2 ** (i + 1) - 1) / (i + 1) for i in range(5)))
+
+
+def test_a_while_inside_cannot_be_recorded() -> None:
+    program = "def f(t) { while t > 1 { t = t/2 }; return t }\nintegrate(f, 0, 2)"
+    with pytest.raises(EvaluationError, match="the function cannot be recorded"):
+        evaluated(program)

@@ -1,0 +1,213 @@
+"""Integrals in programs: values, derivatives, errors and warnings, beside closed forms."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import pytest
+
+from gradcli.errors import DifferentiationError, EvaluationError
+from gradcli.evaluation import session
+from gradcli.language.syntax import parse
+
+Run = Callable[..., Any]
+
+
+def evaluated(program: str, order: int | None = None, **bindings: float) -> session.Result:
+    request = session.EvaluationRequest(parse(program), bindings, tuple(bindings), order=order)
+    return session.run(request)
+
+
+PI = math.pi
+# Integrals of FLINT's examples, mpmath's tests, QUADPACK's and Genz' families, with their values.
+KNOWN = {
+    "4/(1+x^2), x, 0, 1": PI,
+    "sin(x+exp(x)), x, 0, 8": 0.3474001726652478,
+    "abs(x**4+10*x**3+19*x**2-6*x-6)*exp(x), x, 0, 1": 11.14731055005714,
+    "floor(x), x, 0, 100": 4950,
+    "sech(10*(x-0.2))**2+sech(100*(x-0.4))**4+sech(1000*(x-0.6))**6, x, 0, 1": 0.21080273550054927738,
+    "exp(-x**2), x, 0, inf": math.sqrt(PI) / 2,
+    "sech(x), x, -inf, inf": PI,
+    "1/sqrt(1-x**2), x, -1, 1": PI,
+    "log(x)/(1+x), x, 0, 1": -(PI**2) / 12,
+    "x**-0.75, x, 0, 1": 4,
+    "exp(-x)*x**50, x, 0, inf": math.factorial(50),
+    "log(1+x**-2), x, 0, inf": PI,
+    "x*sin(x)/(1+x**2), x, 0, inf": PI / (2 * math.e),
+    "sin(x)/x, x, 0, inf": PI / 2,
+    "sin(x)/sqrt(x), x, 0, inf": math.sqrt(PI / 2),
+    "cos(x**2), x, 0, inf": math.sqrt(PI / 8),
+    "cos(1000*x)*exp(-x), x, 0, inf": 1 / (1 + 10**6),
+    "exp(cos(x)), x, 0, 2*pi": 7.95492652101284527,
+    "exp(-1000*(x-0.3)**2), x, -10, 10": math.sqrt(PI / 1000),
+    "x**x, x, 0, 1": 0.783430510712134407,
+    "log(abs(x-0.5)), x, 0, 1": math.log(0.5) - 1,
+    "exp(x)/(exp(2*x)+1), x, -inf, inf": PI / 2,
+    "log(sin(x)), x, 0, pi/2": -PI / 2 * math.log(2),
+    "1/sqrt(abs(x)), x, -1, 1": 4,
+    "where(x<0.3, 0, 1)*exp(x), x, 0, 1": math.e - math.exp(0.3),
+    "max(sin(x), cos(x)), x, 0, 2*pi": 2 * math.sqrt(2),
+    "gamma(x), x, 1, 2": 0.922745950680665,
+    "x/(exp(x)-1), x, 0, inf": PI**2 / 6,
+    "1/(1+x)**1.1, x, 0, inf": 10,
+    "exp(-(x-1e4)**2), x, -inf, inf": math.sqrt(PI),
+    "exp(-1e8*(x-1)**2), x, -inf, inf": math.sqrt(PI) * 1e-4,
+    "exp(-x-1/x)/sqrt(x), x, 0, inf": math.sqrt(PI) * math.exp(-2),
+    "sqrt(tan(x)), x, 0, pi/2": PI / math.sqrt(2),
+    "x % 1, x, 0, 5.5": 2.625,
+    "1e-300*x, x, 0, 1": 5e-301,
+    "1e300*x, x, 0, 1": 5e299,
+    "exp(-x), x, 700, inf": math.exp(-700),
+    "sin(x), x, 2, -1": math.cos(2) - math.cos(1),
+    "x, x, 3, 3": 0,
+}
+
+
+@pytest.mark.parametrize(("integral", "value"), KNOWN.items())
+def test_an_integral_has_its_known_value(integral: str, value: float) -> None:
+    result = evaluated(f"integrate({integral})")
+    assert float(result.value) == pytest.approx(value, rel=1e-10, abs=1e-305)
+    assert not result.warnings
+
+
+# Values that are not reached: the warning says how far they may be off.
+DOUBTFUL = {
+    "x*sin(1/x), x, 0, 1": 0.378530017124161309882,
+    "1/(x*log(x)**2), x, 2, inf": 1 / math.log(2),
+    "(1-x)**-0.95, x, 0, 1": 20.0,
+}
+
+
+@pytest.mark.parametrize(("integral", "value"), DOUBTFUL.items())
+def test_a_doubtful_integral_is_a_warning(integral: str, value: float) -> None:
+    result = evaluated(f"integrate({integral})")
+    (warning,) = result.warnings
+    assert warning.code == "inaccurate"
+    about = float(warning.message.split("about ")[1].split()[0])
+    assert abs(float(result.value) - value) <= 3 * about
+
+
+@pytest.mark.parametrize(
+    ("integral", "place"),
+    [
+        ("1/x, x, 0, 1", "0"),
+        ("1/x, x, 1, inf", "inf"),
+        ("1/(x-1), x, 0, 2", "1"),
+        ("tan(x), x, 0, pi/2", "1.5708"),
+        ("exp(x), x, 0, inf", "inf"),
+        ("cos(x), x, 0, inf", "inf"),
+    ],
+)
+def test_an_integral_that_diverges_is_an_error(integral: str, place: str) -> None:
+    with pytest.raises(EvaluationError, match=f"the integral diverges at {place}"):
+        evaluated(f"integrate({integral})")
+
+
+def test_an_integrand_that_is_undefined_is_an_error() -> None:
+    with pytest.raises(EvaluationError, match="the integrand is no number"):
+        evaluated("integrate(sqrt(x), x, -1, 1)")
+
+
+# Programs with parameters k and b, and their values as functions of them.
+PARAMETRIC: dict[str, Callable[..., mpmath.mpf]] = {
+    "integrate(exp(-k*t), t, 0, b)": lambda k, b: (1 - mpmath.exp(-k * b)) / k,
+    "integrate(exp(-k*t)*t**2, t, 0, inf) + 0*b": lambda k, b: 2 / k**3,
+    "integrate(cos(k*t), t, -b, b)": lambda k, b: 2 * mpmath.sin(k * b) / k,
+    "integrate(t**k, t, 0, b)": lambda k, b: b ** (k + 1) / (k + 1),
+    "integrate(1/(t**2+k**2), t, -inf, b)": lambda k, b: (mpmath.atan(b / k) + mpmath.pi / 2) / k,
+    "integrate(exp(-k*t)*sin(b*t)/t, t, 0, inf)": lambda k, b: mpmath.atan(b / k),
+    "integrate(exp(-k*x*y), (y, 0, x), (x, 0, b))": lambda k, b: mpmath.quad(
+        lambda x: (1 - mpmath.exp(-k * x * x)) / (k * x), [0, b]
+    ),
+    "integrate(abs(t-k), t, 0, 2) + 0*b": lambda k, b: (k**2 + (2 - k) ** 2) / 2,
+    "integrate(1 if t < k else b*t, t, 0, 2)": lambda k, b: k + b * (4 - k**2) / 2,
+    "integrate(maximum(t, k*t**2), t, 0, 2) + 0*b": lambda k, b: 1 / (2 * k**2) + k * (8 - 1 / k**3) / 3,
+    "integrate(floor(k*t), t, 0, 2) + 0*b": lambda k, b: sum(
+        (2 - j / k) for j in range(1, int(mpmath.floor(2 * k)) + 1)
+    ),
+    "b*quad(lambda t: t**2*k, 0, b)[0]": lambda k, b: k * b**4 / 3,
+    "dblquad(lambda y, x: k*x*y, 0, b, 0, lambda x: x)[0]": lambda k, b: k * b**4 / 8,
+}
+
+
+@pytest.mark.parametrize("program", PARAMETRIC)
+def test_derivatives_of_an_integral(program: str) -> None:
+    k, b = 1.3, 0.7
+    value = PARAMETRIC[program]
+    result = evaluated(program, 2, k=k, b=b)
+    found = {**(result.grad or {}), **(result.derivatives or {})}
+    with mpmath.workdps(30):
+        assert float(result.value) == pytest.approx(float(value(mpmath.mpf(k), mpmath.mpf(b))), rel=1e-11)
+        for key, derivative in found.items():
+            orders = tuple(key.split(",").count(name) for name in "kb")
+            expected = float(mpmath.diff(value, (k, b), orders))
+            assert float(derivative) == pytest.approx(expected, rel=1e-8, abs=1e-9), key
+
+
+def test_the_variable_may_stand_after_the_limits() -> None:
+    assert float(evaluated("integrate(exp(-k*t), 0, b, t)", k=2.0, b=1.0).value) == pytest.approx(0.432332358381693654)
+
+
+def test_a_tensor_is_integrated_by_its_elements() -> None:
+    result = evaluated("sum(integrate([t, k*t**2], t, 0, 1))", k=3.0)
+    assert float(result.value) == pytest.approx(1.5)
+    assert result.grad is not None
+    assert float(result.grad["k"]) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("integral", "digits"),
+    [
+        ("sin(t+exp(t)), t, 0, 8", "0.3474001726572478078795121591198931246574562549"),
+        ("sech(10*(t-0.2))**2+sech(100*(t-0.4))**4+sech(1000*(t-0.6))**6, t, 0, 1", "0.21080273550054927738"),
+        ("sqrt(1-t**2), t, 0, 1", "0.78539816339744830962"),
+        ("x*y, (y, 0, x), (x, 0, 1)", "0.12500000000000000000"),
+    ],
+)
+def test_digits_of_an_integral_are_proved(integral: str, digits: str, run: Run) -> None:
+    count = len(digits) - 2
+    assert run("eval", f"integrate({integral})", "--digits", str(count)).out == f"value  {digits}\n"
+
+
+def test_derivatives_of_an_integral_are_proved(run: Run) -> None:
+    result = run("eval", "integrate(exp(-k*t), t, 0, b)", "k=2", "b=1", "--digits", "25", "--json")
+    found = json.loads(result.out)
+    with mpmath.workdps(40):
+        expected = mpmath.diff(lambda k: (1 - mpmath.exp(-k)) / k, 2)
+        assert mpmath.nstr(mpmath.mpf(found["grad"]["k"]), 25) == mpmath.nstr(expected, 25)
+
+
+def test_a_bend_is_not_proved_away(run: Run) -> None:
+    result = run("eval", "integrate(abs(t-c), t, 0, 1)", "c=0.3", "--digits", "20", "--order", "2")
+    assert result.status == 1
+    assert "the places at which the integrand switches" in result.err
+
+
+def test_fail_on_inaccurate_is_a_status(run: Run) -> None:
+    program = "integrate((1-t)**-0.95, t, 0, 1)"
+    assert run("eval", program).status == 0
+    assert run("eval", program, "--fail-on-inaccurate").status == 1
+
+
+def test_integrals_stand_in_every_command(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n2,3\n")
+    assert (
+        run("map", "integrate(exp(-a*t), t, 0, b)", str(tmp_path / "rows.csv"))
+        .out.splitlines()[1]
+        .startswith("1,2,0.86466")
+    )
+    assert run("series", "integrate(exp(-t**2), t, 0, x)", "x=0").out.startswith("x - x**3/3 + x**5/10")
+    assert "13" in run("check", "integrate(exp(-k*t), t, 0, b)", "k=1", "b=2").out
+    fit = run("fit", "y ~ integrate(exp(-k*t), t, 0, x)", "x=[1,2,3]", "y=[0.63,0.86,0.95]", "k=2")
+    assert fit.status == 0
+    assert "1.0033" in fit.out
+
+
+def test_a_jump_that_moves_is_refused_where_its_place_is_unknown() -> None:
+    with pytest.raises(DifferentiationError, match="the places at which the integrand switches"):
+        evaluated("integrate(where(t < k, 1, 0)*where(sin(1e5*t*k) > 0, 1, 2), t, 0, 1)", k=0.3)
