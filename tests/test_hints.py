@@ -351,7 +351,7 @@ def test_equations_that_other_signs_separate(run, separator):
     ("program", "hint"),
     [
         ("Solve[x^2 == 2, x]", "gradcli solve finds roots"), ("Plot[Sin[x], {x, 0, 1}]", "gradcli plot"), ("derivative of x^2", "gradcli diff"),
-        ("solve x^2 = 2", "gradcli solve"), ("integrate x^2 from 0 to 1", "there are derivatives alone"), ("x squared of y", "write it in signs"),
+        ("solve x^2 = 2", "gradcli solve"), ("integrate x^2 from 0 to 1", "integrate(exp(-t), t, 0, 1)"), ("x squared of y", "write it in signs"),
         ("x^2 = 4", "gradcli solve takes equations"),
     ],
 )  # fmt: skip

@@ -54,7 +54,7 @@ def test_the_listing_as_json(run):
 
 
 def test_the_listing_covers_all_that_a_program_can_call_or_name():
-    callable_names = {*table.names(), *scope.DERIVATIVES, *scope.DETACH}
+    callable_names = {*table.names(), *scope.DERIVATIVES, *scope.DETACH, *scope.FUNCTIONALS}
     assert sorted([*NAMES, *ALIASES]) == sorted([*callable_names, *(scope.CONSTANTS.keys() - scope.TYPES.keys())])
 
 
@@ -520,6 +520,20 @@ CASES = {
     "hessian": [Case("hessian(y, x)", 0.0, x=1.0, y=2.0)],
     "jvp": [Case("sum(jvp([y, 1], x, 3))", 0.0, x=1.0, y=2.0)],
     "vjp": [Case("vjp([y, 1], x, 3)", 0.0, x=1.0, y=2.0)],
+    "integrate": [
+        Case("integrate(exp(-x*t), t, 0, inf)", 0.5, x=2.0),
+        Case("integrate(x/t, t, 0, 1)", FAILS, x=2.0),
+        Case("integrate((1-t)**-x, t, 0, 1)", FAILS, x=0.99),
+    ],
+    "nsum": [Case("nsum(x**k, k, 0, inf)", 2.0, x=0.5), Case("nsum(x/k, k, 1, inf)", FAILS, x=2.0)],
+    "limit": [
+        Case("limit(x + 1/n, n, inf)", 2.0, x=2.0),
+        Case("limit(x/n, n, 0)", FAILS, x=2.0),
+    ],
+    "root": [
+        Case("root(lambda y: y**2 + x, 1)", FAILS, x=2.0),
+        Case("root(lambda y: x*y**2, 1)", FAILS, x=2.0),
+    ],
 }  # fmt: skip
 
 

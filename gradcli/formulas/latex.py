@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.formulas.bound_variables import with_body
 from gradcli.formulas.documents import Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Naming, names_of
 from gradcli.formulas.numbers import written_fraction
@@ -270,9 +271,14 @@ LANGUAGE = Language(
         "index": _indexed,
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
+        "integral": with_body(
+            lambda: LANGUAGE, "tusw", r"\int_{{{low}}}^{{{high}}} {body} \,\mathrm{{d}}{variable}", SUM
+        ),
+        "series_sum": with_body(lambda: LANGUAGE, "kjnm", r"\sum_{{{variable}={low}}}^{{{high}}} {body}", SUM),
         **dict.fromkeys(("partial_of_one", "partial_of_two", "partial_of_three", "partial_of_four"), _partial),
     },
-    others=lambda _primitive: _called,
+    # A function of a body, such as a root, has no notation.
+    others=lambda primitive: None if any(p.name == "body" for p in primitive.parameters) else _called,
     number=_number,
     array=_array,
     document=latex,

@@ -10,6 +10,7 @@ from gradcli import install_command, subprocess_calls
 from gradcli.errors import LimitError, ProgramSyntaxError, UsageError
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.symbolic import parsed_formula
+from gradcli.formulas.text_writer import UnsupportedPrimitiveError
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -52,6 +53,9 @@ def _in_process(sent: Sequence[_Sent]) -> list[_Sent]:
 
 
 def _by_name(program: Program) -> _Sent:
+    for equation in program.equations:
+        if "body" in equation.params:
+            raise UnsupportedPrimitiveError(equation, "SymPy")
     equations = [(e.primitive.name, *e[1:]) for e in program.equations]
     return program.inputs, equations, program.outputs, program.guards
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, LimitError
+from gradcli.formulas.bound_variables import with_body
 from gradcli.formulas.documents import SHORT, Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Names, names_of
 from gradcli.formulas.numbers import written_fraction
@@ -390,6 +391,8 @@ LANGUAGE = Language(
         "left_vectors": _result_of("svd({}, full_matrices=False)[0]"),
         "right_vectors": _result_of("svd({}, full_matrices=False)[2].mT"),
         "contract": contraction("einsum", "outer"),
+        "integral": with_body(lambda: LANGUAGE, "tusw", "integrate({body}, {variable}, {low}, {high})"),
+        "series_sum": with_body(lambda: LANGUAGE, "kjnm", "nsum({body}, {variable}, {low}, {high})"),
     },
     others=calls(
         "text",

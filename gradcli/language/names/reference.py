@@ -172,7 +172,7 @@ _CONSTANTS = {
 @cache
 def entries() -> tuple[Entry, ...]:
     """All functions and constants, grouped by subject."""
-    functions = table.subjects() | {"derivatives": _DERIVATIVES, "integrals, sums, limits and roots": _FUNCTIONALS}
+    functions = table.subjects() | {"derivatives": _DERIVATIVES, "integrals and roots": _FUNCTIONALS}
     found = [_function(subject, o) for subject, operations in functions.items() for o in operations]
     return (*found, *(_constant(name) for name in _CONSTANTS))
 
