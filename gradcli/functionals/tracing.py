@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, NotRecordableError
 from gradcli.functionals.body import Body
@@ -17,7 +18,7 @@ from gradcli.loops.rolling import traced_paths
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import reshaped
 from gradcli.primitives.entries.indexing import index
-from gradcli.program.ir import Program, Variable
+from gradcli.program.ir import Atom, Program, Variable
 from gradcli.program.passes import needed_variables, optimise
 from gradcli.program.scalarisation import TensorsNeededError, by_element
 
@@ -32,6 +33,13 @@ class TracedFunction(NamedTuple):
 
 class _ShapeTrace(Trace):
     """A trace whose examples are nan, so that what is recorded holds for all numbers."""
+
+    def atom(self, value: Any) -> Atom:
+        """An array of one number is a number of the program."""
+        plain = not isinstance(value, Kind) and type(value) not in arrays.PYTHON_NUMBERS and not arrays.shape(value)
+        return super().atom(
+            float(value) if plain and arrays.dtype_name(value) == "float64" and not is_exact() else value
+        )
 
     def example(self, value: Any) -> Any:
         if isinstance(value, Traced) and value.trace is self:
