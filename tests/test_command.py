@@ -8,7 +8,6 @@ from types import ModuleType
 from typing import Annotated
 
 import pytest
-import typer
 
 from gradcli.cli import main
 from gradcli.cli import options as opt
@@ -20,7 +19,7 @@ from gradcli.formulas.documents import separate_formulas
 
 class ShoutOptions(opt.Options):
     words: opt.Words = None
-    times: Annotated[int, typer.Option("--times", metavar="N", help="How often.")] = 1
+    times: Annotated[int, opt.Option("--times", metavar="N", help="How often.")] = 1
 
 
 def shout(options: ShoutOptions, environment):

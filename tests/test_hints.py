@@ -557,7 +557,7 @@ def strings():
 
 
 def test_command_lines_in_messages_have_commands_and_options_that_there_are():
-    known = {name: command._options_of(tuple(COMMANDS.items()), name) for name in COMMANDS}
+    known = {name: command._options_of(COMMANDS, name) for name in COMMANDS}
     every = set().union(*known.values(), {"--version"})
     for text in strings():
         if " " in text and not re.search(r"\b(?:pip|pipx|uv|cargo) ", text):

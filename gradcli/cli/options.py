@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Self
-
-import typer
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import GenericAlias, UnionType
+from typing import Annotated, Any, Self, get_type_hints
 
 from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
@@ -13,25 +13,47 @@ from gradcli.errors import UsageError
 from gradcli.io.file_formats import FORMS
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_STEPS
 
+
+class Option:
+    """An option of the command line: `Annotated[int | None, Option("--order", help=…)]` is the type of its field.
+
+    A field of type `bool` is a flag, and an option of type `list[str]` may be repeated. `min` and `max` are bounds of
+    numbers. `metavar` stands for the value on the help page.
+    """
+
+    __slots__ = ("help", "max", "metavar", "min", "name")
+
+    def __init__(
+        self, name: str, *, help: str, metavar: str | None = None, min: int | None = None, max: int | None = None
+    ) -> None:
+        self.name, self.help, self.metavar, self.min, self.max = name, help, metavar, min, max
+
+
+class Argument:
+    """The words of the command line that are no options: one of type `str`, or all of type `list[str]`."""
+
+    __slots__ = ("help", "metavar")
+
+    def __init__(self, *, metavar: str, help: str) -> None:
+        self.metavar, self.help = metavar, help
+
+
 Words = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="PROGRAM [NAME=VALUE]...",
         help="The program, or - for standard input; then the values of its names: x=5, W=[[1,2],[3,4]], "
         "x=linspace(0,1,5), x=@data.csv:column, x=@- for standard input.",
-        show_default=False,
     ),
 ]
-File = Annotated[str | None, typer.Option("--file", metavar="PATH", help="Read the program from a file.")]
+File = Annotated[str | None, Option("--file", metavar="PATH", help="Read the program from a file.")]
 Vars = Annotated[
     str | None,
-    typer.Option(
-        "--vars", metavar="PATH|-", help="Read values from a JSON object of names to numbers or nested lists."
-    ),
+    Option("--vars", metavar="PATH|-", help="Read values from a JSON object of names to numbers or nested lists."),
 ]
 From = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--from",
         metavar="|".join(FORMS),
         help="What standard input holds, as in x=@-, or a file whose name does not say it; default: what it begins like.",
@@ -39,20 +61,20 @@ From = Annotated[
 ]
 Wrt = Annotated[
     list[str] | None,
-    typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every bound name."),
+    Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every bound name."),
 ]
-Const = Annotated[list[str] | None, typer.Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
-Dtype = Annotated[str, typer.Option("--dtype", metavar="|".join(DTYPES), help="The precision of every number.")]
+Const = Annotated[list[str] | None, Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
+Dtype = Annotated[str, Option("--dtype", metavar="|".join(DTYPES), help="The precision of every number.")]
 Backend = Annotated[
-    str, typer.Option("--backend", metavar="|".join(b.name for b in BACKENDS), help="The array library that computes.")
+    str, Option("--backend", metavar="|".join(b.name for b in BACKENDS), help="The array library that computes.")
 ]
 Device = Annotated[
     str | None,
-    typer.Option("--device", metavar="cpu|cuda|cuda:N", help="Where it computes; default: cpu, for cupy cuda."),
+    Option("--device", metavar="cpu|cuda|cuda:N", help="Where it computes; default: cpu, for cupy cuda."),
 ]
 Digits = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--digits",
         metavar="N",
         min=1,
@@ -62,47 +84,47 @@ Digits = Annotated[
 ]
 MaxPrecision = Annotated[
     int,
-    typer.Option("--max-precision", metavar="N", min=1, help="The most digits to compute with for them."),
+    Option("--max-precision", metavar="N", min=1, help="The most digits to compute with for them."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on one line.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object on one line.")]
 GradOutput = Annotated[
-    str | None, typer.Option("--grad-output", metavar="EXPR", help="The cotangent of a value that is no scalar.")
+    str | None, Option("--grad-output", metavar="EXPR", help="The cotangent of a value that is no scalar.")
 ]
-NoGrad = Annotated[bool, typer.Option("--no-grad", help="The value alone.")]
+NoGrad = Annotated[bool, Option("--no-grad", help="The value alone.")]
 NoRewrite = Annotated[
-    bool, typer.Option("--no-rewrite", help="Evaluate log(x**q) and its like as they stand, not in a stable form.")
+    bool, Option("--no-rewrite", help="Evaluate log(x**q) and its like as they stand, not in a stable form.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No warnings on standard error.")]
-Traceback = Annotated[bool, typer.Option("--traceback", help="Show where in gradcli an error was raised.")]
-MaxSteps = Annotated[int, typer.Option("--max-steps", metavar="N", min=1, help="Stop a program after so many steps.")]
+Quiet = Annotated[bool, Option("--quiet", help="No warnings on standard error.")]
+Traceback = Annotated[bool, Option("--traceback", help="Show where in gradcli an error was raised.")]
+MaxSteps = Annotated[int, Option("--max-steps", metavar="N", min=1, help="Stop a program after so many steps.")]
 MaxElements = Annotated[
-    int, typer.Option("--max-elements", metavar="N", min=1, help="Stop a program that computes more array elements.")
+    int, Option("--max-elements", metavar="N", min=1, help="Stop a program that computes more array elements.")
 ]
 MaxSeconds = Annotated[
     float | None,
-    typer.Option("--max-seconds", metavar="S", help="Stop the command after so many seconds, whatever it is doing."),
+    Option("--max-seconds", metavar="S", help="Stop the command after so many seconds, whatever it is doing."),
 ]
 MaxMemory = Annotated[
     str | None,
-    typer.Option("--max-memory", metavar="SIZE", help="Stop it when it needs more memory, as in 500MB or 2GiB."),
+    Option("--max-memory", metavar="SIZE", help="Stop it when it needs more memory, as in 500MB or 2GiB."),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--cluster",
         metavar="tcp://HOST:PORT|local[:N]",
         help="Compute on a Dask cluster, or on N processes of this machine: parts of the tables into the directory "
         "--output.",
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in the directory, where that was stopped.")]
+Resume = Annotated[bool, Option("--resume", help="Go on with the run in the directory, where that was stopped.")]
 
 
 class Options:
     """The base class of the options of a command.
 
-    A subclass has a field for each option in the order of the help page, annotated as Typer requires, with its default.
-    Inherited fields come after those of the subclass.
+    A subclass has a field for each option in the order of the help page, annotated with its type and its `Option` or
+    `Argument`, with its default. Inherited fields come after those of the subclass.
     """
 
     traceback: Traceback = False
@@ -113,6 +135,33 @@ class Options:
     def replaced(self, **given: Any) -> Self:
         """A copy with some options replaced."""
         return type(self)(**(vars(self) | given))
+
+
+class Field:
+    """A field of the options of a command: what is declared, and the type of a value, `list` for words.
+
+    Without a default it is required.
+    """
+
+    __slots__ = ("declared", "default", "kind", "name", "required")
+
+    def __init__(self, options: type, name: str, annotation: Any) -> None:
+        self.name = name
+        self.default = getattr(options, name, None)
+        self.required = not hasattr(options, name)
+        (self.declared,) = annotation.__metadata__
+        # `int | None` is a union, `list[str]` a list with types of elements.
+        kind = annotation.__origin__
+        kind = kind.__args__[0] if isinstance(kind, UnionType) else kind
+        self.kind = list if isinstance(kind, GenericAlias) else kind
+
+
+@cache
+def fields(options: type) -> Sequence[Field]:
+    """The fields of the options of a command, in the order of the help page."""
+    annotations = get_type_hints(options, include_extras=True)
+    names = dict.fromkeys(name for kind in options.__mro__ for name in vars(kind).get("__annotations__", ()))
+    return [Field(options, name, annotations[name]) for name in names]
 
 
 class ProgramRun(Options):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Protocol
 
-import typer
-
+from gradcli.cli.options import Option
 from gradcli.errors import UsageError
 from gradcli.rows.outputs import NAMES
 from gradcli.rows.reading import TableReadOptions
@@ -14,17 +13,15 @@ FORMATS = "|".join(NAMES)
 
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar=FORMATS, help="The format to read; default: by the name, or by the content."),
+    Option("--from", metavar=FORMATS, help="The format to read; default: by the name, or by the content."),
 ]
 Separator = Annotated[
     str | None,
-    typer.Option("--separator", metavar="CHARACTER", help="What separates the fields; default: recognised."),
+    Option("--separator", metavar="CHARACTER", help="What separates the fields; default: recognised."),
 ]
-DecimalComma = Annotated[bool, typer.Option("--decimal-comma", help="Numbers are written 1,5; default: recognised.")]
-Encoding = Annotated[
-    str | None, typer.Option("--encoding", metavar="NAME", help="The encoding of the text, as in latin-1.")
-]
-NoHeader = Annotated[bool, typer.Option("--no-header", help="The first line is a row: columns are called c1 c2 …")]
+DecimalComma = Annotated[bool, Option("--decimal-comma", help="Numbers are written 1,5; default: recognised.")]
+Encoding = Annotated[str | None, Option("--encoding", metavar="NAME", help="The encoding of the text, as in latin-1.")]
+NoHeader = Annotated[bool, Option("--no-header", help="The first line is a row: columns are called c1 c2 …")]
 
 
 class ReadingOptions(Protocol):

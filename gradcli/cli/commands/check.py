@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-import typer
-
 from gradcli import arrays
 from gradcli.calculus.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
 from gradcli.cli import options as opt
@@ -59,13 +57,13 @@ class CheckOptions(opt.ProgramRun):
     device: opt.Device = None
     json: opt.Json = False
     order: Annotated[
-        int, typer.Option("--order", metavar="N", help="Check every order up to N against the one below it.")
+        int, opt.Option("--order", metavar="N", help="Check every order up to N against the one below it.")
     ] = 1
     tolerance: Annotated[
-        float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
+        float, opt.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
     ] = 1e-6
     certify: Annotated[
-        bool, typer.Option("--certify", help="Compare with derivatives that are proved, not with differences.")
+        bool, opt.Option("--certify", help="Compare with derivatives that are proved, not with differences.")
     ] = False
     quiet: opt.Quiet = False
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
-import typer
-
 from gradcli import arrays, limits
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
@@ -52,22 +50,22 @@ class DiffOptions(opt.ProgramRun):
     input_form: opt.From = None
     wrt: Annotated[
         list[str] | None,
-        typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
+        opt.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
     ] = None
-    order: Annotated[int, typer.Option("--order", metavar="N", help="The derivatives of order N.")] = 1
-    to: Annotated[
-        str, typer.Option("--to", metavar="|".join(languages.NAMES), help="The language of the formulas.")
-    ] = "text"
+    order: Annotated[int, opt.Option("--order", metavar="N", help="The derivatives of order N.")] = 1
+    to: Annotated[str, opt.Option("--to", metavar="|".join(languages.NAMES), help="The language of the formulas.")] = (
+        "text"
+    )
     dialect: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--dialect",
             metavar="|".join(languages.DIALECTS),
             help="The database that --to sql is for; default: what most of them have.",
         ),
     ] = None
     simplify: Annotated[
-        bool, typer.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")
+        bool, opt.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")
     ] = False
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = MAX_PRECISION

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
 from gradcli import arrays, timing
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
@@ -59,35 +57,35 @@ class EvalOptions(opt.ProgramRun):
     max_precision: opt.MaxPrecision = MAX_PRECISION
     enclose: Annotated[
         bool,
-        typer.Option(
+        opt.Option(
             "--enclose",
             help="Inputs may be intervals, x=0.9..1.1 or x=1±0.1: bounds of the value and of each derivative over all of "
             "them, which are proved.",
         ),
     ] = False
     json: opt.Json = False
-    order: Annotated[int | None, typer.Option("--order", metavar="N", help="All derivatives up to order N.")] = None
+    order: Annotated[int | None, opt.Option("--order", metavar="N", help="All derivatives up to order N.")] = None
     sparse: Annotated[
-        bool, typer.Option("--sparse", help="The derivatives of order 2 as coordinates: those that may differ from 0.")
+        bool, opt.Option("--sparse", help="The derivatives of order 2 as coordinates: those that may differ from 0.")
     ] = False
     jacobian: Annotated[
-        bool, typer.Option("--jacobian", help="The derivative of each element of the value by each leaf.")
+        bool, opt.Option("--jacobian", help="The derivative of each element of the value by each leaf.")
     ] = False
     grad_output: opt.GradOutput = None
     retain: Annotated[
-        list[str] | None, typer.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")
+        list[str] | None, opt.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")
     ] = None
-    nodes: Annotated[bool, typer.Option("--nodes", help="A row for every named value and its place in the graph.")] = (
+    nodes: Annotated[bool, opt.Option("--nodes", help="A row for every named value and its place in the graph.")] = (
         False
     )
     save: Annotated[
-        str | None, typer.Option("--save", metavar="PATH.npz", help="Write the arrays in full precision.")
+        str | None, opt.Option("--save", metavar="PATH.npz", help="Write the arrays in full precision.")
     ] = None
     no_grad: opt.NoGrad = False
     no_rewrite: opt.NoRewrite = False
     executor: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--executor",
             metavar="|".join(session.EXECUTORS),
             help="How to compute value and gradients: operation by operation, or as one recorded program, which the "
@@ -96,14 +94,14 @@ class EvalOptions(opt.ProgramRun):
     ] = None
     timing: Annotated[
         bool,
-        typer.Option(
+        opt.Option(
             "--timing",
             help="The seconds spent on import (of array libraries), parse (of the program), read (the values of its names), "
             "record, compile, transfer (to the device and back) and run; 0 for what did not happen.",
         ),
     ] = False
     fail_on_nonfinite: Annotated[
-        bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
+        bool, opt.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
     ] = False
     fail_on_inaccurate: Annotated[
         bool,
@@ -112,11 +110,11 @@ class EvalOptions(opt.ProgramRun):
         ),
     ] = False
     certify: Annotated[
-        bool, typer.Option("--certify", help="How many digits of each number are right, proved by ball arithmetic.")
+        bool, opt.Option("--certify", help="How many digits of each number are right, proved by ball arithmetic.")
     ] = False
     require_digits: Annotated[
         int | None,
-        typer.Option(
+        opt.Option(
             "--require-digits", metavar="N", help="Exit with status 1 where fewer digits of a number are certified."
         ),
     ] = None

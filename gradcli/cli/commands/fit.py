@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
-
 from gradcli import arrays
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, model_arguments, table_reading
@@ -52,47 +50,46 @@ class FitOptions(opt.ProgramRun):
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        opt.Argument(
             metavar="MODEL [DATA]... [NAME=VALUE]...",
             help="The model, y ~ f; tables, - for standard input; then the starts of parameters: b1=500, columns: "
             "x=[1,2,3], and t='column:Time (s)'.",
-            show_default=False,
         ),
     ] = None
     file: opt.File = None
     vars: opt.Vars = None
     response: Annotated[
-        str | None, typer.Option("--response", metavar="NAME", help="The response, where the model does not name it.")
+        str | None, opt.Option("--response", metavar="NAME", help="The response, where the model does not name it.")
     ] = None
     fix: Annotated[
-        list[str] | None, typer.Option("--fix", metavar="NAMES", help="Keep these parameters at their values.")
+        list[str] | None, opt.Option("--fix", metavar="NAMES", help="Keep these parameters at their values.")
     ] = None
     bounds: Annotated[
         list[str] | None,
-        typer.Option("--bounds", metavar="NAME=LOW:HIGH", help="Keep parameters between bounds: 'b2=0:1,b1=0:'."),
+        opt.Option("--bounds", metavar="NAME=LOW:HIGH", help="Keep parameters between bounds: 'b2=0:1,b1=0:'."),
     ] = None
     prior: Annotated[
         list[str] | None,
-        typer.Option("--prior", metavar="NAME=VALUE±U", help="What is known of a parameter before: 'b1=500±50'."),
+        opt.Option("--prior", metavar="NAME=VALUE±U", help="What is known of a parameter before: 'b1=500±50'."),
     ] = None
     sigma: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--sigma",
             metavar="COLUMN|NUMBER",
             help="The standard deviations of the response, up to a common factor: the weight of a row is 1/sigma².",
         ),
     ] = None
     absolute_sigma: Annotated[
-        bool, typer.Option("--absolute-sigma", help="Take the standard deviations as they stand.")
+        bool, opt.Option("--absolute-sigma", help="Take the standard deviations as they stand.")
     ] = False
     loss: Annotated[
         str,
-        typer.Option("--loss", metavar="|".join(LOSSES), help="What a residual costs; others than linear are robust."),
+        opt.Option("--loss", metavar="|".join(LOSSES), help="What a residual costs; others than linear are robust."),
     ] = "linear"
     loss_scale: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--loss-scale",
             metavar=f"VALUE|{MEDIAN}",
             help="The residual, over its standard deviation in --sigma, from which on a robust loss is no square; default: "
@@ -100,11 +97,11 @@ class FitOptions(opt.ProgramRun):
         ),
     ] = None
     family: Annotated[
-        str, typer.Option("--family", metavar="|".join(FAMILIES), help="The distribution of the response.")
+        str, opt.Option("--family", metavar="|".join(FAMILIES), help="The distribution of the response.")
     ] = "gaussian"
     trials: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--trials",
             metavar="COLUMN|NUMBER",
             help="Of how many trials a binomial response is the share of events; not needed for events/trials ~ …",
@@ -112,7 +109,7 @@ class FitOptions(opt.ProgramRun):
     ] = None
     offset: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--offset",
             metavar="EXPR",
             help="A known term of the scale of the link: it is added to the value of a model for measurements, to its logarithm "
@@ -121,26 +118,26 @@ class FitOptions(opt.ProgramRun):
     ] = None
     x_sigma: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.Option(
             "--x-sigma",
             metavar="NAME=COLUMN|NUMBER",
             help="The standard deviations of predictors, x=dx: least distances in all directions.",
         ),
     ] = None
     by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="A fit for each group of rows: a table of them.")
+        str | None, opt.Option("--by", metavar="COLUMN", help="A fit for each group of rows: a table of them.")
     ] = None
-    level: Annotated[float, typer.Option("--level", metavar="P", help="The level of the confidence intervals.")] = 0.95
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Take the intervals from the profile of the likelihood.")
-    ] = False
+    level: Annotated[float, opt.Option("--level", metavar="P", help="The level of the confidence intervals.")] = 0.95
+    profile: Annotated[bool, opt.Option("--profile", help="Take the intervals from the profile of the likelihood.")] = (
+        False
+    )
     residuals: Annotated[
         str | None,
-        typer.Option("--residuals", metavar="PATH", help="Write a table of the rows with their residuals."),
+        opt.Option("--residuals", metavar="PATH", help="Write a table of the rows with their residuals."),
     ] = None
     predict: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--predict",
             metavar="PATH",
             help="Write a table of what the model predicts, with bands, for all rows, also those without a response.",
@@ -148,15 +145,15 @@ class FitOptions(opt.ProgramRun):
     ] = None
     plot: Annotated[
         str | None,
-        typer.Option("--plot", metavar="PATH", help="Write a picture of the data and the fit: .png, .svg or .pdf."),
+        opt.Option("--plot", metavar="PATH", help="Write a picture of the data and the fit: .png, .svg or .pdf."),
     ] = None
     starts: Annotated[
         int,
-        typer.Option(
+        opt.Option(
             "--starts", metavar="N", min=1, help="Search from at most so many points, where starts are missing."
         ),
     ] = 32
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="What chooses those points.")] = 0
+    seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="What chooses those points.")] = 0
     from_: table_reading.From = None
     separator: table_reading.Separator = None
     decimal_comma: table_reading.DecimalComma = False
@@ -165,7 +162,7 @@ class FitOptions(opt.ProgramRun):
     cluster: opt.Cluster = None
     output: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--output", metavar="DIR", help="The directory of the parts of the table of groups, with --cluster."
         ),
     ] = None

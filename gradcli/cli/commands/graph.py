@@ -6,8 +6,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated
 
-import typer
-
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
@@ -44,10 +42,10 @@ class GraphOptions(opt.ProgramRun):
     const: opt.Const = None
     backend: opt.Backend = "numpy"
     device: opt.Device = None
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"{_FORMATS_HELP}.")] = "tree"
+    to: Annotated[str, opt.Option("--to", metavar="FORMAT", help=f"{_FORMATS_HELP}.")] = "tree"
     json: opt.Json = False
-    values: Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")] = False
-    expand: Annotated[bool, typer.Option("--expand", help="Every operation by itself.")] = False
+    values: Annotated[bool, opt.Option("--values", help="The value of each node and the gradient by it.")] = False
+    expand: Annotated[bool, opt.Option("--expand", help="Every operation by itself.")] = False
     grad_output: opt.GradOutput = None
     no_grad: opt.NoGrad = False
     no_rewrite: opt.NoRewrite = False

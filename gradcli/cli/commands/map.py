@@ -7,8 +7,6 @@ from contextlib import closing
 from functools import partial
 from typing import IO, Annotated, cast
 
-import typer
-
 from gradcli import arrays
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import map_arguments, table_reading
@@ -53,49 +51,48 @@ class MapOptions(opt.ProgramRun):
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        opt.Argument(
             metavar="PROGRAM [FILE]... [NAME=VALUE]...",
             help="The program; files, globs and folders of them, - for standard input; then the values that all rows "
             "share: q=3, W=[[1,2],[3,4]], x='column:Time (s)'.",
-            show_default=False,
         ),
     ] = None
     file: opt.File = None
     program_column: Annotated[
         str | None,
-        typer.Option("--program-column", metavar="NAME", help="Each row brings its own program, in this column."),
+        opt.Option("--program-column", metavar="NAME", help="Each row brings its own program, in this column."),
     ] = None
     vars: opt.Vars = None
     wrt: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.Option(
             "--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name, columns first."
         ),
     ] = None
     const: opt.Const = None
-    order: Annotated[int, typer.Option("--order", metavar="N", min=1, help="All derivatives up to order N.")] = 1
+    order: Annotated[int, opt.Option("--order", metavar="N", min=1, help="All derivatives up to order N.")] = 1
     no_grad: opt.NoGrad = False
     propagate: Annotated[
         bool,
-        typer.Option(
+        opt.Option(
             "--propagate",
             help="A column u, the standard uncertainty of the value by those of the inputs: of x the column u_x, or u_x=0.1.",
         ),
     ] = False
     dtype: opt.Dtype = "float64"
-    value: Annotated[str, typer.Option("--value", metavar="NAME", help="What the column of the value is called.")] = (
+    value: Annotated[str, opt.Option("--value", metavar="NAME", help="What the column of the value is called.")] = (
         "value"
     )
     prefix: Annotated[
-        str, typer.Option("--prefix", metavar="TEXT", help="What stands before the name of each column of results.")
+        str, opt.Option("--prefix", metavar="TEXT", help="What stands before the name of each column of results.")
     ] = ""
     keep: Annotated[
-        list[str] | None, typer.Option("--keep", metavar="NAMES", help="Write these columns of the table alone.")
+        list[str] | None, opt.Option("--keep", metavar="NAMES", help="Write these columns of the table alone.")
     ] = None
-    only: Annotated[bool, typer.Option("--only", help="Write no column of the table, but the results alone.")] = False
+    only: Annotated[bool, opt.Option("--only", help="Write no column of the table, but the results alone.")] = False
     output: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--output",
             metavar="PATH",
             help="Write a file, or into a directory one for each that is read; - is standard output.",
@@ -103,7 +100,7 @@ class MapOptions(opt.ProgramRun):
     ] = None
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar=table_reading.FORMATS, help="The format to write; default: that of the table."),
+        opt.Option("--to", metavar=table_reading.FORMATS, help="The format to write; default: that of the table."),
     ] = None
     from_: table_reading.From = None
     separator: table_reading.Separator = None
@@ -112,39 +109,37 @@ class MapOptions(opt.ProgramRun):
     no_header: table_reading.NoHeader = False
     on_error: Annotated[
         str,
-        typer.Option(
+        opt.Option(
             "--on-error",
             metavar="|".join(ON_ERROR),
             help="What becomes of a row that fails: empty results, none, or the end.",
         ),
     ] = "null"
     max_errors: Annotated[
-        int | None, typer.Option("--max-errors", metavar="N", min=0, help="Stop where more rows fail than so many.")
+        int | None, opt.Option("--max-errors", metavar="N", min=0, help="Stop where more rows fail than so many.")
     ] = None
     cluster: opt.Cluster = None
     part_bytes: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--part-bytes", metavar="SIZE", help="The size of a part of what is read, as in 16MiB; default: 64MiB."
         ),
     ] = None
     resume: opt.Resume = False
     retries: Annotated[
         int | None,
-        typer.Option("--retries", metavar="N", min=0, help="Give a part to N more workers where one dies; default: 3."),
+        opt.Option("--retries", metavar="N", min=0, help="Give a part to N more workers where one dies; default: 3."),
     ] = None
     json: Annotated[
-        bool, typer.Option("--json", help="Errors, and at the end the counts of rows, as JSON on standard error.")
+        bool, opt.Option("--json", help="Errors, and at the end the counts of rows, as JSON on standard error.")
     ] = False
-    quiet: Annotated[bool, typer.Option("--quiet", help="No warnings and no progress bar on standard error.")] = False
+    quiet: Annotated[bool, opt.Option("--quiet", help="No warnings and no progress bar on standard error.")] = False
     max_steps: Annotated[
-        int, typer.Option("--max-steps", metavar="N", min=1, help="Stop the program of a row after so many steps.")
+        int, opt.Option("--max-steps", metavar="N", min=1, help="Stop the program of a row after so many steps.")
     ] = MAX_STEPS
     max_elements: Annotated[
         int,
-        typer.Option(
-            "--max-elements", metavar="N", min=1, help="Stop that of a row that computes more array elements."
-        ),
+        opt.Option("--max-elements", metavar="N", min=1, help="Stop that of a row that computes more array elements."),
     ] = MAX_ELEMENTS
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any
 
-import typer
-
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, model_arguments, table_reading
 from gradcli.cli.command import Command
@@ -43,67 +41,66 @@ class MinimizeOptions(opt.ProgramRun):
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        opt.Argument(
             metavar="PROGRAM [DATA]... [NAME=START]...",
             help="The program; files, globs and folders of data, - for standard input; then starts and constants: x=1, "
             "w='zeros(3)', t='column:Time (s)'.",
-            show_default=False,
         ),
     ] = None
     file: opt.File = None
     vars: opt.Vars = None
     wrt: Annotated[
         list[str] | None,
-        typer.Option("--wrt", metavar="NAMES", help="Vary these, as in x,y; default: every name that has a value."),
+        opt.Option("--wrt", metavar="NAMES", help="Vary these, as in x,y; default: every name that has a value."),
     ] = None
-    const: Annotated[list[str] | None, typer.Option("--const", metavar="NAMES", help="Do not vary these.")] = None
+    const: Annotated[list[str] | None, opt.Option("--const", metavar="NAMES", help="Do not vary these.")] = None
     method: Annotated[
-        str, typer.Option("--method", metavar="|".join(METHODS), help="How to search; auto takes what suits.")
+        str, opt.Option("--method", metavar="|".join(METHODS), help="How to search; auto takes what suits.")
     ] = "auto"
-    max: Annotated[bool, typer.Option("--max", help="Find a maximum.")] = False
+    max: Annotated[bool, opt.Option("--max", help="Find a maximum.")] = False
     bounds: Annotated[
         list[str] | None,
-        typer.Option("--bounds", metavar="NAME=LOW:HIGH,...", help="Stay within these, one of which may be left out."),
+        opt.Option("--bounds", metavar="NAME=LOW:HIGH,...", help="Stay within these, one of which may be left out."),
     ] = None
     subject_to: Annotated[
         list[str] | None,
-        typer.Option("--subject-to", metavar="CONSTRAINT", help="As in 'x**2 + y <= 1', also with >= and =; repeated."),
+        opt.Option("--subject-to", metavar="CONSTRAINT", help="As in 'x**2 + y <= 1', also with >= and =; repeated."),
     ] = None
     global_: Annotated[
-        bool, typer.Option("--global", help="Try many starts, and say how many different minima there are.")
+        bool, opt.Option("--global", help="Try many starts, and say how many different minima there are.")
     ] = False
     starts: Annotated[
         int | None,
-        typer.Option("--starts", metavar="N", min=1, help="How many starts --global tries, which it implies."),
+        opt.Option("--starts", metavar="N", min=1, help="How many starts --global tries, which it implies."),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="What random choices hang on.")] = 0
+    seed: Annotated[int, opt.Option("--seed", metavar="N", min=0, help="What random choices hang on.")] = 0
     sensitivity: Annotated[
         list[str] | None,
-        typer.Option("--sensitivity", metavar="NAMES", help="How the minimum changes with these constants."),
+        opt.Option("--sensitivity", metavar="NAMES", help="How the minimum changes with these constants."),
     ] = None
     steps: Annotated[
         int | None,
-        typer.Option(
+        opt.Option(
             "--steps", metavar="N", min=1, help="The most iterations; the number of steps of adam, sgd, rmsprop."
         ),
     ] = None
-    lr: Annotated[float | None, typer.Option("--lr", metavar="RATE", help="Their learning rate.")] = None
-    momentum: Annotated[float | None, typer.Option("--momentum", metavar="SHARE", help="Their momentum.")] = None
+    lr: Annotated[float | None, opt.Option("--lr", metavar="RATE", help="Their learning rate.")] = None
+    momentum: Annotated[float | None, opt.Option("--momentum", metavar="SHARE", help="Their momentum.")] = None
     batch: Annotated[
-        int | None, typer.Option("--batch", metavar="ROWS", min=1, help="Take each of their steps for so many rows.")
+        int | None, opt.Option("--batch", metavar="ROWS", min=1, help="Take each of their steps for so many rows.")
     ] = None
     epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", min=1, help="Go through all rows so many times.")
+        int | None, opt.Option("--epochs", metavar="N", min=1, help="Go through all rows so many times.")
     ] = None
     schedule: Annotated[
         str | None,
-        typer.Option("--schedule", metavar="|".join(SCHEDULES), help="How the learning rate falls, to 0 at the end."),
+        opt.Option("--schedule", metavar="|".join(SCHEDULES), help="How the learning rate falls, to 0 at the end."),
     ] = None
     trace: Annotated[
-        str | None, typer.Option("--trace", metavar="PATH", help="Write every iterate to a table, as in steps.csv.")
+        str | None, opt.Option("--trace", metavar="PATH", help="Write every iterate to a table, as in steps.csv.")
     ] = None
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="PATH", help="Draw the objective by iterations, as in loss.png.")
+        str | None, opt.Option("--plot", metavar="PATH", help="Draw the objective by iterations, as in loss.png.")
     ] = None
     from_: table_reading.From = None
     separator: table_reading.Separator = None
@@ -111,7 +108,7 @@ class MinimizeOptions(opt.ProgramRun):
     encoding: table_reading.Encoding = None
     no_header: table_reading.NoHeader = False
     json: opt.Json = False
-    quiet: Annotated[bool, typer.Option("--quiet", help="No warnings and no progress on standard error.")] = False
+    quiet: Annotated[bool, opt.Option("--quiet", help="No warnings and no progress on standard error.")] = False
 
 
 def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:

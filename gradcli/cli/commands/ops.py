@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Annotated, Any
 
-import typer
-
 from gradcli.arrays.flint.missing_ball_functions import REASONS
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
@@ -34,9 +32,7 @@ Examples:
 class OpsOptions(opt.Options):
     """The options of `gradcli ops`."""
 
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A function, constant or operator.", show_default=False)
-    ] = None
+    name: Annotated[str | None, opt.Argument(metavar="[NAME]", help="A function, constant or operator.")] = None
     json: opt.Json = False
 
 

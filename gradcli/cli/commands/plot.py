@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, Any
 
-import typer
-
 from gradcli import limits
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
@@ -43,34 +41,31 @@ class PlotOptions(opt.ProgramRun):
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        opt.Argument(
             metavar="PROGRAM NAME=LOW..HIGH [NAME=VALUE]...",
             help="The program, or - for standard input; the range of a name, or of two; then the values of the others: "
             "k=5, k=0.1,0.2,0.5 for a curve each, W=[[1,2],[3,4]], k=@data.csv:column.",
-            show_default=False,
         ),
     ] = None
     file: opt.File = None
     vars: opt.Vars = None
     input_form: opt.From = None
-    order: Annotated[int, typer.Option("--order", metavar="N", min=0, help="The derivatives up to order N too.")] = 0
+    order: Annotated[int, opt.Option("--order", metavar="N", min=0, help="The derivatives up to order N too.")] = 0
     data: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             "--data",
             metavar="PATH[:X,Y]",
             help="Points from two columns of a table: those named, or those that are called as the range and y, or the "
             "first two. - is standard input.",
         ),
     ] = None
-    log: Annotated[str, typer.Option("--log", metavar="x|y|x,y", help="The axes that are logarithmic.")] = ""
+    log: Annotated[str, opt.Option("--log", metavar="x|y|x,y", help="The axes that are logarithmic.")] = ""
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output", metavar="PATH", help="Write the picture as .png, .svg or .pdf, by the end of its name."
-        ),
+        opt.Option("--output", metavar="PATH", help="Write the picture as .png, .svg or .pdf, by the end of its name."),
     ] = None
-    json: Annotated[bool, typer.Option("--json", help="Print the points as one JSON object on one line.")] = False
+    json: Annotated[bool, opt.Option("--json", help="Print the points as one JSON object on one line.")] = False
     quiet: opt.Quiet = False
 
 

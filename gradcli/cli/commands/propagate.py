@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-import typer
-
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, propagate_arguments
 from gradcli.cli.command import Command
@@ -52,11 +50,10 @@ class PropagateOptions(opt.ProgramRun):
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        opt.Argument(
             metavar="PROGRAM [NAME=VALUE±U]...",
             help="The program, or - for standard input; then the values of its names: x=5.0±0.1, x=5.0(1), x=[1±0.1, 2], "
             "x=~uniform(4.9,5.1), x=@data.csv:column, x=5.",
-            show_default=False,
         ),
     ] = None
     file: opt.File = None
@@ -64,19 +61,19 @@ class PropagateOptions(opt.ProgramRun):
     input_form: opt.From = None
     correlation: Annotated[
         list[str] | None,
-        typer.Option("--correlation", metavar="A,B=R", help="The correlation coefficient of two inputs, or elements."),
+        opt.Option("--correlation", metavar="A,B=R", help="The correlation coefficient of two inputs, or elements."),
     ] = None
     dof: Annotated[
-        list[str] | None, typer.Option("--dof", metavar="NAME=N", help="The degrees of freedom of an uncertainty.")
+        list[str] | None, opt.Option("--dof", metavar="NAME=N", help="The degrees of freedom of an uncertainty.")
     ] = None
-    level: Annotated[float, typer.Option("--level", metavar="P", help="The level of the coverage intervals.")] = 0.95
+    level: Annotated[float, opt.Option("--level", metavar="P", help="The level of the coverage intervals.")] = 0.95
     samples: Annotated[
         float | None,
-        typer.Option("--samples", metavar="N", help="Propagate the distributions too, by N draws, as in 1e6."),
+        opt.Option("--samples", metavar="N", help="Propagate the distributions too, by N draws, as in 1e6."),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="The seed of the draws.")] = 0
+    seed: Annotated[int, opt.Option("--seed", metavar="S", min=0, help="The seed of the draws.")] = 0
     shortest: Annotated[
-        bool, typer.Option("--shortest", help="The shortest interval of the draws, not the one with equal tails.")
+        bool, opt.Option("--shortest", help="The shortest interval of the draws, not the one with equal tails.")
     ] = False
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = MAX_PRECISION

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from gradcli import limits
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
@@ -46,18 +44,16 @@ class SeriesOptions(opt.ProgramRun):
     input_form: opt.From = None
     wrt: Annotated[
         list[str] | None,
-        typer.Option("--wrt", metavar="NAMES", help="The series is in these; default: every bound name."),
+        opt.Option("--wrt", metavar="NAMES", help="The series is in these; default: every bound name."),
     ] = None
-    const: Annotated[list[str] | None, typer.Option("--const", metavar="NAMES", help="It is not in these.")] = None
+    const: Annotated[list[str] | None, opt.Option("--const", metavar="NAMES", help="It is not in these.")] = None
     order: Annotated[
-        int, typer.Option("--order", metavar="N", help="The highest degree, that of all powers together.")
+        int, opt.Option("--order", metavar="N", help="The highest degree, that of all powers together.")
     ] = ORDER
-    to: Annotated[str, typer.Option("--to", metavar="|".join(LANGUAGES), help="The language of the polynomial.")] = (
-        "text"
-    )
+    to: Annotated[str, opt.Option("--to", metavar="|".join(LANGUAGES), help="The language of the polynomial.")] = "text"
     over: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.Option(
             "--over",
             metavar="[NAME=]LOW..HIGH",
             help="A bound of the distance from PROGRAM over this range, which is proved.",

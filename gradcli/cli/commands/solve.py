@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple
 
-import typer
-
 from gradcli import limits
 from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs, map_arguments
@@ -46,30 +44,27 @@ class SolveOptions(opt.ProgramRun):
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        opt.Argument(
             metavar="EQUATIONS [NAME~START|NAME=LOW..HIGH|NAME=VALUE]...",
             help="The equations, or - for standard input; then the starts or the bracket of unknowns, and the values of "
             "all other names.",
-            show_default=False,
         ),
     ] = None
-    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="Read the equations from a file.")] = None
+    file: Annotated[str | None, opt.Option("--file", metavar="PATH", help="Read the equations from a file.")] = None
     vars: opt.Vars = None
     input_form: opt.From = None
     unknowns: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="NAMES", help="Solve for these, as in x,y, from their values or from 1."),
+        opt.Option("--for", metavar="NAMES", help="Solve for these, as in x,y, from their values or from 1."),
     ] = None
-    all: Annotated[bool, typer.Option("--all", help="Every change of sign in the range of the unknown, x=0..20.")] = (
-        False
-    )
+    all: Annotated[bool, opt.Option("--all", help="Every change of sign in the range of the unknown, x=0..20.")] = False
     wrt: opt.Wrt = None
     const: opt.Const = None
     order: Annotated[
-        int, typer.Option("--order", metavar="N", help="The derivatives of the root up to order N, 0, 1 or 2.")
+        int, opt.Option("--order", metavar="N", help="The derivatives of the root up to order N, 0, 1 or 2.")
     ] = 1
     seed: Annotated[
-        int, typer.Option("--seed", metavar="S", min=0, help="Of further starts, where the first leads nowhere.")
+        int, opt.Option("--seed", metavar="S", min=0, help="Of further starts, where the first leads nowhere.")
     ] = 0
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = MAX_PRECISION
