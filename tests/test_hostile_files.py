@@ -16,7 +16,7 @@ import pytest
 
 from gradcli.errors import BindingError
 from gradcli.io.files import read
-from gradcli.io.variables import read_variables
+from gradcli.io.json_variables import read_variables
 
 PIECES = (
     b"True", b"None", b"-1", b"9" * 30, b"(", b"[", b"{", b"'", b'"', b",", b"\n", b"\0", b"\\", b"\xff", b"\xff\xff\xff\xff",

@@ -27,7 +27,8 @@ from gradcli.errors import BindingError, OutputError, UsageError
 from gradcli.io.files import read
 from gradcli.io.json_text import dumps
 from gradcli.io.output import save_npz, write_atomically
-from gradcli.io.variables import read_variables, split_binding
+from gradcli.io.json_variables import read_variables
+from gradcli.io.variables import split_binding
 from gradcli.language.syntax import parse_tables, parser
 
 SOFT_WORDS = sorted(word.lower() for word in parser.SOFT)
@@ -791,7 +792,8 @@ def test_nothing_is_imported_before_it_is_needed():
         "import sys\n"
         "import gradcli.io.files, gradcli.io.output\n"
         "from gradcli.io.json_text import dumps\n"
-        "from gradcli.io.variables import read_variables, split_binding\n"
+        "from gradcli.io.json_variables import read_variables\n"
+        "from gradcli.io.variables import split_binding\n"
         "dumps({'x': [1.5, float('nan')]}), split_binding('x=5'), read_variables('{\"x\": 5}', '-')\n"
         "print({'numpy', 'csv', 'polars'} & set(sys.modules))\n"
     )

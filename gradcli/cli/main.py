@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -76,6 +75,9 @@ def _explained(error: Exception) -> GradcliError:
 
 def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], environment: Environment) -> ExitStatus:
     if "--traceback" in arguments:
+        # Imported here because it compiles regular expressions.
+        import traceback
+
         environment.write_error("".join(traceback.format_exception(cause)).rstrip())
     environment.report(error, _wants_json(arguments))
     return error.exit_status

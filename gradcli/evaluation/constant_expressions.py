@@ -13,8 +13,9 @@ from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.tree import Evaluate, Module
 
 _OTHER_NAMES = "a value is made of numbers alone: what is made of other names is computed in the program"
-_FILE = re.compile(r"[\w./\\~-]+\.(?:csv|tsv|txt|npy|npz|json|jsonl|parquet|arrow)(?::[^:]+)?")
-_WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/^*²³]*)")
+# For errors alone: they are compiled where they are used.
+_FILE = r"[\w./\\~-]+\.(?:csv|tsv|txt|npy|npz|json|jsonl|parquet|arrow)(?::[^:]+)?"
+_WITH_UNIT = r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/^*²³]*)"
 # Units that commonly take an SI prefix; `_PREFIXES` maps each prefix to its power of ten.
 _UNITS = (
     "kg", "m", "g", "s", "A", "K", "mol", "cd", "Hz", "N", "Pa", "J", "W", "C", "V", "F", "Ω", "Ohm", "ohm", "S", "Wb", "T", "H",
@@ -36,7 +37,7 @@ _PREFIXES = {
     "T": 12,
 }
 # Notations of uncertain numbers: 1..2, 1±0.1, 1+-0.1, 1.00(5).
-_UNCERTAIN = re.compile(r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+(\.\d*)?\)\s*([eE][-+]?\d+)?\s*$")
+_UNCERTAIN = r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+(\.\d*)?\)\s*([eE][-+]?\d+)?\s*$"
 _UNCERTAIN_HINT = (
     "gradcli propagate and the --prior of gradcli fit take x=1±0.1, gradcli eval --enclose takes intervals, "
     "x=0.9..1.1 and x=1±0.1"
@@ -59,9 +60,9 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
         if error.source == text and error.span is not None:
             error.span = Span(error.span.start + offset, error.span.end + offset)
             error.source = whole
-        if _UNCERTAIN.search(text):
+        if re.search(_UNCERTAIN, text):
             error.hint = f"{error.hint}; {_UNCERTAIN_HINT}"
-        if isinstance(error, UnknownNameError) and (unit := _WITH_UNIT.fullmatch(text)):
+        if isinstance(error, UnknownNameError) and (unit := re.fullmatch(_WITH_UNIT, text)):
             error.hint = _without_unit(unit[1], unit[2], Span(offset, offset + len(text)))
         elif isinstance(error, UnknownNameError) and error.span is not None and "give it a value" in (error.hint or ""):
             error.hint = _OTHER_NAMES
@@ -69,7 +70,7 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0, *, truths: bool
             error.hint = Proposal(
                 f"write {text[:-1]}, without the comma", text[:-1], span=Span(offset, offset + len(text))
             )
-        if _FILE.fullmatch(text):
+        if re.fullmatch(_FILE, text):
             error.hint = f"write {whole[:offset]}@{text} for what a file holds"
         raise
     array = value if arrays.is_array(value) else getattr(value, "data", value)

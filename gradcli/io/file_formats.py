@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import os
 
-from gradcli.io.json_numbers import is_number
-
 # The formats of tables and of values by the extension of a path.
 TABLE_EXTENSIONS = {
     ".csv": "csv",
@@ -42,6 +40,9 @@ def detected_format(start: bytes) -> str:
             return name
     if begins_with_object(start):
         return "jsonl"
+    # Imported here because only standard input and files of an unknown kind need it.
+    from gradcli.io.json_numbers import is_number
+
     return "json" if len(start) < SAMPLE_BYTES and is_number(beginning.rstrip().decode("latin-1")) else "csv"
 
 

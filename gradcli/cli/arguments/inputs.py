@@ -15,7 +15,6 @@ from gradcli.cli.process.environment import Environment
 from gradcli.errors import BindingError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.evaluation.constant_expressions import constant
 from gradcli.io import system, variables
-from gradcli.io.json_numbers import MAX_TEXT
 from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged as parsed
 from gradcli.language.syntax.lexer import MAX_LENGTH
@@ -122,12 +121,15 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
     return words[0], words[1:]
 
 
-_DEGREES = re.compile(r"(?<![\w.])a?(?:sin|cos|tan)d(?=\s*\()")
+# Regular expressions that few command lines need are compiled where they are used, which `re` does once.
+_DEGREES = r"(?<![\w.])a?(?:sin|cos|tan)d(?=\s*\()"
 
 
 def note_degree_functions(text: str, options: BindingOptions, environment: Environment) -> None:
     """Print a note if a program calls functions that compute in degrees, unless it defines them itself."""
-    calls = _DEGREES.findall(text)
+    if not any(name in text for name in ("sind", "cosd", "tand")):
+        return
+    calls = re.findall(_DEGREES, text)
     defined = {n for n in calls if re.search(rf"\bdef\s+{n}\b", text)}
     defined |= {n for n in calls if calls.count(n) > 1 and re.search(rf"(?<![\w.]){n}\([\w, ]*\)\s*=(?!=)", text)}
     told = dict.fromkeys(n for n in calls if n not in defined)
@@ -154,7 +156,7 @@ def _check_input(options: BindingOptions, environment: Environment) -> None:
 
 
 _BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
-_FROM_INPUT = re.compile(r"\s*[^\W\d]\w*\s*=\s*@-(:|$)")
+_FROM_INPUT = r"\s*[^\W\d]\w*\s*=\s*@-(:|$)"
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -165,7 +167,7 @@ def is_binding(word: str) -> bool:
 
 def reads_input(word: str) -> bool:
     """Whether a word has the form NAME=@-."""
-    return _FROM_INPUT.match(word) is not None
+    return "@-" in word and re.match(_FROM_INPUT, word) is not None
 
 
 def _check_order(words: Sequence[str]) -> None:
@@ -327,16 +329,16 @@ def bindings_of(
 # Without m and f, which may be meant as metres and femtoseconds, or as the suffix of a C float.
 _PREFIXES = {"p": -12, "n": -9, "u": -6, "µ": -6, "μ": -6, "k": 3, "M": 6, "G": 9, "T": 12}
 _LETTERS = "".join(_PREFIXES)
-_PREFIXED = re.compile(rf"(?<![\w.])(\d[\d_]*\.?\d*|\.\d+) ?([{_LETTERS}])(?![\w.])")
+_PREFIXED = rf"(?<![\w.])(\d[\d_]*\.?\d*|\.\d+) ?([{_LETTERS}])(?![\w.])"
 # A number, or several in a list or with an uncertainty; in expressions the letters may be names.
-_NUMBERS = re.compile(rf"[-+±/%\[\],.\s\d_eE{_LETTERS}]*")
+_NUMBERS = rf"[-+±/%\[\],.\s\d_eE{_LETTERS}]*"
 
 
 def _without_prefix(name: str, text: str, options: BindingOptions, environment: Environment) -> str:
     """Numbers with SI prefixes, as in 10k, 2.2u±5% and [1k, 2k], rewritten with powers of ten; a note is printed."""
     written = text
-    if _NUMBERS.fullmatch(text):
-        written = _PREFIXED.sub(lambda found: f"{found[1]}e{_PREFIXES[found[2]]}", text).strip()
+    if not _PREFIXES.keys().isdisjoint(text) and re.fullmatch(_NUMBERS, text):
+        written = re.sub(_PREFIXED, lambda found: f"{found[1]}e{_PREFIXES[found[2]]}", text).strip()
     if written == text.strip():
         return text
     if not getattr(options, "quiet", False):
@@ -400,8 +402,12 @@ def variables_of(
 def _variables(vars_from: str | None, environment: Environment, exact: bool) -> dict[str, Any]:
     if vars_from is None:
         return {}
+    # Imported here because few command lines have --vars.
+    from gradcli.io.json_numbers import MAX_TEXT
+    from gradcli.io.json_variables import read_variables
+
     if vars_from == "-":
-        return variables.read_variables(environment.read_stdin("--vars", MAX_TEXT), "standard input", exact)
+        return read_variables(environment.read_stdin("--vars", MAX_TEXT), "standard input", exact)
     try:
         text = system.read_text(vars_from, MAX_TEXT)
     except UnicodeDecodeError:
@@ -409,7 +415,7 @@ def _variables(vars_from: str | None, environment: Environment, exact: bool) -> 
     except OSError as error:
         reason = error.strerror or error
         raise BindingError(f"cannot read the variables {vars_from}: {reason}", hint="check the path") from None
-    return variables.read_variables(text, vars_from, exact)
+    return read_variables(text, vars_from, exact)
 
 
 def leaves(bindings: Mapping[str, Any], options: LeafOptions) -> tuple[str, ...]:

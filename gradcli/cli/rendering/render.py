@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.cli.process.environment import Environment, is_unicode
-from gradcli.io import json_text
 
 
 class Table(NamedTuple):
@@ -51,6 +50,9 @@ def opening(program: str, namespace: arrays.Namespace | None) -> dict[str, Any]:
 
 def show_json(members: Mapping[str, Any], environment: Environment) -> None:
     """Write a JSON object to standard output, on one line."""
+    # Imported here because tables do not need it.
+    from gradcli.io import json_text
+
     environment.write(json_text.result_line(members, ascii=not is_unicode(environment.stdout)))
 
 

@@ -35,7 +35,7 @@ _FACTOR = "c"
 # A function or operator that an expression needs to match a pattern. A square also matches a whole number.
 _NEEDED = re.compile(r"\w+(?=\()|\*\*(?!2)|(?<!\*)\*(?!\*)|[+/]")
 # A name in a pattern; `argument` matches where it is a whole argument of a call.
-_PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
+_PATTERN_NAME = r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b"
 
 
 class RewrittenExpression(tree.Expression):
@@ -122,7 +122,7 @@ def stable_text(rewritten: RewrittenExpression, source: str) -> str:
         text = _text(part, rewritten.span, source)
         return f"({text})" if _is_loose(part) and match["argument"] is None else text
 
-    return _PATTERN_NAME.sub(written, rewritten.rule.stable)
+    return re.sub(_PATTERN_NAME, written, rewritten.rule.stable)
 
 
 def _text(part: tree.Expression, whole: Span, source: str) -> str:
