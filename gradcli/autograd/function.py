@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -175,6 +174,9 @@ def _bound(
     forward: Callable[..., Any], inputs: tuple[Any, ...], keywords: Mapping[str, Any], separate: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of `forward`, with keyword arguments and defaults in their positions."""
+    # Imported here because formulas import this module, and `inspect` takes longer to import than some to print.
+    import inspect
+
     context = () if separate else (None,)
     bound = inspect.signature(forward).bind(*context, *inputs, **keywords)
     bound.apply_defaults()

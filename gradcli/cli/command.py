@@ -8,7 +8,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
-from gradcli.cli.options import Argument, Field, Option, fields
+from gradcli.cli import options as opt
+from gradcli.cli.options import Field, Option, fields
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, GradcliError, UsageError
 
@@ -124,22 +125,23 @@ _SHORT = re.compile(r"-[A-Za-z][\w-]*")
 _NUMBERS = {int: "a whole number in digits", float: "a number"}
 
 
-def _parsed(options: type, words: Iterable[str], path: str, elsewhere: Elsewhere) -> dict[str, Any] | None:
+def _parsed(options: type, words: Sequence[str], path: str, elsewhere: Elsewhere) -> dict[str, Any] | None:
     """The values of the fields that the words behind `path`, as in `gradcli eval`, give; None where they ask for help.
 
     A program, the first word that is not an option, may start with a minus; a value before it is reported where the
     words are read.
     """
-    declared = _by_name(fields(options))
-    argument = next((field for field in fields(options) if isinstance(field.declared, Argument)), None)
+    # A command line without options is spared the declarations of all of them.
+    declared = _by_name(fields(options)) if any(word.startswith("-") for word in words) else {}
+    argument = opt.argument(options)
     texts: dict[str, list[str]] = {}
     others: list[str] = []
     has_program = argument is None or argument.kind is not list
     asks_for_help = False
-    words = iter(words)
-    for word in words:
+    rest = iter(words)
+    for word in rest:
         if word == "--":
-            others += _behind_options(words, declared)
+            others += _behind_options(rest, declared)
         elif word.startswith("--"):
             name, equals, text = word.partition("=")
             if name != "--help" and name not in declared:
@@ -150,7 +152,7 @@ def _parsed(options: type, words: Iterable[str], path: str, elsewhere: Elsewhere
                 asks_for_help = asks_for_help or name == "--help"
                 texts.setdefault(name, [])
             else:
-                texts.setdefault(name, []).append(text if equals else _next(words, name, path))
+                texts.setdefault(name, []).append(text if equals else _next(rest, name, path))
                 if len(texts[name]) > 1 and declared[name].kind is not list:
                     raise UsageError(f"{name} is given twice", hint="leave one of them out")
         else:

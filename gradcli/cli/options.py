@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import GenericAlias, UnionType
-from typing import Annotated, Any, Self, get_type_hints
+from typing import Annotated, Any, Self
 
 from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
@@ -124,7 +125,7 @@ class Options:
     """The base class of the options of a command.
 
     A subclass has a field for each option in the order of the help page, annotated with its type and its `Option` or
-    `Argument`, with its default. Inherited fields come after those of the subclass.
+    `Argument`, with its default. The argument comes first. Inherited fields come after those of the subclass.
     """
 
     traceback: Traceback = False
@@ -145,10 +146,11 @@ class Field:
 
     __slots__ = ("declared", "default", "kind", "name", "required")
 
-    def __init__(self, options: type, name: str, annotation: Any) -> None:
+    def __init__(self, options: type, name: str) -> None:
         self.name = name
         self.default = getattr(options, name, None)
         self.required = not hasattr(options, name)
+        annotation = _annotation(options, name)
         (self.declared,) = annotation.__metadata__
         # `int | None` is a union, `list[str]` a list with types of elements.
         kind = annotation.__origin__
@@ -156,12 +158,28 @@ class Field:
         self.kind = list if isinstance(kind, GenericAlias) else kind
 
 
+def _annotation(options: type, name: str) -> Any:
+    """The annotation of a field; one that is a string is evaluated, which `typing.get_type_hints` does for all."""
+    kind = next(kind for kind in options.__mro__ if name in vars(kind).get("__annotations__", ()))
+    annotation = kind.__annotations__[name]
+    return eval(annotation, vars(sys.modules[kind.__module__])) if isinstance(annotation, str) else annotation
+
+
+def _names(options: type) -> Iterable[str]:
+    return dict.fromkeys(name for kind in options.__mro__ for name in vars(kind).get("__annotations__", ()))
+
+
 @cache
 def fields(options: type) -> Sequence[Field]:
     """The fields of the options of a command, in the order of the help page."""
-    annotations = get_type_hints(options, include_extras=True)
-    names = dict.fromkeys(name for kind in options.__mro__ for name in vars(kind).get("__annotations__", ()))
-    return [Field(options, name, annotations[name]) for name in names]
+    return [Field(options, name) for name in _names(options)]
+
+
+@cache
+def argument(options: type) -> Field | None:
+    """The field of the words that are no options, which comes first in a class that has one."""
+    first = Field(options, next(iter(_names(options))))
+    return first if isinstance(first.declared, Argument) else None
 
 
 class ProgramRun(Options):
