@@ -7,7 +7,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import NamedTuple, Self
+from typing import Self
+
+from gradcli.named_tuples import NamedTuple
 
 
 class ExitStatus(IntEnum):

@@ -19,11 +19,13 @@ from gradcli.formulas.documents import separate_formulas
 
 class ShoutOptions(opt.Options):
     words: opt.Words = None
-    times: Annotated[int, opt.Option("--times", metavar="N", help="How often.")] = 1
+    times: Annotated[int, opt.Option("--times", metavar="N", min=1, max=9, help="How often.")] = 1
+    share: Annotated[float | None, opt.Option("--share", metavar="P", help="How much.")] = None
+    to: Annotated[list[str] | None, opt.Option("--to", metavar="NAME", help="To whom.")] = None
 
 
 def shout(options: ShoutOptions, environment):
-    environment.write(f"{options.words} {options.times} {options.traceback}\n")
+    environment.write(f"{options.words} {options.times} {options.traceback} {options.to}\n")
     return ExitStatus.FAILURE
 
 
@@ -40,16 +42,40 @@ class TestAnotherCommand:
     def test_it_is_given_its_options_and_says_how_it_went(self, run):
         done = run("shout", "-x", "y=1", "--times", "3")
         assert (done.status, done.err) == (1, "")
-        assert done.out == "['-x', 'y=1'] 3 False\n"
-        assert run("shout").out == "None 1 False\n"
+        assert done.out == "['-x', 'y=1'] 3 False None\n"
+        assert run("shout").out == "None 1 False None\n"
 
     def test_what_every_command_has_it_has_too(self, run):
-        assert run("shout", "--traceback").out == "None 1 True\n"
+        assert run("shout", "--traceback").out == "None 1 True None\n"
 
     def test_its_options_are_checked(self, run):
         assert "did you mean --times?" in run("shout", "--tims", "3").err
         assert "'x' is not a whole number in digits" in run("shout", "--times", "x").err
         assert "did you mean 'shout'?" in run("shot").err
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["--times"], "Option '--times' requires an argument"),
+            (["--times", "1", "--times=1"], "--times is given twice"),
+            (["--times", "0"], "Invalid value for '--times': 0 is not in the range 1<=x<=9"),
+            (["--times=10"], "Invalid value for '--times': 10 is not in the range 1<=x<=9"),
+            (["--times="], "Invalid value for '--times': '' is not a whole number in digits"),
+            (["--share", "1,5"], "Invalid value for '--share': '1,5' is not a number"),
+            (["--traceback=1"], "Option '--traceback' does not take a value"),
+            (["--help=1"], "Option '--help' does not take a value"),
+            (["x", "-t"], "there is no option -t"),
+        ],
+    )
+    def test_an_option_that_is_wrong(self, run, words, message):
+        done = run("shout", *words)
+        assert (done.status, done.out) == (2, "")
+        assert done.err.startswith(f"error: {message}\n")
+
+    def test_options_may_stand_anywhere_and_repeat_where_they_are_lists(self, run):
+        assert run("shout", "--to", "a", "x", "--to=--b", "--", "-y").out == "['x', '-y'] 1 False ['a', '--b']\n"
+        assert run("shout", "--traceback", "--traceback", "--times", " 2").out == "None 2 True None\n"
+        assert run("shout", "--times", "x", "--help").status == 0
 
     def test_its_help(self, run):
         assert "Say it loud." in run("--help").out
@@ -72,6 +98,24 @@ def test_a_command_loads_no_other():
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
         assert done.stdout
         assert done.stderr == loaded + "\n"
+
+
+def test_words_that_are_too_many_or_too_few(run):
+    assert "Got unexpected extra argument(s) (exp sin)" in run("ops", "log", "exp", "sin").err
+    assert "there is no option -x" in run("ops", "-x").err
+    assert "there is no option -x" in run("-x", "eval", "1").err
+    assert run("--version", "eval", "1").out.startswith("gradcli ")
+
+
+@pytest.mark.parametrize("words", [["eval", "log(x**q)", "x=5", "q=3"], ["diff", "x**2"]])
+def test_a_plain_run_loads_no_module_for_what_it_does_not_do(words):
+    code = (
+        "import sys; from gradcli.cli.main import main; from gradcli.cli.process.environment import Environment;"
+        "main(sys.argv[1:], Environment(None, None, None, {}));"
+        "print(*{'typer', 'inspect', 'dataclasses', 'json', 'traceback', 'subprocess', 'numpy'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
 
 
 def test_a_command_without_limits_loads_nothing_for_them():

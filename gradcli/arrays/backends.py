@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import install_command
 from gradcli.errors import BackendError, UsageError
+from gradcli.named_tuples import NamedTuple
 from gradcli.timing import phase
 
 if TYPE_CHECKING:

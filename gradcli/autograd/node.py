@@ -6,13 +6,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.hooks import Attached, Hook, HookHandle
 from gradcli.autograd.modes import grad_enabled, span_now
 from gradcli.errors import CallError, DifferentiationError, Span
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.node_name import NodeName
 
 RELEASED = (

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from gradcli.cli import options as opt
 from gradcli.cli.options import Field, Option, fields
 from gradcli.cli.process.environment import Environment
 from gradcli.errors import ExitStatus, GradcliError, UsageError
+from gradcli.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from gradcli.cli.options import Options
@@ -55,7 +56,11 @@ def call(
     elsewhere = partial(_commands_with_option, commands)
     general = _parsed(_GeneralOptions, arguments[:named], "gradcli", elsewhere)
     if general is None or (named == len(arguments) and not general):
-        return _print_help(environment, commands)
+        # Imported here because only help pages need Typer.
+        from gradcli.cli import help_pages
+
+        environment.write(help_pages.general_page(environment, _GeneralOptions, commands))
+        return ExitStatus.SUCCESS
     if general:
         from gradcli import __version__
 
@@ -70,7 +75,10 @@ def call(
     command = _declared(name)
     given = _parsed(command.options, arguments[named + 1 :], f"gradcli {name}", elsewhere)
     if given is None:
-        return _print_help(environment, commands, name)
+        from gradcli.cli import help_pages
+
+        environment.write(help_pages.command_page(environment, name, commands[name], command.options, command.help))
+        return ExitStatus.SUCCESS
     options = command.options(**given)
     limited = any(getattr(options, limit, None) is not None for limit in ("max_seconds", "max_memory"))
     if limited and not environment.is_child:
@@ -95,23 +103,19 @@ def _declared(name: str) -> Command[Any]:
     return command
 
 
-def _print_help(environment: Environment, commands: Mapping[str, str], name: str | None = None) -> ExitStatus:
-    # Imported here because only help pages need Typer.
-    from gradcli.cli import help_pages
-
-    command = _declared(name) if name is not None else None
-    environment.write(help_pages.page(environment, _GeneralOptions, commands, name, command))
-    return ExitStatus.SUCCESS
-
-
 def _options_of(commands: Collection[str], name: str) -> set[str]:
     """The options of a command; only --help for an unknown command."""
-    return {"--help", *(_by_name(fields(_declared(name).options)) if name in commands else ())}
+    return {"--help", *(_options(name) if name in commands else ())}
 
 
 def _commands_with_option(commands: Iterable[str], option: str) -> list[str]:
     """The commands that have an option."""
-    return [name for name in commands if option in _by_name(fields(_declared(name).options))]
+    return [name for name in commands if option in _options(name)]
+
+
+def _options(name: str) -> Mapping[str, Field]:
+    options: type = _declared(name).options
+    return _by_name(fields(options))
 
 
 def _by_name(declared: Iterable[Field]) -> dict[str, Field]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Annotated, Any
 
 import typer
 
-from gradcli.cli.command import Command
 from gradcli.cli.options import Field, Option, fields
 from gradcli.cli.process.environment import Environment
 
@@ -19,11 +18,19 @@ from gradcli.cli.process.environment import Environment
 _STYLE = re.compile(r"\[(?=[a-z#/@])")
 
 
-def page(
-    environment: Environment, general: type, commands: Mapping[str, str], name: str | None, command: Command[Any] | None
-) -> str:
-    """The help page of a command and its name; without these that of gradcli with its options `general`. `commands` maps
-    names to one-line summaries."""
+def general_page(environment: Environment, general: type, commands: Mapping[str, str]) -> str:
+    """The page of `gradcli --help`; `commands` maps names to one-line summaries."""
+    return _printed(_parser(general, {name: (summary, None) for name, summary in commands.items()}), [], environment)
+
+
+def command_page(environment: Environment, name: str, summary: str, options: type, text: str) -> str:
+    """The help page of a command: its summary, the `text` behind that, and its options."""
+    parser = _parser(None, {name: (f"{summary}\n\n{text}", options)})
+    return _printed(parser, [name], environment)
+
+
+def _parser(general: type | None, commands: Mapping[str, tuple[str, type | None]]) -> Any:
+    """The Click parser of commands with a help text and options."""
     app = typer.Typer(
         name="gradcli",
         help="Exact derivatives of a formula: gradcli eval 'log(x**q)' x=5 q=3",
@@ -31,19 +38,20 @@ def page(
         pretty_exceptions_enable=False,
     )
     app.callback()(_with_parameters(general))
-    for other, summary in commands.items():
-        if command is not None and other == name:
-            app.command(name, help=f"{summary}\n\n{command.help}")(_with_parameters(command.options))
-        else:
-            app.command(other, help=summary)(lambda: None)
+    for name, (text, options) in commands.items():
+        app.command(name, help=text)(_with_parameters(options))
     parser: Any = typer.main.get_command(app)
     for described in (parser, *parser.commands.values()):
         described.help = _as_markup(described.help)
         for parameter in described.params:
             parameter.help = _as_markup(getattr(parameter, "help", None))
+    return parser
+
+
+def _printed(parser: Any, path: Sequence[str], environment: Environment) -> str:
     captured = _Page(environment)
     with redirect_stdout(captured):
-        parser.main(args=["--help"] if name is None else [name, "--help"], prog_name="gradcli", standalone_mode=False)
+        parser.main(args=[*path, "--help"], prog_name="gradcli", standalone_mode=False)
     return captured.getvalue()
 
 
@@ -67,13 +75,14 @@ def _as_markup(text: str | None) -> str | None:
     return text and _STYLE.sub(r"\\[", text)
 
 
-def _with_parameters(options: type) -> Any:
+def _with_parameters(options: type | None) -> Any:
     """A function with a parameter for each option, from which Typer reads what to write."""
+    declared = () if options is None else fields(options)
 
     def function(**_given: Any) -> None:
         pass
 
-    function.__signature__ = inspect.Signature([_parameter(field) for field in fields(options)])  # type: ignore[attr-defined]
+    function.__signature__ = inspect.Signature([_parameter(field) for field in declared])  # type: ignore[attr-defined]
     return function
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors
@@ -18,6 +18,7 @@ from gradcli.kinds.batch import unwrap_rows
 from gradcli.kinds.branch_points import is_at_branch_point
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.entries.comparisons import equal, isfinite
 from gradcli.primitives.primitive import Primitive

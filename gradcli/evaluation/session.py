@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
@@ -33,6 +33,7 @@ from gradcli.language.interpreter.values import as_numpy
 from gradcli.language.names import scope
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax.tree import Module
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.entries.arithmetic import multiply
 from gradcli.primitives.entries.comparisons import isnan, nowhere

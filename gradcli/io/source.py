@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from gradcli.errors import BindingError, closest_word
+from gradcli.named_tuples import NamedTuple
 
 _NAMES_SHOWN = 20
 # Stands for standard input in place of a path.

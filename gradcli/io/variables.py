@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import NamedTuple
 
 from gradcli.errors import BindingError, Span
+from gradcli.named_tuples import NamedTuple
 
 _RESERVED = frozenset(("if", "else", "for", "in", "while", "and", "or", "not", "True", "False", "None", "backward"))
 # Upper bound of the length of a name, as in programs: normalisation takes time quadratic in the combining marks.

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import CONTAINER_RANK, Kind, Params, bind, readings
 
 # inspect.CO_VARARGS; importing inspect would slow the start.

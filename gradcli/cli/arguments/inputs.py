@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends, mathematical_constants
@@ -19,6 +19,7 @@ from gradcli.language.names import scope
 from gradcli.language.parsing import parse_charged as parsed
 from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.language.syntax.tree import Module
+from gradcli.named_tuples import NamedTuple
 from gradcli.timing import phase
 
 

@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from gradcli.errors import GradcliError, OutputError, PipeClosed, UsageError
 from gradcli.io import output, system
+from gradcli.named_tuples import NamedTuple
 
 # ASCII replacements of drawing characters, for encodings that lack them.
 _DRAWN = str.maketrans("─│┌┐└┘├┤┬┴┼╭╮╰╯…×", "-|+++++++++++++.x")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.cli.process.environment import Environment, is_unicode
+from gradcli.named_tuples import NamedTuple
 
 
 class Table(NamedTuple):

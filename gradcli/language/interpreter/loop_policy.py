@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.modes import recording_program
@@ -14,6 +13,7 @@ from gradcli.language.interpreter.provenance import UNKNOWN
 from gradcli.language.interpreter.values import Value, length_of
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.indexing import index
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
@@ -18,6 +17,7 @@ from gradcli.language.names import scope
 from gradcli.language.stable.removable import rewritten_expressions
 from gradcli.language.stable.stable_expressions import RewrittenExpression
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 
 _HANDLERS: dict[type, Callable[..., Task]] = {**statements.HANDLERS, **expressions.HANDLERS, **calls.HANDLERS}
 _SIMPLE: dict[type, Callable[..., Value]] = {**statements.SIMPLE, **expressions.SIMPLE}

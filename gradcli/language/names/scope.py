@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.errors import CallError, ProgramSyntaxError, Proposal, Span, UnknownNameError, did_you_mean
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.distribution_names import METHODS, is_distribution, may_be_distribution
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
@@ -19,6 +19,7 @@ from gradcli.errors import GradcliError, LimitError, UndecidedError
 from gradcli.language.stable.one_variable import Reader, operation_of
 from gradcli.language.stable.singularity_search import singular_operand
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import Kind, assume, concrete, constant
 from gradcli.primitives.entries.arithmetic import absolute, divide, multiply, negative, subtract
 from gradcli.primitives.entries.comparisons import equal, isfinite, logical_not, where

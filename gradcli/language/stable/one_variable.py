@@ -6,7 +6,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
@@ -14,6 +14,7 @@ from gradcli.language.names import scope
 from gradcli.language.operations import BINARY
 from gradcli.language.stable import stable_expressions
 from gradcli.language.syntax import tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.argument_errors import FOREIGN
 from gradcli.primitives.bind import Kind

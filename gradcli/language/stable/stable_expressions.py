@@ -10,12 +10,13 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.errors import Span
 from gradcli.language.operations import EXACT_INTEGERS, called_function
 from gradcli.language.stable.stable_forms import RULES_BY_ROOT, RULES_FOR_STABLE_SUMS, StableForm
 from gradcli.language.syntax import parse_expression, tree
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives import table
 from gradcli.primitives.signature import resolve_keyword
 

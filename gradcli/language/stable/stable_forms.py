@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
+from gradcli.named_tuples import NamedTuple
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.entries.arithmetic import absolute, multiply, subtract
 from gradcli.primitives.entries.comparisons import (

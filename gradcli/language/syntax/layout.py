@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gradcli.errors import ProgramSyntaxError
 from gradcli.language.syntax.lexer import END, Token, place
+from gradcli.named_tuples import NamedTuple
 
 # Deepest nesting of brackets.
 MAX_NESTING = 1_000

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from os import path
-from typing import NamedTuple
 
 from gradcli.language.syntax.generate import fingerprint, generate
+from gradcli.named_tuples import NamedTuple
 
 
 class Production(NamedTuple):
