@@ -90,7 +90,7 @@ class Compiled:
     def _called(self, values: dict[str, Any]) -> Any:
         """Return the value for inputs by name."""
         found = self._scalar.value_and_grad(values, ())
-        if found is not None:
+        if found:
             return found[0]
         seen = input_key(values, ())
         with limits.within(*self._limits):
@@ -143,7 +143,7 @@ class Compiled:
         seen = None
         if grad_output is None:
             found = self._scalar.value_and_grad(values, wrt)
-            if found is not None:
+            if found:
                 return found
             seen = input_key(values, wrt)
         with limits.within(*self._limits):
@@ -419,11 +419,17 @@ class ScalarFunctions:
         self._versions: Counter[Any] = Counter()
 
     def generate(
-        self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
+        self,
+        inputs: Mapping[str, Any],
+        wrt: Sequence[str],
+        *,
+        raised: Callable[..., Any],
+        refused: Callable[..., Any],
+        by_name: bool = False,
     ) -> Callable[..., Any] | None:
         """Record the computation and generate a function of floats; None where it is no program on scalars.
 
-        The function calls `raised` where the generated code raises, and `refused` where an input is no float or a guard
+        The function returns the value and a tuple of gradients, or with `by_name` a dict of them. It calls `raised` where the generated code raises, and `refused` where an input is no float or a guard
         does not hold. Raises NotRecordableError where control flow depends on the numbers.
         """
         try:
@@ -439,20 +445,25 @@ class ScalarFunctions:
 
         def result(outputs: Sequence[str]) -> str:
             found = ("None" if i is None else outputs[i] for i in positions)
+            if by_name:
+                return f"({outputs[0]}, {{{', '.join(f'{key}: {text}' for key, text in zip(keys, found))}}})"
             return f"({outputs[0]}, ({''.join(f'{text}, ' for text in found)}))"
 
-        return scalars.function(made.trace.program, result, raised=raised, refused=refused)
+        keys = {f"key{i}": name for i, name in enumerate(wrt)} if by_name else {}
+        return scalars.function(made.trace.program, result, raised=raised, refused=refused, known=keys)
 
     def generate_or_none(
-        self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
+        self, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any
     ) -> Callable[..., Any] | None:
         """Like `generate`, but None also where the computation cannot be recorded."""
         with suppress(NotRecordableError):
-            return self.generate(inputs, wrt, raised=raised, refused=refused)
+            return self.generate(inputs, wrt, **options)
         return None
 
-    def value_and_grad(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[Any, dict[str, Any]] | None:
-        """Return the value and the gradients; None where no function for these inputs exists or it has no result."""
+    def value_and_grad(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None
+    ) -> tuple[Any, dict[str, Any]] | tuple[()] | None:
+        """Return the value and the gradients; nothing where no function for these inputs exists or it has no result."""
         if type(values) is not dict or not self.functions:
             return None
         names = tuple(values)
@@ -462,8 +473,7 @@ class ScalarFunctions:
         except TypeError:
             # The key is unhashable because of an invalid name; a later step raises the error.
             return None
-        found = None if run is None else run(*values.values())
-        return (found[0], dict(zip(leaves, found[1]))) if found else None
+        return None if run is None else run(*values.values())
 
     def prepare(self, names: tuple[str, ...], wrt: tuple[str, ...], values: Mapping[str, Any]) -> None:
         """Generate a function for the next call with floats of these names, or another version where the existing one
@@ -476,16 +486,17 @@ class ScalarFunctions:
             self.functions[key] = self._first_version(values, wrt) or _no_result
         elif known is not None and self._versions[key] < _MOST_VERSIONS and known(*values.values()) is _REFUSED:
             self._versions[key] += 1
-            self.functions[key] = self.generate_or_none(values, wrt, raised=_no_result, refused=known) or known
+            version = self.generate_or_none(values, wrt, raised=_no_result, refused=known, by_name=True)
+            self.functions[key] = version or known
 
     def _first_version(self, values: Mapping[str, Any], wrt: Sequence[str]) -> Callable[..., Any] | None:
         """A function for all numbers, or, where control flow depends on them, for numbers that take the execution path
         of `values`."""
         some = dict.fromkeys(values, abstract(0.0))
         try:
-            return self.generate(some, wrt, raised=_no_result, refused=_refused)
+            return self.generate(some, wrt, raised=_no_result, refused=_refused, by_name=True)
         except NotRecordableError:
-            return self.generate_or_none(values, wrt, raised=_no_result, refused=_refused)
+            return self.generate_or_none(values, wrt, raised=_no_result, refused=_refused, by_name=True)
 
 
 _REFUSED = ()

@@ -11,6 +11,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from gradcli import arrays
@@ -89,14 +90,16 @@ def function(
     *,
     raised: Callable[..., Any],
     refused: Callable[..., Any],
+    known: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[..., Any]:
     """`program`, for which `fits` must hold, as a Python function of its inputs.
 
-    `result` writes the expression that the function returns, given the texts of the outputs. If `math` raises an
+    `result` writes the expression that the function returns, given the texts of the outputs; it may use the names in
+    `known`. If `math` raises an
     exception, the function returns the result of `raised`, and if an input is not a float or a guard does not hold,
     that of `refused`, with the same inputs.
     """
-    return _FunctionWriter(program, raised, refused).compiled(result)
+    return _FunctionWriter(program, {**known, "raised": raised, "refused": refused}).compiled(result)
 
 
 class ScalarWriter:
@@ -109,8 +112,8 @@ class ScalarWriter:
         self.known: dict[str, Any] = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
 
     def statements(self) -> list[str]:
-        """The statements that compute all equations, with what `after_assignment` adds."""
-        within = _within_operators(self.program)
+        """The statements that compute all equations, and those that check guards."""
+        within, tested = _within_operators(self.program), _only_tested(self.program)
         body: list[str] = []
         # The nesting depths of the expressions in `names`.
         depths: dict[Atom, int] = {}
@@ -120,12 +123,17 @@ class ScalarWriter:
             if equation.output in within and depth < _DEEPEST:
                 self.names[equation.output], depths[equation.output] = f"({text})", depth
                 continue
+            if equation.output in tested:
+                body += self.check(f"({text})")
+                continue
             name = self.names[equation.output] = f"v{len(self.names)}"
-            body += [f"{name} = {text}", *self.after_assignment(equation.output)]
+            body.append(f"{name} = {text}")
+            if equation.output in self.program.guards:
+                body += self.check(name)
         return body
 
-    def after_assignment(self, _variable: Variable) -> list[str]:
-        """Statements after the one that computes a variable."""
+    def check(self, _condition: str) -> list[str]:
+        """Statements that check a guard, the text of a condition."""
         return []
 
     def _equation(self, equation: Equation) -> str:
@@ -162,14 +170,14 @@ class ScalarWriter:
 class _FunctionWriter(ScalarWriter):
     """Writes the text of a function."""
 
-    def __init__(self, program: Program, raised: Callable[..., Any], refused: Callable[..., Any]) -> None:
+    def __init__(self, program: Program, known: Mapping[str, Any]) -> None:
         super().__init__(program)
-        self.known |= {"raised": raised, "refused": refused}
+        self.known |= known
         self.inputs = ", ".join(self.names.values())
 
     def compiled(self, result: Callable[[Sequence[str]], str]) -> Callable[..., Any]:
-        body = [check for variable in self.program.inputs for check in self.after_assignment(variable)]
-        body += self.statements()
+        guards = [self.names[v] for v in self.program.inputs if v in self.program.guards]
+        body = [line for guard in guards for line in self.check(guard)] + self.statements()
         outputs = [self.number(atom) for atom in self.program.outputs]
         lines = [
             f"def program({self.inputs}):",
@@ -184,8 +192,8 @@ class _FunctionWriter(ScalarWriter):
         made: Callable[..., Any] = self.known["program"]
         return made
 
-    def after_assignment(self, variable: Variable) -> list[str]:
-        return [f"if not {self.names[variable]}: return refused({self.inputs})"] * (variable in self.program.guards)
+    def check(self, condition: str) -> list[str]:
+        return [f"if not {condition}: return refused({self.inputs})"]
 
     def _are_floats(self) -> str:
         types = [f"type({self.names[v]}) is" for v in self.program.inputs]
@@ -193,13 +201,20 @@ class _FunctionWriter(ScalarWriter):
 
 
 def _within_operators(program: Program) -> set[Variable]:
-    """The variables that are read once, by an operator.
+    """The variables that are read once, by an operator or `not`.
 
     Inlined into expressions, they need less time, and less memory, which also costs time in long programs.
     """
     uses = Counter(a for e in program.equations for a in e.inputs if isinstance(a, Variable))
-    read = {a for e in program.equations if e.primitive.operator for a in e.inputs if isinstance(a, Variable)}
+    operators = [e for e in program.equations if e.primitive.operator or e.primitive is comparisons.logical_not]
+    read = {a for e in operators for a in e.inputs if isinstance(a, Variable)}
     return {v for v in read if uses[v] == 1}.difference(program.guards, program.inputs, _variables(program.outputs))
+
+
+def _only_tested(program: Program) -> set[Variable]:
+    """The guards that nothing else reads."""
+    read = {a for e in program.equations for a in e.inputs if isinstance(a, Variable)}
+    return {*program.guards} - read - _variables(program.outputs)
 
 
 def _variables(atoms: Sequence[Atom]) -> set[Variable]:
