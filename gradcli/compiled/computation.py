@@ -414,7 +414,7 @@ class ScalarFunctions:
     def __init__(self, computation: Computation, most: tuple[int, int]) -> None:
         self._computation = computation
         self._limits = most
-        # By the names of the inputs and of those to differentiate by.
+        # By `_key`.
         self.functions: dict[Any, Callable[..., Any]] = {}
         self._versions: Counter[Any] = Counter()
 
@@ -468,8 +468,7 @@ class ScalarFunctions:
             return None
         names = tuple(values)
         try:
-            leaves = names if wrt is None else tuple(wrt)
-            run = self.functions.get((names, leaves))
+            run = self.functions.get(names if wrt is None else _key(names, tuple(wrt)))
         except TypeError:
             # The key is unhashable because of an invalid name; a later step raises the error.
             return None
@@ -478,7 +477,7 @@ class ScalarFunctions:
     def prepare(self, names: tuple[str, ...], wrt: tuple[str, ...], values: Mapping[str, Any]) -> None:
         """Generate a function for the next call with floats of these names, or another version where the existing one
         refuses `values`."""
-        key = names, wrt
+        key = _key(names, wrt)
         if not all(type(v) is float for v in values.values()):
             return
         known = self.functions.get(key)
@@ -497,6 +496,11 @@ class ScalarFunctions:
             return self.generate(some, wrt, raised=_no_result, refused=_refused, by_name=True)
         except NotRecordableError:
             return self.generate_or_none(values, wrt, raised=_no_result, refused=_refused, by_name=True)
+
+
+def _key(names: tuple[str, ...], wrt: tuple[str, ...]) -> tuple[Any, ...]:
+    """The key of a function: the names of its inputs, and of those to differentiate by where these are not all."""
+    return names if wrt == names else (names, wrt)
 
 
 _REFUSED = ()
