@@ -7,6 +7,7 @@ from functools import partial
 
 from gradcli.errors import EvaluationError
 from gradcli.primitives.bind import assume
+from gradcli.primitives.entries.comparisons import greater
 from gradcli.program.builder import Builder
 from gradcli.program.checker import check
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -59,11 +60,15 @@ def split_outputs(program: Program) -> Iterator[Program]:
 
 
 def guards_first(program: Program) -> Program:
-    """Move the equations of the guards before all others, so that rewrites of the rest can rely on the guards."""
-    needed = needed_variables(program.equations, program.guards)
-    first = [e for e in program.equations if e.output in needed]
-    others = [e for e in program.equations if e.output not in needed]
-    return program._replace(equations=(*first, *others))
+    """Move the equations of the guards before all others, so that rewrites of the rest can rely on the guards; x > 0
+    comes first, as it implies others."""
+    signs = [e.output for e in program.equations if e.primitive is greater and e.output in program.guards]
+    for atoms in (program.guards, signs):
+        needed = needed_variables(program.equations, atoms)
+        first = [e for e in program.equations if e.output in needed]
+        others = [e for e in program.equations if e.output not in needed]
+        program = program._replace(equations=(*first, *others))
+    return program
 
 
 def needed_variables(equations: Iterable[Equation], atoms: Iterable[Atom]) -> set[Variable]:
