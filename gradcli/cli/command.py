@@ -141,30 +141,27 @@ def _parsed(options: type, words: Sequence[str], path: str, elsewhere: Elsewhere
     texts: dict[str, list[str]] = {}
     others: list[str] = []
     has_program = argument is None or argument.kind is not list
-    asks_for_help = False
     rest = iter(words)
     for word in rest:
         if word == "--":
             others += _behind_options(rest, declared)
         elif word.startswith("--"):
-            name, equals, text = word.partition("=")
+            name = word.partition("=")[0]
             if name != "--help" and name not in declared:
                 raise _unknown(name, declared, path, elsewhere)
+            found = texts.setdefault(name, [])
             if name == "--help" or declared[name].kind is bool:
-                if equals:
-                    raise UsageError(f"Option '{name}' does not take a value", hint=f"{path} --help shows the usage")
-                asks_for_help = asks_for_help or name == "--help"
-                texts.setdefault(name, [])
-            else:
-                texts.setdefault(name, []).append(text if equals else _next(rest, name, path))
-                if len(texts[name]) > 1 and declared[name].kind is not list:
-                    raise UsageError(f"{name} is given twice", hint="leave one of them out")
+                _expect_no_value(word, path)
+                continue
+            if found and declared[name].kind is not list:
+                raise UsageError(f"{name} is given twice", hint="leave one of them out")
+            found.append(_text_of_option(word, rest, path))
         else:
             if has_program and _SHORT.fullmatch(word):
                 raise _unknown(word, declared, path, elsewhere)
             has_program = has_program or "=" not in word
             others.append(word)
-    if asks_for_help:
+    if "--help" in texts:
         return None
     given = {declared[name].name: _value(declared[name], name, found, path) for name, found in texts.items()}
     return given | _argument(argument, others, path)
@@ -189,11 +186,21 @@ def _unknown(word: str, declared: Iterable[str], path: str, elsewhere: Elsewhere
     return unknown_option(word, declared, path, elsewhere)
 
 
-def _next(words: Iterator[str], name: str, path: str) -> str:
-    text = next(words, None)
-    if text is None:
+def _expect_no_value(word: str, path: str) -> None:
+    name, equals, _ = word.partition("=")
+    if equals:
+        raise UsageError(f"Option '{name}' does not take a value", hint=f"{path} --help shows the usage")
+
+
+def _text_of_option(word: str, rest: Iterator[str], path: str) -> str:
+    """The value of an option: behind its `=`, or else the next word of the rest."""
+    name, equals, text = word.partition("=")
+    if equals:
+        return text
+    following = next(rest, None)
+    if following is None:
         raise UsageError(f"Option '{name}' requires an argument", hint=f"{path} --help shows the usage")
-    return text
+    return following
 
 
 def _value(field: Field, name: str, texts: list[str], path: str) -> Any:
@@ -212,8 +219,7 @@ def _value(field: Field, name: str, texts: list[str], path: str) -> Any:
         raise UsageError(f"Invalid value for '{name}': {texts[0]!r} is not {what}", hint=usage) from None
     low, high = field.declared.min, field.declared.max
     if (low is not None and number < low) or (high is not None and number > high):
-        bounds = f"{'' if low is None else f'{low}<='}x{'' if high is None else f'<={high}'}"
-        bounds = f"x>={low}" if high is None else bounds
+        bounds = f"x>={low}" if high is None else f"x<={high}" if low is None else f"{low}<=x<={high}"
         raise UsageError(f"Invalid value for '{name}': {number} is not in the range {bounds}", hint=usage)
     return number
 
