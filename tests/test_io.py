@@ -26,8 +26,8 @@ from gradcli import install_command
 from gradcli.errors import BindingError, OutputError, UsageError
 from gradcli.io.files import read
 from gradcli.io.json_text import dumps
-from gradcli.io.output import save_npz, write_atomically
 from gradcli.io.json_variables import read_variables
+from gradcli.io.output import save_npz, write_atomically
 from gradcli.io.variables import split_binding
 from gradcli.language.syntax import parse_tables, parser
 

@@ -105,7 +105,7 @@ class EvalOptions(opt.ProgramRun):
     ] = False
     fail_on_inaccurate: Annotated[
         bool,
-        typer.Option(
+        opt.Option(
             "--fail-on-inaccurate", help="Exit with status 1 where a warning says that a result may be inaccurate."
         ),
     ] = False
