@@ -237,7 +237,7 @@ def _partial(equation: Equation, operands: Sequence[Fragment]) -> Fragment:
     return Fragment(f"{' '.join(signs)} \\operatorname{{{name}}}\\left({inside}\\right)")
 
 
-LANGUAGE = Language(
+LANGUAGE: Language = Language(
     name="latex",
     comment="%",
     functions={

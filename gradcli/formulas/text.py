@@ -346,7 +346,7 @@ def _document(formulas: Formulas) -> Document:
     return separate_formulas(formulas, written)
 
 
-LANGUAGE = Language(
+LANGUAGE: Language = Language(
     name="text",
     functions={
         **operators(form=_beside_lists),
