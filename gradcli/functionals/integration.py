@@ -199,18 +199,25 @@ class _Integration:
             if tail is not None:
                 return tail
         if len(clusters) > _MOST_CLUSTERS:
-            return Integral(
-                found.value + float(np.sum(own.value)),
-                found.error + float(np.sum(own.error)),
-                found.size + float(np.sum(own.size)),
-                None if np.isfinite(own.value).all() else self._fault(segment, float(own.low[0])),
-            )
+            clusters = [np.arange(len(own.low))]
         for cluster in clusters:
-            part = self._around(segment, float(own.low[cluster[0]]), float(own.high[cluster[-1]]))
+            panels = own.chosen(cluster)
+            if len(cluster) > _MOST_AT_A_POINT:
+                part = self._unresolved(segment, panels)
+            else:
+                part = self._around(segment, float(panels.low[0]), float(panels.high[-1]))
             found = Integral(found.value + part.value, found.error + part.error, found.size + part.size, part.fault)
             if part.fault is not None:
                 break
         return found
+
+    def _unresolved(self, segment: int, panels: Panels) -> Integral:
+        """The integral over panels that are too many for a singularity, with its error."""
+        np = self.np
+        infinite = ~np.isfinite(panels.value)
+        fault = self._fault(segment, float(panels.low[np.argmax(infinite)])) if infinite.any() else None
+        value, error, size = (float(np.sum(part)) for part in (panels.value, panels.error, panels.size))
+        return Integral(value, error, size, fault)
 
     def _around(self, segment: int, low: float, high: float) -> Integral:
         """The integral from `low` to `high`, between which there is a singularity."""
@@ -310,8 +317,8 @@ class _Integration:
 
 # The tolerance of each panel beside a singularity, and of each half-wave.
 _OF_A_GRADE, _ABSOLUTE = 1e-14, 1e-15
-# Bound on the number of singularities of an integral.
-_MOST_CLUSTERS = 64
+# Bounds on the number of singularities of an integral, and of the panels that are left around one.
+_MOST_CLUSTERS = _MOST_AT_A_POINT = 64
 
 
 def _diverges(np: Any, value: Any, size: Any) -> bool:
