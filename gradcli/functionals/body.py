@@ -19,6 +19,9 @@ from gradcli.program.ir import Program
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 
+# From the program of a path and the inputs of a derived body to the outputs of the program of the path there.
+Derivation = Callable[[Program, Sequence[Any]], list[Any]]
+
 
 @dataclass(frozen=True, eq=False)
 class Body:
@@ -57,10 +60,10 @@ class Body:
             return self
 
         def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
-            results = _values(program, inputs)
+            results = values(program, inputs)
             return [results[k], *results[self.results :]]
 
-        return self._cached("result", k, run, len(self.program.inputs))
+        return self._cached("result", k, run, self.reads)
 
     def partial(self, i: int) -> Body:
         """The derivatives of all results by input `i`; its first results are those of the first result."""
@@ -68,11 +71,11 @@ class Body:
         def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
             leaf = Tensor(inputs[i]).requires_grad_()
             with enable_grad():
-                results = _values(program, [*inputs[:i], leaf, *inputs[i + 1 :]])
+                results = values(program, [*inputs[:i], leaf, *inputs[i + 1 :]])
                 found = [_derivative(y, leaf) for y in results[: self.results]]
             return [*found, *map(constant, results[self.results :])]
 
-        return self._cached("partial", i, run, len(self.program.inputs))
+        return self._cached("partial", i, run, self.reads)
 
     @property
     def gradient(self) -> Body:
@@ -81,11 +84,11 @@ class Body:
         def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
             leaves = [Tensor(x).requires_grad_() for x in inputs[: self.bound]]
             with enable_grad():
-                y, *conditions = _values(program, [*leaves, *inputs[self.bound :]])
+                y, *conditions = values(program, [*leaves, *inputs[self.bound :]])
                 found = [_derivative(y, leaf) for leaf in leaves]
             return [*found, *map(constant, conditions)]
 
-        return self._cached("gradient", 0, run, len(self.program.inputs))
+        return self._cached("gradient", 0, run, self.reads)
 
     def coefficient(self, order: int) -> Body:
         """The Taylor coefficients of this `order` of all results along a curve of the reads.
@@ -96,21 +99,24 @@ class Body:
         def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
             bound, rest = inputs[: self.bound], inputs[self.bound :]
             jets = [Jet(rest[k :: self.reads], order) for k in range(self.reads)]
-            results = _values(program, [*bound, *jets])
+            results = values(program, [*bound, *jets])
             found = [y.coefficient(order) if isinstance(y, Jet) else None for y in results[: self.results]]
             return [*(0.0 if c is None else c for c in found), *map(constant, results[self.results :])]
 
-        return self._cached("coefficient", order, run, self.bound + self.reads * (order + 1))
+        return self._cached("coefficient", order, run, self.reads * (order + 1))
 
-    def _cached(self, kind: str, number: int, run: Callable[..., list[Any]], inputs: int) -> Body:
+    def _cached(self, kind: str, number: int, run: Derivation, reads: int) -> Body:
         found = self._derived.get((kind, number))
         if found is None:
-            found = self._derived[kind, number] = self._derive(run, inputs)
+            found = self._derived[kind, number] = self.derived(run, self.bound, reads)
         return found
 
-    def _derive(self, run: Callable[[Program, Sequence[Any]], list[Any]], inputs: int) -> Body:
-        """The function that `run` computes from the program of each path."""
-        given = dict.fromkeys([f"{i}" for i in range(inputs)], EXAMPLE)
+    def derived(self, run: Derivation, bound: int, reads: int) -> Body:
+        """The function that `run` computes from the program of each path, with other numbers of inputs.
+
+        The values that it returns are followed by the conditions of the path.
+        """
+        given = dict.fromkeys([f"{i}" for i in range(bound + reads)], EXAMPLE)
         paths = []
         with arrays.using_namespace(None), watching(None):
             for path in self.paths:
@@ -118,10 +124,11 @@ class Body:
                 # Guards say that numbers are finite; where they are not, so is the value of the function.
                 paths.append(BodyPath(optimise(recorded.program._replace(guards=())), path.holds))
         results = len(paths[0].program.outputs) - len(paths[0].holds)
-        return Body(paths, joined(paths, results), self.bound)
+        return Body(paths, joined(paths, results), bound)
 
 
-def _values(program: Program, inputs: Sequence[Any]) -> list[Any]:
+def values(program: Program, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs of the program of a path, for inputs of any kinds."""
     found = stepwise.run(program, inputs)
     assert found is not None
     return found

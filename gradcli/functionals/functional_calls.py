@@ -15,7 +15,7 @@ from gradcli.functionals.series_sum import series_sum
 from gradcli.functionals.solution import Search, number_solution, solution
 from gradcli.functionals.switches import pieces
 from gradcli.functionals.tracing import TracedFunction, traced
-from gradcli.primitives.bind import bind, constant
+from gradcli.primitives.bind import Kind, bind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add
 from gradcli.primitives.entries.shape import concat, stack
@@ -136,3 +136,36 @@ def _solution(function: TracedFunction, start: Any, search: Search) -> Any:
     flat = reshape(start, (math.prod(shape),))
     given = concat([flat, stack(function.reads)]) if function.reads else flat
     return reshape(bind(solution, (given,), params), shape)
+
+
+def trajectory(
+    function: Callable[[Any, Sequence[Any]], Sequence[Any]],
+    start: Sequence[Any],
+    times: Any,
+    *,
+    method: str = "auto",
+    rtol: float = RTOL,
+    atol: float = ATOL,
+    breaks: Sequence[float] = (),
+) -> Any:
+    """The solution of y' = function(t, y) with y = start at the first of `times`, of shape [times, states].
+
+    `times` are numbers or a vector, in ascending or descending order. The right side may switch at `breaks`, to which a
+    step is made. `method` is "taylor", "radau", or "auto". Raises EvaluationError for a solution that does not exist up
+    to the last time.
+    """
+    # Integrals and the like need none of it.
+    from gradcli.functionals.ode.system import initial_value_problem
+    from gradcli.functionals.ode.trajectory import trajectory as primitive
+
+    moments: Any = stack([*times]) if isinstance(times, (list, tuple)) else times
+    begin = moments[0]
+    first = begin if isinstance(begin, Kind) else float(begin)
+    found = traced(lambda t, *y: [*function(first + t, [*y])], [()] * (1 + len(start)))
+    if len(found.shapes) != len(start) or any(found.shapes):
+        raise EvaluationError(f"the right side has {len(found.shapes)} values for {len(start)} states")
+    system = initial_value_problem(found.body, [None if isinstance(s, Kind) else float(s) for s in start])
+    given = [*(s for s in start if isinstance(s, Kind)), *found.reads]
+    operands = (stack(given) if given else arrays.numpy_namespace().zeros(0), moments)
+    params = {"method": method, "rtol": rtol, "atol": atol, "breaks": tuple(breaks)}
+    return bind(primitive, operands, {"system": system, **params})

@@ -1,0 +1,163 @@
+"""Initial value problems, and those of their derivatives: the variational equations."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from gradcli.functionals.body import Body, values
+from gradcli.kinds.jets import Jet
+from gradcli.loops.rolled_loop import BodyPath
+from gradcli.primitives.bind import constant
+from gradcli.program.ir import Program, Variable
+
+# A derivative of a state: the number of the state, and the numbers of the given values by which it is differentiated,
+# in ascending order.
+Label = tuple[int, tuple[int, ...]]
+
+
+class Sensitivities(NamedTuple):
+    """The system of the states and their derivatives by the given values.
+
+    `column[p][i]` is the number there of the derivative of state `i` by given value `p`.
+    """
+
+    system: System
+    column: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """y' = f(t, y, given), y = start(given) at t = 0.
+
+    The bound variables of `body` are t and the states; it reads all given values. Those are the reads of `start`, too,
+    which has no bound variables. States that are derivatives of others have `labels`; others are in `blocks` of one scale
+    each. Compared by identity, so that it can be a parameter of a primitive.
+    """
+
+    body: Body
+    start: Body
+    labels: Sequence[Label] = ()
+    blocks: int = 1
+    _series: dict[int, System] = field(default_factory=dict, init=False)
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return self.body.bound - 1
+
+    @property
+    def given(self) -> int:
+        """The number of given values."""
+        return self.body.reads
+
+    @cached_property
+    def groups(self) -> Sequence[Sequence[int]]:
+        """The numbers of the states that have one scale: those of derivatives by the same given values."""
+        found: dict[Hashable, list[int]] = {}
+        for k in range(self.states):
+            found.setdefault(self.labels[k][1] if self.labels else k * self.blocks // self.states, []).append(k)
+        return [*found.values()]
+
+    @cached_property
+    def sensitivities(self) -> Sensitivities:
+        """The variational equations, of which derivatives that are equal by symmetry are one state."""
+        labels: list[Label] = [*(self.labels or [(i, ()) for i in range(self.states)])]
+        # The number of each state there, and of which state and given value it is the derivative.
+        number = {label: k for k, label in enumerate(labels)}
+        origin: list[tuple[int, int]] = []
+        column: list[list[int]] = []
+        for p in range(self.given):
+            column.append([])
+            for i, (state, by) in enumerate(labels[: self.states]):
+                label = state, tuple(sorted((*by, p)))
+                if label not in number:
+                    number[label] = len(labels)
+                    labels.append(label)
+                    origin.append((i, p))
+                column[p].append(number[label])
+        body = self.body.derived(
+            lambda program, x: self._slopes(program, x, column, origin), 1 + len(labels), self.given
+        )
+        start = self.start.derived(lambda program, x: self._start_slopes(program, x, origin), 0, self.given)
+        return Sensitivities(System(body, start, labels), column)
+
+    def _slopes(
+        self,
+        program: Program,
+        inputs: Sequence[Any],
+        column: Sequence[Sequence[int]],
+        origin: Sequence[tuple[int, int]],
+    ) -> list[Any]:
+        given = inputs[-self.given :] if self.given else []
+        time, *states = inputs[: len(inputs) - self.given]
+        results = values(program, [time, *states[: self.states], *given])
+        tangents = {}
+        for p in {p for _, p in origin}:
+            jets = [Jet([states[i], states[column[p][i]]], 1) for i in range(self.states)]
+            varied = [Jet([g, 1.0], 1) if k == p else g for k, g in enumerate(given)]
+            tangents[p] = values(program, [time, *jets, *varied])
+        found = [_coefficient(tangents[p][i], 1) for i, p in origin]
+        return [*results[: self.states], *found, *map(constant, results[self.states :])]
+
+    def _start_slopes(self, program: Program, given: Sequence[Any], origin: Sequence[tuple[int, int]]) -> list[Any]:
+        results = values(program, given)
+        tangents = {}
+        for p in {p for _, p in origin}:
+            tangents[p] = values(program, [Jet([g, 1.0], 1) if k == p else g for k, g in enumerate(given)])
+        return [*results, *(_coefficient(tangents[p][i], 1) for i, p in origin)]
+
+    def series(self, order: int) -> System:
+        """The system of the Taylor coefficients of the states up to `order` along a curve of the given values.
+
+        Its states, and its given values, are the coefficients of order 0 of all of them, then those of order 1, and so
+        on.
+        """
+        found = self._series.get(order)
+        if found is None:
+            found = self._series[order] = self._of_series(order)
+        return found
+
+    def _of_series(self, order: int) -> System:
+        terms, states, given = order + 1, self.states, self.given
+
+        def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+            time, rest = inputs[0], inputs[1:]
+            coefficients, reads = rest[: states * terms], rest[states * terms :]
+            jets = [Jet(coefficients[i::states], order) for i in range(states)]
+            results = values(program, [time, *jets, *(Jet(reads[i::given], order) for i in range(given))])
+            found = [_coefficient(r, k) for k in range(terms) for r in results[:states]]
+            return [*found, *map(constant, results[states:])]
+
+        def begin(program: Program, reads: Sequence[Any]) -> list[Any]:
+            results = values(program, [Jet(reads[i::given], order) for i in range(given)])
+            return [_coefficient(r, k) for k in range(terms) for r in results]
+
+        body = self.body.derived(run, 1 + states * terms, given * terms)
+        return System(body, self.start.derived(begin, 0, given * terms), blocks=self.blocks * terms)
+
+
+def _coefficient(value: Any, k: int) -> Any:
+    found = value.coefficient(k) if isinstance(value, Jet) else None if k else value
+    return 0.0 if found is None else found
+
+
+def initial_value_problem(body: Body, starts: Sequence[float | None]) -> System:
+    """The system of a body that reads some values, whose states start at constants, or at given values where None.
+
+    The values at which states start are given before those that the body reads.
+    """
+    count = sum(s is None for s in starts)
+    begins = [Variable((), "float64", f"start{k}") for k in range(count)]
+
+    def widened(program: Program) -> Program:
+        bound, reads = program.inputs[: body.bound], program.inputs[body.bound :]
+        return program._replace(inputs=(*bound, *begins, *reads))
+
+    paths = [BodyPath(widened(program), holds) for program, holds in body.paths]
+    names = iter(begins)
+    outputs = tuple(next(names) if s is None else s for s in starts)
+    start = Program((*begins, *body.program.inputs[body.bound :]), (), outputs)
+    return System(Body(paths, widened(body.program), body.bound), Body([BodyPath(start, ())], start, 0))
