@@ -34,13 +34,14 @@ class System:
 
     The bound variables of `body` are t and the states; it reads all given values. Those are the reads of `start`, too,
     which has no bound variables. States that are derivatives of others have `labels`; others are in `blocks` of one scale
-    each. Compared by identity, so that it can be a parameter of a primitive.
+    each. `base` is the system whose derivatives these are. Compared by identity, so that it can be a parameter of a primitive.
     """
 
     body: Body
     start: Body
     labels: Sequence[Label] = ()
     blocks: int = 1
+    base: System | None = None
     _series: dict[int, System] = field(default_factory=dict, init=False)
 
     @property
@@ -60,6 +61,32 @@ class System:
         for k in range(self.states):
             found.setdefault(self.labels[k][1] if self.labels else k * self.blocks // self.states, []).append(k)
         return [*found.values()]
+
+    @cached_property
+    def levels(self) -> Sequence[Sequence[Sequence[int]]]:
+        """The groups by their order of differentiation. The equations of a group are linear in it, with the Jacobian of
+        the first group, if those of lower orders are known."""
+        if not self.labels:
+            return [[[*range(self.states)]]]
+        found: dict[int, list[Sequence[int]]] = {}
+        for group in self.groups:
+            found.setdefault(len(self.labels[group[0]][1]), []).append(sorted(group, key=lambda k: self.labels[k][0]))
+        return [found[order] for order in sorted(found)]
+
+    @cached_property
+    def jacobian(self) -> Body:
+        """The derivatives of the right side by the states, row by row."""
+        states = self.states
+
+        def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
+            columns = []
+            for k in range(states):
+                jet = Jet([inputs[1 + k], 1.0], 1)
+                columns.append(values(program, [*inputs[: 1 + k], jet, *inputs[2 + k :]]))
+            found = [_coefficient(column[i], 1) for i in range(states) for column in columns]
+            return [*found, *map(constant, columns[0][states:])]
+
+        return self.body.derived(run, self.body.bound, self.given)
 
     @cached_property
     def sensitivities(self) -> Sensitivities:
@@ -82,7 +109,7 @@ class System:
             lambda program, x: self._slopes(program, x, column, origin), 1 + len(labels), self.given
         )
         start = self.start.derived(lambda program, x: self._start_slopes(program, x, origin), 0, self.given)
-        return Sensitivities(System(body, start, labels), column)
+        return Sensitivities(System(body, start, labels, base=self.base or self), column)
 
     def _slopes(
         self,

@@ -1,0 +1,62 @@
+"""How far the solution of an initial value problem has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from gradcli.functionals.ode.system import System
+
+
+class NoStepError(Exception):
+    """A step that leads nowhere: the right side has no value or no derivatives, or the step becomes too small."""
+
+
+class Problem(NamedTuple):
+    """A system with its given values, and how the solution is wanted."""
+
+    system: System
+    given: Sequence[float]
+    rtol: float
+    atol: float
+
+    def sizes(self, states: Sequence[float]) -> list[float]:
+        """The size of each state, by which its error is measured in units of `rtol`."""
+        found = [abs(s) for s in states]
+        share = self.atol / self.rtol
+        for group in self.system.groups:
+            least = share * max(found[i] for i in group)
+            for i in group:
+                found[i] += least
+        return found
+
+
+class Progress:
+    """The time that is reached with the states there, and the states at those of `times` that lie behind it."""
+
+    def __init__(self, times: Sequence[float], states: Sequence[float]) -> None:
+        self.times = times
+        self.time = 0.0
+        self.states = [*states]
+        self.found: list[Sequence[float]] = []
+        self.steps = 0
+        while not self.done and times[len(self.found)] == 0.0:
+            self.found.append(self.states)
+
+    @property
+    def done(self) -> bool:
+        """Whether all times are reached."""
+        return len(self.found) == len(self.times)
+
+    @property
+    def left(self) -> float:
+        """The time to go, negative if it goes back."""
+        return self.times[-1] - self.time
+
+    def advance(self, time: float, states: Sequence[float], states_after: Callable[[float], Sequence[float]]) -> None:
+        """Go to a time; `states_after` has the states some time after the one before."""
+        while not self.done and abs(self.times[len(self.found)]) <= abs(time):
+            moment = self.times[len(self.found)]
+            self.found.append(states if moment == time else states_after(moment - self.time))
+        self.time, self.states = time, [*states]
+        self.steps += 1

@@ -1,0 +1,68 @@
+"""The right side of a system and its Jacobian as generated Python functions of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from gradcli import arrays
+from gradcli.executors.scalars import ScalarWriter
+from gradcli.functionals.body import Body
+from gradcli.functionals.ode.progress import NoStepError
+from gradcli.functionals.ode.system import System
+
+Function = Callable[..., list[float]]
+
+_functions: WeakKeyDictionary[Body, Function] = WeakKeyDictionary()
+
+
+class RightSides:
+    """Those of a system with its given values. All raise NoStepError where they have no value."""
+
+    def __init__(self, system: System, given: Sequence[float]) -> None:
+        self._base = system.base or system
+        self._all = function(system.body)
+        self._given = given
+        self.base_states = self._base.states
+
+    def rates(self, time: float, states: Sequence[float]) -> list[float]:
+        """The slopes of all states."""
+        try:
+            return self._all(time, *states, *self._given)
+        except (ArithmeticError, ValueError):
+            raise NoStepError from None
+
+    def all_rates(self, times: Any, states: Any) -> Any:
+        """The slopes of all states at some times, [times, states]."""
+        return self._at_each(self._all, times, states)
+
+    def base_rates(self, times: Any, states: Any) -> Any:
+        """The slopes of the states that are no derivatives, [times, states]."""
+        return self._at_each(function(self._base.body), times, states)
+
+    def jacobians(self, times: Any, states: Any) -> Any:
+        """The derivatives of those slopes by those states, [times, slopes, states]."""
+        count = self._base.states
+        return self._at_each(function(self._base.jacobian), times, states).reshape(len(times), count, count)
+
+    def _at_each(self, function: Function, times: Any, states: Any) -> Any:
+        try:
+            rows = [function(t, *row, *self._given) for t, row in zip(times.tolist(), states.tolist())]
+        except (ArithmeticError, ValueError):
+            raise NoStepError from None
+        return arrays.numpy_namespace().array(rows)
+
+
+def function(body: Body) -> Function:
+    """A body as a function of numbers."""
+    found = _functions.get(body)
+    if found is None:
+        writer = ScalarWriter(body.program)
+        inputs = ", ".join(writer.names[v] for v in body.program.inputs)
+        lines = writer.statements()
+        outputs = ", ".join(writer.number(o) for o in body.program.outputs)
+        text = "\n".join([f"def rates({inputs}):", *(f"    {line}" for line in lines), f"    return [{outputs}]"])
+        exec(text, writer.known)
+        found = _functions[body] = writer.known["rates"]
+    return found
