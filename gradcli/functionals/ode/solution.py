@@ -66,9 +66,9 @@ def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays
             stepper.advance()
             _check_steps(progress)
             ahead = abs(progress.left) / stepper.step.length if stepper.step.length else 0.0
-            if not stays and progress.steps % _TEST_STEPS == 0 and ahead > _WORTH_TESTING * progress.steps:
-                if _is_stiff(sides, progress, stepper.step.length):
-                    return
+            tests = not stays and progress.steps % _TEST_STEPS == 0 and ahead > _WORTH_TESTING * progress.steps
+            if tests and _is_stiff(sides, progress, stepper.step.length):
+                return
     except NoStepError:
         if stays:
             _refuse(problem, progress, sides)
