@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -13,12 +14,22 @@ class NoStepError(Exception):
 
 
 class Problem(NamedTuple):
-    """A system with its given values, and how the solution is wanted."""
+    """A system with its given values, and how the solution is wanted.
+
+    `origin` is the first time, which is 0 to the system; `breaks` are times that are stepped onto.
+    """
 
     system: System
     given: Sequence[float]
+    origin: float
+    breaks: Sequence[float]
     rtol: float
     atol: float
+
+    @property
+    def stops(self) -> Sequence[float]:
+        """The breaks, as times after the first one."""
+        return [b - self.origin for b in self.breaks]
 
     def sizes(self, states: Sequence[float]) -> list[float]:
         """The size of each state, by which its error is measured in units of `rtol`."""
@@ -52,6 +63,14 @@ class Progress:
     def left(self) -> float:
         """The time to go, negative if it goes back."""
         return self.times[-1] - self.time
+
+    def reach(self, length: float, breaks: Sequence[float]) -> float:
+        """The end of a step of at most a length, which goes over none of `breaks`."""
+        end = self.times[-1]
+        for time in breaks:
+            if (time - self.time) * self.left > 0 and abs(time - self.time) < abs(end - self.time):
+                end = time
+        return end if abs(end - self.time) <= length else self.time + math.copysign(length, self.left)
 
     def advance(self, time: float, states: Sequence[float], states_after: Callable[[float], Sequence[float]]) -> None:
         """Go to a time; `states_after` has the states some time after the one before."""

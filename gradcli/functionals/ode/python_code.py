@@ -10,7 +10,7 @@ from gradcli.executors.scalars import ScalarWriter
 from gradcli.functionals.ode.recurrences import Recurrence, Recurrences
 from gradcli.program.ir import Atom, Variable
 
-# Takes the order, the time, the states and the given values; returns the coefficients of each state.
+# Takes the order, the time, the states and the given values; returns the coefficients of each state and other output.
 Coefficients = Callable[..., list[list[float]]]
 
 
@@ -52,11 +52,15 @@ class _SeriesWriter(ScalarWriter):
             f"        {self.lists[self.time]}.append(1.0 if k == 1 else 0.0)",
             *(f"        {line}" for s in (self.time, *self.states) for line in self._further(s)),
             *(f"        {line}" for line in rest),
-            f"    return [{', '.join(self.lists[s] for s in self.states)}]",
+            f"    return [{', '.join([*(self.lists[s] for s in self.states), *map(self._whole, self.system.others)])}]",
         ]
         exec("\n".join(lines), self.known)
         made: Coefficients = self.known["coefficients"]
         return made
+
+    def _whole(self, atom: Atom) -> str:
+        """The list of the coefficients of an output."""
+        return self.lists[atom] if self._varies(atom) else f"[{self.number(atom)}]"
 
     def _rate(self, rate: Atom) -> str:
         if isinstance(rate, Variable) and rate in self.lists:

@@ -23,7 +23,7 @@ _NEWTON, _SAFETY = 0.01, 0.3
 _FIRST = 1e-6
 _GROWTH, _SHRINK = 8.0, 0.1
 # The length of a step, relative to the time to go, that is too small, and a size that stands for 0.
-_SHORTEST, _SMALLEST = 1e-25, 1e-300
+_SHORTEST, _SMALLEST = 1e-20, 1e-300
 
 
 class Tableau(NamedTuple):
@@ -78,9 +78,11 @@ class Stepper:
         """Make a step. Raises NoStepError where it becomes too small."""
         progress = self._progress
         while True:
-            lapse = math.copysign(min(self._length, abs(progress.left)), progress.left)
-            end = progress.times[-1] if lapse == progress.left else progress.time + lapse
-            if end == progress.time or not abs(lapse) > _SHORTEST * abs(progress.left):
+            end = progress.reach(self._length, self._problem.stops)
+            lapse = end - progress.time
+            if end != progress.times[-1] and not abs(lapse) > max(
+                _SHORTEST * abs(progress.left), 1e-15 * abs(progress.time)
+            ):
                 raise NoStepError
             slopes = self._slopes(lapse)
             if slopes is None:
@@ -105,7 +107,9 @@ class Stepper:
     def _error(self, coefficients: Any, lapse: float) -> float:
         """The error of the polynomial, in units of the tolerance, by extrapolation of its last coefficients."""
         np = arrays.numpy_namespace()
-        sizes = np.maximum(self._problem.sizes(self._progress.states), np.abs(lapse * coefficients[0]))
+        # What begins with 0 has a part of the size that it comes to.
+        share = max(abs(lapse), self._problem.atol / self._problem.rtol * abs(self._progress.left))
+        sizes = np.maximum(self._problem.sizes(self._progress.states), np.abs(share * coefficients[0]))
         size = np.maximum(self._problem.rtol * sizes, _SMALLEST)
         last, before = (np.abs(lapse * coefficients[k]) / size for k in (-1, -2))
         ratio = min(1.0, float(last.max()) / max(float(before.max()), _SMALLEST))
@@ -142,7 +146,9 @@ class Stepper:
             matrix = np.eye(count) + matrix.reshape(count, count)
             change = _solved(matrix, (sides.base_rates(times, states) - slopes[:, first])[:, :, None])[:, :, 0]
             slopes[:, first] += change
-            moved = float(np.max(np.abs(spread @ change) / size))
+            # What begins with 0 has the size that it comes to.
+            sizes = np.maximum(size, self._problem.rtol * np.abs(spread[-1] @ slopes[:, first]))
+            moved = float(np.max(np.abs(spread @ change) / sizes))
             if moved <= _NEWTON or 0.1 * before < moved < 1:
                 return matrix
             if not moved < 10 * before:

@@ -46,12 +46,13 @@ class Recurrences(NamedTuple):
     """A program that computes everything at order 0, and what follows for the other orders.
 
     The inputs of `program` are those of the body. Atoms that are no output of a recurrence, and neither the time nor a
-    state, are constants. `rates` are the derivatives of the states.
+    state, are constants. `rates` are the derivatives of the states, `others` further outputs.
     """
 
     program: Program
     recurrences: Sequence[Recurrence]
     rates: Sequence[Atom]
+    others: Sequence[Atom]
 
 
 def recurrences(program: Program, states: int) -> Recurrences:
@@ -63,7 +64,7 @@ def recurrences(program: Program, states: int) -> Recurrences:
     outputs = [made.renamed.get(o, o) if isinstance(o, Variable) else o for o in program.outputs]
     varying = [r.output for r in made.found]
     whole = Program(program.inputs, tuple(made.equations), (*outputs, *varying))
-    return Recurrences(whole, made.found, outputs[:states])
+    return Recurrences(whole, made.found, outputs[:states], outputs[states:])
 
 
 class _Expansion:

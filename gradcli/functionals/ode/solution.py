@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, NoReturn
 
-from gradcli import arrays
-from gradcli.errors import EvaluationError
-from gradcli.functionals.ode import python_code, radau, taylor
+from gradcli import arrays, limits
+from gradcli.errors import DifferentiationError, EvaluationError
+from gradcli.functionals.ode import radau, taylor
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
-from gradcli.functionals.ode.recurrences import NoRecurrenceError, recurrences
+from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.right_sides import RightSides
+from gradcli.functionals.ode.smooth_pieces import has_moving_switches
 from gradcli.functionals.ode.system import System
 
 # Bound on the number of steps.
@@ -20,8 +22,8 @@ _MOST_STEPS = 100_000
 _TEST_STEPS, _WORTH_TESTING = 25, 4
 # A system is stiff if the fastest decay within a step is at least this.
 _STIFF = 2.0
-
-_codes: WeakKeyDictionary[System, python_code.Coefficients | None] = WeakKeyDictionary()
+# A solution leaves to infinity where it grows by this part of its size in steps that shrink to nothing, or to this size.
+_GROWING, _HUGE = 1e-4, 1e6
 
 
 def solve(
@@ -33,13 +35,15 @@ def solve(
     """
     np = arrays.numpy_namespace()
     found = np.empty((*times.shape, system.states))
+    limits.charge_steps(found.size)
     for row, (values, moments) in enumerate(zip(given.tolist(), times.tolist())):
-        found[row] = _solved(Problem(system, values, rtol, atol), moments, method)
+        check_order(moments)
+        problem = Problem(system, values, moments[0], tuple(sorted(breaks)), rtol, atol)
+        found[row] = _solved(problem, [t - moments[0] for t in moments], method)
     return found
 
 
 def _solved(problem: Problem, times: Sequence[float], method: str) -> Any:
-    check_order(times)
     progress = Progress(times, [float(s) for s in problem.system.start(*problem.given)])
     sides = RightSides(problem.system, problem.given)
     if method != "radau" and not progress.done:
@@ -51,36 +55,26 @@ def _solved(problem: Problem, times: Sequence[float], method: str) -> Any:
 
 def _by_taylor(problem: Problem, progress: Progress, sides: RightSides, *, stays: bool) -> None:
     """Go on by Taylor's method, to the end or, unless it `stays`, to where another method is better."""
-    code = _code(problem.system)
-    if code is None:
-        if stays:
-            raise EvaluationError("the right side has no recurrence of Taylor coefficients")
-        return
-
-    def expansion(order: int, time: float, states: Sequence[float]) -> taylor.Series:
-        return code(order, time, *states, *problem.given)
-
+    length = 0.0
     try:
-        stepper = taylor.Stepper(problem, progress, expansion)
+        stepper = taylor.Stepper(problem, progress)
         while not progress.done:
             stepper.advance()
-            _check_steps(progress)
-            ahead = abs(progress.left) / stepper.step.length if stepper.step.length else 0.0
+            _check_steps(problem, progress)
+            length = stepper.step.length
+            ahead = abs(progress.left) / length if length else 0.0
             tests = not stays and progress.steps % _TEST_STEPS == 0 and ahead > _WORTH_TESTING * progress.steps
-            if tests and _is_stiff(sides, progress, stepper.step.length):
+            if tests and _is_stiff(sides, progress, length):
                 return
-    except NoStepError:
+    except NoRecurrenceError as error:
         if stays:
-            _refuse(problem, progress, sides)
-
-
-def _code(system: System) -> python_code.Coefficients | None:
-    if system not in _codes:
-        try:
-            _codes[system] = python_code.coefficients(recurrences(system.body.program, system.states))
-        except NoRecurrenceError:
-            _codes[system] = None
-    return _codes[system]
+            raise EvaluationError(
+                f"'{error}' has no recurrence of Taylor coefficients", hint="--method radau"
+            ) from None
+    except NoStepError:
+        # At the start the right side may have a value and no derivatives.
+        if stays or progress.steps:
+            _refuse(problem, progress, sides, length)
 
 
 def _is_stiff(sides: RightSides, progress: Progress, length: float) -> bool:
@@ -96,26 +90,57 @@ def _is_stiff(sides: RightSides, progress: Progress, length: float) -> bool:
 
 
 def _by_radau(problem: Problem, progress: Progress, sides: RightSides) -> None:
+    if problem.system.is_derivative and has_moving_switches(problem.system.body):
+        raise DifferentiationError("derivatives of stiff systems are not known where the right side jumps or bends")
+    length = 0.0
     try:
         stepper = radau.Stepper(problem, progress, sides)
         while not progress.done:
+            before = progress.time
             stepper.advance()
-            _check_steps(progress)
+            length = abs(progress.time - before)
+            _check_steps(problem, progress)
     except NoStepError:
-        _refuse(problem, progress, sides)
+        _refuse(problem, progress, sides, length)
 
 
-def _refuse(problem: Problem, progress: Progress, sides: RightSides) -> None:
-    raise EvaluationError(f"the solution leaves to infinity at t = {progress.time:.8g}")
+def _refuse(problem: Problem, progress: Progress, sides: RightSides, length: float) -> NoReturn:
+    """Raise EvaluationError for a solution that goes no further, whose last step had a length."""
+    place = f"t = {problem.origin + progress.time:.8g}"
+    try:
+        rates = sides.rates(progress.time, progress.states)
+    except NoStepError:
+        rates = []
+    # Near a pole or a logarithm the slope grows as the distance shrinks, near a root more slowly.
+    size = max(map(abs, problem.system.start(*problem.given)), default=1.0) or 1.0
+    if any(abs(r) * length > _GROWING * size for r in rates) or any(abs(s) > _HUGE * size for s in progress.states):
+        raise EvaluationError(f"the solution leaves to infinity at {place}")
+    if not all(map(math.isfinite, rates)) or not rates:
+        raise EvaluationError(f"the right side has no finite value at {place}")
+    jacobian = max((abs(x) for x in _jacobian(sides, progress)), default=math.inf)
+    raise EvaluationError(
+        f"the step becomes too small at {place}, where the right side changes by up to {jacobian:.2g} per unit of a state"
+    )
 
 
-def _check_steps(progress: Progress) -> None:
+def _jacobian(sides: RightSides, progress: Progress) -> Sequence[float]:
+    np = arrays.numpy_namespace()
+    try:
+        found = sides.jacobians(np.array([progress.time]), np.array([progress.states[: sides.base_states]]))
+    except NoStepError:
+        return []
+    flat: Sequence[float] = found.ravel().tolist()
+    return flat
+
+
+def _check_steps(problem: Problem, progress: Progress) -> None:
     if progress.steps > _MOST_STEPS:
-        raise EvaluationError(f"the solution takes more than {_MOST_STEPS:,} steps; it came to t = {progress.time:.6g}")
+        place = problem.origin + progress.time
+        raise EvaluationError(f"the solution takes more than {_MOST_STEPS:,} steps; it came to t = {place:.6g}")
 
 
 def check_order(times: Sequence[float]) -> None:
-    """Raise EvaluationError for times that are not in order, or not on one side of the start."""
-    signs = {b > a for a, b in zip((0.0, *times), times) if a != b}
+    """Raise EvaluationError for times that are not in order."""
+    signs = {b > a for a, b in itertools.pairwise(times) if a != b}
     if len(signs) > 1:
         raise EvaluationError("times go back", hint="they have to ascend, or to descend, from the first one")

@@ -54,6 +54,11 @@ class System:
         """The number of given values."""
         return self.body.reads
 
+    @property
+    def is_derivative(self) -> bool:
+        """Whether some states are derivatives of others."""
+        return bool(self.labels) or self.blocks > 1
+
     @cached_property
     def groups(self) -> Sequence[Sequence[int]]:
         """The numbers of the states that have one scale: those of derivatives by the same given values."""

@@ -7,10 +7,12 @@ high-order Taylor methods", Experimental Mathematics 14 (2005), 99.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli import limits
+from gradcli.functionals.ode.jumps import after_jump
+from gradcli.functionals.ode.piecewise_series import Expansion, PiecewiseSeries, Series
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import order_for
 
@@ -22,53 +24,76 @@ _LONGEST = 1 / 8
 # The difference of the derivative at the end of a step from the right side there that is no accident, in units of the
 # tolerance of a step. Where there is more, the series does not converge to the solution, or something switches between.
 _MOST_DEFECT = 1e4
-
-# From the order, the time, and the states, the coefficients of each state.
-Series = Sequence[Sequence[float]]
-Expansion = Callable[[int, float, Sequence[float]], Series]
+# The length of a step, relative to the time that it starts from, that is too small.
+_SHORTEST = 1e-15
 
 
 class Step(NamedTuple):
-    """The series of the states at the begin of a step, and the length that it may have, infinite if the series end."""
+    """The series at the begin of a step, and the length that it may have, 0 where the series are not finite."""
 
-    series: Series
+    expansion: Expansion
     length: float
 
 
 class Stepper:
     """Makes the steps of a problem."""
 
-    def __init__(self, problem: Problem, progress: Progress, expansion: Expansion) -> None:
+    def __init__(self, problem: Problem, progress: Progress) -> None:
         self.tolerance = max(problem.rtol * _SHARE, _LEAST_TOLERANCE)
         self.order = order_for(self.tolerance)
-        self.longest = abs(progress.left) * _LONGEST
-        self._problem, self._progress, self._expand = problem, progress, expansion
-        self.step = self._expanded(progress.time, progress.states)
+        self._longest = abs(progress.left) * _LONGEST
+        self._problem, self._progress = problem, progress
+        self._series = PiecewiseSeries(problem, progress.time, progress.states)
+        self.step = self._settled(progress.time, progress.states)
 
-    def _expanded(self, time: float, states: Sequence[float]) -> Step:
+    def _settled(self, time: float, states: Sequence[float]) -> Step:
+        """The step from a place where a piece may begin."""
+        length = self._step(self._series.at(self.order, time, states), states).length
+        lapse = math.copysign(length, self._progress.left)
+        return self._step(self._series.settled(self.order, time, states, lapse), states)
+
+    def _step(self, expansion: Expansion, states: Sequence[float]) -> Step:
         limits.charge_steps(len(states) * self.order)
-        try:
-            series = self._expand(self.order, time, states)
-        except (ArithmeticError, ValueError):
-            raise NoStepError from None
-        length = step_length(series, self._problem.sizes(states), self._problem.system.groups, self.order)
-        return Step(series, min(length, self.longest))
+        sizes, groups = self._problem.sizes(states), self._problem.system.groups
+        return Step(expansion, min(self._longest, step_length(expansion.states, sizes, groups, self.order)))
 
     def advance(self) -> None:
         """Make a step. Raises NoStepError."""
-        progress, series = self._progress, self.step.series
-        lapse = math.copysign(min(self.step.length, abs(progress.left)), progress.left)
+        progress, expansion = self._progress, self.step.expansion
+        end = progress.reach(self.step.length, self._problem.stops)
+        lapse = end - progress.time
+        crossing = self._series.crossing(expansion, lapse) if expansion.margins else None
+        if crossing is not None:
+            end = progress.time + crossing.lapse
         while True:
-            end = progress.times[-1] if lapse == progress.left else progress.time + lapse
-            if end == progress.time or lapse != lapse:
+            small = not abs(end - progress.time) > _SHORTEST * abs(progress.time)
+            if small and crossing is None and end != progress.times[-1]:
                 raise NoStepError
-            states = values_at(series, lapse)
-            after = self._expanded(end, states)
-            if self._is_consistent(series, lapse, after.series, states):
+            # The time is rounded, and the step is as long as the time that it takes.
+            lapse = end - progress.time
+            states = values_at(expansion.states, lapse)
+            after = self._verified(expansion, lapse, end, states)
+            if after is not None:
                 break
-            lapse /= 2
-        progress.advance(end, states, lambda part: values_at(series, part))
+            end, crossing = progress.time + lapse / 2, None
+        progress.advance(end, states, lambda part: values_at(expansion.states, part))
+        if crossing is not None:
+            self._series.cross(crossing)
+            before, after = after, self._settled(end, states)
+            slopes = [[series[1] for series in step.expansion.states] for step in (before, after)]
+            jumped = after_jump(self._problem, end, states, *slopes)
+            if jumped is not states:
+                progress.states = [*jumped]
+                after = self._settled(end, jumped)
         self.step = after
+
+    def _verified(self, expansion: Expansion, lapse: float, end: float, states: Sequence[float]) -> Step | None:
+        """The step that follows in the same piece; None where the right side at the end belies the series."""
+        try:
+            after = self._step(self._series.at(self.order, end, states), states)
+        except NoStepError:
+            return None
+        return after if self._is_consistent(expansion.states, lapse, after.expansion.states, states) else None
 
     def _is_consistent(self, series: Series, lapse: float, after: Series, states: Sequence[float]) -> bool:
         most = _MOST_DEFECT * self.tolerance

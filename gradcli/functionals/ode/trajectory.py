@@ -1,8 +1,9 @@
 """The primitive of initial value problems, whose derivatives solve the variational equations.
 
-`trajectory(given, lapses, system=System, method=…, rtol=…, atol=…, breaks=…)` has the states of a system at some times
-after its start: `given` of shape [..., given values] and `lapses`, of shape [..., times] and in ascending or descending
-order, give a result of shape [..., times, states]. Axes before the last one are independent problems, and are broadcast.
+`trajectory(given, times, system=System, method=…, rtol=…, atol=…, breaks=…)` has the states of a system at some times,
+the first of which is its start: `given` of shape [..., given values] and `times`, of shape [..., times] and in ascending
+or descending order, give a result of shape [..., times, states]. Axes before the last one are independent problems, and
+are broadcast.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ from gradcli.primitives.primitive import Primitive
 _TIME = 400
 
 
-def _computed(xp: Any, given: Any, lapses: Any, *, system: System, **params: Any) -> Any:
+def _computed(xp: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
     if is_exact():
         raise EvaluationError(
             "differential equations are solved in floats alone", hint="leave out --digits and the like"
         )
     np = arrays.numpy_namespace()
-    given, lapses = (np.asarray(arrays.to_numpy(x), float) for x in (given, lapses))
-    lanes = broadcast([given.shape[:-1], lapses.shape[:-1]])
-    rows, times = (
-        np.broadcast_to(x, (*lanes, x.shape[-1])).reshape(math.prod(lanes), x.shape[-1]) for x in (given, lapses)
+    given, times = (np.asarray(arrays.to_numpy(x), float) for x in (given, times))
+    lanes = broadcast([given.shape[:-1], times.shape[:-1]])
+    rows, moments = (
+        np.broadcast_to(x, (*lanes, x.shape[-1])).reshape(math.prod(lanes), x.shape[-1]) for x in (given, times)
     )
     with arrays.using_namespace(None):
-        found = solve(system, rows, times, **params)
-    return xp.asarray(found.reshape(*lanes, lapses.shape[-1], system.states))
+        found = solve(system, rows, moments, **params)
+    return xp.asarray(found.reshape(*lanes, times.shape[-1], system.states))
 
 
-def _by_given(g: Any, y: Any, given: Any, lapses: Any, *, system: System, **params: Any) -> Any:
+def _by_given(g: Any, y: Any, given: Any, times: Any, *, system: System, **params: Any) -> Any:
     derivatives, column = system.sensitivities
-    found = _slopes(bind(trajectory, (given, lapses), {"system": derivatives, **params}), column)
+    found = _slopes(bind(trajectory, (given, times), {"system": derivatives, **params}), column)
     shape = arrays.shape(found)
     cotangents = sum_(found * reshaped(g, (*arrays.shape(g)[:-1], 1, shape[-1])), (-3, -1))
     return _summed_to(cotangents, arrays.shape(given))
@@ -62,15 +63,19 @@ def _slopes(found: Any, column: Sequence[Sequence[int]]) -> Any:
     return reshaped(taken, (*arrays.shape(found)[:-1], len(column), len(column[0])))
 
 
-def _by_lapses(g: Any, y: Any, given: Any, lapses: Any, *, system: System, **_params: Any) -> Any:
-    return _summed_to(sum_(g * _rates(y, given, lapses, system), -1), arrays.shape(lapses))
+def _by_times(g: Any, y: Any, given: Any, times: Any, *, system: System, **_params: Any) -> Any:
+    cotangents = sum_(g * _rates(y, given, times, system), -1)
+    # All lapses begin at the first time.
+    first = part(cotangents, (..., slice(0, 1))) - sum_(cotangents, -1, keepdims=True)
+    return _summed_to(concat([first, part(cotangents, (..., slice(1, None)))], -1), arrays.shape(times))
 
 
-def _rates(y: Any, given: Any, lapses: Any, system: System) -> Any:
+def _rates(y: Any, given: Any, times: Any, system: System) -> Any:
     """The right side at the states `y`, of shape [..., times, states]."""
     shape = arrays.shape(y)[:-1]
     states = [part(y, (..., i)) for i in range(system.states)]
     reads = [part(given, (..., slice(k, k + 1))) for k in range(system.given)]
+    lapses = times - part(times, (..., slice(0, 1)))
     return stack([broadcast_to(r, shape) for r in system.body(lapses, *states, *reads)], -1)
 
 
@@ -84,35 +89,36 @@ def _summed_to(x: Any, shape: Shape) -> Any:
 
 
 def _coefficients(
-    _primitive: Primitive, y: Jet, given: Jet, lapses: Jet, *, system: System, **params: Any
+    _primitive: Primitive, y: Jet, given: Jet, times: Jet, *, system: System, **params: Any
 ) -> Iterator[Any]:
-    if lapses.is_growing or lapses.degree:
-        yield from _along_times(y, given, lapses, system, params)
+    if times.is_growing or times.degree:
+        yield from _along_times(y, given, times, system, params)
         return
     if given.is_growing:
         for order in itertools.count(1):
-            yield _series(given, lapses, order, system, params)[order]
-    yield from _series(given, lapses, y.order, system, params)[1:]
+            yield _series(given, times, order, system, params)[order]
+    yield from _series(given, times, y.order, system, params)[1:]
     yield from itertools.repeat(None)
 
 
-def _series(given: Jet, lapses: Jet, order: int, system: System, params: Mapping[str, Any]) -> list[Any]:
+def _series(given: Jet, times: Jet, order: int, system: System, params: Mapping[str, Any]) -> list[Any]:
     """The coefficients of the states from 0 to `order`, at fixed times."""
     operands = concat([given.zeros() if c is None else c for c in map(given.coefficient, range(order + 1))], -1)
-    found = bind(trajectory, (operands, lapses.inner), {"system": system.series(order), **params})
+    found = bind(trajectory, (operands, times.inner), {"system": system.series(order), **params})
     n = system.states
     return [part(found, (..., slice(k * n, (k + 1) * n))) for k in range(order + 1)]
 
 
-def _along_times(y: Jet, given: Jet, lapses: Jet, system: System, params: Mapping[str, Any]) -> Iterator[Any]:
+def _along_times(y: Jet, given: Jet, times: Jet, system: System, params: Mapping[str, Any]) -> Iterator[Any]:
     """The coefficients from those of the derivative along the curve, a series of one order less."""
     for order in itertools.count(1):
-        shorter = [Jet([x.coefficient(k) for k in range(order)], order - 1) for x in (given, lapses)]
-        ahead = [Jet([_or_zero(x, k) * k for k in range(1, order + 1)], order - 1) for x in (given, lapses)]
+        shorter = [Jet([x.coefficient(k) for k in range(order)], order - 1) for x in (given, times)]
+        ahead = [Jet([_or_zero(x, k) * k for k in range(1, order + 1)], order - 1) for x in (given, times)]
         derivatives, column = system.sensitivities
         found = bind(trajectory, shorter, {"system": derivatives, **params})
         states = part(found, (..., slice(0, system.states)))
-        rate = _rates(states, shorter[0], shorter[1], system) * _with_axis(ahead[1])
+        rate = _rates(states, shorter[0], shorter[1], system)
+        rate = rate * _with_axis(ahead[1] - part(ahead[1], (..., slice(0, 1))))
         if system.given:
             to_given = reshaped(ahead[0], (*ahead[0].shape[:-1], 1, system.given, 1))
             rate = rate + sum_(_slopes(found, column) * to_given, -2)
@@ -152,10 +158,10 @@ def _elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
 
 
 trajectory = Primitive(
-    "trajectory", "given, lapses, system, method, rtol, atol, breaks", "the states of a system of differential equations",
+    "trajectory", "given, times, system, method, rtol, atol, breaks", "the states of a system of differential equations",
     internal="odeint",
     forward=_computed,
-    vjp=(_by_given, _by_lapses),
+    vjp=(_by_given, _by_times),
     jet=_coefficients,
     batch=_batched,
     elements=_elements,

@@ -1,0 +1,115 @@
+"""The Taylor coefficients of a solution whose right side bends or jumps: those of the piece that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from gradcli.errors import EvaluationError
+from gradcli.functionals.ode import python_code
+from gradcli.functionals.ode.first_roots import first_root
+from gradcli.functionals.ode.progress import NoStepError, Problem
+from gradcli.functionals.ode.recurrences import recurrences
+from gradcli.functionals.ode.smooth_pieces import Margin, decisions_at, piece, switching
+from gradcli.functionals.ode.system import System
+
+# Bound on the pieces that are tried at one place.
+_MOST_TRIED = 10
+
+Series = Sequence[Sequence[float]]
+
+
+class Expansion(NamedTuple):
+    """The series of the states, and those of the margins, which are positive up to the end of the piece."""
+
+    states: Series
+    margins: Series
+
+
+class Crossing(NamedTuple):
+    """The end of a piece: how long after the begin of a step it is, and the margins that become 0 there, by number."""
+
+    lapse: float
+    margins: Sequence[int]
+
+
+class _Code(NamedTuple):
+    coefficients: python_code.Coefficients
+    margins: Sequence[Margin]
+
+
+class _Pieces:
+    """The code of the pieces of a system."""
+
+    def __init__(self, system: System) -> None:
+        self.program, self.states = system.body.program, system.states
+        self.switching = switching(self.program, 1 + self.states)
+        self._codes: dict[Hashable, _Code] = {}
+
+    def code(self, decisions: dict[int, Any]) -> _Code:
+        """The code of the piece where equations are decided so. Raises NoRecurrenceError."""
+        key = tuple(decisions.items())
+        found = self._codes.get(key)
+        if found is None:
+            program, margins = piece(self.program, decisions, self.states) if decisions else (self.program, ())
+            found = _Code(python_code.coefficients(recurrences(program, self.states)), margins)
+            self._codes[key] = found
+        return found
+
+
+_known: WeakKeyDictionary[System, _Pieces] = WeakKeyDictionary()
+
+
+class PiecewiseSeries:
+    """The series of the solution of a problem, from one place to the next. Raises NoRecurrenceError."""
+
+    def __init__(self, problem: Problem, time: float, states: Sequence[float]) -> None:
+        system = problem.system
+        self._given = problem.given
+        self._pieces = _known.get(system) or _known.setdefault(system, _Pieces(system))
+        numbers = self._pieces.switching
+        self._decisions = decisions_at(self._pieces.program, numbers, [time, *states, *self._given]) if numbers else {}
+        self._code = self._pieces.code(self._decisions)
+
+    def at(self, order: int, time: float, states: Sequence[float]) -> Expansion:
+        """The series at a place in the piece. Raises NoStepError where there are none."""
+        try:
+            found = self._code.coefficients(order, time, *states, *self._given)
+        except (ArithmeticError, ValueError):
+            raise NoStepError from None
+        return Expansion(found[: len(states)], found[len(states) :])
+
+    def settled(self, order: int, time: float, states: Sequence[float], lapse: float) -> Expansion:
+        """The series at a place, which may be the end of a piece, in the piece that a step of a length goes on in."""
+        tried = []
+        while True:
+            found = self.at(order, time, states)
+            crossing = self.crossing(found, lapse)
+            if crossing is None or crossing.lapse:
+                return found
+            tried.append({**self._decisions})
+            self.cross(crossing)
+            if self._decisions in tried or len(tried) > _MOST_TRIED:
+                raise EvaluationError("the right side switches back and forth", hint="the solution slides along a jump")
+
+    def crossing(self, expansion: Expansion, lapse: float) -> Crossing | None:
+        """The first end of the piece in a step; None if there is none."""
+        sign = 1.0 if lapse >= 0 else -1.0
+        found = []
+        for number, margin in enumerate(expansion.margins):
+            root = first_root([c * sign**k for k, c in enumerate(margin)], abs(lapse))
+            if root is not None:
+                found.append((root, number))
+        if not found:
+            return None
+        first = min(found)[0]
+        # What depends on one condition switches at once.
+        return Crossing(first * sign, [n for root, n in found if root <= first + 1e-12 * abs(lapse)])
+
+    def cross(self, crossing: Crossing) -> None:
+        """Go over to the next piece."""
+        for number in crossing.margins:
+            equation, beyond = self._code.margins[number]
+            self._decisions[equation] = beyond
+        self._code = self._pieces.code(self._decisions)
