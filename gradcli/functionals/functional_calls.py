@@ -18,6 +18,7 @@ from gradcli.functionals.tracing import TracedFunction, traced
 from gradcli.primitives.bind import Kind, bind, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.entries.arithmetic import add
+from gradcli.primitives.entries.indexing import index
 from gradcli.primitives.entries.shape import concat, stack
 from gradcli.primitives.primitive import Primitive
 
@@ -25,6 +26,9 @@ from gradcli.primitives.primitive import Primitive
 RTOL, ATOL = 1e-12, 1e-14
 # Two ways to compute an integral differ by no more than this, relative to its parts.
 _SAME = 1e-9
+
+# The largest relative tolerance of a differential equation.
+_LOOSEST = 0.01
 
 Params = Mapping[str, Any]
 
@@ -158,6 +162,8 @@ def trajectory(
     from gradcli.functionals.ode.system import initial_value_problem
     from gradcli.functionals.ode.trajectory import trajectory as primitive
 
+    if not (0 < rtol <= _LOOSEST and 0 <= atol):
+        raise EvaluationError(f"rtol= is a number above 0 and up to {_LOOSEST}, and atol= is 0 or more")
     moments: Any = stack([*times]) if isinstance(times, (list, tuple)) else times
     begin = moments[0]
     first = begin if isinstance(begin, Kind) else float(begin)
@@ -169,3 +175,21 @@ def trajectory(
     operands = (stack(given) if given else arrays.numpy_namespace().zeros(0), moments)
     params = {"method": method, "rtol": rtol, "atol": atol, "breaks": tuple(breaks)}
     return bind(primitive, operands, {"system": system, **params})
+
+
+def trajectory_of(function: Callable[[Any, Any], Any], start: Any, times: Any, **options: Any) -> Any:
+    """The solution, of shape [times, …], of y' = function(t, y), where y is a number or tensor of the shape of `start`.
+
+    Otherwise as `trajectory`.
+    """
+    shape = arrays.shape(start)
+    count = math.prod(shape)
+    flat = reshape(start, (count,))
+
+    def slopes(t: Any, states: Sequence[Any]) -> Sequence[Any]:
+        found = function(t, reshape(stack(states), shape) if shape else states[0])
+        items = reshape(stack(found) if isinstance(found, list) else found, (-1,))
+        return [index(items, k) for k in range(arrays.shape(items)[0])]
+
+    found = trajectory(slopes, [index(flat, k) for k in range(count)], times, **options)
+    return reshape(found, (arrays.shape(found)[0], *shape))

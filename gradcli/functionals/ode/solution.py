@@ -37,6 +37,10 @@ def solve(
     found = np.empty((*times.shape, system.states))
     limits.charge_steps(found.size)
     for row, (values, moments) in enumerate(zip(given.tolist(), times.tolist())):
+        if not all(map(math.isfinite, (*values, *moments))):
+            # As it is where the shape alone is wanted.
+            found[row] = math.nan
+            continue
         check_order(moments)
         problem = Problem(system, values, moments[0], tuple(sorted(breaks)), rtol, atol)
         found[row] = _solved(problem, [t - moments[0] for t in moments], method)

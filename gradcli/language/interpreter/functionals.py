@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.modes import current_span
@@ -19,7 +20,9 @@ from gradcli.language.interpreter.values import FUNCTIONS, TENSOR_CONVERTIBLE, V
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.conversions import permuted, reshaped
 from gradcli.primitives.entries.indexing import index
+from gradcli.primitives.entries.shape import concat, stack
 from gradcli.primitives.signature import parse_signature
 
 # Calls a function of the program, with the values of its arguments.
@@ -37,17 +40,27 @@ def call(
     """The value of a call of one of FUNCTIONALS. Raises CallError where an argument is no function."""
     parameters = parse_signature(scope_of_program.FUNCTIONALS[node.name])
     call_arguments.fit(node.name, parameters, positional, given)
-    named = dict(zip((p.name for p in parameters), positional)) | dict(given)
+    alone = [*itertools.takewhile(lambda p: not p.variadic, parameters)]
+    named = dict(zip((p.name for p in alone), positional)) | dict(given)
     traced = _TracedCalls(machine, node, caller, scope)
     arguments = {name: traced.argument(value) for name, value in named.items()}
     if not callable(next(iter(arguments.values()))):
-        name = node.name
-        raise CallError(
-            f"'{name}' needs a function or a variable",
-            hint=f"write {name}(t**2, t, 0, 1), or {name}(lambda t: t**2, 0, 1)",
-            span=node.span,
-        )
+        raise _without_function(node)
+    for parameter in parameters[len(alone) : len(alone) + 1]:
+        arguments[parameter.name] = [traced.argument(value) for value in positional[len(alone) :]]
     return machine.apply(node, node.name, functools.partial(_RULES[node.name], node, **arguments))
+
+
+def _without_function(node: tree.Call) -> CallError:
+    name = node.name
+    if name == "odeint":
+        message, hint = "needs a function", "write odeint(lambda y, t: -y, 1, [0, 1, 2])"
+    elif name == "solve_ivp":
+        message, hint = "needs a function", "write solve_ivp(lambda t, y: -y, (0, 2), [1], t_eval=[0, 1, 2])"
+    else:
+        message = "needs a function or a variable"
+        hint = f"write {name}(t**2, t, 0, 1), or {name}(lambda t: t**2, 0, 1)"
+    return CallError(f"'{name}' {message}", hint=hint, span=node.span)
 
 
 class _TracedCalls:
@@ -168,6 +181,52 @@ def _limit(_node: tree.Call, f: Function, x: Any, side: Any = None) -> Value:
     return limit(f, x, None if side == "+-" else side)
 
 
+class SolvedProblem(NamedTuple):
+    """What `solve_ivp` returns, as in SciPy: the times, and the states of shape [states, times]."""
+
+    t: Any
+    y: Any
+
+
+def _odeint(
+    _node: tree.Call, func: Function, y0: Any, t: Any, more: Sequence[Any], args: Any = None, **options: Any
+) -> Value:
+    """SciPy's order: func(y, t, *args). JAX gives the further arguments one by one, HIPS autograd as a tuple."""
+    if len(more) == 1 and isinstance(more[0], list):
+        more = more[0]
+    function = _with_arguments(func, [*more] or args)
+    return functional_calls.trajectory_of(lambda t, y: function(y, t), y0, t, **_method(options))
+
+
+def _solve_ivp(
+    _node: tree.Call, fun: Function, t_span: Any, y0: Any, t_eval: Any = None, args: Any = None, **options: Any
+) -> Value:
+    """SciPy's order: fun(t, y, *args). Without `t_eval` the states are those at both ends."""
+    first, last = (t_span[k] if isinstance(t_span, list) else index(t_span, k) for k in (0, 1))
+    times = stack([first, last]) if t_eval is None else t_eval
+    # The start is at the first time of the span, which need not be among those that are asked for.
+    moments = concat([reshaped(first, (1,)), times])
+    found = functional_calls.trajectory_of(_with_arguments(fun, args), y0, moments, **_method(options))
+    return SolvedProblem(times, permuted(index(found, slice(1, None)), (1, 0)))
+
+
+# What SciPy's methods are here: explicit ones are chosen by the stiffness of the system.
+_METHODS = {
+    **dict.fromkeys(("auto", "RK45", "RK23", "DOP853", "LSODA"), "auto"),
+    **dict.fromkeys(("radau", "Radau", "BDF"), "radau"),
+    "taylor": "taylor",
+}
+
+
+def _method(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an initial value problem. Raises CallError for a method that there is not."""
+    given = dict(options)
+    name = given.pop("method", "auto")
+    if name not in _METHODS:
+        raise CallError(f"there is no method {name!r}", hint="the methods are auto, taylor and radau")
+    return {"method": _METHODS[name], **_options(None, given)}
+
+
 def _with_arguments(function: Function, args: Any) -> Function:
     """A function that gets further arguments after its variables."""
     further = [] if args is None else args if isinstance(args, list) else [args]
@@ -192,6 +251,8 @@ _RULES: Mapping[str, Callable[..., Value]] = {
     "dblquad": _dblquad,
     "tplquad": _tplquad,
     "limit": _limit,
+    "odeint": _odeint,
+    "solve_ivp": _solve_ivp,
     **dict.fromkeys(("nsum", "summation"), _nsum),
     **dict.fromkeys(("root", "fsolve", "newton"), _root),
     "brentq": _brentq,
