@@ -162,7 +162,7 @@ def trajectory(
     from gradcli.functionals.ode.system import initial_value_problem
     from gradcli.functionals.ode.trajectory import trajectory as primitive
 
-    if not (0 < rtol <= _LOOSEST and 0 <= atol):
+    if not (0 < rtol <= _LOOSEST and atol >= 0):
         raise EvaluationError(f"rtol= is a number above 0 and up to {_LOOSEST}, and atol= is 0 or more")
     moments: Any = stack([*times]) if isinstance(times, (list, tuple)) else times
     begin = moments[0]

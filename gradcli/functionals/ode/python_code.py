@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from operator import mul
+from typing import Any, NoReturn
 
+from gradcli import arrays
 from gradcli.executors.scalars import ScalarWriter
 from gradcli.functionals.ode.recurrences import Recurrence, Recurrences
 from gradcli.program.ir import Atom, Variable
@@ -17,6 +19,28 @@ Coefficients = Callable[..., list[list[float]]]
 def coefficients(system: Recurrences) -> Coefficients:
     """The function of a system. It raises ArithmeticError or ValueError where the right side is not analytic."""
     return _SeriesWriter(system).function()
+
+
+def array_coefficients(system: Recurrences) -> Coefficients:
+    """The function of a system for arrays of times, states and given values.
+
+    It raises ValueError or TypeError for an operation that is not known for arrays.
+    """
+    np = arrays.numpy_namespace()
+    writer = _SeriesWriter(system)
+    for name, function in writer.known.items():
+        if getattr(math, name, None) is function and callable(function):
+            writer.known[name] = getattr(np, _NUMPY_NAMES.get(name, name), _no_array_function)
+    return writer.function()
+
+
+# Functions of `math` that have another name in NumPy.
+_NUMPY_NAMES = {"pow": "power", **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}}
+_NUMPY_NAMES["atan2"] = "arctan2"
+
+
+def _no_array_function(*_operands: Any) -> NoReturn:
+    raise TypeError
 
 
 class _SeriesWriter(ScalarWriter):

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from gradcli import arrays, limits
 from gradcli.errors import DifferentiationError, EvaluationError
-from gradcli.functionals.ode import radau, taylor
+from gradcli.functionals.ode import batches, radau, taylor
 from gradcli.functionals.ode.progress import NoStepError, Problem, Progress
 from gradcli.functionals.ode.recurrences import NoRecurrenceError
 from gradcli.functionals.ode.right_sides import RightSides
@@ -36,12 +36,20 @@ def solve(
     np = arrays.numpy_namespace()
     found = np.empty((*times.shape, system.states))
     limits.charge_steps(found.size)
+    solved = np.zeros(len(given), bool)
+    if len(given) >= batches.FEWEST and method != "radau" and not breaks:
+        ordered = [is_ordered(moments) for moments in times.tolist()]
+        if all(ordered):
+            solved = batches.solve(system, given, times - times[:, :1], found, rtol, atol)
     for row, (values, moments) in enumerate(zip(given.tolist(), times.tolist())):
+        if solved[row]:
+            continue
         if not all(map(math.isfinite, (*values, *moments))):
             # As it is where the shape alone is wanted.
             found[row] = math.nan
             continue
-        check_order(moments)
+        if not is_ordered(moments):
+            raise EvaluationError("times go back", hint="they have to ascend, or to descend, from the first one")
         problem = Problem(system, values, moments[0], tuple(sorted(breaks)), rtol, atol)
         found[row] = _solved(problem, [t - moments[0] for t in moments], method)
     return found
@@ -143,8 +151,6 @@ def _check_steps(problem: Problem, progress: Progress) -> None:
         raise EvaluationError(f"the solution takes more than {_MOST_STEPS:,} steps; it came to t = {place:.6g}")
 
 
-def check_order(times: Sequence[float]) -> None:
-    """Raise EvaluationError for times that are not in order."""
-    signs = {b > a for a, b in itertools.pairwise(times) if a != b}
-    if len(signs) > 1:
-        raise EvaluationError("times go back", hint="they have to ascend, or to descend, from the first one")
+def is_ordered(times: Sequence[float]) -> bool:
+    """Whether times ascend, or descend."""
+    return len({b > a for a, b in itertools.pairwise(times) if a != b}) <= 1

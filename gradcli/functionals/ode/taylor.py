@@ -20,12 +20,22 @@ from gradcli.functionals.ode.recurrences import order_for
 _SHARE = 1e-3
 _LEAST_TOLERANCE = 2.0**-53
 # A step is at most this part of the whole time: the coefficients of a peak far away are 0.
-_LONGEST = 1 / 8
+LONGEST = 1 / 3
 # The difference of the derivative at the end of a step from the right side there that is no accident, in units of the
 # tolerance of a step. Where there is more, the series does not converge to the solution, or something switches between.
-_MOST_DEFECT = 1e4
+MOST_DEFECT = 1e4
 # The length of a step, relative to the time that it starts from, that is too small.
 _SHORTEST = 1e-15
+
+
+def tolerance_of(rtol: float) -> float:
+    """The tolerance of a step."""
+    return max(rtol * _SHARE, _LEAST_TOLERANCE)
+
+
+def shrinkage(order: int) -> float:
+    """The part of the radius of convergence that a step has."""
+    return math.exp(-2 - 0.7 / (order - 1))
 
 
 class Step(NamedTuple):
@@ -39,9 +49,9 @@ class Stepper:
     """Makes the steps of a problem."""
 
     def __init__(self, problem: Problem, progress: Progress) -> None:
-        self.tolerance = max(problem.rtol * _SHARE, _LEAST_TOLERANCE)
+        self.tolerance = tolerance_of(problem.rtol)
         self.order = order_for(self.tolerance)
-        self._longest = abs(progress.left) * _LONGEST
+        self._longest = abs(progress.left) * LONGEST
         self._problem, self._progress = problem, progress
         self._series = PiecewiseSeries(problem, progress.time, progress.states)
         self.step = self._settled(progress.time, progress.states)
@@ -96,7 +106,7 @@ class Stepper:
         return after if self._is_consistent(expansion.states, lapse, after.expansion.states, states) else None
 
     def _is_consistent(self, series: Series, lapse: float, after: Series, states: Sequence[float]) -> bool:
-        most = _MOST_DEFECT * self.tolerance
+        most = MOST_DEFECT * self.tolerance
         sizes = self._problem.sizes(states)
         for coefficients, further, size in zip(series, after, sizes):
             slope = 0.0
@@ -120,7 +130,7 @@ def values_at(series: Series, lapse: float) -> list[float]:
 
 def step_length(series: Series, sizes: Sequence[float], groups: Sequence[Sequence[int]], order: int) -> float:
     """The length of a step, infinite if the series end, 0 if they are not finite."""
-    shrink = math.exp(-2 - 0.7 / (order - 1))
+    shrink = shrinkage(order)
     length = shrink * min(_radius(c, size, order) if size else math.inf for c, size in zip(series, sizes))
     for group in groups:
         if not any(sizes[i] for i in group):
