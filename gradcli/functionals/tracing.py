@@ -65,7 +65,7 @@ def traced(function: Callable[..., Any], shapes: Sequence[Shape]) -> TracedFunct
             paths = traced_paths(trace, run)
         return _described(trace, bound, paths)
     except (NotRecordableError, TensorsNeededError) as error:
-        raise EvaluationError(f"the function cannot be recorded: {error or 'it computes with large tensors'}") from None
+        raise EvaluationError(f"the function cannot be recorded: {str(error) or 'it computes with tensors'}") from None
 
 
 def _nan(shape: Shape) -> Any:

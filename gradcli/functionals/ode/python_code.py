@@ -88,7 +88,8 @@ class _SeriesWriter(ScalarWriter):
 
     def _rate(self, rate: Atom) -> str:
         if isinstance(rate, Variable) and rate in self.lists:
-            return f"{self.lists[rate]}[-1]"
+            # A slope may be a state, whose list has this order already.
+            return f"{self.lists[rate]}[k - 1]"
         return f"({self.number(rate)} if k == 1 else 0.0)"
 
     def _further(self, x: Variable) -> list[str]:

@@ -1,0 +1,235 @@
+"""Tests `odeint` and `solve_ivp`: published problems, derivatives of every order, switches, stiffness and errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+# The problems of T. E. Hull and others, "Comparing numerical methods for ordinary differential equations", SIAM Journal
+# on Numerical Analysis 9 (1972), 603, from 0 to 20: the start and the right side.
+_ORBIT = "[y[2], y[3], -y[0]/(y[0]**2 + y[1]**2)**1.5, -y[1]/(y[0]**2 + y[1]**2)**1.5]"
+_TEN = [1.0, *[0.0] * 9]
+DETEST = {
+    "A1": ([1.0], "[-y[0]]"),
+    "A2": ([1.0], "[-y[0]**3/2]"),
+    "A3": ([1.0], "[y[0]*cos(t)]"),
+    "A4": ([1.0], "[y[0]/4*(1 - y[0]/20)]"),
+    "A5": ([4.0], "[(y[0] - t)/(y[0] + t)]"),
+    "B1": ([1.0, 3.0], "[2*(y[0] - y[0]*y[1]), -(y[1] - y[0]*y[1])]"),
+    "B2": ([2.0, 0.0, 1.0], "[-y[0] + y[1], y[0] - 2*y[1] + y[2], y[1] - y[2]]"),
+    "B3": ([1.0, 0.0, 0.0], "[-y[0], y[0] - y[1]**2, y[1]**2]"),
+    "B4": (
+        [3.0, 0.0, 0.0],
+        "[-y[1] - y[0]*y[2]/sqrt(y[0]**2 + y[1]**2), y[0] - y[1]*y[2]/sqrt(y[0]**2 + y[1]**2), "
+        "y[0]/sqrt(y[0]**2 + y[1]**2)]",
+    ),
+    "B5": ([0.0, 1.0, 1.0], "[y[1]*y[2], -y[0]*y[2], -0.51*y[0]*y[1]]"),
+    "C1": (_TEN, f"[-y[0], {', '.join(f'y[{i - 1}] - y[{i}]' for i in range(1, 9))}, y[8]]"),
+    "C2": (_TEN, f"[-y[0], {', '.join(f'{i}*y[{i - 1}] - {i + 1}*y[{i}]' for i in range(1, 9))}, 9*y[8]]"),
+    "C3": (
+        _TEN,
+        f"[-2*y[0] + y[1], {', '.join(f'y[{i - 1}] - 2*y[{i}] + y[{i + 1}]' for i in range(1, 9))}, y[8] - 2*y[9]]",
+    ),
+    "D1": ([0.9, 0.0, 0.0, math.sqrt(1.1 / 0.9)], _ORBIT),
+    "D3": ([0.5, 0.0, 0.0, math.sqrt(1.5 / 0.5)], _ORBIT),
+    "D5": ([0.1, 0.0, 0.0, math.sqrt(1.9 / 0.1)], _ORBIT),
+    "E1": (
+        [0.6713967071418030, 0.09540051444747446],
+        "[y[1], -(y[1]/(t + 1) + (1 - 0.25/(t + 1)**2)*y[0])]",
+    ),
+    "E2": ([2.0, 0.0], "[y[1], (1 - y[0]**2)*y[1] - y[0]]"),
+    "E3": ([0.0, 0.0], "[y[1], y[0]**3/6 - y[0] + 2*sin(2.78535*t)]"),
+    "E4": ([30.0, 0.0], "[y[1], 0.032 - 0.4*y[1]**2]"),
+    "E5": ([0.0, 0.0], "[y[1], sqrt(1 + y[1]**2)/(25 - t)]"),
+}  # fmt: skip
+
+# Stiff problems: start, right side, end, and the states there as published (F. Mazzia and C. Magherini, "Test Set for
+# Initial Value Problem Solvers", and E. Hairer and G. Wanner, "Solving Ordinary Differential Equations II").
+STIFF = {
+    "ROBER": (
+        [1.0, 0.0, 0.0],
+        "[-0.04*y[0] + 1e4*y[1]*y[2], 0.04*y[0] - 1e4*y[1]*y[2] - 3e7*y[1]**2, 3e7*y[1]**2]",
+        1e11,
+        [0.2083340149701255e-7, 0.8333360770334713e-13, 0.9999999791665050],
+    ),
+    "VDPOL": (
+        [2.0, 0.0],
+        "[y[1], ((1 - y[0]**2)*y[1] - y[0])/1e-6]",
+        2.0,
+        [1.706167732170483, -0.8928097010247975],
+    ),
+    "OREGO": (
+        [1.0, 2.0, 3.0],
+        "[77.27*(y[1] + y[0]*(1 - 8.375e-6*y[0] - y[1])), (y[2] - (1 + y[0])*y[1])/77.27, 0.161*(y[0] - y[2])]",
+        360.0,
+        [1.000814870318523, 1228.178521549917, 132.0554942846706],
+    ),
+    "HIRES": (
+        [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0057],
+        "[-1.71*y[0] + 0.43*y[1] + 8.32*y[2] + 0.0007, 1.71*y[0] - 8.75*y[1], -10.03*y[2] + 0.43*y[3] + 0.035*y[4],"
+        "8.32*y[1] + 1.71*y[2] - 1.12*y[3], -1.745*y[4] + 0.43*y[5] + 0.43*y[6],"
+        "-280*y[5]*y[7] + 0.69*y[3] + 1.71*y[4] - 0.43*y[5] + 0.69*y[6], 280*y[5]*y[7] - 1.81*y[6],"
+        "-280*y[5]*y[7] + 1.81*y[6]]",
+        321.8122,
+        [
+            0.7371312573325668e-3, 0.1442485726316185e-3, 0.5888729740967575e-4, 0.1175651343283149e-2,
+            0.2386356198831331e-2, 0.6238968252742796e-2, 0.2849998395185769e-2, 0.2850001604814231e-2,
+        ],
+    ),
+}  # fmt: skip
+
+_LOTKA_VOLTERRA = "f(t, s) = [a*s[0] - b*s[0]*s[1], d*s[0]*s[1] - c*s[1]]; solve_ivp(f, (0, 10), [x, 5.0]).y[0, 1]"
+_VALUES = ("x=10", "a=1.1", "b=0.4", "c=0.4", "d=0.1")
+
+
+def _states(run, start, right_side, end, *options):
+    program = f"solve_ivp(lambda t, y: {right_side}, (0, {end!r}), {start!r}).y[:, 1]"
+    return np.array(run("eval", program, "--no-grad", "--json", *options).json["value"])
+
+
+@pytest.mark.parametrize("name", DETEST)
+def test_smooth_problems(run, name):
+    start, right_side = DETEST[name]
+    code = compile(right_side, name, "eval")
+    names = {"cos": math.cos, "sin": math.sin, "sqrt": math.sqrt}
+    reference = solve_ivp(
+        lambda t, y: eval(code, names, {"t": t, "y": y}), (0, 20), start, method="DOP853", rtol=3e-14, atol=1e-15
+    )
+    assert _states(run, start, right_side, 20.0) == pytest.approx(reference.y[:, -1], rel=3e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", STIFF)
+def test_stiff_problems_reach_published_states(run, name):
+    start, right_side, end, expected = STIFF[name]
+    assert _states(run, start, right_side, end) == pytest.approx(expected, rel=2e-9)
+
+
+def test_a_harmonic_oscillator_keeps_its_digits(run):
+    found = _states(run, [1.0, 0.0], "[y[1], -y[0]]", 100.0)
+    assert found == pytest.approx([math.cos(100), -math.sin(100)], rel=1e-14)
+
+
+def test_gradient_of_lotka_and_volterras_equations(run):
+    done = run("eval", _LOTKA_VOLTERRA, *_VALUES, "--json").json
+    gradient = {"x": 0.57482079708740, "a": -1.61987559442970, "b": 26.0559949098451, "c": 25.1135312718616}
+    assert done["value"] == pytest.approx(13.6336392439217, rel=1e-13)
+    for name, slope in gradient.items():
+        assert done["grad"][name] == pytest.approx(slope, rel=1e-12)
+
+
+def test_derivatives_of_order_3_by_a_parameter_and_the_end(run):
+    program = "solve_ivp(lambda t, y: y*(1 - y/K), (0, T), [0.1]).y[0, 1]"
+    closed = "K/(1 + (K/0.1 - 1)*exp(-T))"
+    found, expected = (run("eval", p, "K=3", "T=2", "--order", "3", "--json").json for p in (program, closed))
+    for key in ("value", "grad", "derivatives"):
+        if key in expected:
+            assert found[key] == pytest.approx(expected[key], rel=1e-11)
+
+
+def test_derivatives_by_the_start_time_and_by_each_time(run):
+    program = "odeint(lambda y, t: -k*t*y, v, [s, 1.5, e])"
+    found = run("eval", program, "k=1.3", "v=0.9", "s=0.3", "e=1.7", "--jacobian", "--json").json
+    last = 0.9 * math.exp(-1.3 * (1.7**2 - 0.3**2) / 2)
+    assert found["value"][2] == pytest.approx(last, rel=1e-14)
+    assert found["jacobian"]["s"][2] == pytest.approx(last * 1.3 * 0.3, rel=1e-13)
+    assert found["jacobian"]["e"] == pytest.approx([0, 0, -last * 1.3 * 1.7], rel=1e-13)
+    assert found["jacobian"]["s"][0] == 0
+
+
+def test_sensitivities_of_a_stiff_system(run):
+    program = """f(t, y) = [-k*y[0] + m*y[1]*y[2], k*y[0] - m*y[1]*y[2] - n*y[1]**2, n*y[1]**2]
+solve_ivp(f, (0, 1e4), [1.0, 0.0, 0.0]).y[0, 1]"""
+    done = run("eval", program, "k=0.04", "m=1e4", "n=3e7", "--json").json
+    # By SciPy's Radau with complex steps.
+    assert done["grad"]["k"] * 0.04 + 2 * done["grad"]["m"] * 1e4 + done["grad"]["n"] * 3e7 < 1
+    assert done["grad"]["k"] == pytest.approx(-3.437816911, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("right_side", "expected"),
+    [
+        ("where(t < 3, 1.0, -2.0) + 0*y", -1.0),
+        ("abs(t - 2.5) + 0*y", 6.25),
+        ("floor(t) + 0*y", 10.0),
+        ("maximum(t, 2) + 0*y", 4 + 10.5),
+        ("t % 2 + 0*y", 4.5),
+    ],
+)
+def test_kinks_and_jumps_are_stepped_onto(run, right_side, expected):
+    found = run("eval", f"odeint(lambda y, t: {right_side}, 0, [0, 5])[1]", "--no-grad", "--json").json["value"]
+    assert found == pytest.approx(expected, rel=1e-13)
+
+
+def test_the_derivative_by_the_time_of_a_jump(run):
+    program = "odeint(lambda y, t: where(t < lag, 0, k) - y, 0, [0.5, 3])[1]"
+    done = run("eval", program, "lag=1.3", "k=2", "--json").json
+    assert done["value"] == pytest.approx(2 * (1 - math.exp(-1.7)), rel=1e-13)
+    assert done["grad"] == pytest.approx({"lag": -2 * math.exp(-1.7), "k": 1 - math.exp(-1.7)}, rel=1e-13)
+
+
+def test_a_second_derivative_by_the_time_of_a_jump_is_refused(run):
+    program = "odeint(lambda y, t: where(t < lag, 0, k) - y, 0, [0.5, 3])[1]"
+    done = run("eval", program, "lag=1.3", "k=2", "--order", "2")
+    assert done.status == 1
+    assert "second derivatives are not known where the right side switches" in done.err
+
+
+def test_a_ball_that_bounces_at_places_that_depend_on_the_start(run):
+    # y'' = -sign(y) has arcs of parabolas: a quarter of a period takes sqrt(2*x).
+    program = "solve_ivp(lambda t, y: [y[1], -sign(y[0])], (0, 6), [x, 0]).y[0, 1]"
+    done = run("eval", program, "x=1", "--json").json
+    late = 6 - 3 * math.sqrt(2)
+    speed = math.sqrt(2)
+    assert done["value"] == pytest.approx(speed * late - late**2 / 2, rel=1e-13)
+    slope = late / speed + (speed - late) * -3 / speed
+    assert done["grad"]["x"] == pytest.approx(slope, rel=1e-12)
+
+
+def test_times_that_descend_or_repeat(run):
+    found = run("eval", "odeint(lambda y, t: y, 1, [1, 1, 0, -1])", "--no-grad", "--json").json["value"]
+    assert found == pytest.approx([1, 1, math.exp(-1), math.exp(-2)], rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("odeint(lambda y, t: y**2, x, [0, 1, 2])[2]", "the solution leaves to infinity at t = 0.5"),
+        ("odeint(lambda y, t: exp(y), 0*x, [0, 2])[1]", "the solution leaves to infinity at t = 1"),
+        ("odeint(lambda y, t: y, x, [0, 2, 1])", "times go back"),
+        ("odeint(lambda y, t: -sign(y), 1, [0, 2*x])", "the right side switches back and forth"),
+        ("odeint(lambda y, t: -sqrt(y), 1, [0, 2*x])", "the step becomes too small at t = 2"),
+        ("odeint(lambda y, t: [y, y], x, [0, 2])", "the right side has 2 values for 1 states"),
+        ("odeint(x, 1, [0, 2])", "'odeint' needs a function"),
+        ("odeint(lambda y, t: y, x, [0, 1], rtol=3)", "rtol= is a number above 0 and up to 0.01, and atol= is 0 or more"),
+        ("solve_ivp(lambda t, y: y, (0, 1), [x], method='RK99').y", "there is no method 'RK99'"),
+    ],
+)
+def test_errors(run, program, message):
+    done = run("eval", program, "x=2")
+    assert done.status
+    assert message in done.err
+
+
+def test_rows_of_a_table_are_problems_of_their_own(run, tmp_path):
+    rows = [(0.5 + 0.01 * i, 1 + 0.1 * i) for i in range(40)]
+    path = tmp_path / "rows.csv"
+    path.write_text("k,T\n" + "".join(f"{k},{T}\n" for k, T in rows))
+    done = run("map", "odeint(lambda y, t: -k*y, 1, [0, T])[1]", str(path), "--wrt", "k")
+    for line, (k, T) in zip(done.out.splitlines()[1:], rows):
+        value, slope = map(float, line.split(",")[2:])
+        assert (value, slope) == pytest.approx((math.exp(-k * T), -T * math.exp(-k * T)), rel=1e-12)
+
+
+def test_further_arguments_as_scipy_jax_and_hips_give_them(run):
+    for arguments in ("k, c", "args=(k, c)", "(k, c)"):
+        program = f"odeint(lambda y, t, k, c: c - k*y, 0, [0, 1], {arguments})[1]"
+        done = run("eval", program, "k=2", "c=3", "--json").json
+        assert done["value"] == pytest.approx(1.5 * (1 - math.exp(-2)), rel=1e-13)
+
+
+def test_a_solution_inside_an_integral_is_refused(run):
+    done = run("eval", "integrate(odeint(lambda y, t: -k*y, 1, [0, s])[1], s, 0, 1)", "k=2")
+    assert done.err.startswith("error: the function cannot be recorded: it computes with tensors\n")
