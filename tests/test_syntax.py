@@ -25,6 +25,7 @@ from gradcli.language.syntax import (
     parse,
     parse_expression,
     parse_tables,
+    statement_spans,
     tree,
 )
 from gradcli.language.syntax import parser as syntax_parser
@@ -724,3 +725,18 @@ def test_larks_own_parser_gives_the_same_trees() -> None:
     )
     for source, expected in FORMS:
         assert "; ".join(map(show, parser.parse(source))) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("import numpy as n\nn.mean(x)", ["import numpy as n", "n.mean(x)"]),
+        ("from numpy import (mean as avg,\n std)\navg(x)", ["from numpy import (mean as avg,\n std)", "avg(x)"]),
+        ("(a + b)*c; d # e", ["(a + b)*c", "d"]),
+        ("def f(x):\n    return x # y\n\n\n# z\nf(2)", ["def f(x):\n    return x", "f(2)"]),
+        ("if x { 1; 2 }\nelse { 3 }; y", ["if x { 1; 2 }\nelse { 3 }", "y"]),
+        ("", []),
+    ],
+)
+def test_statements_stand_where_they_were_written(source, texts):
+    assert [source[start:end] for start, end in statement_spans(source)] == texts

@@ -150,10 +150,18 @@ def _read(source: str, start: str, *, lines: bool) -> Any:
     return lalr.run(prepared, start, tokens(source, prepared, lines=lines), ACTIONS)
 
 
+def statement_spans(source: str) -> list[Span]:
+    """The spans of the top-level statements as they were written, with library prefixes. Raises ProgramSyntaxError for
+    text that has no tokens or no layout; what is not grammatical has spans too."""
+    prepared = parse_tables.load()
+    lexer.check_text(source)
+    parts = _statements(_laid_out(source, prepared, lines=True))
+    return [Span(part[0].start_pos, max(token.end_pos for token in part if token.value)) for part in parts]
+
+
 def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterator[lexer.Token]:
     """The tokens of the grammar, with a final END."""
-    words = resolve_soft_keywords(lexer.scan(source, prepared))
-    laid_out = layout.apply_layout(insert_implicit_products(words, source), source, lines=lines)
+    laid_out = _laid_out(source, prepared, lines=lines)
     if not any(word in source for word in ("import", *lexer.PREFIXES)):
         return laid_out
     # Imported here as only programs with prefixes need it.
@@ -188,6 +196,12 @@ def _propose(error: GradcliError, source: str, read: Read) -> None:
         proposed = propose_correction(source, error.span.start, is_read)
         if proposed is not None:
             error.hint = proposed
+
+
+def _laid_out(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterator[lexer.Token]:
+    """The tokens with those of the layout, and the prefixes of libraries as they were written."""
+    words = resolve_soft_keywords(lexer.scan(source, prepared))
+    return layout.apply_layout(insert_implicit_products(words, source), source, lines=lines)
 
 
 # --- soft keywords
