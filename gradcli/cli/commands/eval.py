@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,7 +11,8 @@ from gradcli.cli import options as opt
 from gradcli.cli.arguments import inputs
 from gradcli.cli.command import Command
 from gradcli.cli.process.environment import Environment
-from gradcli.cli.rendering.render import Table, number_text, opening, show, show_json
+from gradcli.cli.rendering.evaluation_report import evaluation_tables, sparse_matrices
+from gradcli.cli.rendering.render import opening, show, show_json
 from gradcli.cli.rendering.warning_output import warning_json, warning_text
 from gradcli.errors import ExitStatus, SeveralTensorsError, UsageError, position
 from gradcli.evaluation import session
@@ -23,8 +24,6 @@ from gradcli.limits import MAX_PRECISION
 _SOME_DIGITS = 15
 # The largest number of digits of a float64 that can be required with --require-digits.
 _MOST_DIGITS = 16
-# A sparse matrix with more entries is abbreviated in tables.
-_MOST_ENTRIES = 200
 
 _HELP = """\
 Examples:
@@ -147,7 +146,7 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
         if options.json:
             show_json(_json(options, text, result, namespace, seconds), environment)
         else:
-            show(_tables(result, seconds), environment)
+            show(evaluation_tables(result, seconds), environment)
             if not options.quiet:
                 for warning in result.warnings:
                     environment.write_error(warning_text(warning, text))
@@ -329,14 +328,9 @@ def _arrays(result: session.Result) -> dict[str, Any]:
     }
     for part, members in parts.items():
         named |= {f"{part}/{name}": array for name, array in (members or {}).items() if array is not None}
-    for name, matrix in _matrices(result):
+    for name, matrix in sparse_matrices(result):
         named |= {f"derivatives/{name}/{field}": array for field, array in matrix._asdict().items()}
     return named
-
-
-def _matrices(result: session.Result) -> list[tuple[str, Any]]:
-    """The sparse matrices of a result by name."""
-    return [(name, matrix) for name, matrix in (result.coordinates or {}).items() if matrix is not None]
 
 
 def _json(
@@ -366,7 +360,9 @@ def _json(
 
 
 def _coordinates_json(result: session.Result) -> dict[str, Any]:
-    return dict.fromkeys(result.coordinates or ()) | {name: matrix._asdict() for name, matrix in _matrices(result)}
+    return dict.fromkeys(result.coordinates or ()) | {
+        name: matrix._asdict() for name, matrix in sparse_matrices(result)
+    }
 
 
 def _rewrite_json(rewritten: RewrittenExpression, source: str) -> dict[str, Any]:
@@ -377,68 +373,6 @@ def _rewrite_json(rewritten: RewrittenExpression, source: str) -> dict[str, Any]
         "line": place.line,
         "column": place.column,
     }
-
-
-def _tables(result: session.Result, seconds: Mapping[str, float] | None) -> list[Table]:
-    certified = result.certified or {}
-    value = ("value", number_text(result.value))
-    tables = [Table((), [(*value, f"certified: {_count(certified['value'])}") if certified else value])]
-    for title, name, part in (
-        ("gradient", "grad", result.grad),
-        ("derivative", "derivatives", result.derivatives),
-        ("jacobian", "jacobian", result.jacobian),
-        ("retained", "retained", result.retained),
-    ):
-        if part:
-            tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
-        if part and certified:
-            tables[-1] = _with_column(tables[-1], "certified", map(_count, certified[name].values()))
-        if part and part is result.derivatives and result.digits_left:
-            tables[-1] = _with_digits(tables[-1], result.digits_left)
-    if result.coordinates is not None:
-        tables.append(Table(("by", "row", "column", "derivative"), _entries(result)))
-        if result.digits_left:
-            tables[-1] = _with_digits(tables[-1], result.digits_left)
-    if result.nodes:
-        header = tuple(result.nodes[0])
-        tables.append(Table(header, [tuple(number_text(row[key]) for key in header) for row in result.nodes]))
-    if result.rewritten:
-        tables.append(Table(("rewritten", "as"), [(r.rule.pattern, r.rule.stable) for r in result.rewritten]))
-    if seconds is not None:
-        tables.append(Table(("phase", "seconds"), [(name, f"{s:.6f}") for name, s in seconds.items()]))
-    return tables
-
-
-def _entries(result: session.Result) -> list[tuple[str, ...]]:
-    """The entries of all sparse matrices; the middle of a long matrix is left out."""
-    rows: list[tuple[str, ...]] = []
-    for name, matrix in (result.coordinates or {}).items():
-        if matrix is None:
-            rows.append((name, "-", "-", "-"))
-            continue
-        numbers = range(len(matrix.value))
-        shown = numbers if len(numbers) <= _MOST_ENTRIES else (*numbers[:3], None, *numbers[-3:])
-        for k in shown:
-            texts = ("...",) * 3 if k is None else (str(matrix.row[k]), str(matrix.column[k]), str(matrix.value[k]))
-            rows.append((name, *texts))
-    return rows
-
-
-def _with_digits(table: Table, left: Mapping[str, int]) -> Table:
-    """A table of derivatives with a column for the correct digits of those that lost more than half of them."""
-    return _with_column(table, "digits", (str(left.get(row[0], "")) for row in table.rows))
-
-
-def _with_column(table: Table, head: str, cells: Iterable[str]) -> Table:
-    return Table((*table.header, head), [(*row, cell) for row, cell in zip(table.rows, cells)])
-
-
-def _count(digits: int | None) -> str:
-    return "-" if digits is None else str(digits)
-
-
-def _rows(part: dict[str, Any]) -> list[tuple[str, ...]]:
-    return [(name, number_text(array)) for name, array in part.items()]
 
 
 COMMAND = Command(EvalOptions, run, _HELP)

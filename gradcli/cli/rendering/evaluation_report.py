@@ -1,0 +1,80 @@
+"""The tables of an evaluation: a value, its derivatives, and what else was requested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gradcli.cli.rendering.render import Table, number_text
+from gradcli.evaluation import session
+
+# A sparse matrix with more entries is abbreviated in tables.
+_MOST_ENTRIES = 200
+
+
+def evaluation_tables(result: session.Result, seconds: Mapping[str, float] | None = None) -> list[Table]:
+    """The value, the derivatives, and whatever else was requested, a table each."""
+    certified = result.certified or {}
+    value = ("value", number_text(result.value))
+    tables = [Table((), [(*value, f"certified: {_count(certified['value'])}") if certified else value])]
+    for title, name, part in (
+        ("gradient", "grad", result.grad),
+        ("derivative", "derivatives", result.derivatives),
+        ("jacobian", "jacobian", result.jacobian),
+        ("retained", "retained", result.retained),
+    ):
+        if part:
+            tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
+        if part and certified:
+            tables[-1] = _with_column(tables[-1], "certified", map(_count, certified[name].values()))
+        if part and part is result.derivatives and result.digits_left:
+            tables[-1] = _with_digits(tables[-1], result.digits_left)
+    if result.coordinates is not None:
+        tables.append(Table(("by", "row", "column", "derivative"), _entries(result)))
+        if result.digits_left:
+            tables[-1] = _with_digits(tables[-1], result.digits_left)
+    if result.nodes:
+        header = tuple(result.nodes[0])
+        tables.append(Table(header, [tuple(number_text(row[key]) for key in header) for row in result.nodes]))
+    if result.rewritten:
+        tables.append(Table(("rewritten", "as"), [(r.rule.pattern, r.rule.stable) for r in result.rewritten]))
+    if seconds is not None:
+        tables.append(Table(("phase", "seconds"), [(name, f"{s:.6f}") for name, s in seconds.items()]))
+    return tables
+
+
+def _entries(result: session.Result) -> list[tuple[str, ...]]:
+    """The entries of all sparse matrices; the middle of a long matrix is left out."""
+    rows: list[tuple[str, ...]] = []
+    for name, matrix in (result.coordinates or {}).items():
+        if matrix is None:
+            rows.append((name, "-", "-", "-"))
+            continue
+        numbers = range(len(matrix.value))
+        shown = numbers if len(numbers) <= _MOST_ENTRIES else (*numbers[:3], None, *numbers[-3:])
+        for k in shown:
+            texts = ("...",) * 3 if k is None else (str(matrix.row[k]), str(matrix.column[k]), str(matrix.value[k]))
+            rows.append((name, *texts))
+    return rows
+
+
+def _with_digits(table: Table, left: Mapping[str, int]) -> Table:
+    """A table of derivatives with a column for the correct digits of those that lost more than half of them."""
+    return _with_column(table, "digits", (str(left.get(row[0], "")) for row in table.rows))
+
+
+def _with_column(table: Table, head: str, cells: Iterable[str]) -> Table:
+    return Table((*table.header, head), [(*row, cell) for row, cell in zip(table.rows, cells)])
+
+
+def _count(digits: int | None) -> str:
+    return "-" if digits is None else str(digits)
+
+
+def _rows(part: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [(name, number_text(array)) for name, array in part.items()]
+
+
+def sparse_matrices(result: session.Result) -> list[tuple[str, Any]]:
+    """The sparse matrices of a result by name."""
+    return [(name, matrix) for name, matrix in (result.coordinates or {}).items() if matrix is not None]
