@@ -237,3 +237,19 @@ def _argument(argument: Field | None, words: Sequence[str], path: str) -> dict[s
     if not words:
         raise UsageError(f"Missing argument '{argument.declared.metavar}'", hint=usage)
     return {argument.name: words[0]}
+
+
+class CommandParameters(NamedTuple):
+    """The options of a command, the values that each may have as its help shows them, None for a flag; and whether it
+    takes a program."""
+
+    options: Mapping[str, str | None]
+    takes_program: bool
+
+
+def parameters_of(name: str) -> CommandParameters:
+    """The parameters of a command."""
+    options: type = _declared(name).options
+    declared = fields(options)
+    shown = {o: None if f.kind is bool else f.declared.metavar or "" for o, f in _by_name(declared).items()}
+    return CommandParameters(shown | {"--help": None}, any(field.name == "words" for field in declared))

@@ -27,6 +27,7 @@ COMMANDS = {
     "solve": "The roots of EQUATIONS, and their derivatives by the constants in these.",
     "series": "The Taylor polynomial of PROGRAM.",
     "plot": "The picture of PROGRAM over a range of a name, or over two.",
+    "shell": "An interactive session: names keep their values from line to line.",
     "ops": "The functions of the language, or all about the one called NAME.",
     "backends": "The array libraries that can compute: which are installed, their devices, and how to install the rest.",
 }
@@ -41,18 +42,29 @@ def main(
     """
     status = ExitStatus.INTERRUPTED
     try:
-        status = command.call(COMMANDS, arguments, environment, partial(_run_in_child, arguments, environment))
+        status = call(arguments, environment)
     except PipeClosed:
         return ExitStatus.SUCCESS
     except KeyboardInterrupt:
         pass
     except Exception as error:
         if not interrupted():
-            return _report(_explained(error), error, arguments, environment)
+            return _report(explained(error), error, arguments, environment)
     if status is ExitStatus.INTERRUPTED or interrupted():
         environment.write_error("interrupted")
         return ExitStatus.INTERRUPTED
     return status
+
+
+def call(arguments: Sequence[str], environment: Environment) -> ExitStatus:
+    """Run a command line. Raises whatever the command raises."""
+    arguments = arguments or _arguments_alone(environment)
+    return command.call(COMMANDS, arguments, environment, partial(_run_in_child, arguments, environment))
+
+
+def _arguments_alone(environment: Environment) -> Sequence[str]:
+    """What `gradcli` without arguments means: on a terminal the shell."""
+    return ["shell"] if environment.is_interactive else []
 
 
 def _run_in_child(arguments: Sequence[str], environment: Environment, options: Any) -> ExitStatus:
@@ -61,7 +73,8 @@ def _run_in_child(arguments: Sequence[str], environment: Environment, options: A
     return child_process.run(main, arguments, environment, options)
 
 
-def _explained(error: Exception) -> GradcliError:
+def explained(error: Exception) -> GradcliError:
+    """The error to report for an exception."""
     if isinstance(error, GradcliError):
         return error
     from gradcli import subprocess_calls
@@ -79,11 +92,12 @@ def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], env
         import traceback
 
         environment.write_error("".join(traceback.format_exception(cause)).rstrip())
-    environment.report(error, _wants_json(arguments))
+    environment.report(error, wants_json(arguments))
     return error.exit_status
 
 
-def _wants_json(arguments: Sequence[str]) -> bool:
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, in which its errors are reported then too."""
     return "--json" in arguments or "--to=json" in arguments or ("--to", "json") in pairwise(arguments)
 
 
@@ -92,8 +106,8 @@ def run() -> None:
     if not sys.warnoptions:
         # Warnings of libraries concern their callers, not the user.
         warnings.simplefilter("ignore")
-    environment = Environment.of_process()
     interrupts = Interrupts()
+    environment = Environment.of_process()._replace(interrupts=interrupts)
     try:
         interrupts.listen()
         status = main(process_arguments(), environment, lambda: interrupts.seen)

@@ -50,8 +50,8 @@ _COMMAND_HINTS = {
     **dict.fromkeys(("jacobian", "hessian"), "gradcli eval has --jacobian, and --order 2 for second derivatives"),
     **dict.fromkeys(("regress", "regression", "lm", "nls", "curve_fit"), "did you mean 'fit'?"),
     **dict.fromkeys(
-        ("repl", "shell", "interactive", "console"),
-        "each call of gradcli computes one program; gradcli map - --from jsonl answers line by line",
+        ("repl", "interactive", "console"),
+        "gradcli shell is an interactive session; gradcli map - --from jsonl answers line by line",
     ),
 }
 

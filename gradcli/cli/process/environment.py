@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from gradcli.cli.process.interrupts import Interrupts
 from gradcli.errors import GradcliError, OutputError, PipeClosed, UsageError
 from gradcli.io import output, system
 from gradcli.named_tuples import NamedTuple
@@ -19,7 +20,8 @@ _DRAWN = str.maketrans("─│┌┐└┘├┤┬┴┼╭╮╰╯…×", "-|
 
 class Environment(NamedTuple):
     """Standard input, output and error, the environment variables, and the function that writes a file atomically (see
-    `output.write_atomically`). `is_child` is true in a child process that runs one limited command."""
+    `output.write_atomically`). `is_child` is true in a child process that runs one limited command; `interrupts` are
+    those of the process, None where it has no handler of them."""
 
     stdin: TextIO | None
     stdout: TextIO | None
@@ -27,6 +29,7 @@ class Environment(NamedTuple):
     variables: Mapping[str, str]
     save: output.Save = output.write_atomically
     is_child: bool = False
+    interrupts: Interrupts | None = None
 
     @classmethod
     def of_process(cls) -> Environment:
@@ -55,6 +58,11 @@ class Environment(NamedTuple):
             raise UsageError(
                 f"cannot read standard input: {error.strerror or error}", hint=f"{what} is read from it"
             ) from None
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether a user types at a terminal and reads there."""
+        return all(stream is not None and stream.isatty() for stream in (self.stdin, self.stdout))
 
     def has_unread_input(self) -> bool:
         """Whether standard input has data that has not been read."""
