@@ -2,7 +2,7 @@
 CONTRIBUTING.md work.
 
 On a page, a `console` block has `$ command` lines (continued in `> ` lines) and their output, including standard error;
-a `python` block is a doctest. Blocks that use PyTorch run in tests/backends, where it is installed. An example says how
+a `python` block is a doctest, and a `session` block has the inputs of `gradcli shell` behind its prompts. Blocks that use PyTorch run in tests/backends, where it is installed. An example says how
 it is run in its `# Run:` comment; its output is in `<example>.out` beside it. `python -m tests.test_docs` rewrites the
 outputs, except those of doctests.
 """
@@ -30,6 +30,8 @@ import pytest
 import gradcli
 from gradcli.cli.main import COMMANDS, main
 from gradcli.cli.process.environment import Environment
+from gradcli.cli.shell.read_loop import Shell
+from gradcli.cli.shell.typed_text import CONTINUED, PROMPT, inputs_of
 from tests import forking_server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,6 +91,15 @@ def steps(block: Block) -> Iterator[Step]:
         yield Step("".join(lines[:end]), command, "".join(lines[end:]))
 
 
+def turns(block: Block) -> Iterator[Step]:
+    """The inputs of a `session` block, each with what it prints."""
+    for written in re.split(rf"^(?={PROMPT})", block.text, flags=re.MULTILINE)[1:]:
+        lines = written.splitlines(keepends=True)
+        end = next((i for i, line in enumerate(lines) if i and not line.startswith(CONTINUED.strip())), len(lines))
+        typed = "".join(line[2:] or "\n" for line in lines[:end])
+        yield Step("".join(lines[:end]), typed, "".join(lines[end:]))
+
+
 def words_of(command: str) -> list[str] | None:
     """The arguments of a single gradcli call; None for commands that need a shell, and for help, which Typer prints to
     the standard output of the process."""
@@ -146,6 +157,17 @@ class Workspace:
         with contextlib.chdir(self.directory):
             main(words, Environment(io.StringIO(), printed, printed, {}))
         return printed.getvalue()
+
+    def run_session(self, typed: Iterable[str]) -> Iterator[str]:
+        """What each input of a session of `gradcli shell` prints."""
+        printed = io.StringIO()
+        shell = Shell(Environment(None, printed, printed, {}))
+        for text in typed:
+            with contextlib.chdir(self.directory):
+                shell.run_all(inputs_of(text))
+            yield printed.getvalue()
+            printed.seek(0)
+            printed.truncate()
 
     def run_in_shell(self, command: str) -> str:
         done = subprocess.run(
@@ -228,6 +250,17 @@ def test_a_console_block_is_true(block: Block, workspace: Workspace) -> None:
         )
 
 
+SESSIONS = [block for found in BLOCKS.values() for block in found if block.language == "session"]
+
+
+@pytest.mark.parametrize("block", SESSIONS, ids=lambda block: f"{block.page}-{block.line}")
+def test_a_session_of_the_shell_is_true(block: Block, workspace: Workspace) -> None:
+    said = [*turns(block)]
+    assert said
+    for step, printed in zip(said, workspace.run_session(step.command for step in said), strict=True):
+        check(f"{block.page}, the block at line {block.line}", step.written, step.output, printed)
+
+
 class _Checker(doctest.OutputChecker):
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
         return super().check_output(want, got, optionflags) or same(want, got)
@@ -282,7 +315,7 @@ def test_every_block_of_a_page_is_checked_or_sets_up(page: Path) -> None:
     elif page == CONTRIBUTING:
         assert set(languages) == {"bash"}
     else:
-        assert set(languages) <= {"console", "python"}
+        assert set(languages) <= {"console", "python", "session"}
 
 
 def test_the_readme_is_short() -> None:
@@ -406,6 +439,8 @@ def update() -> None:
             for block in blocks(page):
                 if block.language == "console" and not block.of_a_worked_example:
                     text = with_output(text, block, workspace())
+                elif block.language == "session":
+                    text = with_answers(text, block, workspace())
             rewrite(page, text)
 
 
@@ -427,6 +462,14 @@ def with_output(text: str, block: Block, workspace: Workspace) -> str:
     printed = "".join(step.written + workspace.run(step.command) for step in steps(block))
     printed = re.sub(r"[ \t]+$", "", printed, flags=re.MULTILINE)
     return text.replace(f"```console\n{block.text}```", f"```console\n{printed}```", 1)
+
+
+def with_answers(text: str, block: Block, workspace: Workspace) -> str:
+    """A page with what the inputs of a session print."""
+    said = [*turns(block)]
+    answers = workspace.run_session(step.command for step in said)
+    printed = "".join(step.written + answer for step, answer in zip(said, answers, strict=True))
+    return text.replace(f"```session\n{block.text}```", f"```session\n{printed}```", 1)
 
 
 def rewrite(path: Path, text: str) -> None:
