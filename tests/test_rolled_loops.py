@@ -1,6 +1,7 @@
 """Loops that become one equation: the same numbers as round by round, in every way to run a program."""
 
 import math
+import re
 import warnings
 from weakref import WeakKeyDictionary
 
@@ -360,3 +361,51 @@ def test_an_infinite_derivative_of_what_is_not_used(name, rolled_at_once, kind, 
     expected = np.nan_to_num(round_by_round(UNUSED[name], function))
     for result in repeated(UNUSED[name], function):
         np.testing.assert_allclose(np.nan_to_num(result), expected, rtol=1e-12)
+
+
+IDLE = {
+    "a carry that is read elsewhere": (
+        "u = sqrt(y - 1); s = 0; for i in range(40) { s = s + x; u = u + s }; if x > 100 { u } else { s }"
+    ),
+    "an operand of a carry that is read elsewhere": (
+        "s = 0; t = z; for i in range(40) { s = s + x; t = t + y }; if x > 100 { t } else { s }"
+    ),
+    "what a branch that no round takes reads": (
+        "u = sqrt(y - 1); s = 0; for i in range(40) { if s > 1e9 { s = s + z*u }; s = s + x }; s"
+    ),
+    "what a branch of `while` that no round takes reads": (
+        "u = sqrt(y - 1); s = z; while s < 90 { if s > 1e9 { s = s + u }; s = s*1.1 + x }; s"
+    ),
+    "rows that a branch that no round takes reads": (
+        "s = x; v = sqrt(y - 1)*e; for t in range(40) { if s > 1e9 { s = s + z*v[t] }; s = s*0.9 }; s"
+    ),
+    "an operand of `where`": (
+        "u = sqrt(y - 1); s = x; for i in range(40) { s = where(s > 1e9, s + z*u, s*0.9) }; s"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rolled_at_once", [False, True])
+@pytest.mark.parametrize("name", IDLE)
+def test_inputs_that_the_result_does_not_depend_on(name, rolled_at_once, round_by_round, monkeypatch):
+    read = re.findall(r"\b[xyze]\b", IDLE[name])
+    values = {n: v for n, v in {"x": 0.5, "y": 1.0, "z": 2.0, "e": E}.items() if n in read}
+
+    def function(program):
+        value, gradient = program.value_and_grad(values, [n for n in "xyz" if n in values])
+        return [value, *(-1.0 if g is None else g for g in gradient.values())]
+
+    if rolled_at_once:
+        monkeypatch.setattr(loop_policy, "_WORTH_TRACING", 0)
+    expected = round_by_round(IDLE[name], function)
+    assert math.isfinite(sum(expected))
+    for result in repeated(IDLE[name], function):
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+
+def test_a_branch_that_only_some_inputs_take():
+    program = gradcli.compile("u = sqrt(y - 1); s = 0; for i in range(60) { if s > 9 { s = s + z*u }; s = s/2 + x }; s")
+    for x in (1.0, 1.0, 2.0, 9.0, 9.0, 1.0, 2.0):
+        value, gradient = program.value_and_grad({"x": x, "y": 1.0, "z": 2.0})
+        assert value == pytest.approx(2 * x)
+        assert gradient["y"] == (math.inf if x > 4.5 else None)

@@ -294,13 +294,13 @@ class BackwardPass:
             wanted = [edge is not None for edge in node.edges]
         else:
             wanted = [edge is not None and edge[0] in needed for edge in node.edges]
-        selects = isinstance(node, PrimitiveNode) and node.primitive.selects
+        selects = node.primitive.selects if isinstance(node, PrimitiveNode) else node.selects
         # For a node recorded under a guard, it is unknown which zeros were computed.
         mask = None if node.guarded else self.untaken.get(node, True)
         guarded = mask is not True
         if selects and not guarded:
-            zeros = not self.partial and has_zeros(cotangents[0])
-            mask = all_taken(cotangents[0]) if zeros else None
+            first = next(c for c in cotangents if c is not None)
+            mask = all_taken(first) if not self.partial and has_zeros(first) else None
         lift = self.tensor if self.create_graph else None
         if node.span is not self.span:
             self.span = node.span

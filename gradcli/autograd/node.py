@@ -46,6 +46,8 @@ class Node:
     name: NodeName
     # Whether `pull` is called if all cotangents of the outputs are None; else those of the operands are None too.
     takes_none: ClassVar[bool] = False
+    # Whether zeros among the cotangents of the operands may mean "not taken".
+    selects: bool = False
 
     def __init__(self, edges: Sequence[Edge | None], outputs: int = 1) -> None:
         self.edges = edges

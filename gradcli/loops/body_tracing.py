@@ -76,6 +76,8 @@ class Trace:
         self.strict = strict
         self.number = next(_numbers)
         self._excludes = False
+        # Whether some path stands for an operand of `where`.
+        self.selects = False
         self._inputs = 0
         self.rows: list[Row] = []
         # By identity: the value from outside, which stays alive, and the input that it became.
@@ -212,6 +214,7 @@ class Traced(ExampleValue):
             trace.exclude_branch_point(primitive, operands, params)
         if primitive is where and isinstance(operands[0], Traced) and all(map(_is_float, operands[1:])):
             # Each branch is a path, so that the derivatives of the other one leave no trace.
+            trace.selects = True
             return operands[1] if trace.decided(operands[0]) else operands[2]
         example = bind(primitive, [trace.example(o) for o in operands], params)
         if type(example) is list:

@@ -20,7 +20,7 @@ from gradcli.autograd.modes import recording_program
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.jets import Jet
 from gradcli.loops import loop_execution
-from gradcli.loops.rolled_loop import RolledLoop
+from gradcli.loops.rolled_loop import LiveValues, RolledLoop
 from gradcli.primitives import batching
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.conversions import broadcast_to, permuted, reshaped
@@ -38,23 +38,75 @@ _OPERATION = 2
 
 def _pulled_back(i: int, g: Any, y: Any, *operands: Any, loop: RolledLoop, last: bool) -> Any:
     """The cotangent of operand `i`: that of the carries and reads, or of the sequence number i - 1."""
-    given, sequences = operands[0], operands[1:]
-    back = loop.reversed
+    live = loop.live(range(loop.carries), stacked=not last)
     final = 0 if loop.reverse else loop.rounds
     if last:
         # Only the last carries were kept: compute the others again.
         y = bind(loop_history, operands, {"loop": loop, "last": False})
-        g = _padded(g, final, loop.rounds + 1)
-    zeros = zeros_like(part(given, (..., slice(0, 1))))
-    empty = broadcast_to(zeros, (*arrays.shape(given)[:-1], back.carries - loop.carries))
-    start = concat([_row(g, final), empty, part(given, (..., slice(loop.carries, None)))], -1)
-    found = _history(back, [start, y, g, *sequences], last=i == 0)
-    if i == 0:
-        return part(_row(found, 0), (..., slice(0, loop.carries + loop.reads)))
-    skipped = loop.carries + loop.reads + sum(loop.widths[: i - 1])
-    at = 1 if loop.reverse else 0
-    rows = part(found, (slice(at, at + loop.rounds), ..., slice(skipped, skipped + loop.widths[i - 1])))
-    return _padded(rows, loop.offsets[i - 1], arrays.shape(sequences[i - 1])[0])
+    back = loop.reversed(live, outside=not last)
+    found = Cotangents(loop, live, back, y, _row(g, 0 if last else final), None if last else g, operands, rows=i > 0)
+    pulled = found.of_given(range(loop.carries + loop.reads)) if i == 0 else found.of_sequence(i - 1)
+    return zeros_like(operands[i]) if pulled is None else pulled
+
+
+class Cotangents:
+    """The cotangents of the `operands` of a loop from those of its `live` carries, by the loop `back`.
+
+    `y` is the history of the loop, `after` has the cotangents of the live carries after the last round, and `outside` those of the
+    live carries of the history, None if they are 0. With `rows`, those of the sequences are wanted.
+    """
+
+    def __init__(
+        self,
+        loop: RolledLoop,
+        live: LiveValues,
+        back: RolledLoop,
+        y: Any,
+        after: Any,
+        outside: Any,
+        operands: Sequence[Any],
+        *,
+        rows: bool,
+    ) -> None:
+        self.loop, self.live, self.operands = loop, live, operands
+        given, *sequences = operands
+        zeros = zeros_like(part(given, (..., slice(0, 1))))
+        empty = broadcast_to(zeros, (*arrays.shape(given)[:-1], back.carries - len(live.carries)))
+        start = concat([after, empty, part(given, (..., slice(loop.carries, None)))], -1)
+        around = [] if outside is None else [outside]
+        self.found = _history(back, [start, y, *around, *sequences], last=not rows)
+        self.final = _row(self.found, 0)
+
+    def of_given(self, places: range) -> Any:
+        """That of consecutive numbers among the carries before the first round and the reads; None if none is live."""
+        first, after = {*self.live.first}, self.loop.carries
+        columns = {k: i for i, k in enumerate(self.live.carries) if k in first}
+        columns |= {after + k: len(self.live.carries) + i for i, k in enumerate(self.live.reads)}
+        return _columns(self.final, [columns.get(k) for k in places])
+
+    def of_sequence(self, number: int) -> Any:
+        """That of a sequence; None if no element is live."""
+        loop, live = self.loop, self.live
+        before = len(live.carries) + len(live.reads)
+        columns = {k: before + i for i, k in enumerate(live.elements)}
+        skipped = sum(loop.widths[:number])
+        at = 1 if loop.reverse else 0
+        rows = part(self.found, slice(at, at + loop.rounds))
+        found = _columns(rows, [columns.get(skipped + k) for k in range(loop.widths[number])])
+        if found is None:
+            return None
+        return padded(found, loop.offsets[number], arrays.shape(self.operands[1 + number])[0])
+
+
+def _columns(found: Any, columns: Sequence[int | None]) -> Any:
+    """The columns of a matrix with these numbers, with zeros for None; None if there are none else."""
+    known = [c for c in columns if c is not None]
+    if not known:
+        return None
+    if [*columns] == [*range(known[0], known[0] + len(columns))]:
+        return part(found, (..., slice(known[0], known[0] + len(columns))))
+    zeros = zeros_like(part(found, (..., slice(0, 1))))
+    return concat([zeros if c is None else part(found, (..., slice(c, c + 1))) for c in columns], -1)
 
 
 def _history(loop: RolledLoop, operands: Sequence[Any], *, last: bool) -> Any:
@@ -66,13 +118,13 @@ def _history(loop: RolledLoop, operands: Sequence[Any], *, last: bool) -> Any:
     return found
 
 
-def has_infinite_derivatives(loop: RolledLoop, y: Any, given: Any, sequences: Sequence[Any], *, rows: bool) -> bool:
+def has_infinite_derivatives(
+    loop: RolledLoop, live: LiveValues, y: Any, given: Any, sequences: Sequence[Any], *, rows: bool
+) -> bool:
     """Whether cotangents of 0 give others than 0, for a history `y` of numbers; `rows` includes those of sequences."""
-    np, back = arrays.numpy_namespace(), loop.reversed
+    np, back = arrays.numpy_namespace(), loop.reversed(live, outside=False)
     start = np.concatenate([np.zeros(back.carries), given[loop.carries :]])
-    found = loop_execution.history(
-        arrays.namespace_of((y,)), start, y, np.zeros_like(y), *sequences, loop=back, last=not rows
-    )
+    found = loop_execution.history(arrays.namespace_of((y,)), start, y, *sequences, loop=back, last=not rows)
     return not np.isfinite(found).all()
 
 
@@ -80,7 +132,7 @@ def _row(x: Any, number: int) -> Any:
     return part(x, (number, ...))
 
 
-def _padded(rows: Any, before: int, count: int) -> Any:
+def padded(rows: Any, before: int, count: int) -> Any:
     """Rows, preceded by `before` zero rows and followed by as many as make `count`."""
     zeros = zeros_like(part(rows, (slice(0, 1), ...)))
     shape = arrays.shape(rows)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,11 +21,24 @@ from gradcli.kinds.jets import Jet
 from gradcli.kinds.perturbed_roundings import Perturbation
 from gradcli.primitives.bind import bind, constant
 from gradcli.primitives.entries.arithmetic import add
-from gradcli.primitives.entries.comparisons import isfinite
+from gradcli.primitives.entries.comparisons import isfinite, maximum
 from gradcli.program.execution_paths import ExecutionPath, join_paths
-from gradcli.program.ir import Program
+from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
+
+
+class LiveValues(NamedTuple):
+    """The numbers on which some carries depend after the last round, as far as derivatives are concerned.
+
+    `first` are the carries before the first round on which they depend, `carries` those before any round, or after the
+    last one, and `reads` and `elements` the reads and the elements of rows; all by number, in order.
+    """
+
+    first: tuple[int, ...]
+    carries: tuple[int, ...]
+    reads: tuple[int, ...]
+    elements: tuple[int, ...]
 
 
 class BodyPath(NamedTuple):
@@ -52,6 +66,9 @@ class RolledLoop:
 
     With `active`, the carry of that number is 1 as long as the loop goes on; later rounds change nothing.
 
+    It `selects` if some path stands for an operand of `where`, whose cotangent is 0 where it is not taken; that of a value
+    which only branches that were not taken read is None.
+
     If it is `valid_if_finite`, its results are valid only if they are finite: where they are not, what was not taken by
     a `maximum` or the like may have left nan.
 
@@ -70,7 +87,10 @@ class RolledLoop:
     reverse: bool = False
     active: int | None = None
     valid_if_finite: bool = False
+    selects: bool = False
     _series: dict[tuple[int, tuple[bool, ...], bool], RolledLoop] = field(default_factory=dict, init=False)
+    _reversed: dict[tuple[LiveValues, bool], RolledLoop] = field(default_factory=dict, init=False)
+    _taken: dict[LiveValues, RolledLoop] = field(default_factory=dict, init=False)
 
     def with_rounds(self, rounds: int) -> RolledLoop:
         """The same loop with another number of rounds."""
@@ -97,36 +117,117 @@ class RolledLoop:
         return self.carries > 1 or len(self.paths) > 1 or not any(v in carry for e in equations for v in e.inputs)
 
     @cached_property
-    def reversed(self) -> RolledLoop:
-        """The loop that propagates cotangents from the last round to the first.
+    def _dependence(self) -> Sequence[set[int]]:
+        """For each carry after a round, the numbers of the inputs on which it depends on some path."""
+        found: list[set[int]] = [set() for _ in range(self.carries)]
+        for program, _ in self.paths:
+            for own, inputs in zip(found, _dependence(program)):
+                own |= inputs
+        return found
 
-        Its carries are the cotangents of the carries, those of the reads, which add up, and those of the elements of
-        the rows that the round read. Its reads are those of this loop. Its sequences are the carries before each round,
-        their cotangents from outside the loop, and the sequences of this loop.
+    def live(self, used: Iterable[int], *, stacked: bool = False) -> LiveValues:
+        """What the carries of these numbers depend on after the last round, or with `stacked`, after any round."""
+        outputs = frozenset(used)
+        every, inputs, first = {*outputs}, set[int](), outputs
+        for _ in range(min(self.rounds, 2 * self.carries + 2)):
+            read = set[int]().union(*(self._dependence[k] for k in first))
+            before = frozenset(i for i in read if i < self.carries) | (outputs if stacked else frozenset())
+            every |= before
+            inputs |= read
+            if before == first:
+                break
+            first = before
+        else:
+            first = frozenset(every) if self.rounds > 2 * self.carries + 2 else first
+        after_reads = self.carries + self.reads
+        return LiveValues(
+            tuple(sorted(first)),
+            tuple(sorted(every)),
+            tuple(sorted(i - self.carries for i in inputs if self.carries <= i < after_reads)),
+            tuple(sorted(i - after_reads for i in inputs if i >= after_reads)),
+        )
+
+    def reversed(self, live: LiveValues, *, outside: bool) -> RolledLoop:
+        """The loop that propagates the cotangents of what is `live` from the last round to the first.
+
+        Its carries are the cotangents of the live carries, those of the live reads, which add up, and those of the live
+        elements of the rows that the round read. Its reads are those of this loop. Its sequences are the carries before
+        each round, with `outside` the cotangents of the live ones from outside the loop, and the sequences of this loop.
         """
+        key = live, outside
+        found = self._reversed.get(key)
+        if found is None:
+            found = self._reversed[key] = self._of_cotangents(live, outside=outside)
+        return found
+
+    def _of_cotangents(self, live: LiveValues, *, outside: bool) -> RolledLoop:
         carries, reads, elements = self.carries, self.reads, sum(self.widths)
-        kept = carries + reads + elements
+        counts = len(live.carries), len(live.reads), len(live.elements)
+        around = [len(live.carries)] if outside else []
         at = 1 if self.reverse else 0
 
         def run(program: Program, *inputs: Any) -> list[Any]:
             counter, rest = inputs[0], inputs[1:]
-            after, total = rest[:carries], rest[carries : carries + reads]
-            read = rest[kept : kept + reads]
-            before, outside, row = _divided(rest[kept + reads :], carries, carries, elements)
+            after, total, _, read, before, *given, row = _divided(rest, *counts, reads, carries, *around, elements)
             leaves = [Tensor(x).requires_grad_() for x in (*before, *read, *row)]
             with enable_grad(), watching(None):
                 results = _outputs(program, [counter, *leaves])
-                found = _pulled_back(results[:carries], leaves, after)
+                found = _pulled_back([results[k] for k in live.carries], leaves, after)
             to_carries, to_reads, to_row = _divided(found, carries, reads, elements)
-            found = [*map(_total, to_carries, outside), *map(_total, total, to_reads), *map(_zero_for_none, to_row)]
+            to_live = [to_carries[k] for k in live.carries]
+            if given:
+                to_live = [*map(_total, to_live, given[0])]
+            totals = map(_total, total, (to_reads[k] for k in live.reads))
+            found = [*map(_zero_for_none, to_live), *totals, *(_zero_for_none(to_row[k]) for k in live.elements)]
             return [*found, *map(constant, results[carries:])]
 
         return self._derived(
             run,
-            carries=kept,
+            carries=sum(counts),
             reads=reads,
-            widths=(carries, carries, *self.widths),
-            offsets=(at, at, *self.offsets),
+            widths=(carries, *around, *self.widths),
+            offsets=(at, *[at] * len(around), *self.offsets),
+            reverse=not self.reverse,
+        )
+
+    def taken(self, live: LiveValues) -> RolledLoop:
+        """The loop that tells by 1 what the carries that are marked by 1 depend on, on the paths that were taken.
+
+        Its carries, reads and sequences are those of the loop of cotangents, without any from outside.
+        """
+        if live not in self._taken:
+            self._taken[live] = self._of_marks(live)
+        return self._taken[live]
+
+    def _of_marks(self, live: LiveValues) -> RolledLoop:
+        counts = len(live.carries), len(live.reads), len(live.elements)
+        first_read, first_element = self.carries, self.carries + self.reads
+
+        def run(program: Program, *inputs: Any) -> list[Any]:
+            after, total, _, read, before, row = _divided(
+                inputs[1:], *counts, self.reads, self.carries, sum(self.widths)
+            )
+            results = _outputs(program, [inputs[0], *before, *read, *row])
+            dependence = _dependence(program)
+
+            def mark(number: int, known: Any = 0.0) -> Any:
+                marks = [m for k, m in zip(live.carries, after) if number in dependence[k]]
+                return functools.reduce(lambda a, b: bind(maximum, (a, b), {}), marks, known)
+
+            found = [
+                *map(mark, live.carries),
+                *(mark(first_read + k, known) for k, known in zip(live.reads, total)),
+                *(mark(first_element + k) for k in live.elements),
+            ]
+            return [*found, *results[self.carries :]]
+
+        at = 1 if self.reverse else 0
+        return self._derived(
+            run,
+            carries=sum(counts),
+            reads=self.reads,
+            widths=(self.carries, *self.widths),
+            offsets=(at, *self.offsets),
             reverse=not self.reverse,
         )
 
@@ -199,6 +300,16 @@ class RolledLoop:
             active=None,
             valid_if_finite=valid_if_finite,
         )
+
+
+def _dependence(program: Program) -> list[set[int]]:
+    """For each output, the numbers of the inputs, without the counter, on which it depends with a derivative."""
+    reached = {v: {i} for i, v in enumerate(program.inputs[1:])}
+    for e in program.equations:
+        differentiable = e.primitive.differentiable(len(e.inputs))
+        known = [reached.get(a) for i, a in enumerate(e.inputs) if differentiable >> i & 1 and isinstance(a, Variable)]
+        reached[e.output] = set[int]().union(*(k for k in known if k))
+    return [reached.get(a, set()) if isinstance(a, Variable) else set() for a in program.outputs]
 
 
 # With nan as the example no shortcut of a rule is taken, and what is recorded holds for all numbers.

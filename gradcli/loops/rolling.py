@@ -13,14 +13,14 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import NotRecordableError
 from gradcli.loops import python_code
 from gradcli.loops.body_tracing import Row, Trace, Traced, TracedPath, example_of
-from gradcli.loops.loop_primitive import has_infinite_derivatives, loop_history, part
-from gradcli.loops.rolled_loop import BodyPath, RolledLoop, joined
-from gradcli.primitives.bind import Kind, assume, bind, constant
-from gradcli.primitives.conversions import cast, reshaped
+from gradcli.loops.loop_node import LoopNode, LoopResult, loop_operands, run_loop
+from gradcli.loops.loop_primitive import has_infinite_derivatives
+from gradcli.loops.rolled_loop import BodyPath, LiveValues, RolledLoop, joined
+from gradcli.primitives.bind import Kind, assume, constant
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.entries.arithmetic import multiply, zeros_like
 from gradcli.primitives.entries.comparisons import greater, less
 from gradcli.primitives.entries.reductions import all_
-from gradcli.primitives.entries.shape import concat, stack
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import needed_variables, optimise
 from gradcli.program.scalarisation import TensorsNeededError, by_element
@@ -120,21 +120,24 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
     used = {v for path in paths for v in _dependencies(path, path.outputs)}
     # No round reads the first value of a name that it assigns anew.
     befores = [c.before if c.variable in used else zeros_like(constant(c.before)) for c in carried]
-    given = _packed([*befores, *read])
-    sequences = [reshaped(r.sequence, (arrays.shape(r.sequence)[0], _size(r.variable))) for r in rows]
+    numbers, sequences = [*befores, *read], [r.sequence for r in rows]
     if rounds.active is not None:
-        loop = loop.with_rounds(_enough_rounds(loop, given, sequences))
-    # Found out now, as it cannot be undone in a backward pass.
-    if recorded_now() and loop.reversed.valid_if_finite and not recording_program():
-        raise NotRecordableError("the derivative of a round may be finite only round by round")
-    kept = any(isinstance(o, Tensor) and o.requires_grad for o in (given, *sequences)) or any(
-        c.stacked for c in carried
-    )
-    history = bind(loop_history, [given, *sequences], {"loop": loop, "last": not kept})
-    if kept and recorded_now() and not recording_program() and loop.discards:
-        _require_finite_derivatives(loop, history, given, sequences)
+        loop = loop.with_rounds(_enough_rounds(loop, numbers, sequences))
     starts = itertools.accumulate((_size(c.variable) for c in carried), initial=0)
-    found = [_part(history, start, c) for start, c in zip(starts, carried)]
+    results = [LoopResult(start, c.variable.shape, c.stacked) for start, c in zip(starts, carried)]
+    # Flags are read without derivatives.
+    flags = int(guarded) + (rounds.active is not None)
+    live = loop.live(
+        [k for r in results[: len(results) - flags] for k in r.columns], stacked=any(r.stacked for r in results)
+    )
+    # Found out now, as it cannot be undone in a backward pass.
+    if recorded_now() and loop.reversed(live, outside=False).valid_if_finite and not recording_program():
+        raise NotRecordableError("the derivative of a round may be finite only round by round")
+    differentiated = recorded_now() and any(isinstance(o, Tensor) and o.requires_grad for o in (*numbers, *sequences))
+    kept = differentiated or any(r.stacked for r in results)
+    found = run_loop(loop, numbers, sequences, results, last=not kept)
+    if differentiated and not recording_program() and loop.discards:
+        _require_finite_derivatives(loop, live, found, numbers, sequences)
     if guarded and not assume(greater(constant(found[-1]), 0.5)):
         raise NotRecordableError("a later round takes another shortcut than the first one")
     active = rounds.active
@@ -143,19 +146,26 @@ def rolled(trace: Trace, rounds: Rounds, carried: Sequence[Carried], paths: Sequ
     return found
 
 
-def _require_finite_derivatives(loop: RolledLoop, history: Any, given: Any, sequences: Sequence[Any]) -> None:
+def _require_finite_derivatives(
+    loop: RolledLoop, live: LiveValues, found: Sequence[Any], numbers: Sequence[Any], sequences: Sequence[Any]
+) -> None:
     """Raise NotRecordableError where the cotangent of a value that is not used could become nan."""
     rows = any(isinstance(s, Tensor) and s.requires_grad for s in sequences)
-    y, start, *others = map(example_of, [history, given, *sequences])
+    nodes = (f.grad_fn for f in found if isinstance(f, Tensor))
+    node = next((n for n in nodes if isinstance(n, LoopNode)), None)
+    if node is None:
+        return
+    start, *others = loop_operands([*map(example_of, (*numbers, *sequences))], len(numbers))
+    y = example_of(node.history)
     if not any(isinstance(e, Kind) for e in (y, start, *others)) and has_infinite_derivatives(
-        loop, y, start, others, rows=rows
+        loop, live, y, start, others, rows=rows
     ):
         raise NotRecordableError("the derivative of a round is not finite")
 
 
-def _enough_rounds(loop: RolledLoop, given: Any, sequences: Sequence[Any]) -> int:
+def _enough_rounds(loop: RolledLoop, numbers: Sequence[Any], sequences: Sequence[Any]) -> int:
     """A number of rounds in which a loop ends: more than the example takes, as other inputs will be given."""
-    example, *rows = map(example_of, [given, *sequences])
+    example, *rows = loop_operands([*map(example_of, (*numbers, *sequences))], len(numbers))
     if any(isinstance(e, Kind) for e in (example, *rows)):
         raise NotRecordableError("the number of rounds depends on the numbers")
     tried = loop.with_rounds(min(loop.rounds, _MOST_ROUNDS_TRIED))
@@ -193,6 +203,7 @@ def _described(
         first=float(rounds.counters.start),
         step=float(rounds.counters.step),
         active=None if rounds.active is None else places[rounds.active],
+        selects=trace.selects,
     )
     return loop, [value for value, _ in read], rows
 
@@ -208,18 +219,3 @@ def _of_scalars(program: Program) -> Program:
         return optimise(by_element(program))
     except TensorsNeededError:
         raise NotRecordableError("a round computes with large tensors") from None
-
-
-def _packed(values: Sequence[Any]) -> Any:
-    if not any(map(arrays.shape, values)):
-        return stack(values)
-    return concat([reshaped(v, (arrays.size(v),)) for v in values])
-
-
-def _part(history: Any, start: int, carried: Carried) -> Any:
-    shape = carried.variable.shape
-    rows = slice(1, None) if carried.stacked else -1
-    if not shape:
-        return part(history, (rows, start))
-    found = part(history, (rows, slice(start, start + _size(carried.variable))))
-    return reshaped(found, (*arrays.shape(found)[:-1], *shape))
