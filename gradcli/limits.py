@@ -47,11 +47,19 @@ class Budget:
         """Charge steps. Raises LimitError, and charges none, where fewer are left."""
         left = self.eighths - eighths
         if left < 0:
-            raise LimitError(
-                f"the program takes more than {self.max_steps:,} steps",
-                hint="a loop may not end; raise the limit with --max-steps",
-            )
+            raise self._too_many_steps()
         self.eighths = left
+
+    def require_steps(self, steps: float) -> None:
+        """Raise LimitError if fewer steps are left than work that has to be done will take, and charge none."""
+        if self.eighths < steps * UNITS_PER_STEP:
+            raise self._too_many_steps()
+
+    def _too_many_steps(self) -> LimitError:
+        return LimitError(
+            f"the program takes more than {self.max_steps:,} steps",
+            hint="a loop may not end; raise the limit with --max-steps",
+        )
 
     def charge(self, elements: int) -> None:
         """Charge array elements. Raises LimitError, and charges none, where fewer are left."""
@@ -89,6 +97,13 @@ def charge_steps(eighths: int = UNITS_PER_STEP) -> None:
     left = _current.get()
     if left is not None:
         left.charge_steps(eighths)
+
+
+def require_steps(steps: float) -> None:
+    """Raise LimitError if the current budget has fewer steps left than work that has to be done will take."""
+    left = _current.get()
+    if left is not None:
+        left.require_steps(steps)
 
 
 class within:

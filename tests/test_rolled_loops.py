@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 import warnings
 from weakref import WeakKeyDictionary
 
@@ -277,10 +278,28 @@ def test_an_intermediate_of_a_long_loop_is_retained(run):
     assert outcome.json["retained"]["t"] == pytest.approx(1.0)
 
 
-def test_a_loop_without_end_is_an_error(run):
-    outcome = run("eval", "s = x; while s > 0 { s = s + 1 }; s", "x=1")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "s = x; while s > 0 { s = s + 1 }; s",
+        "s = x; while True { s = s + 1 }; s",
+        "s = x; while s > 0 { s = s + 1; if s > 1e9 { break } }; s",
+        "s = x; for i in range(1000000000000) { s = s + 1 }; s",
+        "ys = [x]; while 1 { ys.append(ys[-1]) }; sum(ys)",
+    ],
+)
+def test_a_loop_without_end_is_an_error_at_once(source, run):
+    start = time.perf_counter()
+    outcome = run("eval", source, "x=1")
     assert outcome.status == 1
     assert "a loop may not end" in outcome.err
+    # Two million steps take ten times as long.
+    assert time.perf_counter() - start < 5
+
+
+def test_errors_of_loops_without_end_are_told(run):
+    assert "index" in run("eval", "i = 0; while True { s = x[i]; i = i + 1 }; s", "x=[1,2,3]").err
+    assert run("eval", "def f(s) { while True { s = s + 1; if s > 2000 { return s } } }\nf(x)", "x=1").status == 0
 
 
 def test_a_kink_in_a_long_loop_is_warned_of(run):

@@ -34,6 +34,14 @@ _MORE_ROUNDS = 16
 _MOST_ROUNDS_TRIED = 1_000_000
 
 
+class TooManyRoundsError(NotRecordableError):
+    """A loop that ends by a condition has not ended after this number of `rounds`."""
+
+    def __init__(self, rounds: int) -> None:
+        super().__init__("the loop takes too many rounds")
+        self.rounds = rounds
+
+
 class Carried(NamedTuple):
     """A value that rounds pass on: the first one, and its place in a round.
 
@@ -164,14 +172,17 @@ def _require_finite_derivatives(
 
 
 def _enough_rounds(loop: RolledLoop, numbers: Sequence[Any], sequences: Sequence[Any]) -> int:
-    """A number of rounds in which a loop ends: more than the example takes, as other inputs will be given."""
+    """A number of rounds in which a loop ends: more than the example takes, as other inputs will be given.
+
+    Raises TooManyRoundsError if it does not end soon.
+    """
     example, *rows = loop_operands([*map(example_of, (*numbers, *sequences))], len(numbers))
     if any(isinstance(e, Kind) for e in (example, *rows)):
         raise NotRecordableError("the number of rounds depends on the numbers")
     tried = loop.with_rounds(min(loop.rounds, _MOST_ROUNDS_TRIED))
     taken = python_code.rounds_until_end(tried, example, rows)
     if taken == tried.rounds < loop.rounds:
-        raise NotRecordableError("the loop takes too many rounds")
+        raise TooManyRoundsError(taken)
     return min(loop.rounds, _MORE_ROUNDS + 2 * taken if recording_program() else max(1, taken))
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import GradcliError, NotRecordableError
 from gradcli.language.interpreter.lists import AppendedItems, ProgramList
 from gradcli.language.interpreter.machine import Evaluator, Scope, Task, block
@@ -15,7 +15,7 @@ from gradcli.language.interpreter.values import Value, as_bool
 from gradcli.language.names import scope as scope_of_program
 from gradcli.language.syntax import tree
 from gradcli.loops.body_tracing import Trace, Traced, example_of, require_plain
-from gradcli.loops.rolling import Carried, Rounds, guards_held, needed_places, rolled, traced_paths
+from gradcli.loops.rolling import Carried, Rounds, TooManyRoundsError, guards_held, needed_places, rolled, traced_paths
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.entries.arithmetic import add, multiply, subtract
 from gradcli.primitives.entries.comparisons import greater
@@ -29,6 +29,9 @@ _DETACHING = frozenset({*scope_of_program.DETACH, "data", "item", "no_grad"})
 _VALUE = "value of the loop"
 # What the keys of items that are appended to a list begin with, before the name of the list.
 _ITEM = "item of "
+
+# The fewest steps that a round takes round by round: its own, that of a statement, and that of a condition.
+_STEPS_PER_ROUND = 3
 
 Loop = tree.For | tree.While
 
@@ -47,7 +50,9 @@ def run(machine: Evaluator, node: Loop, values: Value, scope: Scope, count: int)
     before = dict(scope.names)
     try:
         return (_Rolling(machine, node, values, scope, count).run(),)
-    except (GradcliError, _NotRolledError):
+    except (GradcliError, _NotRolledError) as error:
+        if isinstance(error, TooManyRoundsError):
+            limits.require_steps(_STEPS_PER_ROUND * error.rounds)
         scope.names.clear()
         scope.names.update(before)
         machine.leaving = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -13,11 +14,14 @@ from gradcli.language.interpreter.lists import ProgramList, changed_in_place, re
 from gradcli.language.interpreter.loop_policy import run_rolled
 from gradcli.language.interpreter.machine import Evaluator, PendingExit, Scope, Task, block
 from gradcli.language.interpreter.mutable_references import ElementwiseInput, MutableReference
-from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bool, as_tensor_or_number
+from gradcli.language.interpreter.values import TENSOR_CONVERTIBLE, Value, as_bool, as_tensor_or_number, length_of
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
 from gradcli.primitives.entries.indexing import index
 
+# Rounds after which a loop that takes more steps than are left is an error: earlier, there may be another one to report.
+# A power of 2, as loops with a condition look for other ways to run them after so many rounds.
+_ROUNDS_WITHOUT_ERROR = 1024
 # The evaluated items of an index.
 Key = tuple[Any, ...]
 
@@ -172,6 +176,8 @@ def _for(machine: Evaluator, node: tree.For, scope: Scope) -> Task:
             rolled = run_rolled(machine, node, iterated, scope, number)
             if rolled is not None:
                 return rolled[0]
+        elif number == _ROUNDS_WITHOUT_ERROR and isinstance(iterated, range) and not _may_be_left(node):
+            limits.require_steps(length_of(iterated) - number)
         machine.provenance.repeat()
         bind(machine, node.target, item, scope)
         value = yield from block(machine, node.body)
@@ -179,6 +185,15 @@ def _for(machine: Evaluator, node: tree.For, scope: Scope) -> Task:
             break
     machine.provenance.leave()
     return value
+
+
+def _may_be_left(node: tree.For | tree.While) -> bool:
+    """Whether the body of a loop has a statement that may end it early."""
+    return any(isinstance(n, (tree.Break, tree.Return)) for s in node.body for n in tree.walk(s))
+
+
+def _is_always_true(test: tree.Expression) -> bool:
+    return isinstance(test, (tree.Constant, tree.Number)) and bool(test.value)
 
 
 def _goes_on(machine: Evaluator) -> bool:
@@ -241,6 +256,8 @@ def _while(machine: Evaluator, node: tree.While, scope: Scope) -> Task:
             rolled = run_rolled(machine, node, None, scope, rounds)
             if rolled is not None:
                 return rolled[0]
+            if rounds == _ROUNDS_WITHOUT_ERROR and _is_always_true(node.test) and not _may_be_left(node):
+                limits.require_steps(math.inf)
         if not as_bool((yield node.test), node.test, of_loop=True):
             break
         rounds += 1
