@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.calculus import kinks
 
 SMOOTH = [
     # A program, its inputs, and the derivatives by x from order 1 on.
@@ -278,3 +279,12 @@ def test_both_executors_see_a_tie(run, tmp_path):
     for executor, value in itertools.product(("eager", "compiled"), (f"x=@{tmp_path}/x.npy", "x=0")):
         record = run("eval", "sum(where(x < 0, -x, 2*x))", value, "--executor", executor, "--json").json
         assert [warning["operation"] for warning in record["warnings"]] == ["<"]
+
+
+def test_the_search_for_limits_is_no_switch_of_the_program(monkeypatch):
+    # Whether x/q**1.5 has a limit at q = 0 is found out by evaluating it there.
+    monkeypatch.setattr(kinks, "derivatives_at_switch", None)
+    program = gradcli.compile("q = x + s; sum(x/q[:]**1.5)")
+    value, gradient = program.value_and_grad({"x": np.array([1.0, 0.0]), "s": 1.0})
+    assert value == pytest.approx(2**-1.5)
+    assert gradient["s"] == pytest.approx(-1.5 * 2**-2.5)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli import arrays
 from gradcli.arrays.mathematical_constants import is_exact
 from gradcli.errors import GradcliError, LimitError, UndecidedError
+from gradcli.kinds.branch_points import watching
 from gradcli.language.stable.one_variable import Reader, operation_of
 from gradcli.language.stable.singularity_search import singular_operand
 from gradcli.language.syntax import tree
@@ -159,7 +160,7 @@ class Plan:
         from gradcli.kinds.jets import Jet
 
         try:
-            with arrays.using_namespace(None), arrays.quiet():
+            with arrays.using_namespace(None), arrays.quiet(), watching(None):
                 given: list[Any] = [*numbers]
                 given[leaf] = Jet([numbers[leaf], 1.0], order)
                 found = self.results(given)[-1]
@@ -251,7 +252,7 @@ class Plan:
                 if not self.is_singular(numbers) or self.is_regular(numbers, leaf, _EXTRA_ORDERS):
                     continue
                 try:
-                    with arrays.using_namespace(None), arrays.quiet():
+                    with arrays.using_namespace(None), arrays.quiet(), watching(None):
                         _, series, distance = self._series(numbers, numbers, leaf, number, 0)
                         series.at(0.0, 0)
                     yield Point(leaf, number, other, distance)
